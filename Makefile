@@ -1,0 +1,51 @@
+# gitvirt's own commands. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+
+.PHONY: help setup setup-test demo test test-long check fmt lint type imports bench lock clean
+
+help: ## show this
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## make .venv with the locked dependencies (once; then it only looks)
+	@tools/setup run
+
+setup-test: ## the same, with what the tests need
+	@tools/setup test
+
+demo: setup ## set everything up, then show the main job on an embedded default
+	@tools/demo
+
+test: setup-test ## set everything up, then pass every test
+	@tools/test
+
+test-long: setup-test ## the same tests with larger numbers
+	@tools/test --long
+
+check: setup-test fmt-check lint type imports ## format, lint, types, layering
+
+.PHONY: fmt-check
+fmt-check:
+	@$(BIN)/ruff format --check --quiet . || { echo "make fmt formats them"; exit 1; }
+
+fmt: setup-test ## format the code
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix --quiet .
+
+lint:
+	@$(BIN)/ruff check --quiet .
+
+type:
+	@$(BIN)/mypy --no-error-summary
+
+imports:
+	@PYTHONPATH=. $(BIN)/lint-imports > .import-linter.log 2>&1 || { cat .import-linter.log; rm -f .import-linter.log; exit 1; }; rm -f .import-linter.log
+
+bench: setup-test ## measure; each benchmark prints its figure last
+	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python "$$b" || exit 1; done
+
+lock: setup-test ## resolve the dependencies anew into requirements.lock
+	@tools/lock
+
+clean: ## remove what make made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -1,0 +1,1 @@
+"""The control plane: Git in, Git out. It never touches a host."""

@@ -1,0 +1,90 @@
+"""The command `gitvirt`: one module per verb, imported only when that verb is called.
+
+A verb's module has `add_arguments(parser)` and `run(arguments) -> int`. It is the composition root: it alone may
+import every package. `gitvirt --help` imports no verb at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.verbs import VERBS, closest
+
+EPILOGUE = "gitvirt VERB --help shows a verb's options and examples."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    argv = sys.argv[1:] if argv is None else argv
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        return dispatch(argv)
+    except CommandError as error:
+        report(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def dispatch(argv: Sequence[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        return overview() if len(argv) < 2 else dispatch([argv[1], "--help"])
+    if argv[0] in ("-V", "--version"):
+        return dispatch(["version"])
+    verb = VERBS.get(argv[0])
+    if verb is None:
+        raise CommandError(f"gitvirt has no verb {argv[0]!r}", suggestion(argv[0]), Exit.USAGE)
+    module = importlib.import_module(f"reconciler.cli.{verb.module}")
+    parser = Parser(
+        prog=f"gitvirt {argv[0]}",
+        description=verb.summary[0].upper() + verb.summary[1:] + ".",
+        epilog=getattr(module, "EXAMPLES", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    code: int = module.run(parser.parse_args(list(argv[1:])))
+    return code
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with our exit code and our voice on a wrong call."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(message, f"{self.prog} --help shows what it takes", Exit.USAGE)
+
+
+def overview() -> int:
+    from reconciler.cli.terminal import Style, out
+
+    terminal = out()
+    terminal.line("gitvirt: IaaS whose API is a Git repository")
+    terminal.line()
+    width = max(map(len, VERBS)) + 2
+    for name, verb in VERBS.items():
+        terminal.line(f"  {terminal.paint(name, Style.BOLD)}{' ' * (width - len(name))}{verb.summary}")
+    terminal.line()
+    terminal.line(EPILOGUE)
+    return Exit.OK
+
+
+def suggestion(name: str) -> str:
+    near = closest(name, VERBS)
+    return f"did you mean `gitvirt {near}`?" if near else "`gitvirt --help` lists the verbs"
+
+
+def report(error: CommandError) -> None:
+    from reconciler.cli.terminal import Style, err
+
+    terminal = err()
+    terminal.line(f"{terminal.paint('error:', Style.RED, Style.BOLD)} {error.cause}")
+    if error.cure:
+        terminal.line(f"  {error.cure}")
+
+
+__all__ = ["main"]

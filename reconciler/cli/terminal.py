@@ -1,0 +1,74 @@
+"""What a person sees: aligned tables, and colour only where somebody looks at it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import TextIO
+
+
+class Style(StrEnum):
+    BOLD = "1"
+    DIM = "2"
+    RED = "31"
+    GREEN = "32"
+    YELLOW = "33"
+    CYAN = "36"
+
+
+class Terminal:
+    """Prints to one stream. Colour is decided once: a terminal, no NO_COLOR, no TERM=dumb."""
+
+    def __init__(self, stream: TextIO, environment: Mapping[str, str] | None = None) -> None:
+        environment = os.environ if environment is None else environment
+        self.stream = stream
+        self.is_interactive = stream.isatty() and environment.get("TERM") != "dumb"
+        self.has_colour = self.is_interactive and not environment.get("NO_COLOR")
+
+    def paint(self, text: str, *styles: Style) -> str:
+        if not self.has_colour or not styles:
+            return text
+        return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
+
+    def line(self, text: str = "") -> None:
+        self.stream.write(text + "\n")
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already."""
+        painted = [[self.paint(cell, Style.BOLD) for cell in header], *rows]
+        widths = [max(width(row[column]) for row in painted) for column in range(len(header))]
+        for row in painted:
+            cells = [cell + " " * (widths[column] - width(cell)) for column, cell in enumerate(row)]
+            self.line("  ".join(cells).rstrip())
+
+
+def width(text: str) -> int:
+    """Terminal columns: escape sequences take none, combining marks none, wide characters two."""
+    columns, position = 0, 0
+    while position < len(text):
+        if text.startswith("\x1b[", position):
+            position = text.index("m", position) + 1
+            continue
+        character = text[position]
+        if not unicodedata.combining(character):
+            columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        position += 1
+    return columns
+
+
+def printable(text: str) -> str:
+    """Text from a manifest or a server, safe to print: control characters become visible escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def out() -> Terminal:
+    return Terminal(sys.stdout)
+
+
+def err() -> Terminal:
+    return Terminal(sys.stderr)

@@ -1,0 +1,22 @@
+"""The verbs of `gitvirt`: name, module, summary. Importing this imports none of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Verb(NamedTuple):
+    module: str
+    summary: str
+
+
+VERBS = {
+    "version": Verb("version", "versions of everything relevant"),
+}
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return near[0] if near else None

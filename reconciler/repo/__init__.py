@@ -1,0 +1,1 @@
+"""Git as the database: the only place that knows Git."""

@@ -1,0 +1,29 @@
+"""Every test: a blank HOME and Git configuration, no colours, no credentials of whoever runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+# Certificate variables beat a test's own configuration of its own server.
+AMBIENT = (
+    "GIT_SSL_CAINFO",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSH_AUTH_SOCK",
+    "GITVIRT_REPO",
+    "CI",
+    "NO_COLOR",
+)
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    home: Path = tmp_path_factory.mktemp("home")
+    for name in AMBIENT:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "0")
