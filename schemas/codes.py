@@ -15,4 +15,30 @@ class Code(NamedTuple):
     cure: str
 
 
-CODES: dict[str, Code] = {}
+CODES: dict[str, Code] = {
+    "GV801": Code(
+        "Not a Git repo",
+        "The directory is not inside a Git repo, or the repo there cannot be opened.",
+        "Name a directory inside one, or make one with git init.",
+    ),
+    "GV802": Code(
+        "Unknown revision",
+        "No commit has that name: a typing mistake, a branch not fetched yet, or a clone without history.",
+        "git branch -a and git tag list the names; git fetch brings what is new; git fetch --unshallow the history.",
+    ),
+    "GV803": Code(
+        "Repo of another user",
+        "Git opens no repo that another user owns, because its settings could run that user's commands as you.",
+        "Run as its owner, or trust it: git config --global --add safe.directory DIRECTORY.",
+    ),
+    "GV804": Code(
+        "Unsupported repo format",
+        "The repo stores objects by SHA-256 or refs as a reftable, which gitvirt does not read yet.",
+        "Use a repo with SHA-1 objects and files as refs, which is what git init makes by default.",
+    ),
+    "GV805": Code(
+        "Damaged repo",
+        "An object that a commit needs is missing or is not what its name says: a partial clone, or a broken disk.",
+        "git fsck names the object; git fetch --refetch completes a partial clone; else clone anew.",
+    ),
+}

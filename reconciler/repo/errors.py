@@ -1,0 +1,39 @@
+"""What can be wrong with a repo that a person has to mend. Each error says the cause, the cure and a problem code.
+
+A lost race or a missing network is not here: those are outcomes, values that the caller is meant to expect.
+"""
+
+from __future__ import annotations
+
+
+class RepoError(Exception):
+    """`code` is explained in docs/problems.md; neither text ever holds a credential."""
+
+    code = "GV800"
+
+    def __init__(self, cause: str, cure: str = "") -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.cure = cure
+
+
+class NotARepoError(RepoError):
+    code = "GV801"
+
+
+class UnknownRevisionError(RepoError):
+    code = "GV802"
+
+
+class OwnershipError(RepoError):
+    code = "GV803"
+
+
+class FormatError(RepoError):
+    code = "GV804"
+
+
+class DamageError(RepoError):
+    """An object that must be there is missing, or is not what its name says."""
+
+    code = "GV805"
