@@ -1,0 +1,5 @@
+"""GV5xx: quota and secrets."""
+
+from schemas.codes.code import Code
+
+CODES: dict[str, Code] = {}

@@ -1,0 +1,5 @@
+"""GV4xx: against an earlier revision."""
+
+from schemas.codes.code import Code
+
+CODES: dict[str, Code] = {}

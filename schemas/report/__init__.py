@@ -1,0 +1,63 @@
+"""The report: the tree of a poollet's own ref. Types, their JSON Schemas, and reading and rendering the tree.
+
+A reader does not trust it to be well-formed: what does not read is named as a Problem and counts as unknown, never as absent.
+"""
+
+from schemas.report.objects import (
+    Address,
+    AttachedInterface,
+    AttachedVolume,
+    ClassRef,
+    Condition,
+    Event,
+    Events,
+    Machine,
+    MachineStatus,
+    ObjectRef,
+    Orphan,
+    Orphans,
+    Pool,
+    Poollet,
+    PoolStatus,
+    Reason,
+    Runtime,
+    Volume,
+    VolumeAccess,
+    VolumePool,
+    VolumePoolStatus,
+    VolumeSnapshot,
+    VolumeSnapshotStatus,
+    VolumeStatus,
+)
+from schemas.report.tree import Report, Unread, read, render
+
+__all__ = [
+    "Address",
+    "AttachedInterface",
+    "AttachedVolume",
+    "ClassRef",
+    "Condition",
+    "Event",
+    "Events",
+    "Machine",
+    "MachineStatus",
+    "ObjectRef",
+    "Orphan",
+    "Orphans",
+    "Pool",
+    "PoolStatus",
+    "Poollet",
+    "Reason",
+    "Report",
+    "Runtime",
+    "Unread",
+    "Volume",
+    "VolumeAccess",
+    "VolumePool",
+    "VolumePoolStatus",
+    "VolumeSnapshot",
+    "VolumeSnapshotStatus",
+    "VolumeStatus",
+    "read",
+    "render",
+]

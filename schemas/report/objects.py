@@ -1,0 +1,211 @@
+"""The types of a report: what one poollet says about its pools and what is on them. Frozen; msgspec reads and writes them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Phase = Literal["present", "gone", "unknown", "rejected"]
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """Fields at their default are left out of the file, so equal states are equal bytes."""
+
+
+class Condition(Entry, frozen=True):
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+    last_update_time: str | None = None
+    last_transition_time: str | None = None
+
+
+class Reason(Entry, frozen=True):
+    """One reason of a no."""
+
+    code: str
+    message: str
+    resource: str = ""
+    need: str = ""
+    have: str = ""
+
+
+class Runtime(Entry, frozen=True):
+    state: Literal["Ready", "Unreachable"]
+    name: str = ""
+    version: str = ""
+    message: str = ""
+
+
+class Poollet(Entry, frozen=True):
+    """Who reports, and on what it acted."""
+
+    fleet: str
+    name: str
+    host_id: str = msgspec.field(name="hostID")
+    instance: str
+    interval: str
+    live_commit: str | None = None
+    version: str = ""
+    runtimes: dict[str, Runtime] = {}
+    leaving: Literal["stopping", "leaving"] | None = None
+
+
+class ClassRef(Entry, frozen=True):
+    name: str
+
+
+class Address(Entry, frozen=True):
+    type: str
+    address: str
+
+
+class PoolStatus(Entry, frozen=True):
+    state: Literal["Ready", "Pending", "Error", "Offline"]
+    conditions: tuple[Condition, ...] = ()
+    available_machine_classes: tuple[ClassRef, ...] = ()
+    addresses: tuple[Address, ...] = ()
+    capacity: dict[str, str | int] = {}
+    allocatable: dict[str, str | int] = {}
+    node_info: dict[str, str] = {}
+
+
+class Pool(Entry, frozen=True):
+    status: PoolStatus
+    uid: str | None = None
+    labels: dict[str, str] = {}
+    runtime: str = ""
+
+
+class VolumePoolStatus(Entry, frozen=True):
+    state: Literal["Available", "Pending", "Unavailable"]
+    conditions: tuple[Condition, ...] = ()
+    available_volume_classes: tuple[ClassRef, ...] = ()
+    capacity: dict[str, str | int] = {}
+    allocatable: dict[str, str | int] = {}
+    reachable_from: tuple[str, ...] | None = None
+
+
+class VolumePool(Entry, frozen=True):
+    status: VolumePoolStatus
+    uid: str | None = None
+    labels: dict[str, str] = {}
+    runtime: str = ""
+
+
+class ObjectRef(Entry, frozen=True):
+    name: str
+
+
+class AttachedVolume(Entry, frozen=True):
+    name: str
+    state: Literal["Pending", "Attached"]
+    handle: str = ""
+    volume_ref: ObjectRef | None = None
+
+
+class AttachedInterface(Entry, frozen=True):
+    name: str
+    state: Literal["Pending", "Attached"]
+    handle: str = ""
+    ips: tuple[str, ...] = ()
+    mac_address: str | None = None
+    network_interface_ref: ObjectRef | None = None
+
+
+class MachineStatus(Entry, frozen=True):
+    machine_id: str = msgspec.field(name="machineID", default="")
+    state: Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"] | None = None
+    observed_revision: str = ""
+    conditions: tuple[Condition, ...] = ()
+    volumes: tuple[AttachedVolume, ...] = ()
+    network_interfaces: tuple[AttachedInterface, ...] = ()
+    restart: str = ""
+
+
+class Machine(Entry, frozen=True):
+    uid: str
+    assignment: str
+    phase: Phase
+    pool: str = ""
+    reasons: tuple[Reason, ...] = ()
+    status: MachineStatus | None = None
+
+
+class VolumeAccess(Entry, frozen=True):
+    """How machines reach a volume. Secrets never stand here."""
+
+    driver: str = ""
+    handle: str = ""
+    volume_attributes: dict[str, str] = {}
+
+
+class VolumeStatus(Entry, frozen=True):
+    volume_id: str = msgspec.field(name="volumeID", default="")
+    state: Literal["Pending", "Available", "Error"] | None = None
+    access: VolumeAccess | None = None
+    resources: dict[str, str | int] = {}
+    conditions: tuple[Condition, ...] = ()
+
+
+class Volume(Entry, frozen=True):
+    uid: str
+    assignment: str
+    phase: Phase
+    pool: str = ""
+    reasons: tuple[Reason, ...] = ()
+    attached_to: tuple[str, ...] = ()
+    status: VolumeStatus | None = None
+
+
+class VolumeSnapshotStatus(Entry, frozen=True):
+    snapshot_id: str = msgspec.field(name="snapshotID", default="")
+    state: Literal["Pending", "Ready", "Failed"] | None = None
+    size: str | int | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+class VolumeSnapshot(Entry, frozen=True):
+    uid: str
+    assignment: str
+    phase: Phase
+    pool: str = ""
+    reasons: tuple[Reason, ...] = ()
+    status: VolumeSnapshotStatus | None = None
+
+
+class Orphan(Entry, frozen=True):
+    """An object with our labels and no order: charged and left alone."""
+
+    kind: Literal["Machine", "Volume", "VolumeSnapshot"]
+    pool: str
+    id: str
+    uid: str | None = None
+    namespace: str = ""
+    name: str = ""
+    charge: dict[str, str | int] = {}
+    reason: str = ""
+
+
+class Orphans(Entry, frozen=True, omit_defaults=False):
+    orphans: tuple[Orphan, ...] = ()
+
+
+class Event(Entry, frozen=True):
+    kind: str
+    name: str
+    type: Literal["Normal", "Warning"]
+    reason: str
+    count: int
+    last: str
+    namespace: str = ""
+    uid: str | None = None
+    message: str = ""
+    first: str | None = None
+
+
+class Events(Entry, frozen=True, omit_defaults=False):
+    events: tuple[Event, ...] = ()

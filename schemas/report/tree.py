@@ -1,0 +1,168 @@
+"""A report as a tree of files: which path holds what, reading one file, and rendering a whole report.
+
+Files are read one by one, so a caller may keep what it read by blob id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files as package_files
+from pathlib import PurePosixPath
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from schemas.problem import Problem
+from schemas.report import objects
+from schemas.report.objects import Entry
+
+# First folder (or file) of the path -> (schema, type, number of path parts).
+LAYOUT: dict[str, tuple[str, type[Entry], int]] = {
+    "poollet.json": ("poollet", objects.Poollet, 1),
+    "pools": ("pool", objects.Pool, 2),
+    "volumepools": ("volume-pool", objects.VolumePool, 2),
+    "machines": ("machine", objects.Machine, 3),
+    "volumes": ("volume", objects.Volume, 3),
+    "snapshots": ("volume-snapshot", objects.VolumeSnapshot, 3),
+    "orphans.json": ("orphans", objects.Orphans, 1),
+    "events.json": ("events", objects.Events, 1),
+}
+MAX_FILE_BYTES = 8 * 1024 * 1024
+MAX_PROBLEMS = 10
+
+Name = tuple[str, ...]  # ("pool-a",) or ("default", "web-1")
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file that is there and cannot be used: what it is about is unknown, not absent."""
+
+    path: str
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One poollet's report. `poollet` is None when that file is missing or in `unread`."""
+
+    poollet: objects.Poollet | None = None
+    pools: Mapping[str, objects.Pool] = field(default_factory=dict)
+    volume_pools: Mapping[str, objects.VolumePool] = field(default_factory=dict)
+    machines: Mapping[Name, objects.Machine] = field(default_factory=dict)
+    volumes: Mapping[Name, objects.Volume] = field(default_factory=dict)
+    snapshots: Mapping[Name, objects.VolumeSnapshot] = field(default_factory=dict)
+    orphans: tuple[objects.Orphan, ...] = ()
+    events: tuple[objects.Event, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+def read_file(path: str, data: bytes) -> Entry | Unread | None:
+    """One file of the tree; None for a path that means nothing here, as a later version may add."""
+    place = located(path)
+    if place is None:
+        return None
+    schema, kind, _ = place
+    if len(data) > MAX_FILE_BYTES:
+        return unread(
+            path,
+            f"the file has {len(data)} bytes, more than the {MAX_FILE_BYTES} that a report file may have",
+        )
+    try:
+        body: Any = json.loads(data, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        return unread(path, f"this is no JSON: {error}")
+    found = [
+        violation(path, error)
+        for error, _ in zip(validator(schema).iter_errors(body), range(MAX_PROBLEMS), strict=False)
+    ]
+    return Unread(path, tuple(found)) if found else msgspec.convert(body, kind)
+
+
+def read(tree: Mapping[str, bytes]) -> Report:
+    """A whole report, in the order of its paths."""
+    entries = {path: read_file(path, data) for path, data in sorted(tree.items())}
+    return assemble({path: entry for path, entry in entries.items() if entry is not None})
+
+
+def assemble(entries: Mapping[str, Entry | Unread]) -> Report:
+    """The report that these files make up."""
+    found: dict[str, dict[Name, Any]] = {folder: {} for folder in LAYOUT}
+    unread_files = []
+    for path, entry in entries.items():
+        if isinstance(entry, Unread):
+            unread_files.append(entry)
+            continue
+        folder, *rest = PurePosixPath(path).parts
+        found[folder][tuple(part.removesuffix(".json") for part in rest)] = entry
+    orphans, events = (
+        found["orphans.json"].get((), objects.Orphans()),
+        found["events.json"].get((), objects.Events()),
+    )
+    return Report(
+        poollet=found["poollet.json"].get(()),
+        pools={name: pool for (name,), pool in found["pools"].items()},
+        volume_pools={name: pool for (name,), pool in found["volumepools"].items()},
+        machines=found["machines"],
+        volumes=found["volumes"],
+        snapshots=found["snapshots"],
+        orphans=orphans.orphans,
+        events=events.events,
+        unread=tuple(unread_files),
+    )
+
+
+def render(report: Report) -> dict[str, bytes]:
+    """The files of a report. Equal reports give equal bytes; empty lists give no file."""
+    tree: dict[str, Entry] = {}
+    if report.poollet is not None:
+        tree["poollet.json"] = report.poollet
+    tree |= {f"pools/{name}.json": pool for name, pool in report.pools.items()}
+    tree |= {f"volumepools/{name}.json": pool for name, pool in report.volume_pools.items()}
+    tree |= {f"machines/{'/'.join(name)}.json": machine for name, machine in report.machines.items()}
+    tree |= {f"volumes/{'/'.join(name)}.json": volume for name, volume in report.volumes.items()}
+    tree |= {f"snapshots/{'/'.join(name)}.json": snapshot for name, snapshot in report.snapshots.items()}
+    if report.orphans:
+        tree["orphans.json"] = objects.Orphans(orphans=report.orphans)
+    if report.events:
+        tree["events.json"] = objects.Events(events=report.events)
+    return {path: encode(entry) for path, entry in tree.items()}
+
+
+def encode(entry: Entry) -> bytes:
+    """Sorted keys, one a line, so that Git sees small differences and people can read them."""
+    return msgspec.json.format(msgspec.json.encode(entry, order="deterministic"), indent=2) + b"\n"
+
+
+def located(path: str) -> tuple[str, type[Entry], int] | None:
+    parts = PurePosixPath(path).parts
+    place = LAYOUT.get(parts[0]) if parts and path.endswith(".json") else None
+    return place if place is not None and len(parts) == place[2] else None
+
+
+@cache
+def validator(schema: str) -> jsonschema_rs.Validator:
+    text = package_files("schemas.report").joinpath(f"{schema}.json").read_text("utf-8")
+    return jsonschema_rs.validator_for(json.loads(text))
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    body = dict(pairs)
+    if len(body) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return body
+
+
+def violation(path: str, error: Any) -> Problem:
+    pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error.instance_path)
+    return Problem(file=path, code="GV620", pointer=pointer, message=str(error.message)[:500], hint=HINT)
+
+
+def unread(path: str, message: str) -> Unread:
+    return Unread(path, (Problem(file=path, code="GV620", message=message, hint=HINT),))
+
+
+HINT = "the poollet that wrote it and the reconciler may be of different versions; `gitvirt version` on both tells"
