@@ -45,8 +45,8 @@ class Revision:
         """Every file at or below `folder`, in tree order, with its path from the root of the repo."""
         found = self.tree
         for part in filter(None, folder.split("/")):
-            below = {name: (mode, id) for mode, name, id in tree.entries(self._read(found))}
-            mode, found = below.get(tree.raw(part), (b"", b""))
+            below = {name: (mode, id.hex()) for mode, name, id in tree.entries(self._read(found))}
+            mode, found = below.get(tree.raw(part), (b"", ""))
             if not found or tree.mode_of(mode) is not Mode.FOLDER:
                 return
         yield from tree.files(self._read, found, folder.strip("/"))
@@ -57,10 +57,10 @@ class Revision:
 
     def _read(self, id: ObjectId) -> bytes:
         try:
-            return self._store.odb.read(pygit2.Oid(raw=id))[1]
+            return self._store.odb.read(pygit2.Oid(hex=id))[1]
         except (KeyError, pygit2.GitError) as error:
             raise DamageError(
-                f"object {id.hex()} is missing or damaged",
+                f"object {id} is missing or damaged",
                 "a partial clone lacks it: git fetch --refetch; otherwise git fsck tells more",
             ) from error
 
@@ -86,7 +86,7 @@ def revision(directory: Path, rev: str) -> Revision:
         commit = store.revparse_single(rev).peel(pygit2.Commit)
     except (KeyError, ValueError, pygit2.GitError) as error:
         raise UnknownRevisionError(f"{rev!r} names no commit in {directory}", _cure(store)) from error
-    return Revision(commit.id.raw, commit.tree_id.raw, store)
+    return Revision(str(commit.id), str(commit.tree_id), store)
 
 
 def _open(git_directory: Path) -> pygit2.Repository:

@@ -12,7 +12,9 @@ from typing import NamedTuple, TypeAlias
 
 from reconciler.repo.errors import DamageError
 
-ObjectId: TypeAlias = bytes  # the 20 raw bytes; `.hex()` is what people see
+ObjectId: TypeAlias = (
+    str  # 40 hexadecimal digits, as people see them; raw bytes stay inside this module's trees
+)
 Read: TypeAlias = Callable[[ObjectId], bytes]
 
 # One pass in C. What does not match leaves a gap, which `entries` finds by adding up the lengths.
@@ -39,8 +41,8 @@ class File(NamedTuple):
     id: ObjectId
 
 
-def entries(tree: bytes) -> list[tuple[bytes, bytes, ObjectId]]:
-    """(mode, name, id) of each entry, in the order of the tree."""
+def entries(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
+    """(mode, name, raw id) of each entry, in the order of the tree."""
     found: list[tuple[bytes, bytes, bytes]] = _ENTRY.findall(tree)
     if sum(len(mode) + len(name) for mode, name, _ in found) + 22 * len(found) != len(tree):
         raise DamageError("a tree object is malformed", "git fsck names it")
@@ -75,4 +77,6 @@ def files(read: Read, tree: ObjectId, folder: str = "") -> Iterator[File]:
             yield File(path, mode, name)
             continue
         prefix = path + "/" if path else ""
-        waiting.extend((below, prefix + text(leaf), id) for below, leaf, id in reversed(entries(read(name))))
+        waiting.extend(
+            (octal, prefix + text(leaf), id.hex()) for octal, leaf, id in reversed(entries(read(name)))
+        )

@@ -22,7 +22,7 @@ def init(directory: Path, *options: str) -> Path:
     return directory
 
 
-def commit(directory: Path, files: dict[str, bytes], message: str = "change") -> bytes:
+def commit(directory: Path, files: dict[str, bytes], message: str = "change") -> str:
     """Write and commit files in a checkout; the commit's id."""
     for path, data in files.items():
         place = directory / path
@@ -30,4 +30,4 @@ def commit(directory: Path, files: dict[str, bytes], message: str = "change") ->
         place.write_bytes(data)
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--allow-empty", "--message", message)
-    return bytes.fromhex(git(directory, "rev-parse", "HEAD"))
+    return git(directory, "rev-parse", "HEAD")

@@ -57,9 +57,9 @@ def awkward(checkout: Path) -> None:
 def test_files_are_what_git_lists(checkout: Path) -> None:
     awkward(checkout)
     found = revision(checkout, "HEAD")
-    assert found.commit.hex() == git(checkout, "rev-parse", "HEAD")
-    assert found.tree.hex() == git(checkout, "rev-parse", "HEAD^{tree}")
-    assert [(file.mode, file.id.hex(), file.path) for file in found.files()] == listing(checkout, "HEAD")
+    assert found.commit == git(checkout, "rev-parse", "HEAD")
+    assert found.tree == git(checkout, "rev-parse", "HEAD^{tree}")
+    assert [(file.mode, file.id, file.path) for file in found.files()] == listing(checkout, "HEAD")
     data = {file.path: found.read(file) for file in found.files()}
     assert data[os.fsdecode(b"latin-\xe9.yaml")] == b"latin"
     assert data["a/b.yaml"] == b"\0\xff"
@@ -74,7 +74,7 @@ def test_a_folder_alone(checkout: Path, folder: str) -> None:
     awkward(checkout)
     want = listing(checkout, "HEAD", folder.strip("/") + "/")
     assert want
-    assert [(f.mode, f.id.hex(), f.path) for f in revision(checkout, "HEAD").files(folder)] == want
+    assert [(f.mode, f.id, f.path) for f in revision(checkout, "HEAD").files(folder)] == want
 
 
 @pytest.mark.parametrize("folder", ["nothing", "a.yaml", "a/b/c.yaml/d"])
@@ -86,13 +86,13 @@ def test_a_folder_that_is_none_is_empty(checkout: Path, folder: str) -> None:
 def test_every_way_to_name_a_commit(checkout: Path) -> None:
     first = commit(checkout, {"a": b"1"})
     second = commit(checkout, {"a": b"2"})
-    git(checkout, "tag", "-a", "v1", "-m", "one", first.hex())
+    git(checkout, "tag", "-a", "v1", "-m", "one", first)
     for rev, want in [
         ("HEAD", second),
         ("main", second),
         ("HEAD~1", first),
         ("v1", first),
-        (first.hex()[:9], first),
+        (first[:9], first),
     ]:
         assert revision(checkout, rev).commit == want
     assert [revision(checkout, "HEAD~1").read(f) for f in revision(checkout, "HEAD~1").files()] == [b"1"]
@@ -187,10 +187,10 @@ def test_a_missing_object_is_damage(checkout: Path) -> None:
     commit(checkout, {"a": b"1"})
     found = revision(checkout, "HEAD")
     [file] = found.files()
-    (checkout / ".git/objects" / file.id.hex()[:2] / file.id.hex()[2:]).unlink()
+    (checkout / ".git/objects" / file.id[:2] / file.id[2:]).unlink()
     with pytest.raises(DamageError) as caught:
         found.read(file)
-    assert file.id.hex() in caught.value.cause
+    assert file.id in caught.value.cause
 
 
 def tree_object(checkout: Path, data: bytes) -> str:
