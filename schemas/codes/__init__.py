@@ -3,11 +3,12 @@
 A module for each range of numbers.
 """
 
-from schemas.codes import content, editing, git, reading, revisions, rules, schema, settings
+from schemas.codes import content, editing, folders, git, reading, revisions, rules, schema, settings
 from schemas.codes.code import Code
 
 CODES: dict[str, Code] = {
     **reading.CODES,
+    **folders.CODES,
     **schema.CODES,
     **rules.CODES,
     **revisions.CODES,

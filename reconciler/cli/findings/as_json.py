@@ -1,0 +1,33 @@
+"""Findings for scripts: one JSON object, whose shape docs/validate.md promises."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reconciler.cli.findings.outcome import Outcome, readable
+from schemas.problem import Problem
+
+VERSION = 1  # goes up when a field is removed or changes its meaning; new fields may come at any time
+
+
+def render(outcome: Outcome) -> str:
+    summary: dict[str, Any] = {f"{severity}s": number for severity, number in outcome.counts().items()}
+    summary |= {"files": len(outcome.files), "objects": outcome.objects, "foreign": outcome.foreign}
+    summary["seconds"] = round(outcome.seconds, 3)
+    found = [entry(problem) for problem in outcome.problems]
+    return json.dumps({"version": VERSION, "summary": summary, "problems": found}, indent=2)
+
+
+def entry(problem: Problem) -> dict[str, Any]:
+    return {
+        "file": readable(problem.file),
+        "line": problem.line,
+        "column": problem.column,
+        "severity": str(problem.severity),
+        "code": problem.code,
+        "object": problem.object,
+        "pointer": problem.pointer,
+        "message": problem.message,
+        "hint": problem.hint,
+    }

@@ -1,0 +1,75 @@
+"""Findings as SARIF 2.1.0, which code scanning services take."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import urllib.parse
+from typing import Any
+
+from reconciler.cli.findings.outcome import Outcome
+from schemas.codes import CODES
+from schemas.problem import Problem, Severity
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+DOCUMENTATION = "https://gitvirt.dev/problems"
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTICE: "note"}
+
+
+def render(outcome: Outcome, version: str) -> str:
+    codes = sorted({problem.code for problem in outcome.problems})
+    driver = {
+        "name": "gitvirt",
+        "informationUri": "https://gitvirt.dev",
+        "version": version,
+        "rules": [rule(code) for code in codes],
+    }
+    index = {code: position for position, code in enumerate(codes)}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"SRCROOT": {"description": {"text": "where gitvirt was run"}}},
+        "results": [result(problem, index[problem.code]) for problem in outcome.problems],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def rule(code: str) -> dict[str, Any]:
+    explained = CODES[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": explained.title},
+        "fullDescription": {"text": explained.cause},
+        "help": {"text": explained.cure},
+        "helpUri": f"{DOCUMENTATION}#{code.lower()}",
+    }
+
+
+def result(problem: Problem, rule_index: int) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": uri(problem.file), "uriBaseId": "SRCROOT"}}
+    if problem.line:
+        physical["region"] = {"startLine": problem.line, "startColumn": max(1, problem.column)}
+    location: dict[str, Any] = {"physicalLocation": physical}
+    if problem.object:
+        name = problem.object + problem.pointer
+        location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "object"}]
+    text = problem.message + (f"\n{problem.hint}" if problem.hint else "")
+    return {
+        "ruleId": problem.code,
+        "ruleIndex": rule_index,
+        "level": LEVELS[problem.severity],
+        "message": {"text": text},
+        "locations": [location],
+        "partialFingerprints": {"gitvirt/v1": fingerprint(problem)},
+    }
+
+
+def fingerprint(problem: Problem) -> str:
+    """The same finding keeps it when lines move, so that a service does not report it as new."""
+    parts = (problem.code, problem.object or problem.file, problem.pointer, problem.message)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def uri(path: str) -> str:
+    return urllib.parse.quote(os.fsencode(path))

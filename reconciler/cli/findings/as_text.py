@@ -1,0 +1,73 @@
+"""Findings for people: by file, each with its cure, and the line it is about where that helps."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from reconciler.cli.findings.outcome import Outcome, counted, place
+from reconciler.cli.terminal import Style, Terminal, printable, width
+from schemas.problem import Problem, Severity
+
+TextOf: TypeAlias = Callable[[str], str | None]
+
+COLOURS = {Severity.ERROR: Style.RED, Severity.WARNING: Style.YELLOW, Severity.NOTICE: Style.CYAN}
+WIDEST = 100  # columns of a source line that are shown
+SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret""", re.IGNORECASE)
+
+
+def write(outcome: Outcome, terminal: Terminal, text_of: TextOf) -> None:
+    for file, problems in itertools.groupby(outcome.problems, key=lambda problem: problem.file):
+        lines = source_lines(text_of(file))
+        for problem in problems:
+            write_problem(problem, terminal, lines)
+        terminal.line()
+    terminal.line(summary(outcome, terminal))
+
+
+def source_lines(text: str | None) -> list[str]:
+    """None for a file that holds a Secret: what is wrong with it may be told, never what is in it."""
+    if text is None or SECRET.search(text):
+        return []
+    return text.split("\n")
+
+
+def write_problem(problem: Problem, terminal: Terminal, lines: list[str]) -> None:
+    severity = terminal.paint(problem.severity, COLOURS[problem.severity], Style.BOLD)
+    where = terminal.paint(printable(place(problem)) + ":", Style.BOLD)
+    terminal.line(f"{where} {severity} {problem.code} {printable(problem.message)}")
+    if excerpt := source_excerpt(problem, lines):
+        source, caret = excerpt
+        terminal.line(f"    {source}")
+        terminal.line(f"    {caret}{terminal.paint('^', COLOURS[problem.severity], Style.BOLD)}")
+    if problem.hint:
+        terminal.line(f"  {terminal.paint('hint:', Style.DIM)} {printable(problem.hint)}")
+
+
+def source_excerpt(problem: Problem, lines: list[str]) -> tuple[str, str] | None:
+    """The line, and the blanks that put a caret under its column."""
+    if not (problem.line and problem.column) or problem.line > len(lines):
+        return None
+    line = lines[problem.line - 1].rstrip("\r").replace("\t", " ")
+    start = problem.column - 1
+    if not line.strip() or start > len(line):
+        return None
+    begin = max(0, start - WIDEST // 2) if len(line) > WIDEST else len(line) - len(line.lstrip())
+    begin = min(begin, start)
+    shown = line[begin : begin + WIDEST]
+    return printable(shown), " " * width(printable(line[begin:start]))
+
+
+def summary(outcome: Outcome, terminal: Terminal) -> str:
+    counts = outcome.counts()
+    parts = [
+        terminal.paint(counted(number, severity), COLOURS[severity], Style.BOLD)
+        for severity, number in counts.items()
+        if number
+    ]
+    verdict = ", ".join(parts) if parts else terminal.paint("ok", Style.GREEN, Style.BOLD)
+    checked = f"{counted(outcome.objects, 'object')} in {counted(len(outcome.files), 'file')}"
+    foreign = f", {counted(outcome.foreign, 'document')} of other kinds left alone" if outcome.foreign else ""
+    return f"{verdict}: {checked}{foreign} ({outcome.seconds:.2f} s)"
