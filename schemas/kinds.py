@@ -1,11 +1,23 @@
-"""The kinds: which there are, the groups they live in, and what identifies an object of each."""
+"""The kinds: which there are, the groups they live in, what identifies an object of each, and of which a document is.
+
+A repo holds other YAML too, so a foreign document is skipped with a notice. A document that was meant for us but is
+misspelled is an error: skipped in silence, its object would look as if it had been deleted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+
+from schemas.spelling import distance, nearest
 
 DEFAULT_NAMESPACE = "default"
+VERSION = "v1alpha1"
+DOMAINS = ("ironcore.dev", "openkcm.dev")
+
+_LONGEST = 256  # No apiVersion or kind is longer; what is, is not compared with anything.
 
 
 class Kind(StrEnum):
@@ -24,6 +36,12 @@ class Kind(StrEnum):
     @property
     def is_namespaced(self) -> bool:
         return self not in CLUSTER_WIDE
+
+    @property
+    def schema_file(self) -> str:
+        """The file beside this module that holds its JSON Schema: machine-class.json for MachineClass."""
+        words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in self.value)
+        return f"{words[1:]}.json"
 
 
 CLUSTER_WIDE = frozenset({Kind.MACHINE_CLASS, Kind.MACHINE_POOL, Kind.VOLUME_CLASS, Kind.VOLUME_POOL})
@@ -53,3 +71,179 @@ class Key:
 
     def __str__(self) -> str:
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Not ours. `reason` completes "skipped: ..."."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """Meant for us and misspelled; `field` is the top-level key that is wrong or missing."""
+
+    field: str
+    message: str
+    hint: str
+
+
+Recognised = Kind | Foreign | NearMiss
+
+
+def api_version(kind: Kind, domain: str = DOMAINS[0]) -> str:
+    """The apiVersion to write for a kind."""
+    return "v1" if kind is Kind.SECRET else f"{GROUPS[kind]}.{domain}/{VERSION}"
+
+
+_KINDS = {kind.value: kind for kind in Kind}
+_OURS = {(api_version(kind, domain), kind.value): kind for kind in Kind for domain in DOMAINS}
+_API_VERSIONS = {written for written, _ in _OURS} - {"v1"}
+_OUR_GROUPS = tuple(
+    f"{group}.{domain}" for domain in DOMAINS for group in dict.fromkeys(GROUPS.values()) if group
+)
+
+# Kinds of IronCore that have no counterpart here.
+_OTHER_KINDS = frozenset(
+    [
+        "Bucket",
+        "BucketClass",
+        "BucketPool",
+        "LoadBalancer",
+        "LoadBalancerRouting",
+        "NATGateway",
+        "NetworkPolicy",
+        "Prefix",
+        "PrefixAllocation",
+        "Reservation",
+        "VirtualIP",
+    ]
+)
+
+
+def recognise(written_version: object, written_kind: object) -> Recognised:
+    """What a document with this `apiVersion` and `kind` is."""
+    if not isinstance(written_version, str) or not isinstance(written_kind, str):
+        return _incomplete(written_version, written_kind)
+    kind = _OURS.get((written_version, written_kind))
+    if kind is not None:
+        return kind
+    if len(written_version) + len(written_kind) > _LONGEST:
+        return _foreign(written_version, written_kind)
+    return _recognise(written_version, written_kind)
+
+
+def recognise_document(body: object) -> Recognised:
+    """The same from the document itself, so that a misspelled `kind` or `apiVersion` key is found too."""
+    if not isinstance(body, Mapping):
+        return Foreign("it is no object with apiVersion and kind")
+    written_version, written_kind = body.get("apiVersion"), body.get("kind")
+    found = recognise(written_version, written_kind)
+    if isinstance(found, Kind) or ("apiVersion" in body and "kind" in body):
+        return found
+    return _misspelled_key(body) or found
+
+
+@lru_cache(maxsize=1024)
+def _recognise(written_version: str, written_kind: str) -> Recognised:
+    ours = _OURS.get((written_version.lower(), written_kind))
+    if ours is not None and ours is not Kind.SECRET:
+        return ours
+    group, _, version = written_version.lower().rpartition("/")
+    if group in _OUR_GROUPS and version == VERSION:
+        return _kind_of_our_group(written_version, written_kind)
+    if version == "v1" and group == "":
+        return _kind_of_core(written_version, written_kind)
+    meant = written_kind if written_kind in _KINDS else nearest(written_kind, _KINDS, slips=1)
+    if meant is not None and _is_near(group, version, _KINDS[meant]):
+        return _wrong_version(written_version, _KINDS[meant])
+    return _foreign(written_version, written_kind)
+
+
+def _kind_of_our_group(written_version: str, written_kind: str) -> Recognised:
+    kind = _KINDS.get(written_kind)
+    if kind is not None:
+        return _wrong_version(written_version, kind)
+    if written_kind in _OTHER_KINDS:
+        return Foreign(f"gitvirt has no {written_kind}")
+    meant = nearest(written_kind, _KINDS, slips=2)
+    if meant is None:
+        return _foreign(written_version, written_kind)
+    return NearMiss("kind", f"there is no kind {_quoted(written_kind)}", f"did you mean {meant}?")
+
+
+def _kind_of_core(written_version: str, written_kind: str) -> Recognised:
+    """`v1` is Kubernetes' own group: its ResourceQuota is not ours, and of its kinds only Secret is."""
+    kind = _KINDS.get(written_kind)
+    if kind is Kind.SECRET or (kind is None and written_kind.lower() in ("secret", "secrets")):
+        if kind is not None and written_version == "v1":
+            return kind
+        if kind is not None:
+            return _wrong_version(written_version, kind)
+        return NearMiss("kind", f"there is no kind {_quoted(written_kind)}", "did you mean Secret?")
+    if kind is None or kind is Kind.RESOURCE_QUOTA:
+        return _foreign(written_version, written_kind)
+    return _wrong_version(written_version, kind)
+
+
+def _is_near(group: str, version: str, kind: Kind) -> bool:
+    """Whether group and version look like those of `kind` rather than like another project's that uses the same word."""
+    if group == "":  # `v1alpha1`, `compute.ironcore.dev` without a version, `v1beta1`
+        return version in (VERSION, *DOMAINS) or version in _OUR_GROUPS
+    if group in _OUR_GROUPS or group in DOMAINS:
+        return True
+    if kind is Kind.SECRET:
+        return group == "core"
+    if any(distance(group, ours) <= 2 for ours in _OUR_GROUPS if abs(len(group) - len(ours)) <= 2):
+        return True
+    labels = group.split(".")
+    return len(labels) == 3 and labels[0] == GROUPS[kind] and labels[1] in ("ironcore", "openkcm")
+
+
+def _wrong_version(written_version: str, kind: Kind) -> NearMiss:
+    domain = DOMAINS[1] if "openkcm" in written_version.lower() else DOMAINS[0]
+    right = api_version(kind, domain)
+    return NearMiss(
+        "apiVersion", f"{kind} is not of {_quoted(written_version)}", f"write apiVersion: {right}"
+    )
+
+
+def _incomplete(written_version: object, written_kind: object) -> Recognised:
+    if isinstance(written_kind, str) and (kind := _KINDS.get(written_kind)) is not None:
+        said = "has no apiVersion" if written_version is None else "has an apiVersion that is not text"
+        return NearMiss("apiVersion", f"this {kind} {said}", f"write apiVersion: {api_version(kind)}")
+    if isinstance(written_version, str) and written_version.lower() in _API_VERSIONS:
+        group = written_version.lower().partition(".")[0]
+        kinds = ", ".join(kind for kind in Kind if GROUPS[kind] == group)
+        said = "has no kind" if written_kind is None else "has a kind that is not text"
+        return NearMiss("kind", f"this document of {written_version} {said}", f"write one of: {kinds}")
+    return Foreign("it has no apiVersion and kind")
+
+
+def _misspelled_key(body: Mapping[object, object]) -> NearMiss | None:
+    for right in ("apiVersion", "kind"):
+        if right in body:
+            continue
+        for key, value in body.items():
+            if isinstance(key, str) and key != right and nearest(key, (right,)) and _is_known(right, value):
+                return NearMiss(right, f"there is no field {_quoted(key)}", f"did you mean {right}?")
+    return None
+
+
+def _is_known(field: str, value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    return value.lower() in _API_VERSIONS if field == "apiVersion" else value in _KINDS
+
+
+def _foreign(written_version: str, written_kind: str) -> Foreign:
+    return Foreign(f"{_short(written_kind)} of {_short(written_version)} is not a kind of gitvirt")
+
+
+def _quoted(text: str) -> str:
+    return f"'{_short(text)}'"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 64 else f"{text[:61]}..."

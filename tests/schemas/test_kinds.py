@@ -1,0 +1,130 @@
+"""Of which kind a document is: ours, somebody else's, or a slip of the pen."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.kinds import Foreign, Key, Kind, NearMiss, api_version, recognise, recognise_document
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("domain", ["ironcore.dev", "openkcm.dev", "OpenKCM.dev", "IRONCORE.DEV"])
+def test_every_kind_is_recognised_in_any_letter_case(kind: Kind, domain: str) -> None:
+    assert recognise(api_version(kind, domain), kind.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("written_version", "written_kind"),
+    [
+        ("v1", "ConfigMap"),
+        ("v1", "ResourceQuota"),
+        ("v1", "Service"),
+        ("apps/v1", "Deployment"),
+        ("cluster.x-k8s.io/v1beta1", "Machine"),
+        ("machine.openshift.io/v1beta1", "Machine"),
+        ("snapshot.storage.k8s.io/v1", "VolumeSnapshot"),
+        ("core.apinet.ironcore.dev/v1alpha1", "Network"),
+        ("metal.ironcore.dev/v1alpha1", "Server"),
+        ("ipam.ironcore.dev/v1alpha1", "Prefix"),
+        ("storage.ironcore.dev/v1alpha1", "Bucket"),
+        ("networking.ironcore.dev/v1alpha1", "LoadBalancer"),
+        ("compute.ironcore.dev/v1alpha1", "MachineSet"),
+        (None, None),
+        (None, "Deployment"),
+        ("apps/v1", None),
+        (1, [2]),
+        ("x" * 1000, "Machine"),
+    ],
+)
+def test_what_is_not_ours_is_foreign(written_version: object, written_kind: object) -> None:
+    assert isinstance(recognise(written_version, written_kind), Foreign)
+
+
+@pytest.mark.parametrize(
+    ("written_version", "written_kind", "field", "hint"),
+    [
+        ("compute.ironcore.dev/v1alpha1", "Machin", "kind", "did you mean Machine?"),
+        ("compute.ironcore.dev/v1alpha1", "machine", "kind", "did you mean Machine?"),
+        ("compute.ironcore.dev/v1alpha1", "Machines", "kind", "did you mean Machine?"),
+        ("compute.ironcore.dev/v1alpha1", "MachinClass", "kind", "did you mean MachineClass?"),
+        ("v1", "secret", "kind", "did you mean Secret?"),
+        (
+            "compute.ironcore.dev/v1",
+            "Machine",
+            "apiVersion",
+            "write apiVersion: compute.ironcore.dev/v1alpha1",
+        ),
+        (
+            "compute.ironcore.de/v1alpha1",
+            "Machine",
+            "apiVersion",
+            "write apiVersion: compute.ironcore.dev/v1alpha1",
+        ),
+        (
+            "compute.ironcore.de/v1alpha1",
+            "Machin",
+            "apiVersion",
+            "write apiVersion: compute.ironcore.dev/v1alpha1",
+        ),
+        (
+            "compute.openkcm.io/v1alpha1",
+            "Machine",
+            "apiVersion",
+            "write apiVersion: compute.openkcm.dev/v1alpha1",
+        ),
+        ("ironcore.dev/v1alpha1", "Machine", "apiVersion", "write apiVersion: compute.ironcore.dev/v1alpha1"),
+        ("compute.ironcore.dev", "Machine", "apiVersion", "write apiVersion: compute.ironcore.dev/v1alpha1"),
+        (
+            "storage.ironcore.dev/v1alpha1",
+            "Machine",
+            "apiVersion",
+            "write apiVersion: compute.ironcore.dev/v1alpha1",
+        ),
+        ("v1alpha1", "Volume", "apiVersion", "write apiVersion: storage.ironcore.dev/v1alpha1"),
+        ("v1", "Machine", "apiVersion", "write apiVersion: compute.ironcore.dev/v1alpha1"),
+        ("V1", "Secret", "apiVersion", "write apiVersion: v1"),
+        ("core.ironcore.dev/v1alpha1", "Secret", "apiVersion", "write apiVersion: v1"),
+        (None, "Network", "apiVersion", "write apiVersion: networking.ironcore.dev/v1alpha1"),
+        (1, "Network", "apiVersion", "write apiVersion: networking.ironcore.dev/v1alpha1"),
+        ("core.ironcore.dev/v1alpha1", None, "kind", "write one of: ResourceQuota"),
+    ],
+)
+def test_near_misses_name_the_right_spelling(
+    written_version: object, written_kind: object, field: str, hint: str
+) -> None:
+    found = recognise(written_version, written_kind)
+    assert isinstance(found, NearMiss)
+    assert (found.field, found.hint) == (field, hint)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"apiversion": "compute.ironcore.dev/v1alpha1", "kind": "Machine"}, "apiVersion"),
+        ({"apiVersion": "compute.ironcore.dev/v1alpha1", "Kind": "Machine"}, "kind"),
+        ({"kind": "Machine"}, "apiVersion"),
+    ],
+)
+def test_a_misspelled_key_is_a_near_miss(body: dict[str, str], field: str) -> None:
+    found = recognise_document(body)
+    assert isinstance(found, NearMiss)
+    assert found.field == field
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], "text", 5, {}, {"services": {}}, {1: 2, None: 3}, {"Kind": "Deployment"}]
+)
+def test_other_documents_are_foreign(body: object) -> None:
+    assert isinstance(recognise_document(body), Foreign)
+
+
+@given(st.text(), st.text())
+def test_any_text_is_classified(written_version: str, written_kind: str) -> None:
+    assert isinstance(recognise(written_version, written_kind), Kind | Foreign | NearMiss)
+
+
+def test_a_key_reads_as_a_path() -> None:
+    assert str(Key(Kind.MACHINE, "shop", "web")) == "Machine/shop/web"
+    assert str(Key(Kind.MACHINE_POOL, "", "rack-a")) == "MachinePool/rack-a"
