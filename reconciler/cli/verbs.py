@@ -13,6 +13,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "init": Verb("init", "a new repo: layout, settings, a class, CI files, editor hints"),
     "version": Verb("version", "versions of everything relevant"),
 }
 

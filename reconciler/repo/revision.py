@@ -1,4 +1,4 @@
-"""One revision of somebody's own checkout, for verbs that work offline. Only reads; never touches the remote.
+"""One revision of somebody's own checkout, for verbs that work offline. Never touches the remote.
 
 The reconciler's own copy of a remote is the mirror, not this.
 """
@@ -72,6 +72,11 @@ def discover(directory: Path) -> Checkout | None:
         return None
     store = _open(Path(found))
     return Checkout(Path(found), Path(store.workdir) if store.workdir else None)
+
+
+def make(directory: Path, branch: str) -> None:
+    """A new, empty repo with a work tree, on `branch`."""
+    pygit2.init_repository(str(directory), initial_head=branch)
 
 
 def revision(directory: Path, rev: str) -> Revision:

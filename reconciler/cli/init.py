@@ -1,0 +1,160 @@
+"""`gitvirt init`: a repo to start from. It adds what is missing and never overwrites what people wrote."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import re
+import uuid
+from collections.abc import Iterator
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.repo import revision
+from reconciler.repo.errors import RepoError
+
+EXAMPLES = """examples:
+  gitvirt init fleet          a new repo in the folder fleet
+  gitvirt init                add what is missing to the folder you are in
+  gitvirt init --refork       give a copy of a fleet its own identity"""
+
+# Template -> its path in the repo.
+FILES = {
+    "gitvirt.yaml": "gitvirt.yaml",
+    "README.md": "README.md",
+    "gitvirtignore": ".gitvirtignore",
+    "small.yaml": "classes/small.yaml",
+    "github.yaml": ".github/workflows/gitvirt.yaml",
+    "gitlab.yaml": ".gitlab-ci.yml",
+}
+FOLDERS = ("machines", "pools")
+SCHEMAS = ".schemas"
+FLEET_ID = re.compile(
+    r"^(fleet:[^\S\n]*(?:#.*)?\n(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]+id:[^\S\n]*)([\"']?)([0-9a-f-]{36})\2",
+    re.MULTILINE,
+)
+
+
+class Fate(StrEnum):
+    MADE = "made"
+    KEPT = "kept"
+    UPDATED = "updated"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", nargs="?", default=".", metavar="DIR", help="where (default: here)")
+    parser.add_argument(
+        "--refork",
+        action="store_true",
+        help="give the fleet in DIR a new identity, so that it never touches its origin's machines",
+    )
+    parser.add_argument(
+        "--no-git",
+        action="store_true",
+        help="leave Git alone; otherwise DIR becomes a Git repo if it is in none",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    root = Path(arguments.directory)
+    terminal = out()
+    try:
+        if arguments.refork:
+            return refork(root, terminal)
+        root.mkdir(parents=True, exist_ok=True)
+        fates = list(fill(root, uuid.uuid4()))
+        is_new = not arguments.no_git and begin(root)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write {printable(str(error.filename))}: {error.strerror}",
+            "check the path and its permissions",
+        ) from error
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from error
+    show(root, fates, is_new, terminal)
+    return Exit.OK
+
+
+def fill(root: Path, fleet: uuid.UUID) -> Iterator[tuple[str, Fate]]:
+    """Writes what is missing below `root`. Schemas are ours and follow the version installed."""
+    for template, path in FILES.items():
+        text = files("reconciler.template").joinpath(template).read_text("utf-8")
+        text = text.replace("@VERSION@", importlib.metadata.version("gitvirt")).replace("@FLEET@", str(fleet))
+        yield path, written(root / path, text, Fate.KEPT)
+    for folder in FOLDERS:
+        if not (root / folder).exists():
+            written(root / folder / ".gitkeep", "", Fate.KEPT)
+            yield f"{folder}/", Fate.MADE
+    fates = {
+        written(root / SCHEMAS / schema.name, schema.read_text("utf-8"), Fate.UPDATED)
+        for schema in files("schemas").iterdir()
+        if schema.name.endswith(".json")
+    }
+    yield f"{SCHEMAS}/", next((fate for fate in (Fate.UPDATED, Fate.MADE) if fate in fates), Fate.KEPT)
+
+
+def written(path: Path, text: str, otherwise: Fate) -> Fate:
+    """Writes the file if it is missing, or if it differs and may be updated."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        if otherwise is Fate.KEPT or path.read_text("utf-8") == text:
+            return Fate.KEPT
+        path.write_text(text, "utf-8")
+        return otherwise
+    return Fate.MADE
+
+
+def begin(root: Path) -> bool:
+    """Makes `root` a Git repo on the source branch unless it is in one. True when it made one."""
+    if revision.discover(root) is not None:
+        return False
+    revision.make(root, "main")
+    return True
+
+
+def refork(root: Path, terminal: Terminal) -> int:
+    """Replaces fleet.id and no other byte of gitvirt.yaml."""
+    path = root / "gitvirt.yaml"
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise CommandError(
+            f"{printable(str(path))} is not there",
+            "run it in the root of a fleet's repo; `gitvirt init` makes one",
+        ) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{printable(str(path))} is not UTF-8", "save it as UTF-8") from None
+    found = FLEET_ID.search(text)
+    if found is None:
+        raise CommandError(
+            f"{printable(str(path))} has no fleet.id where it can be replaced safely",
+            f"write it by hand:\n  fleet:\n    id: {uuid.uuid4()}",
+        )
+    fleet = str(uuid.uuid4())
+    path.write_bytes((text[: found.start(3)] + fleet + text[found.end(3) :]).encode("utf-8"))
+    terminal.line(f"This fleet is now {terminal.paint(fleet, Style.BOLD)}; it was {found[3]}.")
+    terminal.line(
+        "Machines of the old fleet are foreign to it: it never touches them. Delete the branch it came with:"
+    )
+    terminal.line("  git branch -D live; git push origin --delete live     only in the fork")
+    return Exit.OK
+
+
+def show(root: Path, fates: list[tuple[str, Fate]], is_new: bool, terminal: Terminal) -> None:
+    colours = {Fate.MADE: Style.GREEN, Fate.UPDATED: Style.YELLOW, Fate.KEPT: Style.DIM}
+    for path, fate in fates:
+        terminal.line(f"  {terminal.paint(f'{fate:<7}', colours[fate])}  {path}")
+    where = "" if root.resolve() == Path.cwd() else f"cd {printable(str(root))} && "
+    terminal.line()
+    if not any(fate is not Fate.KEPT for _, fate in fates):
+        terminal.line("Everything was there already.")
+        return
+    terminal.line(f"{'A new Git repo. ' if is_new else ''}Next:")
+    terminal.line(f"  {where}gitvirt validate")
+    terminal.line('  git add -A && git commit -m "a fleet"')
