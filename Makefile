@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup setup-test demo test test-long check fmt lint type imports bench lock clean
+.PHONY: help setup setup-test demo test test-long check fmt lint type imports bench proto lock clean
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ imports:
 
 bench: setup-test ## measure; each benchmark prints its figure last
 	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python "$$b" || exit 1; done
+
+proto: setup-test ## generate the code of iri/proto from its .proto files
+	@$(BIN)/python tools/proto.py
 
 lock: setup-test ## resolve the dependencies anew into requirements.lock
 	@tools/lock

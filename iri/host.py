@@ -1,0 +1,76 @@
+"""The host under a runtime and the classes that the runtime offers. Frozen; knows no gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    architecture: str = ""
+    operating_system: str = ""
+    kernel_version: str = ""
+    cpu_model: str = ""
+    hypervisor: str = ""
+    hypervisor_version: str = ""
+
+
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    type: str = ""  # Hostname, InternalIP, ExternalIP, InternalDNS, ExternalDNS
+    address: str = ""
+
+
+class HostInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """`capacity` holds totals: whole cores for "cpu", bytes for "memory" and "storage", counts for devices."""
+
+    id: str = ""
+    capacity: Mapping[str, int] = {}
+    node_info: NodeInfo = NodeInfo()
+    addresses: tuple[Address, ...] = ()
+    labels: Mapping[str, str] = {}
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` prefixes the ids that people see, so it never changes for one runtime. `version` is semantic."""
+
+    name: str
+    version: str
+    host: HostInfo = HostInfo()
+
+
+class MachineClass(msgspec.Struct, frozen=True, kw_only=True):
+    """`resources`: whole cores for "cpu", rounded up, bytes for "memory", counts for the rest. Keys are exactly those of the class."""
+
+    name: str = ""
+    resources: Mapping[str, int] = {}
+
+
+class VolumeClass(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    tps: int = 0  # bytes per second
+    iops: int = 0
+
+
+class MachineOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """`quantity`: how many the empty host holds, a total."""
+
+    machine_class: MachineClass
+    quantity: int = 0
+
+
+class VolumeOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """`quantity`: how many bytes the empty storage holds, a total."""
+
+    volume_class: VolumeClass
+    quantity: int = 0
+
+
+class Classes(msgspec.Struct, frozen=True, kw_only=True):
+    machines: tuple[MachineClass, ...] = ()
+    volumes: tuple[VolumeClass, ...] = ()
+
+
+class Offers(msgspec.Struct, frozen=True, kw_only=True):
+    machines: tuple[MachineOffer, ...] = ()
+    volumes: tuple[VolumeOffer, ...] = ()

@@ -1,0 +1,111 @@
+"""What a runtime has to tell besides its objects: events that people read, and notices that wake watchers. Bounded in
+count and in age; nothing here outlives the process. A runtime owns one and hands out what `Runtime` asks for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from iri.errors import ResourceExhausted
+from iri.runtime import Event, EventType, Kind, Notice, Object, What
+
+EVENTS_KEPT = 1000
+EVENTS_KEPT_SECONDS = 300
+NOTICES_PENDING = 10_000
+WATCHERS = 16
+
+
+class Journal:
+    def __init__(self, now: Callable[[], int], *, events_kept: int = EVENTS_KEPT) -> None:
+        """`now` gives Unix nanoseconds."""
+        self._now = now
+        self._events: deque[Event] = deque(maxlen=events_kept)
+        self._watchers: set[Watcher] = set()
+        self._lock = threading.Lock()
+
+    def event(
+        self, subject: Object, reason: str, action: str, message: str, *, is_warning: bool = False
+    ) -> None:
+        event = Event(
+            kind=type(subject),
+            id=subject.id,
+            labels=subject.labels,
+            type=EventType.WARNING if is_warning else EventType.NORMAL,
+            reason=reason,
+            action=action,
+            message=message,
+            time=self._now() // 1_000_000_000,
+        )
+        with self._lock:
+            self._events.append(event)
+
+    def events(self) -> tuple[Event, ...]:
+        oldest = self._now() // 1_000_000_000 - EVENTS_KEPT_SECONDS
+        with self._lock:
+            return tuple(event for event in self._events if event.time >= oldest)
+
+    def notice(self, kind: Kind, id: str, what: What) -> None:
+        with self._lock:
+            watchers = tuple(self._watchers)
+        for watcher in watchers:
+            watcher.put(Notice(kind, id, what))
+
+    def watch(self) -> Watcher:
+        watcher = Watcher(self._forget)
+        with self._lock:
+            if len(self._watchers) >= WATCHERS:
+                raise ResourceExhausted(f"{WATCHERS} watchers are connected, and there can be no more")
+            self._watchers.add(watcher)
+        return watcher
+
+    def _forget(self, watcher: Watcher) -> None:
+        with self._lock:
+            self._watchers.discard(watcher)
+
+
+class Watcher:
+    """A subscription. An object that changes often while nobody reads is one notice; too many objects become a RESYNC."""
+
+    def __init__(self, forget: Callable[[Watcher], None]) -> None:
+        self._forget = forget
+        self._pending: dict[tuple[Kind, str], What] = {}
+        self._is_resync = True
+        self._is_closed = False
+        self._changed = threading.Condition()
+
+    def put(self, notice: Notice) -> None:
+        if notice.kind is None:
+            return
+        with self._changed:
+            if self._is_closed:
+                return
+            key = (notice.kind, notice.id)
+            self._pending[key] = merged(self._pending.get(key), notice.what)
+            if len(self._pending) > NOTICES_PENDING:
+                self._pending.clear()
+                self._is_resync = True
+            self._changed.notify()
+
+    def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._pending or self._is_resync or self._is_closed, timeout_seconds
+            )
+            resync = (Notice(None, "", What.RESYNC),) if self._is_resync else ()
+            notices = tuple(Notice(kind, id, what) for (kind, id), what in self._pending.items())
+            self._pending.clear()
+            self._is_resync = False
+            return resync + notices
+
+    def close(self) -> None:
+        self._forget(self)
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+
+def merged(earlier: What | None, later: What) -> What:
+    """A new object that then changed is still a new one; everything else is what it was last."""
+    return What.CREATED if earlier is What.CREATED and later is What.CHANGED else later

@@ -1,0 +1,146 @@
+"""Machines as a runtime is told of them and tells of them. Frozen; knows no gRPC.
+
+Structs mirror the messages of machine.v1alpha1 field by field. `unknown` keeps what a newer caller has sent beyond the
+fields known here, because a spec must come back exactly as it was sent. Nobody changes a mapping in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+import msgspec
+
+
+class Power(IntEnum):
+    ON = 0
+    OFF = 1
+
+
+class MachineState(IntEnum):
+    """A runtime of ours never says STOPPED: existing clients fail on it. A powered-off machine is SUSPENDED or TERMINATED."""
+
+    UNKNOWN = -1  # a number that is not in this list; never sent
+    PENDING = 0
+    RUNNING = 1
+    SUSPENDED = 2
+    TERMINATED = 3
+    TERMINATING = 4
+    STOPPED = 5
+
+
+class AttachmentState(IntEnum):
+    UNKNOWN = -1
+    PENDING = 0
+    ATTACHED = 1
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    image: str = ""
+    unknown: bytes = b""
+
+
+class LocalDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    size_bytes: int = 0  # 0: as the image says, or as the runtime likes
+    image: Image | None = None
+    unknown: bytes = b""
+
+
+class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    driver: str = ""
+    handle: str = ""
+    attributes: Mapping[str, str] = {}
+    secret_data: Mapping[str, bytes] = {}
+    encryption_data: Mapping[str, bytes] = {}
+    effective_storage_bytes: int = 0
+    unknown: bytes = b""
+
+
+class Disk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A machine's volume: its `name` is the attachment's, and exactly one of `local_disk` and `connection` says where it is."""
+
+    name: str = ""
+    device: str = ""
+    local_disk: LocalDisk | None = None
+    connection: Connection | None = None
+    unknown: bytes = b""
+
+
+class NetworkInterface(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    name: str = ""
+    network_id: str = ""
+    ips: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = {}
+    unknown: bytes = b""
+
+
+class GuestConfig(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    hostname: str = ""
+    unknown: bytes = b""
+
+
+class MachineSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    power: Power = Power.ON
+    class_name: str = ""
+    ignition_data: bytes = b""
+    volumes: tuple[Disk, ...] = ()
+    network_interfaces: tuple[NetworkInterface, ...] = ()
+    guest_config: GuestConfig | None = None
+    unknown: bytes = b""
+
+
+class AttachmentStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One device by its attachment name. `handle` is the runtime's name of the device that is really there."""
+
+    name: str = ""
+    handle: str = ""
+    state: AttachmentState = AttachmentState.PENDING
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: int = 0
+
+
+class MachineStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is there. Devices stay in it for as long as they are really plugged, whatever spec says by now."""
+
+    observed_generation: int = 0
+    state: MachineState = MachineState.PENDING
+    image_ref: str = ""
+    volumes: tuple[AttachmentStatus, ...] = ()
+    network_interfaces: tuple[AttachmentStatus, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+
+class InterfaceDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    name: str = ""
+    mac: str = ""
+    ips: tuple[str, ...] = ()
+
+
+class MachineDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the machine service has no field for; the host service tells it."""
+
+    network_interfaces: tuple[InterfaceDetail, ...] = ()
+    console: str = ""  # a command on the host
+    pending_changes: tuple[str, ...] = ()  # parts of spec that wait for the next boot
+    boots: int = 0
+    reason: str = ""  # of the state, in CamelCase: "GuestPowerOff", "Crash", ...
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """`generation` counts the changes of spec, not those of annotations. Times are Unix nanoseconds, 0 is unset."""
+
+    id: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    generation: int = 0
+    created_at: int = 0
+    deleted_at: int = 0
+    spec: MachineSpec = MachineSpec()
+    status: MachineStatus = MachineStatus()
+    detail: MachineDetail = MachineDetail()

@@ -1,0 +1,108 @@
+"""Volumes and their snapshots as a runtime is told of them and tells of them. Frozen; knows no gRPC.
+
+The rules of iri/machine.py hold here too: structs mirror messages, `unknown` keeps what they have no name for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+import msgspec
+
+
+class VolumeState(IntEnum):
+    UNKNOWN = -1  # a number that is not in this list; never sent
+    PENDING = 0
+    AVAILABLE = 1
+    ERROR = 2
+
+
+class SnapshotState(IntEnum):
+    UNKNOWN = -1
+    PENDING = 0
+    READY = 1
+    FAILED = 2
+
+
+class Resources(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    storage_bytes: int = 0
+    unknown: bytes = b""
+
+
+class Encryption(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    secret_data: Mapping[str, bytes] = {}
+    unknown: bytes = b""
+
+
+class ImageSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    image: str = ""
+    architecture: str = ""
+    unknown: bytes = b""
+
+
+class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    snapshot_id: str = ""
+    unknown: bytes = b""
+
+
+class DataSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    image_data_source: ImageSource | None = None
+    snapshot_data_source: SnapshotSource | None = None
+    unknown: bytes = b""
+
+
+class VolumeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    class_name: str = ""
+    resources: Resources | None = None  # what was asked for
+    encryption: Encryption | None = None
+    volume_data_source: DataSource | None = None
+    unknown: bytes = b""
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How a machine attaches the volume. `handle` stays the same for as long as the volume lives."""
+
+    driver: str = ""
+    handle: str = ""
+    attributes: Mapping[str, str] = {}
+    secret_data: Mapping[str, bytes] = {}
+    unknown: bytes = b""
+
+
+class VolumeStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    state: VolumeState = VolumeState.PENDING
+    access: Access | None = None  # only while AVAILABLE
+    resources: Resources | None = None  # what is there
+
+
+class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    id: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    generation: int = 0
+    created_at: int = 0
+    deleted_at: int = 0
+    spec: VolumeSpec = VolumeSpec()
+    status: VolumeStatus = VolumeStatus()
+
+
+class SnapshotSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    volume_id: str = ""
+    unknown: bytes = b""
+
+
+class SnapshotStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    state: SnapshotState = SnapshotState.PENDING
+    size: int = 0  # bytes
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    id: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    generation: int = 0
+    created_at: int = 0
+    deleted_at: int = 0
+    spec: SnapshotSpec = SnapshotSpec()
+    status: SnapshotStatus = SnapshotStatus()

@@ -1,0 +1,166 @@
+"""What each change makes of an object, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iri.change import (
+    AttachInterface,
+    AttachVolume,
+    DetachInterface,
+    DetachVolume,
+    ExpandVolume,
+    MachineChange,
+    Resize,
+    SetAnnotations,
+    SetPower,
+    UpdateVolume,
+    changed_machine,
+    expanded_volume,
+)
+from iri.errors import AlreadyExists, FailedPrecondition, IRIError, NotFound
+from iri.machine import Connection, Disk, LocalDisk, Machine, MachineSpec, NetworkInterface, Power
+from iri.volume import Resources, Volume, VolumeSpec
+
+ROOT = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1))
+DATA = Disk(name="data", device="odb", connection=Connection(driver="ceph", handle="h1"))
+PRIMARY = NetworkInterface(name="primary", network_id="n1", ips=("10.0.0.2", "10.0.0.1"))
+MACHINE = Machine(
+    id="m1",
+    annotations={"a": "1"},
+    generation=4,
+    spec=MachineSpec(class_name="small", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
+)
+GROWN = Disk(
+    name="data", device="odb", connection=Connection(driver="ceph", handle="h1", effective_storage_bytes=9)
+)
+
+CHANGES: list[tuple[str, MachineChange, MachineSpec]] = [
+    (
+        "power",
+        SetPower(Power.OFF),
+        MachineSpec(power=Power.OFF, class_name="small", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
+    ),
+    (
+        "resize",
+        Resize("large"),
+        MachineSpec(class_name="large", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
+    ),
+    (
+        "attach volume goes last",
+        AttachVolume(Disk(name="more", device="odc")),
+        MachineSpec(
+            class_name="small",
+            volumes=(ROOT, DATA, Disk(name="more", device="odc")),
+            network_interfaces=(PRIMARY,),
+        ),
+    ),
+    (
+        "detach volume",
+        DetachVolume("root"),
+        MachineSpec(class_name="small", volumes=(DATA,), network_interfaces=(PRIMARY,)),
+    ),
+    (
+        "update volume keeps its place",
+        UpdateVolume(GROWN),
+        MachineSpec(class_name="small", volumes=(ROOT, GROWN), network_interfaces=(PRIMARY,)),
+    ),
+    (
+        "attach interface",
+        AttachInterface(NetworkInterface(name="second")),
+        MachineSpec(
+            class_name="small",
+            volumes=(ROOT, DATA),
+            network_interfaces=(PRIMARY, NetworkInterface(name="second")),
+        ),
+    ),
+    (
+        "detach interface",
+        DetachInterface("primary"),
+        MachineSpec(class_name="small", volumes=(ROOT, DATA)),
+    ),
+]
+
+REFUSALS: list[tuple[str, MachineChange, type[IRIError], str]] = [
+    ("same name", AttachVolume(ROOT), AlreadyExists, "root"),
+    (
+        "same device",
+        AttachVolume(Disk(name="x", device="oda")),
+        FailedPrecondition,
+        "oda is taken by volume root",
+    ),
+    ("update to a taken device", UpdateVolume(Disk(name="data", device="oda")), FailedPrecondition, "oda"),
+    ("detach unknown volume", DetachVolume("nope"), NotFound, "nope"),
+    ("update unknown volume", UpdateVolume(Disk(name="nope")), NotFound, "nope"),
+    ("same interface", AttachInterface(PRIMARY), AlreadyExists, "primary"),
+    ("detach unknown interface", DetachInterface("nope"), NotFound, "nope"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "spec"), [case[1:] for case in CHANGES], ids=[case[0] for case in CHANGES]
+)
+def test_change_touches_its_part_of_spec_and_counts(change: MachineChange, spec: MachineSpec) -> None:
+    changed = changed_machine(MACHINE, change)
+    assert changed.spec == spec
+    assert changed.generation == MACHINE.generation + 1
+    assert changed.annotations == MACHINE.annotations
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS]
+)
+def test_change_that_cannot_be_is_refused(change: MachineChange, error: type[IRIError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        changed_machine(MACHINE, change)
+
+
+@pytest.mark.parametrize("change", [SetPower(Power.ON), Resize("small"), UpdateVolume(DATA)])
+def test_change_to_what_is_so_is_none(change: MachineChange) -> None:
+    assert changed_machine(MACHINE, change) is MACHINE
+
+
+@given(st.dictionaries(st.text(), st.text()))
+def test_annotations_are_replaced_and_are_no_new_generation(annotations: dict[str, str]) -> None:
+    changed = changed_machine(MACHINE, SetAnnotations(annotations))
+    assert changed.annotations == annotations
+    assert (changed.generation, changed.spec) == (MACHINE.generation, MACHINE.spec)
+
+
+@pytest.mark.parametrize("change", [case[1] for case in CHANGES], ids=[case[0] for case in CHANGES])
+def test_machine_under_deletion_takes_no_change(change: MachineChange) -> None:
+    with pytest.raises(FailedPrecondition, match="being deleted"):
+        changed_machine(Machine(id="m1", deleted_at=1, spec=MACHINE.spec), change)
+
+
+def test_attach_after_detach_of_the_same_name() -> None:
+    other = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=2))
+    changed = changed_machine(changed_machine(MACHINE, DetachVolume("root")), AttachVolume(other))
+    assert changed.spec.volumes == (DATA, other)
+
+
+def volume(size: int, deleted_at: int = 0) -> Volume:
+    return Volume(
+        id="v1", generation=1, deleted_at=deleted_at, spec=VolumeSpec(resources=Resources(storage_bytes=size))
+    )
+
+
+def test_volume_grows() -> None:
+    grown = expanded_volume(volume(5), ExpandVolume(Resources(storage_bytes=6)))
+    assert grown.spec.resources == Resources(storage_bytes=6)
+    assert grown.generation == 2
+
+
+def test_volume_of_that_size_already_is_left_alone() -> None:
+    before = volume(5)
+    assert expanded_volume(before, ExpandVolume(Resources(storage_bytes=5))) is before
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "words"), [(volume(5), 4, "cannot shrink"), (volume(5, 1), 6, "deleted")]
+)
+def test_volume_refuses(before: Volume, size: int, words: str) -> None:
+    with pytest.raises(FailedPrecondition, match=words):
+        expanded_volume(before, ExpandVolume(Resources(storage_bytes=size)))

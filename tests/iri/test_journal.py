@@ -1,0 +1,103 @@
+"""Events are bounded in count and age; notices reach every watcher once, or tell it that they did not."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from iri import journal
+from iri.errors import ResourceExhausted
+from iri.journal import Journal
+from iri.machine import Machine
+from iri.runtime import EventType, Notice, What
+from iri.volume import Volume
+
+SECOND = 1_000_000_000
+RESYNC = Notice(None, "", What.RESYNC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000 * SECOND
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def test_event_says_what_happened_to_whom() -> None:
+    clock = Clock()
+    log = Journal(clock)
+    log.event(
+        Machine(id="m1", labels={"a": "b"}), "Crashed", "Watch", "the guest has crashed", is_warning=True
+    )
+    (event,) = log.events()
+    assert (event.kind, event.id, event.labels, event.time) == (Machine, "m1", {"a": "b"}, 1000)
+    assert (event.type, event.reason, event.action) == (EventType.WARNING, "Crashed", "Watch")
+
+
+def test_events_are_bounded_in_count_and_age() -> None:
+    clock = Clock()
+    log = Journal(clock, events_kept=3)
+    for number in range(5):
+        log.event(Machine(id=str(number)), "R", "A", "m")
+        clock.now += SECOND
+    assert [event.id for event in log.events()] == ["2", "3", "4"]
+    clock.now = (1003 + journal.EVENTS_KEPT_SECONDS) * SECOND
+    assert [event.id for event in log.events()] == ["3", "4"]
+
+
+def test_watch_begins_with_resync_then_tells_each_object_once() -> None:
+    log = Journal(Clock())
+    log.notice(Machine, "before", What.CREATED)
+    watcher = log.watch()
+    log.notice(Machine, "m1", What.CREATED)
+    log.notice(Machine, "m1", What.CHANGED)
+    log.notice(Volume, "m1", What.CHANGED)
+    assert watcher.next(0) == (
+        RESYNC,
+        Notice(Machine, "m1", What.CREATED),
+        Notice(Volume, "m1", What.CHANGED),
+    )
+    assert watcher.next(0) == ()
+    log.notice(Machine, "m1", What.CHANGED)
+    log.notice(Machine, "m1", What.DELETED)
+    assert watcher.next(0) == (Notice(Machine, "m1", What.DELETED),)
+
+
+def test_watcher_waits_until_something_happens() -> None:
+    log = Journal(Clock())
+    watcher = log.watch()
+    watcher.next(0)
+    timer = threading.Timer(0.05, log.notice, (Machine, "m1", What.CHANGED))
+    timer.start()
+    start = time.monotonic()
+    assert watcher.next(10) == (Notice(Machine, "m1", What.CHANGED),)
+    assert time.monotonic() - start < 5
+    timer.join()
+
+
+def test_watcher_that_falls_behind_is_told_to_look_at_everything() -> None:
+    log = Journal(Clock())
+    watcher = log.watch()
+    watcher.next(0)
+    for number in range(journal.NOTICES_PENDING + 5):
+        log.notice(Machine, str(number), What.CHANGED)
+    told = watcher.next(0)
+    assert told[0] == RESYNC
+    assert len(told) < 10
+
+
+def test_closed_watcher_makes_room_and_wakes_its_reader() -> None:
+    log = Journal(Clock())
+    watchers = [log.watch() for _ in range(journal.WATCHERS)]
+    with pytest.raises(ResourceExhausted, match="watchers"):
+        log.watch()
+    watchers[0].next(0)
+    reader = threading.Thread(target=watchers[0].next, args=(60,))
+    reader.start()
+    watchers[0].close()
+    reader.join(10)
+    assert not reader.is_alive()
+    log.watch().close()
