@@ -1,0 +1,111 @@
+"""The wire format of a console: Kubernetes' `v4.channel.k8s.io`, where each message starts with its channel. Pure."""
+
+from __future__ import annotations
+
+import enum
+import json
+
+PROTOCOL = "v4.channel.k8s.io"
+MESSAGE_LIMIT_BYTES = 1024 * 1024
+LARGEST_SIDE = 0xFFFF
+
+
+class Channel(enum.IntEnum):
+    STDIN = 0
+    STDOUT = 1
+    STDERR = 2
+    STATUS = 3
+    RESIZE = 4
+
+
+class ProtocolError(Exception):
+    """The other side does not speak the protocol."""
+
+
+def message(channel: Channel, data: bytes = b"") -> bytes:
+    return bytes((channel,)) + data
+
+
+def split(received: bytes | str) -> tuple[Channel, bytes]:
+    """A message's channel and data. Text messages are refused: the protocol is binary."""
+    if isinstance(received, str):
+        raise ProtocolError("a text message, where the protocol has binary ones only")
+    if not received:
+        raise ProtocolError("an empty message, without a channel")
+    try:
+        return Channel(received[0]), received[1:]
+    except ValueError:
+        raise ProtocolError(f"channel {received[0]}; there are 0 to {max(Channel)}") from None
+
+
+def resize(columns: int, rows: int) -> bytes:
+    return message(Channel.RESIZE, json.dumps({"Width": columns, "Height": rows}).encode())
+
+
+def window(data: bytes) -> tuple[int, int]:
+    """Columns and rows of a resize. Keys in any letter case, as Go's decoder takes them."""
+    try:
+        fields = json.loads(data)
+    except ValueError:
+        raise ProtocolError("a resize that is no JSON") from None
+    if not isinstance(fields, dict):
+        raise ProtocolError("a resize that is no JSON object")
+    size = {str(key).lower(): value for key, value in fields.items()}
+    columns, rows = size.get("width"), size.get("height")
+    for side in (columns, rows):
+        if not isinstance(side, int) or isinstance(side, bool) or not 0 < side <= LARGEST_SIDE:
+            raise ProtocolError(f"a resize without Width and Height between 1 and {LARGEST_SIDE}")
+    assert isinstance(columns, int)
+    assert isinstance(rows, int)
+    return columns, rows
+
+
+def ended(exit_status: int | None) -> bytes:
+    """How a session ends: a metav1.Status. A console without an exit status ends well."""
+    if not exit_status:
+        return _status({"metadata": {}, "status": "Success"})
+    return _status(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"the console ended with exit status {exit_status}",
+            "reason": "NonZeroExitCode",
+            "details": {"causes": [{"reason": "ExitCode", "message": str(exit_status)}]},
+        }
+    )
+
+
+def failed(text: str) -> bytes:
+    """How a session ends that broke: the server's word, not the guest's."""
+    return _status(
+        {"metadata": {}, "status": "Failure", "message": text, "reason": "InternalError", "code": 500}
+    )
+
+
+def _status(fields: dict[str, object]) -> bytes:
+    return message(Channel.STATUS, json.dumps(fields).encode())
+
+
+def exit_status(data: bytes) -> tuple[int, str]:
+    """The exit status in a status message, and what it says when something broke (status 1 then)."""
+    try:
+        fields = json.loads(data)
+    except ValueError:
+        raise ProtocolError("a status that is no JSON") from None
+    if not isinstance(fields, dict):
+        raise ProtocolError("a status that is no JSON object")
+    if fields.get("status") == "Success":
+        return 0, ""
+    text = str(fields.get("message") or "the console failed without saying why")
+    if fields.get("reason") != "NonZeroExitCode":
+        return 1, text
+    details = fields.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    for cause in causes if isinstance(causes, list) else []:
+        if (
+            isinstance(cause, dict)
+            and cause.get("reason") == "ExitCode"
+            and str(cause.get("message")).isdigit()
+        ):
+            return int(cause["message"]) & 0xFF, ""
+    raise ProtocolError("a NonZeroExitCode status without its ExitCode")

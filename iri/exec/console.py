@@ -1,0 +1,100 @@
+"""A console made of a pty. Two threads use it: one blocks in `read`, the other writes, resizes and closes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import struct
+import termios
+import threading
+from collections.abc import Callable, Iterator
+
+
+class PtyConsole:
+    """The master side of a pty, which it owns; `ended` is asked for the exit status. Implements iri.runtime.Console."""
+
+    def __init__(self, master: int, ended: Callable[[], int | None]) -> None:
+        self._master = master
+        self._ended = ended
+        self._wake_reader, self._wake_writer = os.pipe()
+        self._lock = threading.Lock()
+        self._users = 0
+        self._is_closed = False
+        os.set_blocking(master, False)
+
+    def read(self, size: int) -> bytes:
+        with self._in_use() as is_open:
+            while is_open and self._await(select.POLLIN):
+                try:
+                    return os.read(self._master, size)
+                except BlockingIOError:
+                    continue
+                except OSError:  # EIO: nobody holds the slave side any more
+                    break
+        return b""
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        with self._in_use() as is_open:
+            while rest and is_open and self._await(select.POLLOUT):
+                try:
+                    rest = rest[os.write(self._master, rest) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    return
+
+    def resize(self, columns: int, rows: int) -> None:
+        with self._in_use() as is_open, contextlib.suppress(OSError):
+            if is_open:
+                set_window_size(self._master, columns, rows)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            os.write(self._wake_writer, b"x")
+            self._free_if_unused()
+
+    def exit_status(self) -> int | None:
+        return self._ended()
+
+    def _await(self, event: int) -> bool:
+        """Until the pty is ready; False once the console is closed."""
+        poll = select.poll()
+        poll.register(self._master, event)
+        poll.register(self._wake_reader, select.POLLIN)
+        return self._wake_reader not in dict(poll.poll())
+
+    @contextlib.contextmanager
+    def _in_use(self) -> Iterator[bool]:
+        """Descriptors are closed by the last to leave, never under somebody who polls them: numbers are reused."""
+        with self._lock:
+            self._users += 1
+            is_open = not self._is_closed
+        try:
+            yield is_open
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._is_closed:
+                    self._free_if_unused()
+
+    def _free_if_unused(self) -> None:
+        if self._users == 0 and self._master >= 0:
+            for descriptor in (self._master, self._wake_reader, self._wake_writer):
+                os.close(descriptor)
+            self._master = -1
+
+
+def set_window_size(descriptor: int, columns: int, rows: int) -> None:
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def window_size(descriptor: int) -> tuple[int, int]:
+    """Columns and rows."""
+    rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(descriptor, termios.TIOCGWINSZ, b"\0" * 8))
+    return columns, rows

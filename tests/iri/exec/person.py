@@ -1,0 +1,12 @@
+"""A person at a terminal: attaches with the real client and says last how it went. Run as a process on a pty."""
+
+from __future__ import annotations
+
+import sys
+
+from iri.exec.attach import attach
+from iri.exec.terminal import Keyboard
+
+if __name__ == "__main__":
+    outcome = attach(sys.argv[1], Keyboard(0), 1, linger_seconds=float(sys.argv[2]))
+    print(f"<{outcome}>", flush=True)

@@ -1,0 +1,103 @@
+"""The wire format: what we say, what Kubernetes' clients and servers say, and what is neither."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iri.exec import channels
+from iri.exec.channels import Channel, ProtocolError
+
+
+@given(st.sampled_from(Channel), st.binary())
+def test_a_message_comes_apart_as_it_was_put_together(channel: Channel, data: bytes) -> None:
+    assert channels.split(channels.message(channel, data)) == (channel, data)
+
+
+@given(st.integers(1, 0xFFFF), st.integers(1, 0xFFFF))
+def test_a_resize_comes_back(columns: int, rows: int) -> None:
+    channel, data = channels.split(channels.resize(columns, rows))
+    assert channel is Channel.RESIZE
+    assert channels.window(data) == (columns, rows)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"Width":120,"Height":40}',
+        b'{"width":120,"height":40}',
+        b'{"Height":40,"Width":120,"PixelWidth":0}',
+    ],
+)
+def test_a_resize_of_any_client(data: bytes) -> None:
+    assert channels.window(data) == (120, 40)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no json",
+        b"[80, 24]",
+        b"{}",
+        b'{"Width":80}',
+        b'{"Width":0,"Height":24}',
+        b'{"Width":80,"Height":65536}',
+        b'{"Width":true,"Height":24}',
+        b'{"Width":80.5,"Height":24}',
+    ],
+)
+def test_a_resize_that_is_none(data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        channels.window(data)
+
+
+@pytest.mark.parametrize("received", [b"", b"\x05x", b"\xff", "text"])
+def test_a_message_that_is_none(received: bytes | str) -> None:
+    with pytest.raises(ProtocolError):
+        channels.split(received)
+
+
+@pytest.mark.parametrize("status", [None, 0, 1, 130, 255])
+def test_an_exit_status_comes_back(status: int | None) -> None:
+    channel, data = channels.split(channels.ended(status))
+    assert channel is Channel.STATUS
+    assert channels.exit_status(data) == (status or 0, "")
+
+
+def test_a_failure_comes_back_with_its_text() -> None:
+    _, data = channels.split(channels.failed("the guest is off"))
+    assert channels.exit_status(data) == (1, "the guest is off")
+
+
+def test_the_status_is_one_that_kubernetes_writes() -> None:
+    _, data = channels.split(channels.ended(3))
+    status = json.loads(data)
+    assert (status["status"], status["reason"]) == ("Failure", "NonZeroExitCode")
+    assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "3"}]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"7",
+        b'{"status":"Failure","reason":"NonZeroExitCode"}',
+        b'{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"x"}]}}',
+        b'{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":7}}',
+    ],
+)
+def test_a_status_that_is_none(data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        channels.exit_status(data)
+
+
+@given(st.binary(max_size=64))
+def test_no_status_or_resize_does_more_than_be_refused(data: bytes) -> None:
+    for parse in (channels.exit_status, channels.window):
+        with contextlib.suppress(ProtocolError):
+            parse(data)
