@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.servers.fixtures"]
+
 # Certificate variables beat a test's own configuration of its own server.
 AMBIENT = (
     "GIT_SSL_CAINFO",

@@ -28,4 +28,14 @@ CODES: dict[str, Code] = {
         "An object that a commit needs is missing or is not what its name says: a partial clone, or a broken disk.",
         "git fsck names the object; git fetch --refetch completes a partial clone; else clone anew.",
     ),
+    "GV820": Code(
+        "Unusable repo address",
+        "The address of the repo holds a password, names a protocol that is not supported, or is not well formed.",
+        "Write a path, file://, ssh://, host:path or https:// address; credentials have their own place: docs/git.md.",
+    ),
+    "GV821": Code(
+        "Unusable credentials",
+        "A token file cannot be read or holds no token, or a setting about access has an unknown value.",
+        "Put the token on one line of the file that the message names; docs/git.md lists every setting.",
+    ),
 }

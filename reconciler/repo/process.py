@@ -1,0 +1,138 @@
+"""Runs one program with a deadline, in a process group that ends with it.
+
+Knows nothing of Git. No shell, no inherited input, bounded output; past the deadline the whole group is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+MOST_OUTPUT_BYTES = 64 * 2**20
+MOST_ERROR_BYTES = 256 * 2**10
+GRACE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`status` is negative when a signal ended it. Output past its bound was dropped."""
+
+    status: int
+    output: bytes
+    errors: bytes
+
+    @property
+    def words(self) -> str:
+        return self.errors.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """It was still running at the deadline, and was killed."""
+
+    seconds: float
+    errors: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is no such program, or it may not be run."""
+
+    reason: str
+
+
+def run(
+    arguments: Sequence[str], environment: Mapping[str, str], seconds: float, given: bytes = b""
+) -> Ended | Expired | Missing:
+    try:
+        process = subprocess.Popen(
+            arguments,
+            env=dict(environment),
+            stdin=subprocess.PIPE if given else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Missing(f"cannot run {arguments[0]}: {error.strerror}")
+    try:
+        output, errors, is_over = _exchange(process, given, time.monotonic() + seconds)
+        if not is_over:
+            return Expired(seconds, errors)
+        return Ended(process.wait(), output, errors)
+    finally:
+        _end(process)
+
+
+def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline: float) -> tuple[bytes, bytes, bool]:
+    """Feeds and reads until both outputs are closed and the process is over, or the deadline has come."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    kept = {process.stdout: bytearray(), process.stderr: bytearray()}
+    most: dict[IO[bytes], int] = {process.stdout: MOST_OUTPUT_BYTES, process.stderr: MOST_ERROR_BYTES}
+    rest = memoryview(given)
+    is_over = False
+    with selectors.DefaultSelector() as selector:
+        for stream in kept:
+            selector.register(stream, selectors.EVENT_READ)
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+        while selector.get_map() and (left := deadline - time.monotonic()) > 0:
+            for key, _ in selector.select(left):
+                if key.fileobj is process.stdin:
+                    rest = _feed(selector, process.stdin, rest)
+                    continue
+                stream = next(each for each in kept if each is key.fileobj)
+                chunk = os.read(key.fd, 1 << 16)
+                if not chunk:
+                    selector.unregister(stream)
+                elif len(kept[stream]) < most[stream]:
+                    kept[stream] += chunk
+        if not selector.get_map():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.001, deadline - time.monotonic()))
+                is_over = True
+    return bytes(kept[process.stdout]), bytes(kept[process.stderr]), is_over
+
+
+def _feed(selector: selectors.BaseSelector, stream: IO[bytes], rest: memoryview) -> memoryview:
+    try:
+        rest = rest[os.write(stream.fileno(), rest) :]
+    except BrokenPipeError:
+        rest = rest[:0]
+    if not rest:
+        selector.unregister(stream)
+        stream.close()
+    return rest
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Asks first, so that git takes its lock files away, then kills. The leader is reaped last: until then nobody else
+    can get its number, which is the group's."""
+    if process.returncode is None:
+        _signal(process.pid, signal.SIGTERM)
+        until = time.monotonic() + GRACE_SECONDS
+        while time.monotonic() < until and not _has_ended(process.pid):
+            time.sleep(0.01)
+        _signal(process.pid, signal.SIGKILL)
+        process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,110 @@
+"""An sshd of its own on a free port: own host key, own users' keys, every session forced into git-shell (or gitolite).
+
+It logs in the account that runs the tests, so it makes no system user; HOME of a session is a folder of the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers.daemon import answers, free_port, running
+
+
+@dataclass(frozen=True)
+class SshServer:
+    folder: Path
+    port: int
+    user: str
+
+    @property
+    def repos(self) -> Path:
+        return self.home / "repos"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.folder / "known_hosts"
+
+    @property
+    def authorized_keys(self) -> Path:
+        return self.home / ".ssh" / "authorized_keys"
+
+    def url(self, repo: str) -> str:
+        return f"ssh://{self.user}@127.0.0.1:{self.port}{self.repos}/{repo}"
+
+    def key(self, name: str) -> Path:
+        """A new key pair that the server does not know yet."""
+        return new_key(self.folder / f"key_{name}", name)
+
+    def allow(self, name: str) -> Path:
+        """A new key that may log in; the hooks see its name as REMOTE_USER."""
+        private = self.folder / f"key_{name}"
+        if not private.exists():
+            self.key(name)
+        public = private.with_suffix(".pub").read_text().strip()
+        with self.authorized_keys.open("a") as keys:
+            keys.write(f'restrict,environment="REMOTE_USER={name}" {public}\n')
+        return private
+
+    def revoke(self, name: str) -> None:
+        lines = self.authorized_keys.read_text().splitlines(keepends=True)
+        self.authorized_keys.write_text("".join(line for line in lines if f"REMOTE_USER={name}" not in line))
+
+
+def new_key(private: Path, comment: str, kind: str = "ed25519") -> Path:
+    done = ("ssh-keygen", "-q", "-t", kind, "-N", "", "-C", comment, "-f", str(private))
+    subprocess.run(done, check=True, capture_output=True)
+    return private
+
+
+@contextlib.contextmanager
+def ssh_server(folder: Path, is_forced: bool = True) -> Iterator[SshServer]:
+    """With `is_forced` every session is a git-shell; otherwise authorized_keys says what a key runs."""
+    server = SshServer(folder, free_port(), getpass.getuser())
+    server.repos.mkdir(parents=True)
+    server.authorized_keys.parent.mkdir()
+    server.authorized_keys.touch(0o600)
+    host_key = new_key(folder / "host_key", "host")
+    kind, value = host_key.with_suffix(".pub").read_text().split()[:2]
+    server.known_hosts.write_text(f"[127.0.0.1]:{server.port} {kind} {value}\n")
+    config = folder / "sshd_config"
+    config.write_text(_config(server, is_forced))
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd confines itself there, and insists on it
+    program = shutil.which("sshd", path="/usr/sbin:/usr/bin")
+    assert program, "sshd is not installed: make setup-test"
+    with running([program, "-D", "-e", "-f", config], lambda: answers(server.port), folder / "sshd.log"):
+        yield server
+
+
+def _config(server: SshServer, is_forced: bool) -> str:
+    lines = [
+        f"Port {server.port}",
+        "ListenAddress 127.0.0.1",
+        f"HostKey {server.folder}/host_key",
+        f"PidFile {server.folder}/sshd.pid",
+        f"AuthorizedKeysFile {server.authorized_keys}",
+        "AuthenticationMethods publickey",
+        "PermitRootLogin prohibit-password",
+        "StrictModes no",
+        "UsePAM no",
+        "UseDNS no",
+        "PermitUserEnvironment REMOTE_USER",
+        "AcceptEnv GIT_PROTOCOL",
+        "MaxStartups 200",
+        "PrintMotd no",
+        f"SetEnv HOME={server.home} GIT_CONFIG_NOSYSTEM=1",
+    ]
+    if is_forced:
+        lines.append('ForceCommand exec git-shell -c "$SSH_ORIGINAL_COMMAND"')
+    return "\n".join(lines) + "\n"
