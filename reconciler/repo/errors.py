@@ -33,7 +33,21 @@ class FormatError(RepoError):
     code = "GV804"
 
 
+class MalformedError(RepoError):
+    """An object is what its name says, and still is not what Git defines: somebody made it so."""
+
+    code = "GV808"
+
+
 class DamageError(RepoError):
     """An object that must be there is missing, or is not what its name says."""
 
     code = "GV805"
+
+
+class NotACommitError(RepoError):
+    code = "GV806"
+
+
+class InUseError(RepoError):
+    code = "GV807"

@@ -80,6 +80,11 @@ class Update:
     new: ObjectId | None
 
 
+def is_wanted(ref: str, wanted: Sequence[str]) -> bool:
+    """Full names, or prefixes that end in `/*`."""
+    return any(ref.startswith(name[:-1]) if name.endswith("/*") else ref == name for name in wanted)
+
+
 class Transport(Protocol):
     """`wanted` are full ref names, or prefixes that end in `/*`. `seconds` bounds the whole call."""
 

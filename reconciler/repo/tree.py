@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from reconciler.repo.errors import DamageError
+from reconciler.repo.errors import MalformedError
 
 ObjectId: TypeAlias = (
     str  # 40 hexadecimal digits, as people see them; raw bytes stay inside this module's trees
@@ -45,7 +45,7 @@ def entries(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
     """(mode, name, raw id) of each entry, in the order of the tree."""
     found: list[tuple[bytes, bytes, bytes]] = _ENTRY.findall(tree)
     if sum(len(mode) + len(name) for mode, name, _ in found) + 22 * len(found) != len(tree):
-        raise DamageError("a tree object is malformed", "git fsck names it")
+        raise MalformedError("a tree object is malformed", "git fsck names it")
     return found
 
 
@@ -61,9 +61,19 @@ def mode_of(octal: bytes) -> Mode:
     try:
         return _MODES[octal]
     except KeyError:
-        raise DamageError(
+        raise MalformedError(
             f"a tree entry has the unknown mode {octal.decode()}", "git fsck names it"
         ) from None
+
+
+def is_name(name: bytes) -> bool:
+    """Whether Git would check out an entry of this name."""
+    return name not in (b"", b".", b"..") and name.lower() != b".git" and b"\0" not in name
+
+
+def order(name: bytes, is_folder: bool) -> bytes:
+    """What Git sorts the entries of a tree by: a folder as if its name ended in a slash."""
+    return name + b"/" if is_folder else name
 
 
 def files(read: Read, tree: ObjectId, folder: str = "") -> Iterator[File]:

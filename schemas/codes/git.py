@@ -28,6 +28,21 @@ CODES: dict[str, Code] = {
         "An object that a commit needs is missing or is not what its name says: a partial clone, or a broken disk.",
         "git fsck names the object; git fetch --refetch completes a partial clone; else clone anew.",
     ),
+    "GV806": Code(
+        "Not a commit",
+        "A ref that must name a commit names a file or a folder.",
+        "Point the ref at a commit, or delete it.",
+    ),
+    "GV807": Code(
+        "Mirror in use",
+        "Another process works with the same mirror directory; two would tread on each other's feet.",
+        "Wait for it to end, or give this one a directory of its own.",
+    ),
+    "GV808": Code(
+        "Malformed object",
+        "A commit or a folder in the repo is not what Git defines, although nothing is broken: a program made it so.",
+        "git fsck names it; push a commit made by git. receive.fsckObjects=true on the server keeps such out.",
+    ),
     "GV820": Code(
         "Unusable repo address",
         "The address of the repo holds a password, names a protocol that is not supported, or is not well formed.",

@@ -11,6 +11,7 @@ import pytest
 from reconciler.repo.errors import (
     DamageError,
     FormatError,
+    MalformedError,
     NotARepoError,
     OwnershipError,
     RepoError,
@@ -207,9 +208,9 @@ def tree_object(checkout: Path, data: bytes) -> str:
         b"junk",
     ],
 )
-def test_a_malformed_tree_is_damage_and_never_an_empty_one(checkout: Path, malformed: bytes) -> None:
+def test_a_malformed_tree_is_told_and_never_an_empty_one(checkout: Path, malformed: bytes) -> None:
     bad = git(checkout, "commit-tree", "-m", "bad", tree_object(checkout, malformed))
-    with pytest.raises(DamageError):
+    with pytest.raises(MalformedError):
         list(revision(checkout, bad).files())
 
 

@@ -1,0 +1,222 @@
+"""The Repo: reads and writes over a place for objects and a way to the remote, whichever they are.
+
+Owns what is the same for the mirror on disk and the twin in memory: snapshots, and how a push ended. It must not know
+processes, files or the Git library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.repo.commit import Sign
+from reconciler.repo.draft import Builder
+from reconciler.repo.errors import DamageError
+from reconciler.repo.objects import Objects
+from reconciler.repo.protocol import Change, Draft, Outcome, Pushed, Refs, Snapshot, Unchanged
+from reconciler.repo.reader import Reader
+from reconciler.repo.transport import (
+    Landed,
+    Listed,
+    Stale,
+    Transport,
+    Trouble,
+    Unavailable,
+    Update,
+    is_wanted,
+)
+from reconciler.repo.tree import File, ObjectId
+
+# A tick compares its snapshot with the one before; both must outlive housekeeping.
+_SNAPSHOTS_KEPT = 2
+
+
+class Store:
+    """See `Repo`. `seconds` bounds each call to the remote. One party writes; any thread may read."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        transport: Transport,
+        refs: Refs,
+        *,
+        sign: Sign | None = None,
+        seconds: float = 60,
+    ) -> None:
+        self._objects = objects
+        self._transport = transport
+        self._refs = refs
+        self._seconds = seconds
+        self._reader = Reader(objects)
+        self._builder = Builder(self._reader, objects.descends, sign)
+        self._wanted = _wanted(refs)
+        self._have = self._held()
+        self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
+        self._missing: set[ObjectId] = set()  # could not be read since the last snapshot
+        self._absent: set[ObjectId] = set()  # and after a thorough look are just not in this repo
+        self._turn = threading.Lock()
+
+    def snapshot(self) -> Snapshot | Unavailable:
+        with self._turn:
+            listed = self._transport.list_refs(self._wanted, self._seconds)
+            if isinstance(listed, Unavailable):
+                return listed
+            if trouble := self._brought(listed):
+                return trouble
+            self._recent.append(dict(self._have))
+            return _snapshot(self._refs, self._have, listed.default_branch)
+
+    def read(self, id: ObjectId) -> bytes:
+        with self._noticing(id):
+            return self._reader.read(id)
+
+    def files(self, commit: ObjectId) -> Iterator[File]:
+        with self._noticing(commit):
+            yield from self._reader.files(commit)
+
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
+        with self._noticing(new or old or ""):
+            yield from self._reader.difference(old, new)
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
+        with self._noticing(head):
+            yield from self._objects.commits(head, since)
+
+    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+        return self._objects.descends(commit, ancestor)
+
+    def write(self, drafts: Sequence[Draft]) -> Outcome:
+        if len({draft.ref for draft in drafts}) != len(drafts):
+            raise ValueError("two drafts of one ref")
+        with self._turn:
+            with self._noticing(drafts[0].base or "" if drafts else ""):
+                built = {draft.ref: (draft, made) for draft in drafts if (made := self._builder.built(draft))}
+            if not built:
+                return Unchanged()
+            try:
+                self._objects.add([object for _, made in built.values() for object in made.objects])
+            except OSError as error:
+                return _own_disk(error)
+            updates = [Update(ref, draft.expected, made.commit) for ref, (draft, made) in built.items()]
+            outcome = self._pushed(updates)
+            if isinstance(outcome, Pushed):
+                # The push is what counts. A ref that the mirror cannot move now is fetched by the next snapshot.
+                with contextlib.suppress(OSError):
+                    self._objects.point(outcome.commits)
+                    self._have.update(outcome.commits)
+            self._objects.forget()
+            return outcome
+
+    def housekeep(self) -> None:
+        pins = {id for refs in tuple(self._recent) for id in refs.values()}
+        self._objects.consolidate(sorted(pins))
+        with self._turn:
+            self._objects.settle(self._have.keys())
+
+    def close(self) -> None:
+        self._objects.close()
+
+    def _brought(self, listed: Listed) -> Unavailable | None:
+        """The mirror up to what was listed. Refs that move meanwhile are taken as the fetch found them."""
+        try:
+            if self._missing:
+                self._healed()
+            trouble = self._fetched(listed)
+            if trouble and self._healed():
+                trouble = self._fetched(listed)
+        except OSError as error:
+            return _own_disk(error)
+        return trouble
+
+    def _fetched(self, listed: Listed) -> Unavailable | None:
+        there = {ref: id for ref, id in listed.refs.items() if is_wanted(ref, self._wanted)}
+        differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
+        if not differing:
+            return None
+        outcome = self._transport.fetch(differing, self._seconds)
+        self._have = self._held()
+        if isinstance(outcome, Unavailable):
+            return outcome
+        # A ref that was listed and did not come is unknown, which must never pass for absent.
+        if lost := sorted(there.keys() - self._have.keys() - set(outcome.missing)):
+            return Unavailable(
+                Trouble.PROTOCOL, f"the remote lists {lost[0]} and does not give it", "git fetch tells more"
+            )
+        return None
+
+    def _held(self) -> dict[str, ObjectId]:
+        """What the mirror has, without what other settings made it fetch."""
+        return {ref: id for ref, id in self._objects.refs().items() if is_wanted(ref, self._wanted)}
+
+    def _healed(self) -> bool:
+        """Whether the mirror was changed, so that a second try makes sense."""
+        changed = self._objects.heal(frozenset(self._missing))
+        self._absent = set() if changed else self._absent | self._missing
+        self._missing.clear()
+        self._have = self._held()
+        return changed
+
+    def _pushed(self, updates: Sequence[Update]) -> Outcome:
+        outcome = self._transport.push(updates, self._seconds)
+        new = {update.ref: update.new for update in updates if update.new}
+        match outcome:
+            case Landed():
+                return Pushed(new)
+            case Stale(refs) if refs == new:
+                return Pushed(new)  # an earlier try had landed, and only its answer was lost
+            case Unavailable(is_unknown=True):
+                return self._reread(updates, new) or outcome
+            case _:
+                return outcome
+
+    def _reread(self, updates: Sequence[Update], new: Mapping[str, ObjectId]) -> Pushed | Stale | None:
+        """After a push without an answer: what the refs say. They cannot tell a push that is still under way."""
+        listed = self._transport.list_refs(list(new), self._seconds)
+        if isinstance(listed, Unavailable):
+            return None
+        now = {ref: listed.refs.get(ref) for ref in new}
+        if now == new:
+            return Pushed(new)
+        return Stale(now) if any(now[update.ref] != update.old for update in updates) else None
+
+    @contextlib.contextmanager
+    def _noticing(self, id: ObjectId) -> Iterator[None]:
+        """What could not be read is looked into by the next snapshot."""
+        try:
+            yield
+        except DamageError:
+            if id not in self._absent:
+                self._missing.add(id)
+            raise
+
+
+def _own_disk(error: OSError) -> Unavailable:
+    reason = error.strerror or str(error)
+    return Unavailable(
+        Trouble.MIRROR,
+        f"the mirror cannot be written: {reason}",
+        "make room on its disk, or make its directory writable",
+    )
+
+
+def _wanted(refs: Refs) -> list[str]:
+    reports = refs.reports + "*" if refs.reports and refs.reports.endswith("/") else refs.reports
+    return [ref for ref in (refs.source, refs.target, reports) if ref]
+
+
+def _snapshot(refs: Refs, have: Mapping[str, ObjectId], default_branch: str | None) -> Snapshot:
+    folder = refs.reports[: refs.reports.rindex("/") + 1] if refs.reports else ""
+    exact = None if refs.reports and refs.reports.endswith("/") else refs.reports
+    reports = {
+        ref[len(folder) :]: id
+        for ref, id in sorted(have.items())
+        if folder
+        and ref.startswith(folder)
+        and exact in (None, ref)
+        and ref not in (refs.source, refs.target)
+    }
+    source = have.get(refs.source) if refs.source else None
+    target = have.get(refs.target) if refs.target else None
+    return Snapshot(source, target, reports, default_branch)

@@ -1,0 +1,94 @@
+"""A remote and its clients, real or in memory: what the contract of a Repo is checked in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from reconciler.repo.commit import Sign
+from reconciler.repo.memory import MemoryObjects, MemoryRemote, MemoryTransport
+from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
+from reconciler.repo.store import Store
+from reconciler.repo.transport import Trouble, Unavailable
+
+MAIN, LIVE, REPORTS = "refs/heads/main", "refs/heads/live", "refs/poollets/"
+ANN = Identity("Ann", "ann@example.org")
+ROBOT = Identity("gitvirt", "gitvirt@example.org")
+ALL = Refs()
+START = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+class World(Protocol):
+    def client(self, refs: Refs = ALL, sign: Sign | None = None) -> Repo:
+        """One more party with its own copy."""
+        ...
+
+    def refs(self) -> dict[str, str]:
+        """What the remote has."""
+        ...
+
+    def move(self, ref: str, id: str) -> None:
+        """As an administrator of the remote can."""
+        ...
+
+    def delete(self, ref: str) -> None: ...
+
+    def refuse(self, words: str) -> None:
+        """Pushes are refused from now on; with no words they are taken again."""
+        ...
+
+    def go_away(self, is_gone: bool) -> None: ...
+
+
+class MemoryWorld:
+    def __init__(self) -> None:
+        self.remote = MemoryRemote(hook=lambda _: self._words)
+        self._words = ""
+        self._is_gone = False
+
+    def client(self, refs: Refs = ALL, sign: Sign | None = None) -> Store:
+        local = MemoryObjects(self.remote)
+        return Store(local, MemoryTransport(local, lambda _call, _when: self._fault()), refs, sign=sign)
+
+    def refs(self) -> dict[str, str]:
+        return dict(self.remote.refs)
+
+    def move(self, ref: str, id: str) -> None:
+        self.remote.refs[ref] = id
+
+    def delete(self, ref: str) -> None:
+        del self.remote.refs[ref]
+
+    def refuse(self, words: str) -> None:
+        self._words = words
+
+    def go_away(self, is_gone: bool) -> None:
+        self._is_gone = is_gone
+
+    def _fault(self) -> Unavailable | None:
+        return Unavailable(Trouble.NETWORK, "gone", "wait") if self._is_gone else None
+
+
+def snap(repo: Repo) -> Snapshot:
+    found = repo.snapshot()
+    assert isinstance(found, Snapshot), found
+    return found
+
+
+def content(repo: Repo, commit: str | None) -> dict[str, bytes]:
+    return {file.path: repo.read(file.id) for file in repo.files(commit)} if commit else {}
+
+
+def draft(
+    ref: str, base: str | None, edits: Mapping[str, Edit], message: str = "change", **more: object
+) -> Draft:
+    given: dict[str, object] = {"author": ANN, "time": START, "expected": base}
+    return Draft(ref=ref, base=base, edits=edits, message=message, **(given | more))  # type: ignore[arg-type]
+
+
+def put(repo: Repo, ref: str, edits: Mapping[str, Edit], base: str | None = None, minute: int = 0) -> str:
+    """Commit on a ref, which must succeed; its id."""
+    outcome = repo.write([draft(ref, base, edits, time=START + timedelta(minutes=minute))])
+    assert isinstance(outcome, Pushed), outcome
+    return outcome.commits[ref]
