@@ -1,0 +1,131 @@
+"""`edit`: fields of a manifest set in its text, so that no other byte changes and nothing else changes its meaning.
+
+Three means, cheapest first: a splice where a scan over lines says, a splice where a parser's marks say, a round trip of
+the one document. Whatever comes out is read back, and counts only when it is the wanted value and nothing else; what
+no means brings about safely is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from schemas.edit import nodes, refusals, scan, style
+from schemas.edit.fields import Changes
+from schemas.edit.layout import Brink, Finder
+from schemas.edit.likeness import is_alike
+from schemas.edit.outcome import Edited, Means, Outcome, Refused
+from schemas.edit.reading import body_of
+from schemas.edit.refusals import Refusal
+from schemas.edit.round_trip import round_trip
+from schemas.edit.scalars import UnwritableError
+from schemas.edit.splice import splice
+from schemas.edit.steps import Add, Body, NotAMap, Put, Step, steps
+from schemas.edit.stream import documents
+from schemas.edit.style import Style
+
+
+class Written(NamedTuple):
+    text: str
+    means: Means
+
+
+def edit(data: bytes, document_index: int, changes: Changes, *, path: str = "") -> Outcome:
+    """`data` with the fields of one document as asked; the same bytes when they are so already.
+
+    Documents are counted from 0, as the reader does. `path` only names the file in a Problem.
+    """
+    return edit_all(data, {document_index: changes}, path=path)
+
+
+def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> Outcome:
+    """The same for several documents of one file: all of them, or a refusal and none."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        return Refused(refusals.not_utf8(error, path))
+    spans = documents(text)
+    whole, means = text, Means.UNTOUCHED
+    # From the last to the first, so that the places of those still to come stay.
+    for index in sorted(changes, reverse=True):
+        if not 0 <= index < len(spans):
+            missing = refusals.no_such_document(index, len(spans))
+            return Refused(refusals.problem(missing, path, text, len(text), len(text)))
+        start, end = spans[index]
+        written = _written(text[start:end], changes[index], style.line_ending(text))
+        if isinstance(written, Refusal):
+            return Refused(refusals.problem(written, path, text, start, end))
+        if written.means is not Means.UNTOUCHED:
+            whole = whole[:start] + written.text + whole[end:]
+            means = max(means, written.means)
+    return Edited(data if means is Means.UNTOUCHED else whole.encode(), means)
+
+
+def _written(text: str, changes: Changes, eol: str) -> Written | Refusal:
+    """One document's text, changed."""
+    body = body_of(text)
+    if body is None:
+        return refusals.not_a_manifest()
+    planned = steps(body, changes)
+    if isinstance(planned, NotAMap):
+        return refusals.no_place(planned.path, changes)
+    if not planned.steps:
+        return Written(text, Means.UNTOUCHED)
+    hand = style.of(text)._replace(eol=eol)
+    try:
+        for new in _spliced(text, planned.steps, scan, hand):
+            if is_alike(body_of(new), planned.wanted):
+                return Written(new, Means.LINES)
+        if len(text) > nodes.LARGEST:
+            return refusals.too_large(changes)
+        for written in _careful(text, planned.steps, _overriding(text, body, changes), hand):
+            if is_alike(body_of(written.text), planned.wanted):
+                return written
+    except UnwritableError as reason:
+        return refusals.unwritable(str(reason), changes)
+    return _blame(text, changes, eol)
+
+
+def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: Style) -> Iterator[str]:
+    """Texts that may be the wanted one, the likeliest first."""
+    adds = any(isinstance(step, Add) for step in planned)
+    for brink in Brink if adds else (Brink.LAST,):
+        new: str | None = text
+        for step in planned:
+            if new is not None:
+                new = splice(new, step, finder, hand, brink)
+        if new is not None:
+            yield new
+
+
+def _careful(
+    text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], hand: Style
+) -> Iterator[Written]:
+    """The same, by dearer means."""
+    for taken in (planned, overriding):
+        for new in _spliced(text, taken, nodes, hand):
+            yield Written(new, Means.MARKS)
+    rewritten = round_trip(text, planned, hand)
+    if rewritten is not None:
+        yield Written(rewritten, Means.ROUND_TRIP)
+
+
+def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
+    """The steps where merges bring old values: entries of the map's own, which win over merged ones."""
+    whole = steps(body, changes, is_whole=True) if "<<" in text else None
+    if whole is None or isinstance(whole, NotAMap):
+        return ()
+    return tuple(
+        Add(*step) if isinstance(step, Put) and nodes.entry_at(text, step.path) is None else step
+        for step in whole.steps
+    )
+
+
+def _blame(text: str, changes: Changes, eol: str) -> Refusal:
+    """The refusal of the first field that is refused when asked for alone; of all, when only together they are."""
+    if len(changes) > 1:
+        for target, value in changes.items():
+            alone = _written(text, {target: value}, eol)
+            if isinstance(alone, Refusal):
+                return alone
+    return refusals.shared(changes, text)

@@ -1,0 +1,83 @@
+"""Maps between braces, JSON among them: where their entries stand. Reads one level at a time and never recurses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from schemas.edit.layout import FlowEntry, FlowMap
+
+_SAFE = r"[^ \t\r\n,\[\]{}]"
+_WORD_GOES_ON = rf"(?:[^ \t\r\n,\[\]{{}}:\#]|:(?={_SAFE})|(?<![ \t\r\n])\#)"
+_SHARED = rf"""
+    (?P<blank>   [ \t\r\n]++ )
+  | (?P<comment> (?<=[ \t\r\n]) \#[^\r\n]*+ )
+  | (?P<mark>    [{{}}\[\],] | :(?!{_SAFE}) )
+"""
+_TOKEN = re.compile(
+    rf"""(?xs) {_SHARED}
+  | (?P<quoted>   "(?:[^"\\]|\\.)*+" | '(?:[^']|'')*+' )
+  | (?P<property> [&!] {_WORD_GOES_ON}*+ )
+  | (?P<word>     (?: [^ \t\r\n,\[\]{{}}:\#"'|>%@`?-] | [:?-](?={_SAFE}) ) {_WORD_GOES_ON}*+ )
+    """
+)
+_AFTER_A_WORD = re.compile(rf"(?x) {_SHARED} | (?P<word> {_WORD_GOES_ON}++ )")
+
+Token = tuple[str, int, int]
+
+
+def read(text: str, start: int) -> FlowMap | None:
+    """The map whose opening brace stands at `start`; None where it does not end or holds what is not understood."""
+    if not text.startswith("{", start):
+        return None
+    depth = 0
+    entries: list[FlowEntry] = []
+    key = key_end = colon = value = value_end = -1
+    for kind, at, end in _tokens(text, start):
+        depth += (kind in "{[") - (kind in "}]")
+        if depth == 0 or (depth == 1 and kind == ","):
+            if key >= 0:
+                entries.append(FlowEntry(key, key_end, colon, value, value_end, at if depth else -1))
+            elif depth:
+                return None
+            if depth == 0:
+                return FlowMap(start, end, tuple(entries)) if kind == "}" else None
+            key = key_end = colon = value = value_end = -1
+        elif depth == 1 and kind == ":" and colon < 0:
+            colon = end
+        elif at == start:
+            continue
+        elif colon < 0:
+            key, key_end = (at if key < 0 else key), end
+        else:
+            value, value_end = (at if value < 0 else value), end
+    return None
+
+
+def _tokens(text: str, start: int) -> Iterator[Token]:
+    """Kinds: the mark itself, or quoted, property, word. Stops early at what is no token."""
+    at, last = start, ""
+    while True:
+        if last in ("quoted", "}", "]") and text.startswith(":", at):
+            kind, end = ":", at + 1  # a colon may touch what is quoted
+        else:
+            match = (_AFTER_A_WORD if last == "word" else _TOKEN).match(text, at)
+            if match is None:
+                return
+            kind, end = str(match.lastgroup), match.end()
+            if kind == "mark":
+                kind = text[at]
+        if kind not in ("blank", "comment"):
+            if kind in ("word", "quoted", "property") and last == "quoted":
+                return
+            yield kind, at, end
+            last = kind
+        at = end
+
+
+def index_of(text: str, flow: FlowMap, key: str) -> int | None:
+    spellings = (key, f'"{key}"', f"'{key}'")
+    for index, entry in enumerate(flow.entries):
+        if text[entry.key : entry.key_end] in spellings:
+            return index
+    return None

@@ -1,0 +1,93 @@
+"""Why an edit was not made, as a Problem. Only refused edits pay for finding the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.edit import nodes
+from schemas.edit.fields import Changes, Path
+from schemas.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is wrong with one document; `path` is the node of it that is in the way."""
+
+    code: str
+    message: str
+    hint: str
+    path: Path = ()
+
+
+def not_utf8(error: UnicodeDecodeError, file: str) -> Problem:
+    line = error.object.count(b"\n", 0, error.start) + 1
+    column = error.start - error.object.rfind(b"\n", 0, error.start)
+    hint = "save the file as UTF-8"
+    return Problem(
+        file=file, line=line, column=column, code="GV701", message="the file is not UTF-8", hint=hint
+    )
+
+
+def no_such_document(index: int, count: int) -> Refusal:
+    message = f"the file has no document {index + 1}, it has {count}"
+    return Refusal("GV701", message, "read the file again: it is not the one that was read before")
+
+
+def not_a_manifest() -> Refusal:
+    return Refusal(
+        "GV701",
+        "the document does not read as a map of fields",
+        "gitvirt validate says what is wrong with it",
+    )
+
+
+def no_place(path: Path, changes: Changes) -> Refusal:
+    where = ".".join(path) or "the document"
+    hint = f"make {where} a map, or remove it"
+    return Refusal("GV702", f"{where} is no map, so {_named(changes)} cannot be set", hint, path)
+
+
+def unwritable(reason: str, changes: Changes) -> Refusal:
+    hint = "the value has to change, not the file"
+    return Refusal("GV705", f"{_named(changes)} cannot be written: {reason}", hint)
+
+
+def too_large(changes: Changes) -> Refusal:
+    message = f"a document of this size is edited by its lines only, and they do not show where {_named(changes)} stands"
+    return Refusal("GV706", message, "split the file, or write the document in plain block style")
+
+
+def shared(changes: Changes, text: str) -> Refusal:
+    """The edit would change something else too, or cannot be had: what of the YAML is to blame."""
+    wanted = _named(changes)
+    for target in changes:
+        culprit = nodes.sharing(text, target.path)
+        if culprit is not None and culprit.is_merge:
+            message = f"{wanted} comes from a map that is merged here (<<)"
+            return Refusal("GV704", message, "write the merged fields out", culprit.path)
+        if culprit is not None:
+            where = ".".join(culprit.path)
+            message = f"an anchor and an alias share {where}, so setting {wanted} would change more than that"
+            return Refusal("GV703", message, "write the fields out in both places", culprit.path)
+    message = f"{wanted} cannot be set without changing something else"
+    hint = "write the document in plain block style, without anchors and tags"
+    return Refusal("GV703", message, hint, next(iter(changes)).path)
+
+
+def _named(changes: Changes) -> str:
+    return ", ".join(map(str, changes))
+
+
+def problem(refusal: Refusal, file: str, text: str, start: int, end: int) -> Problem:
+    """The refusal as a finding in the whole text, of which the document is a part."""
+    at = start + nodes.offset(text[start:end], refusal.path)
+    before = text[:at].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    return Problem(
+        file=file,
+        line=before.count("\n") + 1,
+        column=len(before) - before.rfind("\n"),
+        code=refusal.code,
+        pointer="".join("/" + key.replace("~", "~0").replace("/", "~1") for key in refusal.path),
+        message=refusal.message,
+        hint=refusal.hint,
+    )

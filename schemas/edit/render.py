@@ -1,0 +1,90 @@
+"""Values as block text, in a given style; and whole new documents in the one style of gitvirt's own files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from schemas.edit import scalars
+from schemas.edit.fields import Value
+from schemas.edit.likeness import is_alike
+from schemas.edit.reading import body_of
+from schemas.edit.scalars import UnwritableError
+from schemas.edit.style import Style
+
+_DEEPEST = 64
+_CANONICAL_ORDER = ("apiVersion", "kind", "metadata", "spec", "status")
+_LITERAL = re.compile(r"[!-~](?:[ -~]*[!-~])?(?:\n+[ -~]*[!-~])*\n?")
+"""Lines that keep every byte between a bar and the indent: no outer blanks, nothing invisible, at most one break last."""
+
+
+class Rendered(NamedTuple):
+    """What follows `key:`: on its line (with the space before it), and on the lines below (each with its ending)."""
+
+    inline: str
+    lines: str = ""
+
+
+def value(given: Value, indent: int, style: Style, depth: int = 0) -> Rendered:
+    """The value of a key that stands at `indent`."""
+    if depth > _DEEPEST:
+        raise UnwritableError(f"a value of more than {_DEEPEST} levels")
+    if isinstance(given, dict):
+        if not given:
+            return Rendered(" {}")
+        return Rendered("", entries(given, indent + style.step, style, depth + 1))
+    if isinstance(given, list):
+        if not given:
+            return Rendered(" []")
+        return Rendered("", _items(given, indent + style.list_step, style, depth + 1))
+    if isinstance(given, str):
+        if "\n" in given and _LITERAL.fullmatch(given):
+            return _literal(given, indent + style.step, style)
+        return Rendered(" " + scalars.block(given))
+    if given is None or isinstance(given, int | float):
+        return Rendered(" " + scalars.atom(given))
+    raise UnwritableError(f"a {type(given).__name__}")
+
+
+def entry(key: str, given: Value, indent: int, style: Style, depth: int = 0, quote: str = "") -> str:
+    """`key: value`, without the indent before the key, with the ending after the last line."""
+    inline, lines = value(given, indent, style, depth)
+    return f"{scalars.key(key, quote)}:{inline}{style.eol}{lines}"
+
+
+def entries(given: Mapping[str, Value], indent: int, style: Style, depth: int = 0) -> str:
+    pad = " " * indent
+    return "".join([pad + entry(key, item, indent, style, depth) for key, item in given.items()])
+
+
+def _items(given: list[Value], indent: int, style: Style, depth: int) -> str:
+    pad = " " * indent
+    out = []
+    for item in given:
+        if isinstance(item, dict) and item:
+            text = entries(item, indent + 2, style, depth + 1)
+            out.append(f"{pad}- {text[indent + 2 :]}")
+        elif isinstance(item, list) and item:
+            if depth > _DEEPEST:
+                raise UnwritableError(f"a value of more than {_DEEPEST} levels")
+            out.append(f"{pad}-{style.eol}{_items(item, indent + 2, style, depth + 1)}")
+        else:
+            inline, lines = value(item, indent, style, depth)
+            out.append(f"{pad}-{inline}{style.eol}{lines}")
+    return "".join(out)
+
+
+def _literal(text: str, indent: int, style: Style) -> Rendered:
+    pad = " " * indent
+    header, text = (" |", text[:-1]) if text.endswith("\n") else (" |-", text)
+    return Rendered(header, "".join([(pad + line if line else "") + style.eol for line in text.split("\n")]))
+
+
+def render(body: Mapping[str, Value]) -> bytes:
+    """A whole document. Raises UnwritableError for what is no plain data; what it returns reads back as `body`."""
+    first = {key: body[key] for key in _CANONICAL_ORDER if key in body}
+    text = entries(first | dict(body), 0, Style()) if body else "{}\n"
+    if not is_alike(body_of(text), dict(body)):
+        raise UnwritableError("a body that does not read back as it is")
+    return text.encode()

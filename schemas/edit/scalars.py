@@ -1,0 +1,111 @@
+"""Single values as text. One value has one plain and one quoted form, and every YAML 1.2 and 1.1 reader takes either
+for what it is: whatever some reader would resolve to a number, a date, a truth value or nothing is quoted."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from functools import lru_cache
+
+PLAIN = re.compile(
+    r"[A-Za-z0-9_./+(-](?:[A-Za-z0-9_./+@=();!?%$*&-]|:(?=[A-Za-z0-9_./])|,| (?=[A-Za-z0-9_./+(=-]))*"
+)
+"""Deliberately narrower than YAML allows; not the text that ends in a colon, not the one with a hash."""
+
+_RESOLVED = re.compile(
+    r"""(?xi)
+    [-+]?\.?[0-9][0-9_,.]*(?:e[-+]?[0-9_]*)?        # integers and floats of any YAML, with any separators
+  | [-+]?0(?:x[0-9a-f_]*|o[0-7_]*|b[01_]*)          # hexadecimal, octal, binary
+  | [-+]?[0-9a-f_]+(?::[0-9a-f_.]*)+                # base sixty; addresses of hardware go along, to look alike
+  | [0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*                # dates and times
+  | [-+]?\.?(?:inf|infinity|nan)
+  | y|yes|n|no|true|false|on|off|null|nil|none
+  | [-.=?(]                                         # single marks
+  | (?:---|\.\.\.).*
+  | [-?]\ .*
+    """
+)
+_LOOKS_LIKE_A_NUMBER_AND_IS_NONE = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+)
+_INVISIBLE = re.compile(
+    "[\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff0-\ufffb\ufffe\uffff]"
+)
+"""Breaks of YAML 1.1, controls, marks that reorder or hide what a person reviews."""
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+class UnwritableError(ValueError):
+    """The value has no text: half of a surrogate pair, not-a-number in JSON, something that is no plain data."""
+
+
+@lru_cache(maxsize=8192)
+def is_plain(text: str) -> bool:
+    if PLAIN.fullmatch(text) is None or len(text) > 1024:
+        return False
+    if _RESOLVED.fullmatch(text) is None:
+        return True
+    return _LOOKS_LIKE_A_NUMBER_AND_IS_NONE.fullmatch(text) is not None
+
+
+def quoted(text: str) -> str:
+    """Between double quotes; the same in JSON and in YAML."""
+    if _HALF.search(text):
+        raise UnwritableError("a text with half of a surrogate pair")
+    return _INVISIBLE.sub(_escape, json.dumps(text, ensure_ascii=False))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def single_quoted(text: str) -> str | None:
+    """Between single quotes, where nothing needs an escape; else None."""
+    if _INVISIBLE.search(text) or _HALF.search(text) or any(sign < " " for sign in text):
+        return None
+    return "'" + text.replace("'", "''") + "'"
+
+
+def block(text: str) -> str:
+    """A string in block style, on one line."""
+    return text if is_plain(text) else quoted(text)
+
+
+def flow(text: str) -> str:
+    """A string between brackets, where a comma means something."""
+    return text if is_plain(text) and "," not in text and not text.endswith("?") else quoted(text)
+
+
+def key(text: str, quote: str = "") -> str:
+    """A key as its neighbours are quoted: with `quote`, or not at all where that is safe."""
+    if not isinstance(text, str):
+        raise UnwritableError(f"a key that is a {type(text).__name__}")
+    if quote == "'":
+        return single_quoted(text) or quoted(text)
+    return quoted(text) if quote else flow(text)
+
+
+def atom(value: float | bool | None) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return _integer(value)
+    if math.isnan(value):
+        return ".nan"
+    if math.isinf(value):
+        return ".inf" if value > 0 else "-.inf"
+    digits = repr(value)
+    mantissa, e, exponent = digits.partition("e")
+    return digits if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
+
+
+def _integer(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError as error:
+        raise UnwritableError("an integer of more digits than any reader takes") from error

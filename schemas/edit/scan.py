@@ -1,0 +1,175 @@
+"""Finds fields by a scan over lines, without parsing: for plain block style, and for braces anywhere in it.
+
+It trusts indentation and may be led astray (a line in a quoted text can look like a key); every edit is read back, so
+here being fast and nearly always right is enough. What it does not understand it answers with None.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from schemas.edit import flow
+from schemas.edit.fields import Path
+from schemas.edit.layout import BlockEntry, BlockMap, FlowMap, FlowPlace
+
+_PROLOGUE = re.compile(
+    r"(?:(?:[ \t]*(?:#[^\n]*)?|%[^\n]*|---(?:[ \t]+#[^\n]*|[ \t\r]*))\n)*+(?:---[ \t]+(?=\{))?( *)"
+)
+_FOOTER = re.compile(r"^\.\.\.(?=[ \t\r\n]|\Z)", re.M)
+_CONTENT = re.compile(r"^( *+)(?![\r\n#])", re.M)
+_CONTENT_OR_COMMENT = re.compile(r"^( *+)(?![\r\n])", re.M)
+_TRAILER = re.compile(r"(?:[ \t]+#[^\n]*|[ \t\r]*)(?:\n|\Z)")
+_INLINE = re.compile(
+    r"""(?x)
+    "(?:[^"\\\n]|\\[^\n])*+"
+  | '(?:[^'\n]|'')*+'
+  | (?:[^ \t\r\n"'\#&*!|>%@`{}\[\],?:-]|[?:-](?=[^ \t\r\n]))
+    (?:[^ \t\r\n:\#]|:(?=[^ \t\r\n])|(?<=[^ \t])\#|[ \t]++(?![\r\n\#]|\Z))*+
+    """
+)
+_LITERAL_MARK = re.compile(r"[|>][-+1-9]{0,2}")
+_LITERAL_LINE = re.compile(
+    r"^( *)((?:-[ \t]+)*)(?:[^\n]*?:[ \t]+)?(?:[&!][^ \n]*[ \t]+)*[|>]([-+]?)([1-9]?)[-+]?[ \t]*(?:#[^\n]*)?$",
+    re.M,
+)
+
+
+def map_at(text: str, path: Path) -> BlockMap | FlowMap | None:
+    found = _root(text)
+    for key in path:
+        match found:
+            case BlockMap():
+                entry = _entry(text, found, key)
+                found = entry and _inside(text, entry)
+            case FlowMap():
+                index = flow.index_of(text, found, key)
+                found = None if index is None else flow.read(text, found.entries[index].value)
+            case None:
+                return None
+    return found
+
+
+def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
+    match map_at(text, path[:-1]):
+        case BlockMap() as found:
+            return _entry(text, found, path[-1])
+        case FlowMap() as found:
+            index = flow.index_of(text, found, path[-1])
+            return None if index is None else FlowPlace(found, index)
+        case None:
+            return None
+
+
+def _root(text: str) -> BlockMap | FlowMap | None:
+    if "\r" in text and text.count("\r") != text.count("\r\n"):
+        return None
+    prologue = _PROLOGUE.match(text)
+    if prologue is None or prologue.end() == len(text):
+        return None
+    if text[prologue.end()] == "{":
+        return flow.read(text, prologue.end())
+    footer = _FOOTER.search(text, prologue.end()) if "..." in text else None
+    return _block(text, prologue.start(1), footer.start() if footer else len(text), -1)
+
+
+def _block(text: str, start: int, end: int, outer: int) -> BlockMap | None:
+    first = _CONTENT.search(text, start, end)
+    if first is None or first.end() >= end or len(first[1]) <= outer:
+        return None
+    sign = text[first.end()]
+    if sign in "?&!{[*|>-":
+        return None
+    indent = len(first[1])
+    return BlockMap(start, _last(text, start, end, indent), end, indent, sign if sign in "\"'" else "")
+
+
+def _inside(text: str, entry: BlockEntry) -> BlockMap | FlowMap | None:
+    if entry.value == entry.value_end:
+        return _block(text, text.find("\n", entry.colon) + 1 or len(text), entry.tail, entry.indent)
+    return flow.read(text, entry.value)
+
+
+@lru_cache(maxsize=4096)
+def _key(key: str, indent: int) -> re.Pattern[str]:
+    name = re.escape(key)
+    return re.compile(rf"""^ {{{indent}}}(?:{name}|"{name}"|'{name}')[ \t]*:(?=[ \t\r\n]|\Z)""", re.M)
+
+
+@lru_cache(maxsize=256)
+def _next(indent: int) -> re.Pattern[str]:
+    """The next line that stands no deeper, and is more than a comment or an item of a list that is the value."""
+    return re.compile(rf"^ {{0,{indent}}}(?:[^ \t\r\n#-]|-(?![ \t\r\n]))", re.M)
+
+
+def _entry(text: str, above: BlockMap, key: str) -> BlockEntry | None:
+    match = _key(key, above.indent).search(text, above.start, above.end)
+    if match is None:
+        return None
+    line, colon = match.span()
+    following = _next(above.indent).search(text, colon, above.end)
+    end = following.start() if following else above.end
+    value, value_end = _on_the_line(text, colon)
+    trailer = _TRAILER.match(text, value_end)
+    if trailer is None:
+        return None
+    tail = _last(text, trailer.end(), end)
+    if value != value_end and tail != trailer.end() and text[value] not in "|>":
+        return None  # a text that goes on below
+    return BlockEntry(line, colon, value, value_end, tail, above.indent)
+
+
+def _on_the_line(text: str, colon: int) -> tuple[int, int]:
+    """What of the value stands behind the colon; two times the colon when nothing does, or nothing understood."""
+    if _TRAILER.match(text, colon):
+        return colon, colon
+    value = colon
+    while text[value] in " \t":
+        value += 1
+    if text[value] == "{":
+        braces = flow.read(text, value)
+        return (value, braces.end) if braces else (colon, colon)
+    scalar = (_LITERAL_MARK if text[value] in "|>" else _INLINE).match(text, value)
+    return (value, scalar.end()) if scalar else (colon, colon)
+
+
+def _last(text: str, start: int, end: int, comments_deeper_than: int | None = None) -> int:
+    """Where the last line between ends that is more than blank or a comment."""
+    if text.find("|", start, end) >= 0 or text.find(">", start, end) >= 0:
+        start = _past_literals(text, start, end)
+    while end > start:
+        line = max(text.rfind("\n", start, end - 1) + 1, start)
+        content = text[line:end].lstrip(" \t\r\n")
+        if content and content[0] != "#":
+            return end
+        if content and comments_deeper_than is not None and end - line - len(content) > comments_deeper_than:
+            return end
+        end = line
+    return start
+
+
+def _past_literals(text: str, start: int, end: int) -> int:
+    """After the last line of the last block scalar, where `#` begins no comment."""
+    past = at = start
+    while header := _LITERAL_LINE.search(text, at, end):
+        # After the mark of an item its dash counts, after a key its key.
+        is_item = header[2] and header[0].lstrip(" -\t")[0] in "|>"
+        outer = len(header[1]) + (header[2].rstrip().rfind("-") if is_item else len(header[2]))
+        inner = outer + int(header[4]) if header[4] else _first_indent(text, header.end() + 1, end)
+        at = header.end() + 1
+        if inner > outer:
+            following = re.compile(rf"^ {{0,{inner - 1}}}[^ \r\n]", re.M).search(text, at, end)
+            at = following.start() if following else end
+            past = _without_blank_lines(text, header.end() + 1, at)
+    return past
+
+
+def _first_indent(text: str, start: int, end: int) -> int:
+    first = _CONTENT_OR_COMMENT.search(text, start, end)
+    return len(first[1]) if first else 0
+
+
+def _without_blank_lines(text: str, start: int, end: int) -> int:
+    kept = text[start:end].rstrip(" \r\n")
+    after = text.find("\n", start + len(kept), end)
+    return after + 1 if after >= 0 else end

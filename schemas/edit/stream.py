@@ -1,0 +1,50 @@
+"""The documents of a file: where each starts and ends, by its markers alone. Agrees with the reader on how many there
+are. A marker in column 0 is one wherever it stands, so no text inside a document is mistaken for the next."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MARKER = re.compile(r"(?:^|(?<=[\r\ufeff]))(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
+_CONTENT = re.compile(r"(?:^|(?<=[\r\ufeff]))(?!%)[ \t]*+(?![#\r\n]|\Z)", re.M)
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+
+
+def documents(text: str) -> list[Span]:
+    """Without what stands between and after them: comments after an end marker belong to none."""
+    begin = 1 if text.startswith("\ufeff") else 0  # a byte order mark belongs to no document
+    if "---" not in text and "..." not in text:
+        return [Span(begin, len(text))] if _CONTENT.search(text, begin) else []
+    found: list[Span] = []
+    start, is_open = begin, False
+    for marker in _MARKER.finditer(text, begin):
+        at = marker.start()
+        has_content = is_open or _has_content(text, start, at)
+        if marker[1] == "---":
+            if has_content:
+                found.append(Span(start, at))
+                start = at
+            is_open = True
+            continue
+        end = _after_line(text, at)
+        if has_content:
+            found.append(Span(start, end))
+        start, is_open = end, False
+    if is_open or _has_content(text, start, len(text)):
+        found.append(Span(start, len(text)))
+    return found
+
+
+def _has_content(text: str, start: int, end: int) -> bool:
+    content = _CONTENT.search(text, start, end)
+    return content is not None and content.end() < end
+
+
+def _after_line(text: str, at: int) -> int:
+    end = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)").match(text, at)
+    return end.end() if end else len(text)
