@@ -33,6 +33,9 @@ class Kind(StrEnum):
     SECRET = "Secret"
     RESOURCE_QUOTA = "ResourceQuota"
 
+    # Kinds are looked up for every document, and Enum's own hash is Python; that of the text agrees with equality.
+    __hash__ = str.__hash__
+
     @property
     def is_namespaced(self) -> bool:
         return self not in CLUSTER_WIDE

@@ -1,0 +1,21 @@
+"""A Violation: one thing about one document that its kind does not allow. Where the document stands is not known here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Violation:
+    """`pointer` is a JSON pointer into the document; of an unknown field it points at the field itself."""
+
+    pointer: str
+    code: str
+    message: str
+    hint: str = ""
+
+
+def pointer(path: Iterable[object]) -> str:
+    """The JSON pointer of a path of keys and indices."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
