@@ -45,32 +45,34 @@ SYMPTOMS = (
         CA_CURE,
     ),
     Symptom(
-        r"code 407 from proxy|Proxy Authentication Required",
+        r"code 407 from proxy|tunnel failed, response 407|Proxy Authentication Required",
         Trouble.AUTH,
         "check user and password of the proxy",
     ),
     Symptom(
-        r"Could not resolve proxy|[Pp]roxy CONNECT aborted|from proxy after CONNECT",
+        r"Could not resolve proxy|[Pp]roxy CONNECT aborted|from proxy after CONNECT|CONNECT tunnel failed",
         Trouble.NETWORK,
         "check the proxy",
     ),
     Symptom(
-        r"Authentication failed for|could not read (Username|Password)|error: 401", Trouble.AUTH, LOGIN_CURE
+        r"Authentication failed for|could not read (Username|Password)|returned error: 401",
+        Trouble.AUTH,
+        LOGIN_CURE,
     ),
-    Symptom(r"error: 403|DENIED by|dubious ownership", Trouble.AUTH, RIGHTS_CURE),
+    Symptom(r"returned error: 403|DENIED by|dubious ownership", Trouble.AUTH, RIGHTS_CURE),
     Symptom(
         r"Permission denied \(|Load key|no mutual signature|Too many authentication failures",
         Trouble.AUTH,
         "check the ssh key: the server must know its public half, and only its owner may read the private one",
     ),
     Symptom(
-        r"error: 400",
+        r"returned error: 400",
         Trouble.PROTOCOL,
         "the server did not like the request; one that asks for a client certificate says so like this",
     ),
-    Symptom(r"error: (408|429|5\d\d)|HTTP (408|429|5\d\d)", Trouble.SERVER, SERVER_CURE),
+    Symptom(r"(returned error:|RPC failed; HTTP) (408|429|5\d\d)\b", Trouble.SERVER, SERVER_CURE),
     Symptom(
-        r"repository '.*' not found|does not appear to be a git repository|does not exist|error: 404",
+        r"repository '.*' not found|does not appear to be a git repository|does not exist|returned error: 404",
         Trouble.PROTOCOL,
         "check the address, and that this account may see it: servers hide what one may not see",
     ),
@@ -80,7 +82,7 @@ SYMPTOMS = (
         "the remote stores objects by SHA-256, which is not supported yet; use a SHA-1 repo",
     ),
     Symptom(
-        r"shallow update not allowed|shallow file has changed",
+        r"shallow update not allowed|shallow roots are not allowed|shallow file has changed",
         Trouble.PROTOCOL,
         "the remote is a shallow clone; git fetch --unshallow there makes it whole",
     ),
@@ -91,7 +93,7 @@ SYMPTOMS = (
     Symptom(
         r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|"
         r"Operation timed out|Network is unreachable|No route to host|Connection reset|Connection closed|Operation too slow|"
-        r"early EOF|unexpected disconnect|hung up unexpectedly|transfer closed|Empty reply|Broken pipe|"
+        r"early EOF|bytes of body are still expected|unexpected disconnect|hung up unexpectedly|transfer closed|Empty reply|Broken pipe|"
         r"Recv failure|Send failure|GnuTLS recv error|unexpected eof|timeout, server",
         Trouble.NETWORK,
         WAIT_CURE,

@@ -1,4 +1,4 @@
-"""How git is called for one remote: its environment, its configuration, its ssh. Pure.
+"""How git is called for one remote: its environment, its configuration, its ssh.
 
 Nobody's configuration decides what a daemon does: git sees what stands here and in the mirror, and nothing else, unless
 the person asks for their own. Credentials travel in the environment of the one process, read by a credential helper that
@@ -7,8 +7,10 @@ answers for the remote's own origin only; a redirect elsewhere gets nothing.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from reconciler.repo.access import TOKEN_USER, Access, AccessError
 from reconciler.repo.address import Address, Scheme
@@ -33,6 +35,7 @@ PASSES = (
     "no_proxy",
     "NO_PROXY",
 )
+OWN_CONFIG_PASSES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 CREDENTIAL_HELPER = (
     '!answer() { test "$1" = get || exit 0; '
     'printf "username=%s\\npassword=%s\\n" "$GITVIRT_CREDENTIAL_USER" "$GITVIRT_CREDENTIAL_SECRET"; }; answer'
@@ -44,7 +47,8 @@ Setting = tuple[str, str]
 
 def environment(address: Address, access: Access, ambient: Mapping[str, str]) -> dict[str, str]:
     """Raises AccessError when the credentials cannot be read, or may not go where the address points."""
-    found = {name: ambient[name] for name in PASSES if name in ambient}
+    passes = PASSES + (OWN_CONFIG_PASSES if access.uses_own_config else ())
+    found = {name: ambient[name] for name in passes if name in ambient}
     found |= {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
@@ -54,6 +58,7 @@ def environment(address: Address, access: Access, ambient: Mapping[str, str]) ->
     }
     if not access.uses_own_config:
         found |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    _look_at_files(address, access)
     settings = [*_always(), *_web(address, access)]
     secret = access.secret() if address.scheme.is_web else None
     if secret is not None:
@@ -102,6 +107,18 @@ def ssh(access: Access) -> list[str]:
     for option in options:
         command += ["-o", option]
     return command
+
+
+def _look_at_files(address: Address, access: Access) -> None:
+    """Git and ssh each have their own way of not saying which file they miss."""
+    files: tuple[Path | None, ...] = ()
+    if address.scheme is Scheme.HTTPS:
+        files = (access.ca_file, access.certificate_file, access.key_file)
+    elif address.scheme is Scheme.SSH:
+        files = (access.identity, access.known_hosts, access.ssh_config)
+    for file in files:
+        if file is not None and not os.access(file, os.R_OK):
+            raise AccessError(f"cannot read {file}", "the settings name it: see docs/git.md")
 
 
 def _protocols(address: Address) -> str:

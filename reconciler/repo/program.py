@@ -37,6 +37,7 @@ PAUSE_SECONDS = (0.05, 0.25)
 SHARE_FOR_PUSH = 0.75
 # What receive-pack itself says when it is the disk or a lock, and not a rule, that stands in the way.
 SERVER_REASONS = ("unpacker error", "failed to update ref", "failed to write", "cannot lock ref", "unable to")
+SHALLOW_WARNING = "shallow roots are not allowed"
 FOLLOWS_ANOTHER = (
     "atomic push failure",
     "atomic push failed",
@@ -172,7 +173,9 @@ class GitProgram(Transport):
         said = self._git(arguments, _left(deadline))
         if isinstance(said, Unavailable):
             return said
-        return None if said.is_fine else diagnose(said.words)
+        # A shallow remote's refs are left out with a warning, and git calls that a success.
+        is_whole = said.is_fine and SHALLOW_WARNING not in said.words
+        return None if is_whole else diagnose(said.words)
 
     def _refs_of_mirror(self, wanted: Sequence[str], deadline: float) -> list[str] | Unavailable:
         patterns = [name.removesuffix("*") for name in wanted]
@@ -270,6 +273,8 @@ def _verdict(declined: Declined) -> Refused | Unavailable:
         declined.rejected
     )
     reasons = list(dict.fromkeys(each.reason for each in causes))
+    if declined.failure.trouble is Trouble.MIRROR:
+        return declined.failure
     if all(reason.startswith(SERVER_REASONS) for reason in reasons):
         is_told = declined.failure.trouble is Trouble.SERVER
         cause = declined.failure.cause if is_told else "; ".join(reasons)

@@ -32,13 +32,11 @@ class Authority:
         return Certificate(made, key)
 
 
-def authority(folder: Path) -> Authority:
+def authority(folder: Path, name: str) -> Authority:
     folder.mkdir(parents=True)
     ca = folder / "ca.crt"
     key = folder / "ca.key"
-    _openssl(
-        "req", "-x509", *NEW_KEY, "-keyout", key, "-out", ca, "-days", "2", "-subj", "/CN=test authority"
-    )
+    _openssl("req", "-x509", *NEW_KEY, "-keyout", key, "-out", ca, "-days", "2", "-subj", f"/CN={name}")
     return Authority(folder, ca)
 
 

@@ -13,9 +13,11 @@ from tests.servers.relay import shuttle
 
 
 class Proxy:
-    """`asked` holds the first line of every request that was let through."""
+    """`asked` holds the first line of every request that was let through. `always_to` is where it leads, whoever was
+    asked for: a name server that lies."""
 
-    def __init__(self, user: str = "", password: str = "") -> None:
+    def __init__(self, user: str = "", password: str = "", always_to: str = "") -> None:
+        self._always_to = always_to
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = int(self._listener.getsockname()[1])
         self.asked: list[str] = []
@@ -54,17 +56,17 @@ class Proxy:
             self.asked.append(first)
             method, target, _ = first.split(" ")
             place = urlsplit(f"//{target}" if method == "CONNECT" else target)
-            with socket.create_connection((place.hostname, place.port or 80)) as server:
+            with socket.create_connection((self._always_to or place.hostname, place.port or 80)) as server:
                 if method == "CONNECT":
                     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 else:
                     server.sendall(head)
-                shuttle(client, server, self._stop, lambda count: True)
+                shuttle(client, server, self._stop, lambda is_from_client, count: True)
 
 
 @contextlib.contextmanager
-def proxy(user: str = "", password: str = "") -> Iterator[Proxy]:
-    made = Proxy(user, password)
+def proxy(user: str = "", password: str = "", always_to: str = "") -> Iterator[Proxy]:
+    made = Proxy(user, password, always_to)
     try:
         yield made
     finally:

@@ -6,7 +6,7 @@ import contextlib
 import selectors
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 
 from tests.servers.daemon import free_port
@@ -19,13 +19,14 @@ class Weather(Enum):
 
 
 class Relay:
-    """`cut_after` ends a connection, without a word, once that many bytes went from the client to the server."""
+    """`cut_after` ends a connection, without a word, once that many bytes went from the client to the server on any;
+    `cut_answer_after` the same for the other direction."""
 
     def __init__(self, target: int) -> None:
         self.port = free_port()
-        self.cut_after: int | None = None
-        self.carried = 0
-        self._target = target
+        self.target = target
+        self._limits: dict[bool, int | None] = {True: None, False: None}
+        self._carried = {True: 0, False: 0}
         self._weather = Weather.FINE
         self._stop = threading.Event()
         self._listener: socket.socket | None = None
@@ -44,6 +45,22 @@ class Relay:
         elif was is Weather.GONE:
             self._listen()
 
+    @property
+    def cut_after(self) -> int | None:
+        return self._limits[True]
+
+    @cut_after.setter
+    def cut_after(self, count: int | None) -> None:
+        self._limits[True], self._carried[True] = count, 0
+
+    @property
+    def cut_answer_after(self) -> int | None:
+        return self._limits[False]
+
+    @cut_answer_after.setter
+    def cut_answer_after(self, count: int | None) -> None:
+        self._limits[False], self._carried[False] = count, 0
+
     def close(self) -> None:
         self._stop.set()
         self._hang_up()
@@ -61,8 +78,7 @@ class Relay:
             self._listener.close()
             self._listener = None
 
-    def _start(self, work: object, *arguments: object) -> None:
-        assert callable(work)
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
         thread.start()
         self._threads.append(thread)
@@ -80,19 +96,21 @@ class Relay:
             while self._weather is Weather.SILENT:
                 if self._stop.wait(0.02):
                     return
-            with socket.create_connection(("127.0.0.1", self._target)) as server:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.target)) as server:
                 shuttle(client, server, self._stop, self._may_pass)
 
-    def _may_pass(self, count: int) -> bool:
-        self.carried += count
+    def _may_pass(self, is_from_client: bool, count: int) -> bool:
+        self._carried[is_from_client] += count
         if self._weather is not Weather.FINE:
             return False
-        return self.cut_after is None or self.carried <= self.cut_after
+        limit = self._limits[is_from_client]
+        return limit is None or self._carried[is_from_client] <= limit
 
 
-def shuttle(client: socket.socket, server: socket.socket, stop: threading.Event, may_pass: object) -> None:
-    """Carries bytes both ways until either side ends, or `may_pass(bytes from the client)` says no."""
-    assert callable(may_pass)
+def shuttle(
+    client: socket.socket, server: socket.socket, stop: threading.Event, may_pass: Callable[[bool, int], bool]
+) -> None:
+    """Carries bytes both ways until either side ends, or `may_pass(is from the client, bytes)` says no."""
     other = {client: server, server: client}
     with selectors.DefaultSelector() as selector:
         for side in other:
@@ -102,7 +120,7 @@ def shuttle(client: socket.socket, server: socket.socket, stop: threading.Event,
                 side = client if key.fileobj is client else server
                 with contextlib.suppress(OSError):
                     chunk = side.recv(1 << 16)
-                    if chunk and (side is server or may_pass(len(chunk))):
+                    if chunk and may_pass(side is client, len(chunk)):
                         other[side].sendall(chunk)
                         continue
                 return

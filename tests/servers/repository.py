@@ -48,11 +48,11 @@ def hook(repo: Path, name: str, script: str) -> None:
 
 
 def commit(repo: Path, text: str, *parents: str, file: str = "file") -> str:
-    """A commit of one file. Its objects are in the repo, no ref is."""
+    """A commit of one file, with the start of its text as message. Its objects are in the repo, no ref is."""
     blob = git(repo, "hash-object", "-w", "--stdin", given=text)
     tree = git(repo, "mktree", given=f"100644 blob {blob}\t{file}\n")
     onto = [word for parent in parents for word in ("-p", parent)]
-    return git(repo, "commit-tree", tree, *onto, "-m", text)
+    return git(repo, "commit-tree", tree, *onto, "-m", text[:50])
 
 
 def ref(repo: Path, name: str) -> str | None:

@@ -46,19 +46,21 @@ class SshServer:
         """A new key pair that the server does not know yet."""
         return new_key(self.folder / f"key_{name}", name)
 
-    def allow(self, name: str) -> Path:
-        """A new key that may log in; the hooks see its name as REMOTE_USER."""
+    def allow(self, name: str, most_file_blocks: int = 0) -> Path:
+        """A new key that may log in; the hooks see its name as REMOTE_USER. With `most_file_blocks` what it runs can
+        write no larger file, much as on a disk that is full."""
         private = self.folder / f"key_{name}"
         if not private.exists():
             self.key(name)
         public = private.with_suffix(".pub").read_text().strip()
         with self.authorized_keys.open("a") as keys:
-            keys.write(f'restrict,environment="REMOTE_USER={name}" {public}\n')
+            limit = f'environment="MOST_FILE_BLOCKS={most_file_blocks}",' if most_file_blocks else ""
+            keys.write(f'restrict,{limit}environment="REMOTE_USER={name}" {public}\n')
         return private
 
     def revoke(self, name: str) -> None:
         lines = self.authorized_keys.read_text().splitlines(keepends=True)
-        self.authorized_keys.write_text("".join(line for line in lines if f"REMOTE_USER={name}" not in line))
+        self.authorized_keys.write_text("".join(line for line in lines if f'REMOTE_USER={name}"' not in line))
 
 
 def new_key(private: Path, comment: str, kind: str = "ed25519") -> Path:
@@ -99,12 +101,13 @@ def _config(server: SshServer, is_forced: bool) -> str:
         "StrictModes no",
         "UsePAM no",
         "UseDNS no",
-        "PermitUserEnvironment REMOTE_USER",
+        "PermitUserEnvironment REMOTE_USER,MOST_FILE_BLOCKS",
         "AcceptEnv GIT_PROTOCOL",
         "MaxStartups 200",
         "PrintMotd no",
         f"SetEnv HOME={server.home} GIT_CONFIG_NOSYSTEM=1",
     ]
     if is_forced:
-        lines.append('ForceCommand exec git-shell -c "$SSH_ORIGINAL_COMMAND"')
+        limit = '[ -z "$MOST_FILE_BLOCKS" ] || { trap "" XFSZ; ulimit -f "$MOST_FILE_BLOCKS"; }'
+        lines.append(f'ForceCommand {limit}; exec git-shell -c "$SSH_ORIGINAL_COMMAND"')
     return "\n".join(lines) + "\n"

@@ -75,7 +75,7 @@ def web_server(folder: Path, token: str, workers: int = 8) -> Iterator[WebServer
     """`folder` must have a short path: a unix socket lives in it."""
     for name in ("repos", "tmp"):
         (folder / name).mkdir(parents=True)
-    made = authority(folder / "pki")
+    made = authority(folder / "pki", "fleet authority")
     own = made.issue("server", "DNS:localhost,IP:127.0.0.1")
     http, https, mutual, elsewhere = (free_port() for _ in range(4))
     server = WebServer(folder, http, https, mutual, elsewhere, made, made.issue("client"))
