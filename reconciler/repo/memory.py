@@ -95,8 +95,8 @@ class MemoryObjects:
     def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         return history.descends(self._commit, commit, ancestor)
 
-    def heal(self, missing: frozenset[ObjectId]) -> bool:
-        del missing  # what memory lacks, it never had
+    def heal(self, is_thorough: bool) -> bool:
+        del is_thorough  # what memory lacks, it never had
         return False
 
     def consolidate(self, pins: Sequence[ObjectId]) -> None:

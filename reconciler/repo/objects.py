@@ -39,7 +39,7 @@ def named(type: Type, data: bytes) -> Object:
 
 
 class Objects(Protocol):
-    """`get` raises DamageError for what is missing. `add`, `point` and `heal` raise OSError when the disk says no."""
+    """`get` raises DamageError for what is missing. The others raise OSError when the disk says no."""
 
     def get(self, id: ObjectId) -> tuple[Type, bytes]: ...
 
@@ -63,11 +63,8 @@ class Objects(Protocol):
 
     def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
 
-    def heal(self, missing: frozenset[ObjectId]) -> bool:
-        """After trouble: remove what a crash left behind, and start anew if damaged. Whether anything was changed.
-
-        `missing` could not be read, so a thorough look is due.
-        """
+    def heal(self, is_thorough: bool) -> bool:
+        """After trouble: remove what a crash left behind, and start anew if damaged. Whether anything was changed."""
         ...
 
     def consolidate(self, pins: Sequence[ObjectId]) -> None:

@@ -49,8 +49,13 @@ class Missing:
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str], seconds: float, given: bytes = b""
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    seconds: float,
+    given: bytes = b"",
+    inherit: Sequence[int] = (),
 ) -> Ended | Expired | Missing:
+    """`inherit` are descriptors that stay open in it, such as a lock that must last until it is over."""
     try:
         process = subprocess.Popen(
             arguments,
@@ -59,6 +64,7 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=inherit,
         )
     except OSError as error:
         return Missing(f"cannot run {arguments[0]}: {error.strerror}")

@@ -89,6 +89,7 @@ class GitProgram(Transport):
     address: Address
     access: Access
     ambient: Mapping[str, str]
+    inherit: Sequence[int] = ()  # the lock of the mirror, held while any git works in it
     chance: random.Random = field(default_factory=random.Random)
 
     def list_refs(self, wanted: Sequence[str], seconds: float) -> Listed | Unavailable:
@@ -207,7 +208,7 @@ class GitProgram(Transport):
             redaction = redactor(self.access.secrets())
         except AccessError as error:
             return Unavailable(Trouble.AUTH, error.cause, error.cure)
-        match process.run(["git", *arguments], surroundings, seconds, given):
+        match process.run(["git", *arguments], surroundings, seconds, given, self.inherit):
             case process.Ended(status, output, _) as ended:
                 text = output.decode("utf-8", "surrogateescape")
                 return Said(status == 0, text, redaction.clean(ended.words), redaction)

@@ -130,8 +130,8 @@ class Repo(Protocol):
         """Commit and push all drafts in one step, or none. A ref that moved is `Stale`: take a snapshot and draft again."""
         ...
 
-    def housekeep(self) -> None:
-        """Keep the disk tidy. May run in another thread at any time."""
+    def housekeep(self) -> Unavailable | None:
+        """Keep the disk tidy. May run in another thread at any time; what went wrong does no harm."""
         ...
 
     def close(self) -> None: ...

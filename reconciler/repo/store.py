@@ -31,6 +31,8 @@ from reconciler.repo.tree import File, ObjectId
 
 # A tick compares its snapshot with the one before; both must outlive housekeeping.
 _SNAPSHOTS_KEPT = 2
+# What a damaged mirror may look like.
+_OURS = (Trouble.MIRROR, Trouble.PROTOCOL)
 
 
 class Store:
@@ -56,6 +58,8 @@ class Store:
         self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
         self._missing: set[ObjectId] = set()  # could not be read since the last snapshot
         self._absent: set[ObjectId] = set()  # and after a thorough look are just not in this repo
+        self._failures = {"fetch": 0, "push": 0}  # in a row
+        self._is_suspicious = False
         self._turn = threading.Lock()
 
     def snapshot(self) -> Snapshot | Unavailable:
@@ -109,11 +113,15 @@ class Store:
             self._objects.forget()
             return outcome
 
-    def housekeep(self) -> None:
+    def housekeep(self) -> Unavailable | None:
         pins = {id for refs in tuple(self._recent) for id in refs.values()}
-        self._objects.consolidate(sorted(pins))
-        with self._turn:
-            self._objects.settle(self._have.keys())
+        try:
+            self._objects.consolidate(sorted(pins))
+            with self._turn:
+                self._objects.settle(self._have.keys())
+        except OSError as error:
+            return _own_disk(error)
+        return None
 
     def close(self) -> None:
         self._objects.close()
@@ -121,13 +129,14 @@ class Store:
     def _brought(self, listed: Listed) -> Unavailable | None:
         """The mirror up to what was listed. Refs that move meanwhile are taken as the fetch found them."""
         try:
-            if self._missing:
-                self._healed()
+            if self._missing or self._is_suspicious:
+                self._healed(is_thorough=True)
             trouble = self._fetched(listed)
-            if trouble and self._healed():
+            if trouble and self._healed(is_thorough=False) and trouble.trouble in _OURS:
                 trouble = self._fetched(listed)
         except OSError as error:
             return _own_disk(error)
+        self._count("fetch", trouble)
         return trouble
 
     def _fetched(self, listed: Listed) -> Unavailable | None:
@@ -150,16 +159,27 @@ class Store:
         """What the mirror has, without what other settings made it fetch."""
         return {ref: id for ref, id in self._objects.refs().items() if is_wanted(ref, self._wanted)}
 
-    def _healed(self) -> bool:
+    def _healed(self, *, is_thorough: bool) -> bool:
         """Whether the mirror was changed, so that a second try makes sense."""
-        changed = self._objects.heal(frozenset(self._missing))
+        changed = self._objects.heal(is_thorough)
         self._absent = set() if changed else self._absent | self._missing
         self._missing.clear()
+        self._is_suspicious = False
         self._have = self._held()
         return changed
 
+    def _count(self, call: str, outcome: object) -> None:
+        """A mirror whose damage was not noticed makes the same call fail again and again."""
+        is_ours = isinstance(outcome, Unavailable) and outcome.trouble in _OURS
+        failures = self._failures[call] + 1 if is_ours else 0
+        self._failures[call] = failures
+        # The first or second in a row, and then ever more seldom, since a thorough look takes its time.
+        is_own = isinstance(outcome, Unavailable) and outcome.trouble is Trouble.MIRROR
+        self._is_suspicious |= failures >= 2 - is_own and failures & (failures - 1) == 0
+
     def _pushed(self, updates: Sequence[Update]) -> Outcome:
         outcome = self._transport.push(updates, self._seconds)
+        self._count("push", outcome)
         new = {update.ref: update.new for update in updates if update.new}
         match outcome:
             case Landed():

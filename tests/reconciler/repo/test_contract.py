@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.reconciler.repo.worlds import (
     ROBOT,
     START,
     MemoryWorld,
+    MirrorWorld,
     World,
     content,
     draft,
@@ -28,9 +30,14 @@ from tests.reconciler.repo.worlds import (
 )
 
 
-@pytest.fixture(params=["memory"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    return MemoryWorld()
+@pytest.fixture(params=["memory", "mirror"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    if request.param == "memory":
+        yield MemoryWorld()
+        return
+    real = MirrorWorld(tmp_path)
+    yield real
+    real.close()
 
 
 @pytest.fixture

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Protocol
 
+from reconciler.repo import address
+from reconciler.repo.access import Access
 from reconciler.repo.commit import Sign
 from reconciler.repo.memory import MemoryObjects, MemoryRemote, MemoryTransport
+from reconciler.repo.mirror import Mirror
+from reconciler.repo.program import GitProgram
 from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
 from reconciler.repo.store import Store
 from reconciler.repo.transport import Trouble, Unavailable
+from tests.servers import repository
 
 MAIN, LIVE, REPORTS = "refs/heads/main", "refs/heads/live", "refs/poollets/"
 ANN = Identity("Ann", "ann@example.org")
@@ -70,6 +77,47 @@ class MemoryWorld:
         return Unavailable(Trouble.NETWORK, "gone", "wait") if self._is_gone else None
 
 
+class MirrorWorld:
+    """A bare repo on disk and mirrors of it, by the git program."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repo = repository.bare(folder / "remote.git")
+        self.mirrors: list[Mirror] = []
+
+    def client(self, refs: Refs = ALL, sign: Sign | None = None) -> Store:
+        mirror = Mirror(self.folder / f"mirror-{len(self.mirrors)}", str(self.repo))
+        self.mirrors.append(mirror)
+        return Store(mirror, self.transport(mirror), refs, sign=sign, seconds=30)
+
+    def transport(self, mirror: Mirror) -> GitProgram:
+        place = address.parse(str(self.repo), self.folder)
+        return GitProgram(mirror.repo, place, Access(), os.environ, inherit=(mirror.lock,))
+
+    def refs(self) -> dict[str, str]:
+        lines = repository.git(self.repo, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        return dict(line.split(" ", 1) for line in lines)
+
+    def move(self, ref: str, id: str) -> None:
+        repository.git(self.repo, "update-ref", ref, id)
+
+    def delete(self, ref: str) -> None:
+        repository.git(self.repo, "update-ref", "-d", ref)
+
+    def refuse(self, words: str) -> None:
+        repository.hook(
+            self.repo, "pre-receive", f"#!/bin/sh\necho '{words}' >&2\nexit 1\n" if words else "#!/bin/sh\n"
+        )
+
+    def go_away(self, is_gone: bool) -> None:
+        away = self.repo.with_name("away.git")
+        self.repo.rename(away) if is_gone else away.rename(self.repo)
+
+    def close(self) -> None:
+        for mirror in self.mirrors:
+            mirror.close()
+
+
 def snap(repo: Repo) -> Snapshot:
     found = repo.snapshot()
     assert isinstance(found, Snapshot), found
@@ -88,7 +136,9 @@ def draft(
 
 
 def put(repo: Repo, ref: str, edits: Mapping[str, Edit], base: str | None = None, minute: int = 0) -> str:
-    """Commit on a ref, which must succeed; its id."""
-    outcome = repo.write([draft(ref, base, edits, time=START + timedelta(minutes=minute))])
+    """Commit on a ref, which must succeed; its id. A report has no parents."""
+    is_report = ref.startswith(REPORTS)
+    made = draft(ref, base, edits, time=START + timedelta(minutes=minute), has_parents=not is_report)
+    outcome = repo.write([made])
     assert isinstance(outcome, Pushed), outcome
     return outcome.commits[ref]
