@@ -1,0 +1,64 @@
+"""Chance that depends on the seed and on what it is asked for, never on the order of asking: a run can be repeated.
+
+So two threads that create machines at once do not disturb each other's boot times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import uuid
+
+import msgspec
+
+from iri.simulated.clock import SECOND_NS
+
+
+class Span(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """How long something takes: a triangle between `least` and `most` seconds with its peak at `usual`.
+
+    Written as a list of the three.
+    """
+
+    least: float
+    usual: float
+    most: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= self.usual <= self.most:
+            raise ValueError("a span needs 0 <= least <= usual <= most")
+
+    def at(self, share: float) -> int:
+        """Nanoseconds for a share between 0 and 1."""
+        width = self.most - self.least
+        if width == 0:
+            return round(self.least * SECOND_NS)
+        peak = (self.usual - self.least) / width
+        if share < peak:
+            seconds = self.least + width * math.sqrt(share * peak)
+        else:
+            seconds = self.most - width * math.sqrt((1 - share) * (1 - peak))
+        return round(seconds * SECOND_NS)
+
+
+class Chance:
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._key = seed.to_bytes(16, "big", signed=True)
+
+    def share(self, *what: str | int) -> float:
+        """Between 0 and 1, evenly, the same for the same question."""
+        return int.from_bytes(self._digest(what, 7), "big") / (1 << 56)
+
+    def nanoseconds(self, span: Span, *what: str | int) -> int:
+        return span.at(self.share(*what))
+
+    def hex(self, size_bytes: int, *what: str | int) -> str:
+        return self._digest(what, size_bytes).hex()
+
+    def uuid(self, *what: str | int) -> str:
+        return str(uuid.UUID(bytes=self._digest(what, 16), version=4))
+
+    def _digest(self, what: tuple[str | int, ...], size_bytes: int) -> bytes:
+        question = "\0".join(map(str, what)).encode()
+        return hashlib.blake2b(question, digest_size=size_bytes, key=self._key).digest()

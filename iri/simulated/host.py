@@ -1,0 +1,212 @@
+"""The host: its state under one lock, its clock, and its ledger. It knows no calls of the runtime protocol.
+
+A change is committed: written down, then applied. What merely falls due is applied alone, because a restart works it
+out again. The lock is held for microseconds; whoever wants a change on disk waits for that outside of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from msgspec.structs import replace
+
+from iri.errors import Unavailable
+from iri.host import Classes
+from iri.identity import identity
+from iri.journal import Journal
+from iri.runtime import Console, Kind, Object
+from iri.simulated import guest as guests
+from iri.simulated import records, store
+from iri.simulated.behaviour import Behaviour, with_flags
+from iri.simulated.chance import Chance
+from iri.simulated.clock import SECOND_NS, Clock
+from iri.simulated.guest import Guest
+from iri.simulated.ledger import Ledger, LedgerError
+from iri.simulated.nature import NEVER_NS, Happening, Nature
+from iri.simulated.profile import Profile
+from iri.simulated.records import KINDS, TABLES, Facts, Put, Record, Table
+from iri.simulated.state import State
+from iri.simulated.store import Shot, Stored
+
+
+class Host:
+    def __init__(
+        self, profile: Profile, seed: int, clock: Clock | None = None, ledger: Ledger | None = None
+    ) -> None:
+        self.clock = clock or Clock()
+        self.facts = Facts(seed=seed)
+        self.state = State()
+        self.journal = Journal(self.moment_ns)
+        self._consoles: dict[str, list[Console]] = {}
+        self._ledger = ledger
+        self._entry = 0
+        self._moment_ns = 0
+        self._lock = threading.RLock()
+        if ledger is not None:
+            self._restore(ledger)
+        self.become(profile, with_flags(profile.behaviour, profile.behaviour_flags))
+
+    def become(self, profile: Profile, behaviour: Behaviour) -> None:
+        """Another kind of host from now on; what is there stays."""
+        with self._lock:
+            self.profile = profile
+            self.nature = Nature(profile.times, Chance(self.facts.seed), behaviour)
+
+    @property
+    def classes(self) -> Classes:
+        return self.facts.classes or self.profile.classes
+
+    def moment_ns(self) -> int:
+        """When what is being done happens: the time it fell due, else now."""
+        return self._moment_ns or self.clock.now_ns()
+
+    @contextmanager
+    def entered(self, even_when_down: bool = False) -> Iterator[int]:
+        """Alone with a host that is up to date; the time is yielded. What was committed is on disk afterwards."""
+        with self._lock:
+            now_ns = self.settle()
+            if not even_when_down and now_ns < self.facts.down_until_ns:
+                seconds = (self.facts.down_until_ns - now_ns) / SECOND_NS
+                raise Unavailable(f"the host is restarting and back in {seconds:.1f} s")
+            self._moment_ns = now_ns
+            try:
+                yield now_ns
+            finally:
+                self._moment_ns = 0
+            ledger, entry, self._entry = self._ledger, self._entry, 0
+        if entry and ledger is not None:
+            with _kept():
+                ledger.sync(entry)
+
+    def settle(self) -> int:
+        """Lets everything happen that is due. Returns the time."""
+        with self._lock:
+            now_ns = self.clock.now_ns()
+            for due_ns, (name, id) in self.state.agenda.take_due(now_ns):
+                self._moment_ns = due_ns
+                self._step(TABLES[name], id, due_ns)
+            self._moment_ns = 0
+            return now_ns
+
+    def next_due_ns(self) -> int | None:
+        with self._lock:
+            return self.state.agenda.next_due_ns()
+
+    def commit(self, *puts: Put, facts: Facts | None = None) -> None:
+        """All of it, written down first; nothing when it cannot be written down."""
+        if self._ledger is not None:
+            changes = [records.change(put) for put in puts]
+            if facts is not None and facts is not self.facts:
+                changes.append(records.facts_change(facts))
+            with _kept():
+                self._entry = self._ledger.append(changes)
+        self.facts = facts or self.facts
+        for put in puts:
+            self._apply(put)
+        if self._ledger is not None and self._ledger.wants_rewrite():
+            self._rewrite(self._ledger)
+
+    def tell(self, subject: Object, happenings: tuple[Happening, ...]) -> None:
+        for reason, action, message, is_warning in happenings:
+            self.journal.event(subject, reason, action, message, is_warning=is_warning)
+
+    def pulled(self, facts: Facts, images: Iterable[str], now_ns: int) -> tuple[Facts, int]:
+        """When all of them are there: the first to ask has an image pulled. NEVER_NS if one cannot be."""
+        ready_ns = now_ns
+        for image in images:
+            if image in self.profile.unavailable_images:
+                return facts, NEVER_NS
+            if image not in facts.images:
+                due_ns = self.nature.after(now_ns, self.nature.times.pull, "pull", image)
+                facts = replace(facts, images={**facts.images, image: due_ns})
+            ready_ns = max(ready_ns, facts.images[image])
+        return facts, ready_ns
+
+    def identified(self, kind: Kind, labels: Mapping[str, str]) -> tuple[Facts, str]:
+        """The id of a new object: by its uid, or one that was never used."""
+        known = None if self.nature.behaviour.duplicates else identity(kind, labels)
+        if known is not None:
+            return self.facts, known
+        facts = replace(self.facts, nameless=self.facts.nameless + 1)
+        return facts, self.nature.chance.uuid("id", facts.nameless)
+
+    def attend(self, machine_id: str, console: Console) -> None:
+        """The console is closed when the machine loses its power."""
+        self._consoles.setdefault(machine_id, []).append(console)
+
+    def leave(self, machine_id: str, console: Console) -> None:
+        with self._lock:
+            left = [other for other in self._consoles.pop(machine_id, []) if other is not console]
+            if left:
+                self._consoles[machine_id] = left
+
+    def close(self) -> None:
+        with self._lock:
+            for consoles in list(self._consoles.values()):
+                _close_all(consoles)
+            if self._ledger is not None:
+                self._ledger.close()
+                self._ledger = None
+
+    def _step(self, table: Table, id: str, due_ns: int) -> None:
+        before = self.state.record(table, id)
+        after, told = self._stepped(before, due_ns)
+        self._apply(Put(table, id, after))
+        self.tell((after or before).told, told)
+
+    def _stepped(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[Happening, ...]]:
+        match record:
+            case Guest():
+                return guests.stepped(record, due_ns, self.nature)
+            case Stored():
+                return store.stepped(record)
+            case Shot():
+                return store.shot_stepped(record)
+
+    def _apply(self, put: Put) -> None:
+        applied = self.state.apply(put)
+        if applied.what is not None:
+            self.journal.notice(KINDS[put.table], put.id, applied.what)
+        for address in applied.shared_addresses:
+            if isinstance(put.record, Guest):
+                message = f"{address} belongs to another machine as well"
+                self.tell(
+                    put.record.told, (Happening("AddressInUse", "AttachNetworkInterface", message, True),)
+                )
+        for volume_id in applied.freed_volumes:
+            stored = self.state.get(Stored, volume_id)
+            if stored is not None and stored.phase is store.Phase.WAITING:
+                self._apply(Put(Stored, volume_id, store.let_go(stored, self.moment_ns(), self.nature)))
+        if applied.went_off:
+            _close_all(self._consoles.get(put.id, []))
+
+    def _restore(self, ledger: Ledger) -> None:
+        facts, puts = records.read(ledger.load())
+        if facts is not None:
+            self.facts = facts
+        else:
+            self.commit(facts=replace(self.facts))
+        if self.facts.clock is not None:
+            self.clock.resume(self.facts.clock)
+        for put in puts:
+            self.state.apply(put)
+
+    def _rewrite(self, ledger: Ledger) -> None:
+        changes = [records.change(put) for put in self.state.everything()]
+        with _kept():
+            ledger.rewrite([*changes, records.facts_change(self.facts)])
+
+
+def _close_all(consoles: list[Console]) -> None:
+    for console in list(consoles):
+        console.close()
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    try:
+        yield
+    except LedgerError as error:
+        raise Unavailable(f"the state cannot be kept: {error}") from error

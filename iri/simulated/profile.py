@@ -1,0 +1,93 @@
+"""What kind of host it is: how much it has, what it offers, how long things take. A JSON document, decoded strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from iri.errors import InvalidArgument
+from iri.host import Address, Classes, MachineClass, VolumeClass
+from iri.simulated.behaviour import with_flags
+from iri.simulated.chance import Span
+
+GIB = 1 << 30
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long each step takes, in seconds of the host's clock."""
+
+    boot: Span = Span(1.0, 2.0, 5.0)
+    stop: Span = Span(0.5, 1.0, 3.0)  # of a guest that answers the power button
+    grace: Span = Span(10.0, 10.0, 10.0)  # until one that does not is switched off
+    attach: Span = Span(0.1, 0.2, 0.5)
+    detach: Span = Span(0.1, 0.2, 0.5)
+    pull: Span = Span(1.0, 3.0, 8.0)  # of an image, once a host
+    clone: Span = Span(0.2, 0.5, 1.0)  # of an image or a snapshot into a volume
+    prepare: Span = Span(0.1, 0.2, 0.5)  # of an empty volume
+    expand: Span = Span(0.1, 0.2, 0.5)
+    snapshot: Span = Span(0.2, 0.5, 1.0)
+    remove: Span = Span(0.1, 0.2, 0.5)  # of anything that is at rest
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    host: str = "simulated"
+    architecture: str = "x86_64"
+    labels: Mapping[str, str] = {}
+    addresses: tuple[Address, ...] = (Address(type="InternalIP", address="127.0.0.1"),)
+    capacity: Mapping[str, int] = msgspec.field(
+        default_factory=lambda: {"cpu": 64, "memory": 256 * GIB, "storage": 4096 * GIB}
+    )
+    overcommit: Mapping[str, float] = {}
+    classes: Classes = Classes(
+        machines=(
+            MachineClass(name="small", resources={"cpu": 1, "memory": 1 * GIB}),
+            MachineClass(name="medium", resources={"cpu": 2, "memory": 4 * GIB}),
+            MachineClass(name="large", resources={"cpu": 8, "memory": 32 * GIB}),
+        ),
+        volumes=(VolumeClass(name="standard", tps=100 << 20, iops=1000),),
+    )
+    class_policy: Literal["any", "fixed"] = "any"  # fixed: these classes, and no others can be set
+    times: Times = Times()
+    local_disk_bytes: int = 10 * GIB  # of a local disk that names no size
+    unavailable_images: tuple[str, ...] = ()  # which cannot be pulled
+    behaviour: str = "gitvirt"
+    behaviour_flags: Mapping[str, bool] = {}
+
+    def __post_init__(self) -> None:
+        if any(total < 0 for total in self.capacity.values()):
+            raise ValueError("capacity is not negative")
+        if any(factor < 1 for factor in self.overcommit.values()):
+            raise ValueError("an overcommit factor is 1 or more")
+        with_flags(self.behaviour, self.behaviour_flags)
+
+    def limit(self, resource: str) -> int:
+        """How much of it may be promised."""
+        return int(self.capacity.get(resource, 0) * self.overcommit.get(resource, 1))
+
+
+def decoded(document: bytes, onto: Profile | None = None) -> Profile:
+    """The profile, or one with only what the document names changed. InvalidArgument says which field is wrong."""
+    try:
+        changes = msgspec.json.decode(document)
+        if not isinstance(changes, dict):
+            raise InvalidArgument("a profile is a JSON object")
+        whole = merged(msgspec.to_builtins(onto or Profile()), changes)
+        return msgspec.convert(whole, Profile)
+    except msgspec.MsgspecError as error:
+        raise InvalidArgument(f"the profile is not one: {error}") from None
+
+
+def encoded(profile: Profile) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(profile), indent=2)
+
+
+def merged(whole: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings are merged where they are settings; those keyed by people's names are replaced whole."""
+    result = dict(whole)
+    for key, change in changes.items():
+        has = result.get(key)
+        is_nested = isinstance(has, dict) and isinstance(change, dict) and key in ("times", "classes")
+        result[key] = merged(has, change) if is_nested and isinstance(has, dict) else change
+    return result

@@ -1,0 +1,174 @@
+"""The simulated host as a runtime: the ten methods, each a few lines between the protocol and the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+from msgspec.structs import replace
+
+from iri.change import Change, ExpandVolume
+from iri.errors import FailedPrecondition, Unimplemented
+from iri.host import About, Classes, HostInfo, MachineClass, MachineOffer, NodeInfo, Offers, VolumeOffer
+from iri.journal import Watcher
+from iri.machine import Machine
+from iri.runtime import AnyObject, Console, Event, Notice, Subscription
+from iri.simulated import machines, shell, volumes
+from iri.simulated.guest import HAS_SYSTEM
+from iri.simulated.host import Host
+from iri.simulated.machines import GuestAction
+from iri.simulated.shell import Inside
+from iri.simulated.usage import STORAGE
+from iri.volume import Snapshot, Volume
+
+NAME = "gitvirt-simulated"
+VERSION = version("gitvirt")
+
+
+class SimulatedRuntime:
+    """Implements iri.runtime.Runtime. Thread-safe, because the host is."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def about(self) -> About:
+        with self.host.entered():
+            profile = self.host.profile
+            info = HostInfo(
+                id=self.host.nature.chance.uuid("host"),
+                capacity=profile.capacity,
+                node_info=NodeInfo(
+                    architecture=profile.architecture,
+                    operating_system="simulated",
+                    cpu_model="simulated",
+                    hypervisor="simulated",
+                    hypervisor_version=VERSION,
+                ),
+                addresses=profile.addresses,
+                labels=profile.labels,
+            )
+        return About(name=NAME, version=VERSION, host=info)
+
+    def offers(self) -> Offers:
+        with self.host.entered():
+            classes = self.host.classes
+            machine_offers = [
+                MachineOffer(machine_class=offered, quantity=quantity)
+                for offered in classes.machines
+                if (quantity := self._quantity(offered))
+            ]
+            storage = self.host.profile.capacity.get(STORAGE, 0)
+            volume_offers = [
+                VolumeOffer(volume_class=offered, quantity=storage) for offered in classes.volumes
+            ]
+        return Offers(machines=tuple(machine_offers), volumes=tuple(volume_offers) if storage else ())
+
+    def _quantity(self, offered: MachineClass) -> int:
+        """How many the empty host holds."""
+        limit = self.host.profile.limit
+        shares = [limit(resource) // need for resource, need in offered.resources.items() if need > 0]
+        return min(shares, default=0)
+
+    def set_classes(self, classes: Classes) -> None:
+        with self.host.entered():
+            if self.host.profile.class_policy == "fixed":
+                raise Unimplemented("the classes of this host are fixed by its profile")
+            if classes != self.host.facts.classes:
+                self.host.commit(facts=replace(self.host.facts, classes=classes))
+
+    def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        with self.host.entered():
+            return self.host.state.objects(kind)
+
+    def create(self, wanted: AnyObject) -> AnyObject:
+        with self.host.entered() as now_ns:
+            match wanted:
+                case Machine():
+                    return machines.create(self.host, wanted, now_ns)
+                case Volume():
+                    return volumes.create(self.host, wanted, now_ns)
+                case Snapshot():
+                    return volumes.create_snapshot(self.host, wanted, now_ns)
+
+    def change(self, id: str, change: Change) -> None:
+        with self.host.entered() as now_ns:
+            if isinstance(change, ExpandVolume):
+                volumes.expand(self.host, volumes.found(self.host, id), change, now_ns)
+            else:
+                machines.change(self.host, machines.found(self.host, id), change, now_ns)
+
+    def remove(self, kind: type[AnyObject], id: str) -> None:
+        with self.host.entered() as now_ns:
+            if kind is Machine:
+                machines.remove(self.host, machines.found(self.host, id), now_ns)
+            elif kind is Volume:
+                volumes.remove(self.host, volumes.found(self.host, id), now_ns)
+            else:
+                volumes.remove_snapshot(self.host, volumes.found_snapshot(self.host, id), now_ns)
+
+    def events(self) -> Sequence[Event]:
+        with self.host.entered():
+            return self.host.journal.events()
+
+    def watch(self) -> Subscription:
+        return DueSubscription(self.host, self.host.journal.watch())
+
+    def console(self, machine_id: str) -> Console:
+        with self.host.entered():
+            guest = machines.found(self.host, machine_id)
+            if self.host.nature.behaviour.has_no_console:
+                raise Unimplemented("machines have no console here")
+            if guest.phase not in HAS_SYSTEM or guest.is_hung:
+                raise FailedPrecondition(f"machine {machine_id} has no console: it is not running")
+            console = shell.open_console(
+                self._inside(machine_id), lambda console: self.host.leave(machine_id, console)
+            )
+            self.host.attend(machine_id, console)
+            return console
+
+    def _inside(self, machine_id: str) -> Inside:
+        def act(action: GuestAction) -> None:
+            with self.host.entered() as now_ns:
+                machines.act(self.host, machines.found(self.host, machine_id), action, now_ns)
+
+        def machine() -> Machine:
+            with self.host.entered():
+                return machines.found(self.host, machine_id).machine
+
+        return Inside(
+            machine,
+            self.host.clock.now_ns,
+            lambda: act(GuestAction.POWEROFF),
+            lambda: act(GuestAction.REBOOT),
+            lambda: act(GuestAction.CRASH),
+        )
+
+
+class DueSubscription:
+    """Notices, those too that come of nothing but time: it waits itself until the next thing is due."""
+
+    def __init__(self, host: Host, watcher: Watcher) -> None:
+        self._host = host
+        self._watcher = watcher
+        self._is_closed = False
+
+    def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            self._host.settle()
+            left = deadline - time.monotonic()
+            notices = self._watcher.next(max(0.0, min(left, self._seconds_until_due(left))))
+            if notices or self._is_closed or time.monotonic() >= deadline:
+                return notices
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._watcher.close()
+
+    def _seconds_until_due(self, at_most: float) -> float:
+        due_ns = self._host.next_due_ns()
+        if due_ns is None:
+            return at_most
+        seconds = self._host.clock.real_seconds_until(due_ns)
+        return at_most if seconds is None else seconds

@@ -1,0 +1,197 @@
+"""The system of a simulated guest, as somebody at its console meets it: a login, a prompt, a few commands.
+
+It runs in a thread on the slave side of a real pty, so that echo, line editing and window sizes are the kernel's own.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import termios
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from iri.exec.console import PtyConsole, window_size
+from iri.machine import Machine
+from iri.runtime import Console
+
+INTERRUPT = b"\x03"
+LINE_BYTES = 4096
+NOT_FOUND_STATUS = 127
+
+
+class Inside(NamedTuple):
+    """What the guest can see of itself and do to itself."""
+
+    machine: Callable[[], Machine]
+    now_ns: Callable[[], int]
+    power_off: Callable[[], None]
+    reboot: Callable[[], None]
+    crash: Callable[[], None]
+
+
+class _SessionOverError(Exception):
+    """The line is closed, or the session over."""
+
+
+def open_console(inside: Inside, closed: Callable[[Console], None]) -> Console:
+    """A console with a shell behind it; `closed` is told when the shell has gone."""
+    master, slave = pty.openpty()
+    settings = termios.tcgetattr(slave)
+    # Ctrl-C ends the line instead of raising a signal, which has nobody to go to here.
+    settings[3] &= ~termios.ISIG
+    settings[6][termios.VEOL] = INTERRUPT
+    termios.tcsetattr(slave, termios.TCSANOW, settings)
+    shell = Shell(slave, inside)
+    console = PtyConsole(master, shell.exit_status)
+    thread = threading.Thread(
+        target=shell.run, args=(lambda: closed(console),), name="guest-shell", daemon=True
+    )
+    thread.start()
+    return console
+
+
+class Shell:
+    def __init__(self, terminal: int, inside: Inside) -> None:
+        self._terminal = terminal
+        self._inside = inside
+        self._status = 0
+        self._is_over = threading.Event()
+        self._user = ""
+
+    def exit_status(self) -> int:
+        self._is_over.wait(1)
+        return self._status
+
+    def run(self, closed: Callable[[], None]) -> None:
+        try:
+            self._session()
+        except (_SessionOverError, OSError):  # OSError: the other side hung up
+            pass
+        finally:
+            self._is_over.set()
+            os.close(self._terminal)
+            closed()
+
+    def say(self, text: str) -> None:
+        os.write(self._terminal, f"{text}\n".encode())
+
+    def _session(self) -> None:
+        machine = self._inside.machine()
+        self.say(f"\ngitvirt simulated machine {machine.id}")
+        while not self._user:
+            self._user = self._ask(f"{self._hostname()} login: ").strip()[:32]
+        self.say(f"Welcome, {self._user}. `help` lists the commands.")
+        while True:
+            line = self._ask(f"{self._user}@{self._hostname()}:~$ ")
+            try:
+                words = shlex.split(line, comments=True)
+            except ValueError as error:
+                self.say(f"syntax error: {error}")
+                continue
+            if words:
+                self._status = self._run(words)
+
+    def _ask(self, prompt: str) -> str:
+        os.write(self._terminal, prompt.encode())
+        line = os.read(self._terminal, LINE_BYTES)
+        if not line:  # Ctrl-D, or hung up
+            raise _SessionOverError
+        if line.endswith(INTERRUPT):
+            self.say("")
+            return ""
+        return line.decode("utf-8", "replace")
+
+    def _run(self, words: list[str]) -> int:
+        command = COMMANDS.get(words[0])
+        if command is None:
+            self.say(f"{words[0]}: command not found")
+            return NOT_FOUND_STATUS
+        return command.run(self, words[1:]) or 0
+
+    def _hostname(self) -> str:
+        return hostname(self._inside.machine())
+
+    def echo(self, words: list[str]) -> None:
+        self.say(" ".join(words))
+
+    def help(self, _words: list[str]) -> None:
+        for name, command in sorted(COMMANDS.items()):
+            self.say(f"  {name:<10}{command.summary}")
+
+    def name(self, _words: list[str]) -> None:
+        self.say(self._hostname())
+
+    def addresses(self, _words: list[str]) -> None:
+        self.say("lo        127.0.0.1")
+        for interface in self._inside.machine().detail.network_interfaces:
+            self.say(f"{interface.name:<9} {' '.join(interface.ips) or '-'}  {interface.mac}")
+
+    def disks(self, _words: list[str]) -> None:
+        machine = self._inside.machine()
+        there = {entry.name: entry.handle for entry in machine.status.volumes if entry.handle}
+        for disk in machine.spec.volumes:
+            if disk.name in there:
+                self.say(f"{disk.device or '-':<5} {disk.name:<12} {there[disk.name]}")
+
+    def uptime(self, _words: list[str]) -> None:
+        machine = self._inside.machine()
+        seconds = (self._inside.now_ns() - machine.created_at) // 1_000_000_000
+        self.say(f"made {seconds} s ago, booted {machine.detail.boots} times")
+
+    def size(self, _words: list[str]) -> None:
+        columns, rows = window_size(self._terminal)
+        self.say(f"{columns} columns, {rows} rows")
+
+    def last_status(self, _words: list[str]) -> None:
+        self.say(str(self._status))
+
+    def exit(self, words: list[str]) -> int:
+        self._status = int(words[0]) & 0xFF if words and words[0].isdecimal() else self._status
+        raise _SessionOverError
+
+    def power_off(self, _words: list[str]) -> None:
+        self.say("The system is going down.")
+        self._leave(self._inside.power_off)
+
+    def reboot(self, _words: list[str]) -> None:
+        self.say("The system is restarting.")
+        self._leave(self._inside.reboot)
+
+    def crash(self, _words: list[str]) -> None:
+        self.say("Kernel panic - not syncing: by order of the console")
+        self._leave(self._inside.crash)
+
+    def _leave(self, deed: Callable[[], None]) -> None:
+        self._status = 0
+        deed()
+        raise _SessionOverError
+
+
+class Command(NamedTuple):
+    summary: str
+    run: Callable[[Shell, list[str]], int | None]
+
+
+COMMANDS = {
+    "crash": Command("make the kernel panic", Shell.crash),
+    "echo": Command("print the arguments", Shell.echo),
+    "exit": Command("leave, with a status if you like", Shell.exit),
+    "help": Command("this list", Shell.help),
+    "hostname": Command("the name of this machine", Shell.name),
+    "ip": Command("interfaces and their addresses", Shell.addresses),
+    "lsblk": Command("disks", Shell.disks),
+    "poweroff": Command("switch the machine off from inside", Shell.power_off),
+    "reboot": Command("restart the system", Shell.reboot),
+    "size": Command("the size of your terminal", Shell.size),
+    "status": Command("the exit status of the last command", Shell.last_status),
+    "uptime": Command("since when, and how many boots", Shell.uptime),
+}
+
+
+def hostname(machine: Machine) -> str:
+    config = machine.spec.guest_config
+    named = config.hostname if config is not None else ""
+    return named or machine.labels.get("machinepoollet.ironcore.dev/machine-name", "") or machine.id[:8]

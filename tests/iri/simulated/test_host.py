@@ -1,0 +1,514 @@
+"""The host as a whole: restarts of it and of its process, classes, oddities, notices, laws that hold for any history."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from iri import errors
+from iri.change import (
+    AttachInterface,
+    AttachVolume,
+    DetachInterface,
+    DetachVolume,
+    ExpandVolume,
+    Resize,
+    SetPower,
+    UpdateVolume,
+)
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.machine import AttachmentState, Connection, Disk, Machine, MachineState, Power
+from iri.runtime import Event, Kind, What
+from iri.simulated import machines
+from iri.simulated.behaviour import NAMED, with_flags
+from iri.simulated.clock import SECOND_NS, Clock
+from iri.simulated.guest import STATES, Guest
+from iri.simulated.host import Host
+from iri.simulated.machines import GuestAction
+from iri.simulated.profile import Profile, Times, decoded, encoded
+from iri.simulated.records import KINDS
+from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.usage import charge
+from iri.volume import Resources, Snapshot, Volume
+from tests.iri.simulated.world import (
+    GIB,
+    World,
+    connected,
+    interface,
+    local,
+    machine,
+    snapshot,
+    volume,
+    with_capacity,
+)
+
+Deed = Callable[[World], None]
+UIDS = ("m1", "m2", "m3")
+
+
+def ids(world: World) -> dict[str, str]:
+    return {
+        made.labels["machinepoollet.ironcore.dev/machine-uid"]: made.id
+        for made in world.runtime.objects(Machine).values()
+    }
+
+
+def do(world: World, deed: tuple[str, ...]) -> str:
+    """One thing that a caller or fate does; what it came to."""
+    try:
+        _do(world, deed)
+    except errors.IRIError as error:
+        return type(error).__name__
+    return "fine"
+
+
+def _do(world: World, deed: tuple[str, ...]) -> None:
+    runtime, (verb, uid, argument) = world.runtime, deed
+    id = ids(world).get(uid, "unknown")
+    match verb:
+        case "create":
+            power = Power.OFF if argument == "off" else Power.ON
+            runtime.create(machine(uid, local(image=argument), interface(), power=power))
+        case "remove":
+            runtime.remove(Machine, id)
+        case "power":
+            runtime.change(id, SetPower(Power.OFF if argument == "off" else Power.ON))
+        case "attach":
+            runtime.change(id, AttachVolume(local(argument)))
+        case "detach":
+            runtime.change(id, DetachVolume(argument))
+        case "plug":
+            runtime.change(id, AttachInterface(interface(argument)))
+        case "unplug":
+            runtime.change(id, DetachInterface(argument))
+        case "resize":
+            runtime.change(id, Resize(argument))
+        case "inside":
+            with world.host.entered() as now_ns:
+                machines.act(world.host, machines.found(world.host, id), GuestAction[argument], now_ns)
+        case "volume":
+            runtime.create(volume(argument, size_bytes=GIB))
+        case "grow":
+            for made in runtime.objects(Volume).values():
+                runtime.change(made.id, ExpandVolume(Resources(storage_bytes=3 * GIB)))
+        case "snapshot":
+            for made in runtime.objects(Volume).values():
+                runtime.create(snapshot(made.id, uid=f"of-{made.id}"))
+        case "connect":
+            for made in runtime.objects(Volume).values():
+                if made.status.access is not None:
+                    runtime.change(id, AttachVolume(connected(made, name=f"v-{made.id[:6]}")))
+        case "drop":
+            for made in runtime.objects(Volume).values():
+                runtime.remove(Volume, made.id)
+        case "host":
+            world.restart_host(float(argument))
+        case _:
+            raise AssertionError(verb)
+
+
+deeds = st.tuples(
+    st.sampled_from(
+        ["create"] * 4
+        + ["remove", "power", "power", "attach", "detach", "plug", "unplug", "resize", "inside", "inside"]
+        + ["volume", "grow", "snapshot", "connect", "connect", "drop", "host"]
+    ),
+    st.sampled_from(UIDS),
+    st.integers(0, 3),
+).map(
+    lambda deed: (
+        deed[0],
+        deed[1],
+        {
+            "create": ["", "os", "off", "other"],
+            "power": ["on", "off", "on", "off"],
+            "attach": ["root", "data", "logs", "data"],
+            "detach": ["root", "data", "logs", "data"],
+            "plug": ["nic", "second", "third", "second"],
+            "unplug": ["nic", "second", "third", "second"],
+            "resize": ["small", "medium", "large", "medium"],
+            "inside": ["POWEROFF", "CRASH", "REBOOT", "HANG"],
+            "volume": ["v1", "v2", "v3", "v1"],
+            "host": ["0", "1", "5", "20"],
+        }.get(deed[0], ["", "", "", ""])[deed[2]],
+    )
+)
+histories = st.lists(st.tuples(deeds, st.sampled_from([0.0, 0.05, 0.3, 1.0, 4.0, 15.0])), max_size=25)
+SMALL = with_capacity(Profile(unavailable_images=("other",)), cpu=12, memory=64 * GIB, storage=12 * GIB)
+
+
+def seen(world: World) -> tuple[object, ...]:
+    runtime = world.runtime
+    return dict(runtime.objects(Machine)), dict(runtime.objects(Volume)), dict(runtime.objects(Snapshot))
+
+
+@given(histories, st.floats(0.01, 2.0))
+@settings(max_examples=80, deadline=None)
+def test_how_often_one_looks_changes_nothing(
+    history: list[tuple[tuple[str, ...], float]], step: float
+) -> None:
+    rarely, often = World(SMALL), World(SMALL)
+    for deed, seconds in history:
+        assert do(rarely, deed) == do(often, deed)
+        rarely.pass_seconds(seconds)
+        until = often.now_ns + round(seconds * SECOND_NS)
+        while often.now_ns < until:
+            often.now_ns = min(until, often.now_ns + round(step * SECOND_NS))
+            often.host.settle()
+    for world in (rarely, often):
+        world.pass_seconds(30)
+    assert told(rarely) == told(often)
+    assert seen(rarely) == seen(often)
+
+
+def told(world: World) -> list[tuple[str, str, int]]:
+    try:
+        return [(event.id, event.reason, event.time) for event in world.runtime.events()]
+    except errors.Unavailable:
+        return []
+
+
+@given(histories, st.sets(st.integers(0, 24)))
+@settings(max_examples=60, deadline=None)
+def test_a_restart_of_the_process_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[tuple[str, ...], float]], restarts: set[int]
+) -> None:
+    kept, mortal = World(SMALL), World(SMALL, directory=tmp_path_factory.mktemp("state"))
+    for number, (deed, seconds) in enumerate(history):
+        assert do(kept, deed) == do(mortal, deed)
+        for world in (kept, mortal):
+            world.pass_seconds(seconds)
+        if number in restarts:
+            mortal.restart()
+    mortal.restart()
+    for world in (kept, mortal):
+        world.pass_seconds(30)
+    assert seen(kept) == seen(mortal)
+    assert kept.host.state.usage.charged() == mortal.host.state.usage.charged()
+    mortal.host.close()
+
+
+@given(histories)
+@settings(max_examples=80, deadline=None)
+def test_what_holds_at_every_moment(history: list[tuple[tuple[str, ...], float]]) -> None:
+    world = World(SMALL)
+    for deed, seconds in history:
+        do(world, deed)
+        check_laws(world)
+        world.pass_seconds(seconds)
+        world.host.settle()
+        check_laws(world)
+    for id in ids_of_all(world):
+        do(world, ("remove", id, ""))
+    do(world, ("drop", "", ""))
+    world.pass_seconds(100)
+    do(world, ("drop", "", ""))
+    world.pass_seconds(100)
+    world.host.settle()
+    assert seen(world)[:2] == ({}, {})
+    assert world.host.state.usage.charged() == {}
+    assert world.host.state.agenda.next_due_ns() is None
+
+
+def ids_of_all(world: World) -> list[str]:
+    world.pass_seconds(30)
+    return list(ids(world))
+
+
+def check_laws(world: World) -> None:
+    state = world.host.state
+    records = [put.record for put in state.everything()]
+    total = sum((charge(record) for record in records), start=charge(None))
+    assert {name: amount for name, amount in total.items() if amount} == state.usage.charged()
+    assert all(amount <= world.profile.limit(name) for name, amount in total.items())
+    assert len(state.agenda) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
+    holders: dict[str, str] = {}
+    addresses: list[str] = []
+    for guest in state.all(Guest).values():
+        told = guest.machine
+        assert told.status.state is STATES[guest.phase] is not MachineState.STOPPED
+        assert (told.status.state is MachineState.TERMINATING) == bool(told.deleted_at)
+        assert told.status.observed_generation == told.generation
+        wanted = [disk.name for disk in told.spec.volumes]
+        there = [entry.name for entry in told.status.volumes]
+        assert len(set(there)) == len(there)
+        assert set(wanted) <= set(there)
+        assert {lease[0] for lease in guest.leases} <= {nic.name for nic in told.spec.network_interfaces}
+        addresses.extend(lease[1] for lease in guest.leases)
+        for entry in told.status.volumes:
+            if entry.state is AttachmentState.ATTACHED:
+                assert entry.handle
+                assert holders.setdefault(entry.handle, told.id) == told.id
+    assert len(set(addresses)) == len(addresses)
+    for kind in (Machine, Volume, Snapshot):
+        kept = {
+            put.id: put.record.told for put in state.everything() if put.record and KINDS[put.table] is kind
+        }
+        assert kept == told_of(world)[kind]
+
+
+def told_of(world: World) -> dict[Kind, dict[str, object]]:
+    state = world.host.state
+    return {
+        Machine: dict(state.objects(Machine)),
+        Volume: dict(state.objects(Volume)),
+        Snapshot: dict(state.objects(Snapshot)),
+    }
+
+
+@pytest.mark.parametrize("down_seconds", [0.0, 30.0])
+def test_a_host_that_restarts_boots_what_was_to_run(down_seconds: float) -> None:
+    world = World()
+    on = world.running(machine("m1", local()))
+    off = world.running(machine("m2", power=Power.OFF))
+    ended = world.running(machine("m3"))
+    do(world, ("inside", "m3", "CRASH"))
+    going = world.running(machine("m4"))
+    world.runtime.remove(Machine, going.id)
+    world.restart_host(down_seconds)
+    if down_seconds:
+        with pytest.raises(errors.Unavailable, match="the host is restarting"):
+            world.runtime.objects(Machine)
+        world.pass_seconds(down_seconds)
+    assert world.machine(on.id).status.state is MachineState.PENDING
+    world.pass_seconds(10)
+    assert world.machine(on.id).status.state is MachineState.RUNNING
+    assert world.machine(on.id).detail.boots == 2
+    assert world.machine(off.id).status.state is MachineState.SUSPENDED
+    assert world.machine(ended.id).status.state is MachineState.TERMINATED
+    assert going.id not in world.runtime.objects(Machine)
+
+
+def test_a_host_keeps_its_seed_and_classes_and_clock_over_a_restart(tmp_path: Path) -> None:
+    world = World(directory=tmp_path)
+    handle = world.running(machine("m1", interface())).detail.network_interfaces[0].mac
+    classes = Classes(machines=(MachineClass(name="odd", resources={"cpu": 3}),), volumes=())
+    world.runtime.set_classes(classes)
+    world.restart()
+    assert world.host.facts.seed == 1
+    assert [offer.machine_class.name for offer in world.runtime.offers().machines] == ["odd"]
+    made = next(iter(world.runtime.objects(Machine).values()))
+    assert made.detail.network_interfaces[0].mac == handle
+    world.host.close()
+
+
+def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(tmp_path: Path) -> None:
+    world = World(directory=tmp_path)
+    made = world.running(machine("m1"))
+    assert world.ledger is not None
+    world.ledger.close()
+    with pytest.raises(errors.Unavailable, match="the state cannot be kept"):
+        world.runtime.remove(Machine, made.id)
+    assert world.machine(made.id) is made
+
+
+def test_a_long_life_is_rewritten_and_stays_small(tmp_path: Path) -> None:
+    world = World(directory=tmp_path, rewrite_from_bytes=20_000)
+    made = world.running(machine("m1"))
+    for number in range(300):
+        world.runtime.change(made.id, SetPower(Power.OFF if number % 2 else Power.ON))
+        world.pass_seconds(30)
+        world.runtime.objects(Machine)
+    assert (tmp_path / "ledger").stat().st_size < 30_000
+    before = world.machine(made.id)
+    world.restart()
+    assert world.machine(made.id) == before
+    world.host.close()
+
+
+def test_classes_are_offered_as_far_as_they_fit() -> None:
+    world = World(with_capacity(cpu=5, memory=10 * GIB, storage=0))
+    assert {offer.machine_class.name: offer.quantity for offer in world.runtime.offers().machines} == {
+        "small": 5,
+        "medium": 2,
+    }
+    assert world.runtime.offers().volumes == ()
+    made = world.running(machine("m1"))
+    gpu = MachineClass(name="gpu", resources={"cpu": 1, "nvidia.com/gpu": 1})
+    tiny = MachineClass(name="tiny", resources={"cpu": 1, "memory": GIB})
+    world.runtime.set_classes(Classes(machines=(gpu, tiny), volumes=(VolumeClass(name="fast"),)))
+    assert [offer.machine_class for offer in world.runtime.offers().machines] == [tiny]
+    assert world.machine(made.id).status.state is MachineState.RUNNING
+    with pytest.raises(errors.InvalidArgument):
+        world.runtime.create(machine("m2", class_name="small"))
+    with pytest.raises(errors.ResourceExhausted):
+        world.runtime.create(machine("m2", class_name="gpu"))
+
+
+def test_fixed_classes_stay() -> None:
+    world = World(Profile(class_policy="fixed"))
+    with pytest.raises(errors.Unimplemented):
+        world.runtime.set_classes(Classes())
+
+
+def odd(name: str, **flags: bool) -> World:
+    return World(Profile(behaviour=name, behaviour_flags=flags))
+
+
+def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
+    world = odd("stock-libvirt")
+    first, second = world.running(machine("m1", power=Power.OFF)), world.running(machine("m1"))
+    assert first.id != second.id
+    assert first.status.state is MachineState.RUNNING
+    world.runtime.change(first.id, SetPower(Power.ON))
+    world.runtime.change(first.id, SetPower(Power.OFF))
+    world.runtime.change(first.id, AttachVolume(local("a")))
+    world.runtime.change(first.id, AttachVolume(local("a")))
+    world.runtime.change(first.id, AttachInterface(interface("n")))
+    world.runtime.change(first.id, AttachInterface(interface("n")))
+    world.pass_seconds(60)
+    told = world.machine(first.id)
+    assert told.status.state is MachineState.RUNNING
+    assert (told.generation, told.status.observed_generation) == (0, 0)
+    assert [disk.name for disk in told.spec.volumes] == ["a", "a"]
+    with world.host.entered() as now_ns:
+        guest = machines.found(world.host, first.id)
+        machines.act(world.host, guest, GuestAction.POWEROFF, now_ns)
+    world.pass_seconds(60)
+    assert world.machine(first.id).status.state is MachineState.RUNNING
+    assert world.machine(first.id).detail.boots == 2
+    with pytest.raises(errors.Internal):
+        world.runtime.create(machine("m3", class_name="no-such"))
+
+
+def test_a_stock_ceph_host_rounds_up_and_says_internal() -> None:
+    world = odd("stock-ceph")
+    made = world.available(volume("v1", size_bytes=GIB + 1))
+    assert made.status.resources == Resources(storage_bytes=2 * GIB)
+    assert made.id != world.available(volume("v1")).id
+    with pytest.raises(errors.Internal):
+        world.runtime.remove(Volume, "nope")
+    with pytest.raises(errors.Internal):
+        world.runtime.remove(Snapshot, "nope")
+    with pytest.raises(errors.Unimplemented):
+        world.runtime.console(world.running(machine("m1")).id)
+
+
+def test_a_stock_cloud_hypervisor_host_loses_a_size_and_ignores_updates() -> None:
+    world = odd("stock-cloud-hypervisor")
+    connection = Connection(driver="ceph", handle="h", effective_storage_bytes=GIB)
+    made = world.running(machine("m1", Disk(name="data", connection=connection)))
+    kept = made.spec.volumes[0].connection
+    assert kept == replace(connection, effective_storage_bytes=0)
+    world.runtime.change(made.id, UpdateVolume(Disk(name="data", connection=replace(connection, handle="g"))))
+    assert world.machine(made.id) is made
+
+
+def test_a_flag_changes_one_oddity() -> None:
+    world = odd("stock-libvirt", ignores_power=False)
+    assert world.running(machine("m1", power=Power.OFF)).status.state is MachineState.SUSPENDED
+    with pytest.raises(ValueError, match="no behaviour is called"):
+        with_flags("stock-vmware", {})
+    with pytest.raises(ValueError, match="no behaviour flag is called 'levitates'"):
+        with_flags("gitvirt", {"levitates": True})
+    assert set(NAMED) >= {"gitvirt", "stock-libvirt", "stock-ceph"}
+
+
+def test_a_watcher_hears_of_what_only_time_brings() -> None:
+    host = Host(replace(Profile(), times=quick()), 1)
+    runtime = SimulatedRuntime(host)
+    watch = runtime.watch()
+    assert [notice.what for notice in watch.next(1)] == [What.RESYNC]
+    made = runtime.create(machine("m1"))
+    assert [(notice.id, notice.what) for notice in watch.next(1)] == [(made.id, What.CREATED)]
+    start = time.monotonic()
+    notices = watch.next(5)
+    assert time.monotonic() - start < 1
+    assert [(notice.id, notice.what) for notice in notices] == [(made.id, What.CHANGED)]
+    assert runtime.objects(Machine)[made.id].status.state is MachineState.RUNNING
+    assert watch.next(0.05) == ()
+    watch.close()
+    assert watch.next(5) == ()
+
+
+def quick() -> Times:
+    return decoded(b'{"times": {"boot": [0.05, 0.05, 0.05], "remove": [0.02, 0.02, 0.02]}}').times
+
+
+def test_a_watcher_hears_when_the_clock_is_advanced() -> None:
+    clock = Clock()
+    clock.run(0)
+    host = Host(Profile(), 1, clock)
+    runtime = SimulatedRuntime(host)
+    made = runtime.create(machine("m1"))
+    watch = runtime.watch()
+    watch.next(1)
+    heard: list[str] = []
+    listener = threading.Thread(target=lambda: heard.extend(notice.id for notice in watch.next(10)))
+    listener.start()
+    clock.advance(60 * SECOND_NS)
+    host.settle()
+    listener.join(5)
+    assert heard == [made.id]
+
+
+def test_events_bear_the_time_at_which_they_happened() -> None:
+    world = World()
+    made = world.runtime.create(machine("m1"))
+    world.pass_seconds(100)
+    started: list[Event] = [event for event in world.runtime.events() if event.reason == "Started"]
+    assert [event.id for event in started] == [made.id]
+    born = made.created_at // SECOND_NS
+    assert born < started[0].time < born + 10
+
+
+def test_threads_may_use_it_at_once() -> None:
+    host = Host(with_capacity(cpu=10_000, memory=10_000 * GIB, storage=10_000 * GIB), 1)
+    runtime = SimulatedRuntime(host)
+    made: list[str] = []
+
+    def work(name: str) -> None:
+        for number in range(50):
+            id = runtime.create(machine(f"{name}-{number}", local(), interface())).id
+            runtime.change(id, SetPower(Power.OFF))
+            made.append(id)
+            if number % 2:
+                runtime.remove(Machine, id)
+            runtime.objects(Machine)
+
+    threads = [threading.Thread(target=work, args=(str(number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 400
+    leases = [lease for guest in host.state.all(Guest).values() for lease in guest.leases]
+    assert len({address for _, address in leases}) == len(leases)
+
+
+def test_a_profile_is_read_strictly_and_changed_in_part() -> None:
+    profile = decoded(b'{"host": "h1", "times": {"boot": [0, 0, 0]}, "capacity": {"cpu": 4}}')
+    assert profile.host == "h1"
+    assert profile.times.boot.most == 0
+    assert profile.times.stop == Profile().times.stop
+    assert profile.capacity == {"cpu": 4}
+    assert decoded(encoded(profile)) == profile
+    assert decoded(b'{"architecture": "aarch64"}', profile) == replace(profile, architecture="aarch64")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"",
+        b"[]",
+        b'{"hots": "h1"}',
+        b'{"times": {"boot": [3, 2, 1]}}',
+        b'{"times": {"bot": [1, 2, 3]}}',
+        b'{"capacity": {"cpu": -1}}',
+        b'{"capacity": {"cpu": "four"}}',
+        b'{"overcommit": {"cpu": 0.5}}',
+        b'{"class_policy": "some"}',
+        b'{"behaviour": "stock-vmware"}',
+        b'{"behaviour_flags": {"levitates": true}}',
+    ],
+)
+def test_a_profile_that_is_none_is_refused(wrong: bytes) -> None:
+    with pytest.raises(errors.InvalidArgument):
+        decoded(wrong)

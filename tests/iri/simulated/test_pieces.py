@@ -1,0 +1,231 @@
+"""The small parts: clock, chance, agenda, address ranges, faults."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iri import errors
+from iri.simulated.agenda import Agenda
+from iri.simulated.chance import Chance, Span
+from iri.simulated.clock import SECOND_NS, Clock
+from iri.simulated.faults import Effect, Fault, Faults
+from iri.simulated.network import AddressRange
+
+
+class Real:
+    def __init__(self) -> None:
+        self.now_ns = 100 * SECOND_NS
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+def test_a_clock_follows_real_time_until_it_is_told_otherwise() -> None:
+    real = Real()
+    clock = Clock(real)
+    real.now_ns += SECOND_NS
+    assert clock.now_ns() == 101 * SECOND_NS
+    clock.advance(9 * SECOND_NS)
+    real.now_ns += SECOND_NS
+    assert clock.now_ns() == 111 * SECOND_NS
+    clock.run(0)
+    real.now_ns += SECOND_NS
+    assert clock.now_ns() == 111 * SECOND_NS
+    assert clock.real_seconds_until(112 * SECOND_NS) is None
+    clock.run(60)
+    real.now_ns += SECOND_NS
+    assert clock.now_ns() == 171 * SECOND_NS
+    assert clock.real_seconds_until(231 * SECOND_NS) == 1.0
+    assert clock.real_seconds_until(0) == 0.0
+
+
+def test_a_clock_never_goes_back() -> None:
+    real = Real()
+    clock = Clock(real)
+    assert clock.now_ns() == 100 * SECOND_NS
+    real.now_ns -= 50 * SECOND_NS
+    assert clock.now_ns() == 100 * SECOND_NS
+    with pytest.raises(ValueError, match="does not go back"):
+        clock.advance(-1)
+
+
+def test_a_clock_resumes_as_if_it_had_gone_on() -> None:
+    real = Real()
+    clock = Clock(real)
+    clock.run(10)
+    real.now_ns += SECOND_NS
+    other = Clock(real)
+    other.resume(clock.state)
+    real.now_ns += SECOND_NS
+    assert other.now_ns() == clock.now_ns() == 120 * SECOND_NS
+
+
+spans = st.tuples(st.floats(0, 1e3), st.floats(0, 1e3), st.floats(0, 1e3)).map(
+    lambda three: Span(*sorted(three))
+)
+
+
+@given(spans, st.floats(0, 1, exclude_max=True))
+def test_a_span_gives_what_lies_in_it(span: Span, share: float) -> None:
+    seconds = span.at(share) / SECOND_NS
+    assert span.least - 1e-6 <= seconds <= span.most + 1e-6
+
+
+def test_a_span_is_around_its_usual() -> None:
+    span, chance = Span(1, 2, 9), Chance(7)
+    draws = [chance.nanoseconds(span, "boot", str(number)) / SECOND_NS for number in range(2000)]
+    assert 3.7 < sum(draws) / len(draws) < 4.3  # the mean of that triangle is 4
+    assert min(draws) < 1.2
+    assert max(draws) > 8
+
+
+@pytest.mark.parametrize("wrong", [(2, 1, 3), (-1, 0, 1), (0, 2, 1)])
+def test_a_span_that_is_none(wrong: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="a span needs"):
+        Span(*wrong)
+
+
+def test_chance_depends_on_the_question_and_the_seed_alone() -> None:
+    one, other = Chance(1), Chance(1)
+    first = one.share("boot", "m1")
+    other.share("boot", "m2")
+    assert other.share("boot", "m1") == first
+    assert one.share("boot", "m2") != first
+    assert Chance(2).share("boot", "m1") != first
+    assert one.uuid("id", 1) == other.uuid("id", 1) != one.uuid("id", 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 50)))), st.integers(0, 50))
+def test_the_agenda_gives_what_is_due_in_order_and_once(puts: list[tuple[int, int | None]], now: int) -> None:
+    agenda = Agenda()
+    wanted: dict[str, int] = {}
+    for number, due in puts:
+        if due is None:
+            agenda.drop(("thing", str(number)))
+            wanted.pop(str(number), None)
+        else:
+            agenda.put(("thing", str(number)), due)
+            wanted[str(number)] = due
+    taken = [(due, thing[1]) for due, thing in agenda.take_due(now)]
+    assert sorted(taken) == sorted((due, number) for number, due in wanted.items() if due <= now)
+    assert [due for due, _ in taken] == sorted(due for due, _ in taken)
+    rest = [due for due in wanted.values() if due > now]
+    assert agenda.next_due_ns() == (min(rest) if rest else None)
+    assert len(agenda) == len(rest)
+
+
+def test_the_agenda_does_not_keep_what_was_put_off() -> None:
+    agenda = Agenda()
+    for due in range(100_000):
+        agenda.put(("thing", "1"), due)
+    assert len(agenda._heap) < 1000
+
+
+def test_addresses_are_given_lowest_first_and_come_back() -> None:
+    addresses = AddressRange(ipaddress.IPv4Network("192.168.1.0/29"))
+    given_out = []
+    while (address := addresses.lowest_free()) is not None:
+        assert addresses.hold(address)
+        given_out.append(str(ipaddress.IPv4Address(address)))
+    assert given_out == [f"192.168.1.{last}" for last in range(2, 7)]
+    addresses.release(int(ipaddress.IPv4Address("192.168.1.3")))
+    lowest = addresses.lowest_free()
+    assert lowest == int(ipaddress.IPv4Address("192.168.1.3"))
+
+
+@pytest.mark.parametrize("cidr", ["10.0.0.0/30", "10.0.0.0/31", "10.0.0.0/32"])
+def test_a_network_without_room_gives_none(cidr: str) -> None:
+    addresses = AddressRange(ipaddress.IPv4Network(cidr))
+    first = addresses.lowest_free()
+    if first is not None:
+        addresses.hold(first)
+    assert addresses.lowest_free() is None
+
+
+def test_an_address_held_twice_is_free_after_both() -> None:
+    addresses = AddressRange(ipaddress.IPv4Network("10.0.0.0/24"))
+    address = addresses.lowest_free()
+    assert address is not None
+    assert addresses.hold(address)
+    assert not addresses.hold(address)
+    addresses.release(address)
+    assert addresses.lowest_free() != address
+    addresses.release(address)
+    assert addresses.lowest_free() == address
+    addresses.release(address)
+
+
+def called(faults: Faults, call: str, effects: list[str]) -> str:
+    try:
+        with faults.around(call):
+            effects.append(call)
+    except errors.IRIError as error:
+        return type(error).__name__
+    return "fine"
+
+
+def test_a_fault_before_its_effect_and_one_after() -> None:
+    faults = Faults(Chance(1))
+    faults.add(Fault(call="CreateMachine", code="UNAVAILABLE", times=1))
+    faults.add(Fault(call="DeleteMachine", effect=Effect.AFTER, code="DEADLINE_EXCEEDED", times=1))
+    effects: list[str] = []
+    assert called(faults, "CreateMachine", effects) == "Unavailable"
+    assert effects == []
+    assert called(faults, "DeleteMachine", effects) == "TimedOut"
+    assert effects == ["DeleteMachine"]
+    assert called(faults, "CreateMachine", effects) == "fine"
+    assert faults.all() == ()
+    assert faults.calls() == {"CreateMachine": 2, "DeleteMachine": 1}
+
+
+def test_a_fault_skips_and_strikes_as_often_as_it_says() -> None:
+    faults = Faults(Chance(1))
+    faults.add(Fault(call="*", code="INTERNAL", skip=2, times=3))
+    said = [called(faults, "Status", []) for _ in range(7)]
+    assert said == ["fine"] * 2 + ["Internal"] * 3 + ["fine"] * 2
+
+
+def test_a_fault_strikes_with_its_probability_and_the_same_each_time() -> None:
+    def run(seed: int) -> list[str]:
+        faults = Faults(Chance(seed))
+        faults.add(Fault(code="UNAVAILABLE", probability=0.3))
+        return [called(faults, "Status", []) for _ in range(500)]
+
+    assert run(1) == run(1) != run(2)
+    assert 100 < run(1).count("Unavailable") < 200
+
+
+def test_a_slow_call_is_slow_and_waits_no_longer_once_released() -> None:
+    faults = Faults(Chance(1))
+    faults.add(Fault(call="Status", delay_ns=50_000_000, times=1))
+    start = time.monotonic()
+    assert called(faults, "Status", []) == "fine"
+    assert time.monotonic() - start >= 0.05
+    faults.add(Fault(call="Status", delay_ns=3600 * SECOND_NS))
+    faults.release()
+    assert called(faults, "Status", []) == "fine"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"code": "TEAPOT"}, {"skip": -1}, {"times": -1}, {"delay_ns": -1}, {"probability": 1.5}]
+)
+def test_a_fault_that_is_none(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Fault(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_fault_is_cleared_by_name_or_with_all() -> None:
+    faults = Faults(Chance(1))
+    first = faults.add(Fault(code="INTERNAL"))
+    faults.add(Fault(code="UNAVAILABLE"))
+    faults.clear(first.id)
+    assert called(faults, "Status", []) == "Unavailable"
+    with pytest.raises(errors.NotFound):
+        faults.clear(first.id)
+    faults.clear()
+    assert called(faults, "Status", []) == "fine"

@@ -1,0 +1,153 @@
+"""A simulated host whose clock the test turns, and short names for what tests ask of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from iri.machine import Connection, Disk, Image, LocalDisk, Machine, MachineSpec, NetworkInterface, Power
+from iri.simulated import machines
+from iri.simulated.clock import SECOND_NS, Clock
+from iri.simulated.host import Host
+from iri.simulated.ledger import REWRITE_FROM_BYTES, Ledger
+from iri.simulated.profile import Profile
+from iri.simulated.runtime import SimulatedRuntime
+from iri.volume import (
+    DataSource,
+    ImageSource,
+    Resources,
+    Snapshot,
+    SnapshotSource,
+    SnapshotSpec,
+    Volume,
+    VolumeSpec,
+)
+
+MACHINE_UID = "machinepoollet.ironcore.dev/machine-uid"
+VOLUME_UID = "volumepoollet.ironcore.dev/volume-uid"
+SNAPSHOT_UID = "volumepoollet.ironcore.dev/volume-snapshot-uid"
+START_NS = 1_700_000_000 * SECOND_NS
+GIB = 1 << 30
+
+
+class World:
+    """A runtime on a clock that stands still at START_NS until `pass_seconds`."""
+
+    def __init__(
+        self,
+        profile: Profile | None = None,
+        seed: int = 1,
+        directory: Path | None = None,
+        rewrite_from_bytes: int = REWRITE_FROM_BYTES,
+    ) -> None:
+        self.directory = directory
+        self.profile = profile or Profile()
+        self.seed = seed
+        self.now_ns = START_NS
+        self.ledger = Ledger(directory, rewrite_from_bytes) if directory else None
+        self.host = Host(self.profile, seed, Clock(lambda: self.now_ns), self.ledger)
+        self.runtime = SimulatedRuntime(self.host)
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.now_ns += round(seconds * SECOND_NS)
+
+    def restart(self) -> None:
+        """The process dies, and another finds what is on disk."""
+        assert self.ledger is not None
+        assert self.directory is not None
+        self.ledger.close()
+        self.ledger = Ledger(self.directory)
+        self.host = Host(self.profile, self.seed + 1, Clock(lambda: self.now_ns), self.ledger)
+        self.runtime = SimulatedRuntime(self.host)
+
+    def restart_host(self, down_seconds: float) -> None:
+        with self.host.entered() as now_ns:
+            machines.restart_host(self.host, round(down_seconds * SECOND_NS), now_ns)
+
+    def machine(self, id: str) -> Machine:
+        return self.runtime.objects(Machine)[id]
+
+    def volume(self, id: str) -> Volume:
+        return self.runtime.objects(Volume)[id]
+
+    def snapshot(self, id: str) -> Snapshot:
+        return self.runtime.objects(Snapshot)[id]
+
+    def running(self, wanted: Machine) -> Machine:
+        """Created, and a minute later."""
+        id = self.runtime.create(wanted).id
+        self.pass_seconds(60)
+        return self.machine(id)
+
+    def available(self, wanted: Volume) -> Volume:
+        id = self.runtime.create(wanted).id
+        self.pass_seconds(60)
+        return self.volume(id)
+
+    def reasons(self, id: str = "") -> list[str]:
+        return [event.reason for event in self.runtime.events() if id in ("", event.id)]
+
+
+def machine(
+    uid: str = "m1",
+    *devices: Disk | NetworkInterface,
+    class_name: str = "small",
+    power: Power = Power.ON,
+    annotations: dict[str, str] | None = None,
+) -> Machine:
+    return Machine(
+        labels={MACHINE_UID: uid} if uid else {},
+        annotations=annotations or {},
+        spec=MachineSpec(
+            power=power,
+            class_name=class_name,
+            volumes=tuple(device for device in devices if isinstance(device, Disk)),
+            network_interfaces=tuple(device for device in devices if isinstance(device, NetworkInterface)),
+        ),
+    )
+
+
+def local(name: str = "root", size_bytes: int = GIB, image: str = "", device: str = "") -> Disk:
+    source = Image(image=image) if image else None
+    return Disk(name=name, device=device, local_disk=LocalDisk(size_bytes=size_bytes, image=source))
+
+
+def connected(volume: Volume, name: str = "data") -> Disk:
+    """A volume of the host as a poollet hands it to a machine."""
+    access = volume.status.access
+    assert access is not None
+    connection = Connection(driver=access.driver, handle=access.handle, attributes=access.attributes)
+    return Disk(name=name, connection=connection)
+
+
+def interface(name: str = "nic", network: str = "lan", *ips: str, **attributes: str) -> NetworkInterface:
+    return NetworkInterface(name=name, network_id=network, ips=ips, attributes=attributes)
+
+
+def volume(
+    uid: str = "v1",
+    size_bytes: int = GIB,
+    image: str = "",
+    snapshot_id: str = "",
+    class_name: str = "standard",
+) -> Volume:
+    source = None
+    if image:
+        source = DataSource(image_data_source=ImageSource(image=image))
+    elif snapshot_id:
+        source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot_id))
+    return Volume(
+        labels={VOLUME_UID: uid} if uid else {},
+        spec=VolumeSpec(
+            class_name=class_name, resources=Resources(storage_bytes=size_bytes), volume_data_source=source
+        ),
+    )
+
+
+def snapshot(volume_id: str, uid: str = "s1") -> Snapshot:
+    return Snapshot(labels={SNAPSHOT_UID: uid} if uid else {}, spec=SnapshotSpec(volume_id=volume_id))
+
+
+def with_capacity(profile: Profile | None = None, **capacity: int) -> Profile:
+    return replace(profile or Profile(), capacity=capacity)
