@@ -1,0 +1,107 @@
+"""Placements per second of the pure scheduler: machines onto pools, 8 classes, zones, selectors, taints, two resources."""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+
+from bench.measure import figure
+from reconciler.schedule import (
+    AntiAffinity,
+    Board,
+    Effect,
+    Placed,
+    Policy,
+    Pool,
+    Request,
+    Spread,
+    Taint,
+    Toleration,
+    board,
+    schedule,
+)
+from schemas.kinds import Key, Kind
+from schemas.selector import Selector
+
+GIB = 1 << 30
+CLASSES = [
+    (f"c{i}", {"cpu": 500 << (i % 4), "memory": GIB << (i % 5), f"class/machine.c{i}": 1}) for i in range(8)
+]
+OFFERED = frozenset(name for name, _ in CLASSES)
+ZONE = "topology.ironcore.dev/zone"
+
+
+def pools(count: int, machines: int) -> Board:
+    room = max(1, machines * 3 // count)
+    capacity = {
+        "cpu": 4000 * room,
+        "memory": 16 * GIB * room,
+        **{f"class/machine.{name}": 2 * room for name, _ in CLASSES},
+    }
+    lab = (Taint("lab", "", Effect.NO_SCHEDULE),)
+    return board(
+        Pool(
+            name=f"pool-{i:05}",
+            allocatable=capacity,
+            labels={ZONE: f"z{i % 4}", "disk": "ssd" if i % 3 else "hdd"},
+            taints=lab if i % 10 == 0 else (),
+            classes=OFFERED,
+        )
+        for i in range(count)
+    )
+
+
+def requests(count: int, *, is_constrained: bool) -> list[Request]:
+    draw = random.Random(7)
+    made = []
+    for i in range(count):
+        name, charge = CLASSES[draw.randrange(8)]
+        app = f"app-{i // 20}"
+        labels = (("app", app),)
+        same = Selector(labels)
+        made.append(
+            Request(
+                key=Key(Kind.MACHINE, "default", f"m-{i:06}"),
+                machine_class=name,
+                charge=charge,
+                labels=labels,
+                selector=(
+                    ((ZONE, f"z{draw.randrange(4)}"),) if draw.random() < 0.3 and not is_constrained else ()
+                ),
+                tolerations=(Toleration("lab", exists=True),) if draw.random() < 0.2 else (),
+                anti_affinity=AntiAffinity(same) if is_constrained else None,
+                spread=Spread(same, ZONE, 1) if is_constrained else None,
+            )
+        )
+    draw.shuffle(made)
+    return made
+
+
+def rate(
+    machines: int, pool_count: int, *, is_constrained: bool = False, policy: Policy = Policy.MOST_FREE
+) -> float:
+    on, wanted = pools(pool_count, machines), requests(machines, is_constrained=is_constrained)
+    gc.freeze()
+    start = time.perf_counter()
+    decisions = schedule(wanted, on, policy)
+    took = time.perf_counter() - start
+    assert all(isinstance(decision, Placed) for decision in decisions)
+    return machines / took
+
+
+def main() -> None:
+    results = []
+    for machines in (10_000, 100_000):
+        for pool_count in (100, 1_000, 5_000):
+            results.append((f"{machines:,} machines on {pool_count:,} pools", rate(machines, pool_count)))
+    results.append(("10,000 on 1,000, bin-packing", rate(10_000, 1_000, policy=Policy.BIN_PACK)))
+    for pool_count in (1_000, 5_000):
+        name = f"10,000 on {pool_count:,}, spread and anti-affinity, groups of 20"
+        results.append((name, rate(10_000, pool_count, is_constrained=True)))
+    for name, found in results:
+        figure(f"placements/s, {name}", f"{found:,.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Placement. Pure: the same requests on the same board give the same decisions, in whatever order they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from reconciler.schedule import filters
+from reconciler.schedule.board import Board, Quota, board
+from reconciler.schedule.candidates import Candidates
+from reconciler.schedule.decision import Decision, Placed, Predicate, Reason, Refusal, Score, Unschedulable
+from reconciler.schedule.eligible import Shelf
+from reconciler.schedule.request import (
+    AntiAffinity,
+    Effect,
+    Pool,
+    Rejection,
+    Request,
+    Spread,
+    Taint,
+    Toleration,
+    VolumePool,
+    VolumeRequest,
+)
+from reconciler.schedule.scores import Policy, score
+from reconciler.schedule.terms import Terms, terms_of
+from reconciler.schedule.volumes import bind, unbound
+from schemas.capacity import fits
+
+__all__ = [
+    "AntiAffinity",
+    "Board",
+    "Decision",
+    "Effect",
+    "Fit",
+    "Placed",
+    "Policy",
+    "Pool",
+    "Predicate",
+    "Quota",
+    "Reason",
+    "Refusal",
+    "Rejection",
+    "Request",
+    "Score",
+    "Spread",
+    "Taint",
+    "Toleration",
+    "Unschedulable",
+    "VolumePool",
+    "VolumeRequest",
+    "board",
+    "explain",
+    "schedule",
+]
+
+Signature = tuple[object, ...]
+
+
+def schedule(
+    requests: Iterable[Request], on: Board, policy: Policy = Policy.MOST_FREE
+) -> tuple[Decision, ...]:
+    """Decides all requests and charges `on` for those placed. Higher priority first, then the larger, equal ones together, by key."""
+    decisions: list[Decision] = []
+    groups = Groups(on, policy)
+    for (_, _, signature, _), run in groupby(
+        queue(requests, on), key=lambda queued: (queued.priority, queued.size, queued.signature, queued.lead)
+    ):
+        refused: tuple[Refusal, ...] | None = None
+        for queued in run:
+            request = queued.request
+            if refused is not None:
+                decisions.append(Unschedulable(request.key, refused))
+                continue
+            decision = decide(request, signature, groups)
+            if isinstance(decision, Unschedulable):
+                refused = decision.refusals  # nothing changes before the next of its kind
+            decisions.append(decision)
+    return tuple(decisions)
+
+
+class Groups:
+    """The candidates of each group of equal requests, made when its first comes."""
+
+    def __init__(self, on: Board, policy: Policy) -> None:
+        self.on = on
+        self.policy = policy
+        self.shelf = Shelf(on, policy)
+        self.made: dict[Signature, Candidates] = {}
+
+    def get(self, request: Request, signature: Signature) -> Candidates:
+        found = self.made.get(signature)
+        if found is None:
+            found = self.made[signature] = Candidates(request, self.on, self.policy, self.shelf)
+        return found
+
+
+def decide(request: Request, signature: Signature, groups: Groups) -> Decision:
+    on, policy = groups.on, groups.policy
+    if over := over_quota(request, on):
+        return Unschedulable(request.key, (over,))
+    if not request.machine_class:
+        return place_volume(request, on)
+    found = groups.get(request, signature).take(request)
+    if found is None:
+        return Unschedulable(
+            request.key, tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
+        )
+    pool, volumes = found
+    points = score(on, on.pools[pool], request, policy)
+    on.place(request, pool, volumes)
+    return Placed(request.key, pool, tuple((volume.key, where) for volume, where in volumes), points)
+
+
+def place_volume(request: Request, on: Board) -> Decision:
+    """A volume that no unplaced machine waits for."""
+    bound = bind(on, None, request.volumes)
+    if bound is None:
+        return Unschedulable(
+            request.key,
+            tuple(row for row in explain(request, on, Policy.MOST_FREE) if isinstance(row, Refusal)),
+        )
+    on.place(request, "", bound)
+    return Placed(request.key, "", tuple((volume.key, where) for volume, where in bound), Score(0, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A pool that can take the request, and what it is worth."""
+
+    pool: str
+    score: Score
+
+
+def explain(request: Request, on: Board, policy: Policy = Policy.MOST_FREE) -> tuple[Fit | Refusal, ...]:
+    """One row a pool: what it is worth, or everything that speaks against it. The same predicates that `schedule` asks."""
+    rows: list[Fit | Refusal] = []
+    if over := over_quota(request, on):
+        rows.append(over)
+    if not request.machine_class:
+        return (*rows, *volume_rows(request, on))
+    if not on.pools:
+        rows.append(Refusal("", (Reason(Predicate.NO_POOLS, "there are no machine pools"),)))
+    if request.pinned and request.pinned not in on.pools:
+        rows.append(
+            Refusal(
+                request.pinned,
+                (Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}, which is not there"),),
+            )
+        )
+    for pool in on.pools.values():
+        reasons = tuple(against(request, on, pool))
+        rows.append(
+            Refusal(pool.name, reasons) if reasons else Fit(pool.name, score(on, pool, request, policy))
+        )
+    return tuple(rows)
+
+
+def against(request: Request, on: Board, pool: Pool) -> Iterator[Reason]:
+    for standing in filters.STANDING:
+        yield from standing(pool, request)
+    for changing in filters.CHANGING:
+        yield from changing(on, pool, request)
+    if request.volumes:
+        yield from unbound(on, pool, request.volumes)
+
+
+def volume_rows(request: Request, on: Board) -> Iterator[Fit | Refusal]:
+    if not on.volume_pools:
+        yield Refusal("", (Reason(Predicate.NO_POOLS, "there are no volume pools"),))
+    for volume in request.volumes:
+        for volume_pool in on.volume_pools.values():
+            reasons = tuple(filters.volume_reasons(on, volume_pool, None, volume))
+            yield Refusal(volume_pool.name, reasons) if reasons else Fit(volume_pool.name, Score(0, ()))
+
+
+def over_quota(request: Request, on: Board) -> Refusal | None:
+    reasons = []
+    for quota in on.quota_of(request):
+        limited = {resource: need for resource, need in request.quota.items() if resource in quota.free}
+        for short in fits(limited, quota.free):
+            reasons.append(
+                Reason(
+                    Predicate.QUOTA,
+                    f"quota {quota.name} of namespace {request.key.namespace}",
+                    short.resource,
+                    filters.quota_amount(short.resource, short.need),
+                    filters.quota_amount(short.resource, max(0, short.have)),
+                )
+            )
+    return Refusal("", tuple(reasons)) if reasons else None
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    request: Request
+    priority: int
+    size: tuple[int, int]
+    signature: Signature
+    lead: str  # the first key of its group: equal requests stand together
+
+
+def queue(requests: Iterable[Request], on: Board) -> list[Queued]:
+    """In the order of decision. Larger ones first, because what is left after small ones may hold no large one."""
+    requests = tuple(requests)
+    terms = Terms((*on.terms(), *(term for request in requests for term in terms_of(request))))
+    grouped: dict[tuple[int, Signature], list[Request]] = {}
+    for request in requests:
+        grouped.setdefault((request.priority, signature_of(request, terms)), []).append(request)
+    runs = []
+    for (priority, signature), members in grouped.items():
+        members.sort(key=lambda request: request.key)
+        size = (members[0].charge.get("memory", 0), members[0].charge.get("cpu", 0))
+        runs.append((-priority, (-size[0], -size[1]), members[0].key, signature, members))
+    runs.sort(key=lambda run: run[:3])
+    return [
+        Queued(request, order, size, signature, str(lead))
+        for order, size, lead, signature, members in runs
+        for request in members
+    ]
+
+
+def signature_of(request: Request, terms: Terms) -> Signature:
+    """What makes requests equal to the scheduler. Of the labels that is only who counts them."""
+    counted = terms.counting(request.key.namespace, request.labels)
+    return (
+        request.key.namespace if request.anti_affinity or request.spread or request.quota else "",
+        request.key if request.volumes else None,
+        request.machine_class,
+        tuple(sorted(request.charge.items())),
+        counted,
+        request.selector,
+        request.tolerations,
+        request.anti_affinity,
+        request.spread,
+        request.volume_pools,
+        request.rejections,
+        request.pinned,
+        tuple(sorted(request.quota.items())),
+    )

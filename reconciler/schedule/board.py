@@ -1,0 +1,130 @@
+"""What is free and who stands where, while one pass places requests. It only ever gets fuller."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.schedule.request import AntiAffinity, Pool, Request, VolumePool, VolumeRequest
+from reconciler.schedule.terms import Term, Terms
+from schemas.capacity import SHARE, WHOLE_HOST, Vector
+from schemas.selector import Selector
+
+Population = Callable[
+    [str, Selector], Mapping[str, int]
+]  # namespace, selector -> pool -> machines placed there
+
+
+@dataclass(slots=True)
+class Quota:
+    """What a namespace may still take."""
+
+    name: str
+    free: dict[str, int]
+
+
+def nobody(_namespace: str, _selector: Selector) -> Mapping[str, int]:
+    return {}
+
+
+@dataclass(slots=True)
+class Board:
+    """`free` and `volume_free` are what is left of each pool."""
+
+    pools: Mapping[str, Pool]
+    volume_pools: Mapping[str, VolumePool] = field(default_factory=dict)
+    free: dict[str, dict[str, int]] = field(default_factory=dict)
+    volume_free: dict[str, dict[str, int]] = field(default_factory=dict)
+    quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
+    population: Population = nobody
+    machines: Counter[str] = field(default_factory=Counter)  # by pool, for the Spread policy
+    version: Counter[str] = field(default_factory=Counter)  # by pool: how often it was touched
+    touched: list[str] = field(default_factory=list)
+    _tallies: dict[Term, Counter[str]] = field(default_factory=dict)
+    _tallied: Terms = field(default_factory=Terms)
+    _held: dict[Term, set[str]] = field(default_factory=dict)
+    _holders: Terms = field(default_factory=Terms)
+
+    def domain(self, topology_key: str, pool: str) -> str | None:
+        """The value of the topology key at a pool; without a key each pool is its own."""
+        return self.pools[pool].labels.get(topology_key) if topology_key else pool
+
+    def hold(self, namespace: str, anti: AntiAffinity, pool: str) -> None:
+        """A machine placed on `pool` asks for distance; that binds those who come later too."""
+        if anti.is_required and (domain := self.domain(anti.topology_key, pool)) is not None:
+            term = Term(namespace, anti.selector, anti.topology_key)
+            self._held.setdefault(term, set()).add(domain)
+            self._holders.add(term)
+
+    def tally(self, term: Term) -> Counter[str]:
+        """Machines that the term counts, by domain; kept up to date from its first use on."""
+        found = self._tallies.get(term)
+        if found is None:
+            found = Counter()
+            for pool, count in self.population(term.namespace, term.selector).items():
+                if pool in self.pools and (domain := self.domain(term.topology_key, pool)) is not None:
+                    found[domain] += count
+            self._tallies[term] = found
+            self._tallied.add(term)
+        return found
+
+    def terms(self) -> Iterable[Term]:
+        return self._held
+
+    def held_against(self, request: Request) -> Iterable[tuple[Term, set[str]]]:
+        """Who is there already and wants no such machine near: the term, and the domains where they stand."""
+        return [
+            (term, self._held[term]) for term in self._holders.counting(request.key.namespace, request.labels)
+        ]
+
+    def charge(self, pool: str, request: Request) -> Vector:
+        """What the request takes there: the vector, or a share of the host where the pool tells class counts only."""
+        shares = self.pools[pool].shares
+        return (
+            request.charge if shares is None else {SHARE: shares.get(request.machine_class, WHOLE_HOST + 1)}
+        )
+
+    def quota_of(self, request: Request) -> tuple[Quota, ...]:
+        return self.quotas.get(request.key.namespace, ()) if request.quota else ()
+
+    def place(self, request: Request, pool: str, volumes: Iterable[tuple[VolumeRequest, str]]) -> None:
+        """Charges the request. The caller has asked `fits` before."""
+        if pool:
+            take(self.free[pool], self.charge(pool, request))
+            self.version[pool] += 1
+            self.machines[pool] += 1
+            self.touched.append(pool)
+            for term in self._tallied.counting(request.key.namespace, request.labels):
+                if (domain := self.domain(term.topology_key, pool)) is not None:
+                    self._tallies[term][domain] += 1
+            if request.anti_affinity is not None:
+                self.hold(request.key.namespace, request.anti_affinity, pool)
+        for volume, volume_pool in volumes:
+            take(self.volume_free[volume_pool], volume.charge)
+        for quota in self.quota_of(request):
+            take(quota.free, {name: need for name, need in request.quota.items() if name in quota.free})
+
+
+def take(free: dict[str, int], charge: Vector) -> None:
+    for resource, need in charge.items():
+        free[resource] = free.get(resource, 0) - need
+
+
+def board(
+    pools: Iterable[Pool],
+    volume_pools: Iterable[VolumePool] = (),
+    used: Mapping[str, Vector] | None = None,
+    volume_used: Mapping[str, Vector] | None = None,
+) -> Board:
+    """A board whose pools are as full as `used` says."""
+    machine_pools = {pool.name: pool for pool in pools}
+    storage_pools = {pool.name: pool for pool in volume_pools}
+    result = Board(pools=machine_pools, volume_pools=storage_pools)
+    result.free = {name: dict(pool.allocatable) for name, pool in machine_pools.items()}
+    result.volume_free = {name: dict(pool.allocatable) for name, pool in storage_pools.items()}
+    for free, charges in ((result.free, used), (result.volume_free, volume_used)):
+        for name, charge in (charges or {}).items():
+            if name in free:
+                take(free[name], charge)
+    return result

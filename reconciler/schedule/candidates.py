@@ -1,0 +1,123 @@
+"""The pools that one group of equal requests may use, best first, kept in heaps while the board gets fuller.
+
+Entries are corrected when they come to the top: within a pass pools only get fuller and counts only grow, so an entry that is
+out of date promises too much (and where a policy rewards fullness, every touched pool gets a fresh entry before it is used).
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from reconciler.schedule import scores
+from reconciler.schedule.board import Board
+from reconciler.schedule.eligible import Entry, Shelf, domain_of
+from reconciler.schedule.request import Request
+from reconciler.schedule.terms import Term
+from reconciler.schedule.volumes import Bound, bind
+from schemas.capacity import fits
+
+
+class Candidates:
+    """Built once a pass for each group; `take` may then be asked as often as the group has requests."""
+
+    def __init__(self, request: Request, board: Board, policy: scores.Policy, shelf: Shelf) -> None:
+        self.board = board
+        self.request = request
+        self.is_improving = policy is scores.Policy.BIN_PACK
+        self.points = shelf.points_of(request.charge)
+        namespace, anti, spread = request.key.namespace, request.anti_affinity, request.spread
+        self.spread = Term(namespace, spread.selector, spread.topology_key) if spread else None
+        apart = Term(namespace, anti.selector, anti.topology_key) if anti else None
+        self.crowd = apart if anti is not None and not anti.is_required else None
+        self.apart = apart if anti is not None and anti.is_required else None
+        self.skew_of_one = int(spread is not None and spread.selector.matches(dict(request.labels)))
+        eligible = shelf.get(request)
+        self.standing = eligible.standing
+        self.seen = eligible.made_at
+        # A sorted list is a heap, so a copy of the shelf's is ready for use.
+        self.heaps = {domain: heap.copy() for domain, heap in eligible.heaps.items()}
+        self.open = [(0, domain) for domain in sorted(self.heaps)]
+        self.floor = [(0, domain) for domain in eligible.domains]
+
+    def entry(self, pool: str) -> Entry:
+        crowd = 0
+        if (
+            self.crowd is not None
+            and (domain := self.board.domain(self.crowd.topology_key, pool)) is not None
+        ):
+            crowd = self.board.tally(self.crowd)[domain]
+        points = self.points.get()[pool] + self.standing[pool]
+        return crowd, -points, pool, self.board.version[pool]
+
+    def take(self, request: Request) -> tuple[str, Bound] | None:
+        """The best pool for one more of the group, with a place for each of its volumes."""
+        if self.is_improving:
+            self.catch_up()
+        if self.spread is None:
+            return self.best(self.heaps.get("", []), request)
+        counts = self.board.tally(self.spread)
+        least = smallest(self.floor, counts)
+        while self.open:
+            count = smallest(self.open, counts)
+            domain = self.open[0][1]
+            if self.is_skewed(count, least):
+                return None
+            found = self.best(self.heaps[domain], request)
+            if found is not None:
+                return found
+            heapq.heappop(self.open)
+        return None
+
+    def is_skewed(self, count: int, least: int) -> bool:
+        rule = self.request.spread
+        return rule is not None and rule.is_required and count + self.skew_of_one - least > rule.max_skew
+
+    def catch_up(self) -> None:
+        """Fuller is better: pools touched meanwhile have better entries than those in the heap."""
+        touched = self.board.touched
+        for pool in set(touched[self.seen :]):
+            if pool in self.standing:
+                heapq.heappush(self.heaps[domain_of(self.board, self.request, pool)], self.entry(pool))
+        self.seen = len(touched)
+
+    def best(self, heap: list[Entry], request: Request) -> tuple[str, Bound] | None:
+        """Drops what cannot take the request: nothing in a pass makes room."""
+        version = self.board.version
+        while heap:
+            top = heap[0]
+            pool = top[2]
+            if top[3] != version[pool] or self.crowd is not None:
+                now = self.entry(pool)
+                if now != top:
+                    heapq.heapreplace(heap, now)
+                    continue
+            found = self.room(pool, request)
+            if found is not None:
+                return pool, found
+            heapq.heappop(heap)
+        return None
+
+    def room(self, pool: str, request: Request) -> Bound | None:
+        board = self.board
+        if fits(board.charge(pool, request), board.free[pool]) or self.is_kept_away(pool):
+            return None
+        return bind(board, board.pools[pool], request.volumes) if request.volumes else ()
+
+    def is_kept_away(self, pool: str) -> bool:
+        board = self.board
+        if self.apart is not None:
+            domain = board.domain(self.apart.topology_key, pool)
+            if domain is not None and board.tally(self.apart)[domain]:
+                return True
+        return any(
+            board.domain(term.topology_key, pool) in domains
+            for term, domains in board.held_against(self.request)
+        )
+
+
+def smallest(heap: list[tuple[int, str]], counts: dict[str, int]) -> int:
+    """The least count, with its domain on top. Counts only grow, so entries out of date are too small."""
+    while heap and heap[0][0] != counts.get(heap[0][1], 0):
+        domain = heap[0][1]
+        heapq.heapreplace(heap, (counts[domain], domain))
+    return heap[0][0] if heap else 0

@@ -1,0 +1,69 @@
+"""What the scheduler answers: a place with its score, or every reason against every pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from schemas.kinds import Key
+
+
+class Predicate(StrEnum):
+    """Why a pool is refused. Words for conditions and reports: one in CamelCase each."""
+
+    READY = "PoolNotReady"
+    CORDON = "PoolCordoned"
+    TAINT = "TaintNotTolerated"
+    SELECTOR = "SelectorMismatch"
+    CLASS = "ClassNotOffered"
+    CAPACITY = "InsufficientCapacity"
+    VOLUME = "VolumeNotReachable"
+    VOLUME_CAPACITY = "VolumeDoesNotFit"
+    ANTI_AFFINITY = "AntiAffinity"
+    SPREAD = "TopologySpread"
+    REJECTED = "RejectedByPool"
+    PINNED = "PinnedElsewhere"
+    QUOTA = "QuotaExceeded"
+    NO_POOLS = "NoPools"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    predicate: Predicate
+    message: str
+    resource: str = ""
+    need: str = ""
+    have: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One row: a pool and everything that speaks against it. Without a pool it concerns the request as such (quota)."""
+
+    pool: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Points and their parts, in millionths of what a whole free pool is worth."""
+
+    points: int
+    parts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    key: Key
+    pool: str  # empty for a volume alone
+    volumes: tuple[tuple[Key, str], ...]
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Unschedulable:
+    key: Key
+    refusals: tuple[Refusal, ...]
+
+
+Decision = Placed | Unschedulable

@@ -1,0 +1,166 @@
+"""The pools that requests of one sort may ever use in a pass, best first. Shared by all groups of that sort.
+
+What standing predicates say holds for the pass, so it is asked once for pools that look the same to a request; what a
+pool is worth changes as it fills, so the order is made anew when much was placed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.schedule import filters, scores
+from reconciler.schedule.board import Board
+from reconciler.schedule.request import Pool, Request
+from schemas.capacity import Vector
+
+Entry = tuple[int, int, str, int]  # crowd, -points, pool, version: smallest first
+Sort = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """`heaps` holds the entries by domain of the topology key, each list sorted; `domains` all that count for the skew."""
+
+    heaps: Mapping[str, list[Entry]]
+    standing: Mapping[str, int]
+    domains: tuple[str, ...]
+    made_at: int
+
+
+class Points:
+    """What each pool is worth to requests of one charge by the policy alone; brought up to date by what was touched since."""
+
+    def __init__(self, board: Board, policy: scores.Policy, charge: Vector) -> None:
+        self.board = board
+        self.worth = scores.BY_POLICY[policy]
+        self.needs = scores.measured(charge)
+        self.by_pool = {name: self.worth(board, pool, self.needs) for name, pool in board.pools.items()}
+        self.seen = len(board.touched)
+
+    def get(self) -> dict[str, int]:
+        touched = self.board.touched
+        if self.seen != len(touched):
+            for name in set(touched[self.seen :]):
+                self.by_pool[name] = self.worth(self.board, self.board.pools[name], self.needs)
+            self.seen = len(touched)
+        return self.by_pool
+
+
+class Shelf:
+    """Eligible pools by sort of request."""
+
+    def __init__(self, board: Board, policy: scores.Policy) -> None:
+        self.board = board
+        self.policy = policy
+        self.kept: dict[Sort, Eligible] = {}
+        self.points: dict[tuple[tuple[str, int], ...], Points] = {}
+        self.alike: dict[tuple[str, ...], dict[Sort, list[Pool]]] = {}
+        self.refresh_after = max(16, len(board.pools) // 32)
+
+    def points_of(self, charge: Vector) -> Points:
+        key = tuple(sorted(charge.items()))
+        found = self.points.get(key)
+        if found is None:
+            found = self.points[key] = Points(self.board, self.policy, charge)
+        return found
+
+    def get(self, request: Request) -> Eligible:
+        sort = self.sort_of(request)
+        found = self.kept.get(sort)
+        if found is None or len(self.board.touched) - found.made_at > self.refresh_after:
+            found = self.kept[sort] = self.make(request, found)
+        return found
+
+    def sort_of(self, request: Request) -> Sort:
+        return (
+            request.machine_class,
+            tuple(sorted(request.charge.items())),
+            request.selector,
+            request.tolerations,
+            request.volume_pools,
+            request.rejections,
+            request.pinned,
+            request.spread and (request.spread.topology_key, request.spread.is_required),
+        )
+
+    def make(self, request: Request, before: Eligible | None) -> Eligible:
+        board = self.board
+        standing = self.standing(request) if before is None else before.standing
+        points, version = self.points_of(request.charge).get(), board.version
+        heaps: dict[str, list[Entry]] = {}
+        if request.spread is None:
+            heaps[""] = [(0, -points[name] - extra, name, version[name]) for name, extra in standing.items()]
+        else:
+            for name, extra in standing.items():
+                entry = (0, -points[name] - extra, name, version[name])
+                heaps.setdefault(domain_of(board, request, name), []).append(entry)
+        for heap in heaps.values():
+            heap.sort()
+        if before is not None:
+            domains = before.domains
+        elif request.spread is None:
+            domains = ()
+        else:
+            domains = tuple(
+                sorted(filters.domains_of(board, request, request.spread.topology_key) | set(heaps))
+            )
+        return Eligible(heaps, standing, domains, len(board.touched))
+
+    def standing(self, request: Request) -> dict[str, int]:
+        """The pools that no standing predicate refuses, with the part of their score that stands too."""
+        board = self.board
+        if request.pinned:
+            pools = [board.pools[request.pinned]] if request.pinned in board.pools else []
+        elif is_particular(request):
+            pools = list(board.pools.values())
+        else:
+            alike = self.looking_alike(relevant_labels(request)).values()
+            pools = [pool for same in alike if self.is_eligible(same[0], request) for pool in same]
+            return {pool.name: scores.standing(board, pool, request) if pool.taints else 0 for pool in pools}
+        return {
+            pool.name: scores.standing(board, pool, request)
+            for pool in pools
+            if self.is_eligible(pool, request)
+        }
+
+    def looking_alike(self, keys: tuple[str, ...]) -> dict[Sort, list[Pool]]:
+        """Pools that standing predicates cannot tell apart, when only these labels are looked at."""
+        found = self.alike.get(keys)
+        if found is None:
+            found = self.alike[keys] = {}
+            for pool in self.board.pools.values():
+                labels = tuple(pool.labels.get(key) for key in keys)
+                look = (pool.why_not_ready, pool.is_cordoned, pool.taints, pool.classes, labels)
+                found.setdefault(look, []).append(pool)
+        return found
+
+    def is_eligible(self, pool: Pool, request: Request) -> bool:
+        board = self.board
+        if any(any(predicate(pool, request)) for predicate in filters.STANDING):
+            return False
+        if any(filters.reachable(board, pool, request)):
+            return False
+        spread = request.spread
+        return (
+            spread is None
+            or not spread.is_required
+            or board.domain(spread.topology_key, pool.name) is not None
+        )
+
+
+def is_particular(request: Request) -> bool:
+    """It knows pools by name, so that they are looked at one by one."""
+    return bool(request.rejections or request.volume_pools)
+
+
+def domain_of(board: Board, request: Request, pool: str) -> str:
+    """Without spread all pools are one domain, and so are those without the label where spread is but a wish."""
+    return "" if request.spread is None else board.domain(request.spread.topology_key, pool) or ""
+
+
+def relevant_labels(request: Request) -> tuple[str, ...]:
+    keys = {key for key, _ in request.selector}
+    if request.spread is not None:
+        keys.add(request.spread.topology_key)
+    return tuple(sorted(keys))

@@ -1,0 +1,207 @@
+"""Whether a pool can take a request: one predicate a function, each giving every reason it has.
+
+STANDING predicates hold for a whole pass; CHANGING ones look at the board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from reconciler.schedule.board import Board
+from reconciler.schedule.decision import Predicate, Reason
+from reconciler.schedule.request import (
+    Effect,
+    Labels,
+    Pool,
+    Rejection,
+    Request,
+    Taint,
+    Toleration,
+    VolumePool,
+    VolumeRequest,
+)
+from reconciler.schedule.terms import Term
+from schemas.capacity import Vector, amount, fits
+
+Reasons = Iterable[Reason]
+
+
+def ready(pool: Pool, _request: Request) -> Reasons:
+    if pool.why_not_ready:
+        yield Reason(Predicate.READY, pool.why_not_ready)
+
+
+def cordon(pool: Pool, _request: Request) -> Reasons:
+    if pool.is_cordoned:
+        yield Reason(Predicate.CORDON, "it is cordoned (spec.unschedulable)")
+
+
+def taints(pool: Pool, request: Request) -> Reasons:
+    return untolerated(pool.taints, request.tolerations)
+
+
+def selector(pool: Pool, request: Request) -> Reasons:
+    return mismatches(pool, request.selector)
+
+
+def offers(pool: Pool, request: Request) -> Reasons:
+    if request.machine_class not in pool.classes:
+        yield Reason(Predicate.CLASS, f"it does not offer the class {request.machine_class}")
+
+
+def rejections(pool: Pool, request: Request) -> Reasons:
+    return refusals_of(pool, request.rejections)
+
+
+def pin(pool: Pool, request: Request) -> Reasons:
+    if request.pinned and request.pinned != pool.name:
+        yield Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}")
+
+
+STANDING: tuple[Callable[[Pool, Request], Reasons], ...] = (
+    pin,
+    ready,
+    cordon,
+    taints,
+    selector,
+    offers,
+    rejections,
+)
+
+
+def capacity(board: Board, pool: Pool, request: Request) -> Reasons:
+    return shortfalls(board.charge(pool.name, request), board.free[pool.name], Predicate.CAPACITY)
+
+
+def reachable(board: Board, pool: Pool, request: Request) -> Reasons:
+    """Volumes that are placed already bind the machine to where they can be attached."""
+    for name in request.volume_pools:
+        volume_pool = board.volume_pools.get(name)
+        if volume_pool is None:
+            yield Reason(Predicate.VOLUME, f"its volume pool {name} is not there")
+        elif not volume_pool.reaches(pool):
+            yield Reason(Predicate.VOLUME, f"volumes of {name} cannot be attached here")
+
+
+def anti_affinity(board: Board, pool: Pool, request: Request) -> Reasons:
+    anti = request.anti_affinity
+    if anti is not None and anti.is_required:
+        domain = board.domain(anti.topology_key, pool.name)
+        if (
+            domain is not None
+            and board.tally(Term(request.key.namespace, anti.selector, anti.topology_key))[domain]
+        ):
+            yield Reason(
+                Predicate.ANTI_AFFINITY,
+                f"{where(anti.topology_key, domain)} has a machine that it must keep apart from",
+            )
+    for term, domains in board.held_against(request):
+        if (domain := board.domain(term.topology_key, pool.name)) in domains and domain is not None:
+            yield Reason(
+                Predicate.ANTI_AFFINITY,
+                f"{where(term.topology_key, domain)} has a machine that must keep apart from it",
+            )
+
+
+def spread(board: Board, pool: Pool, request: Request) -> Reasons:
+    """Eligible domains are those of pools that the selector of the request names."""
+    rule = request.spread
+    if rule is None or not rule.is_required:
+        return
+    domain = board.domain(rule.topology_key, pool.name)
+    if domain is None:
+        yield Reason(Predicate.SPREAD, f"it has no label {rule.topology_key}")
+        return
+    counts = board.tally(Term(request.key.namespace, rule.selector, rule.topology_key))
+    least = min(counts[value] for value in domains_of(board, request, rule.topology_key) | {domain})
+    skew = counts[domain] + rule.selector.matches(dict(request.labels)) - least
+    if skew > rule.max_skew:
+        yield Reason(
+            Predicate.SPREAD,
+            f"{where(rule.topology_key, domain)} would have {skew} more than the emptiest",
+            "maxSkew",
+            str(skew),
+            str(rule.max_skew),
+        )
+
+
+CHANGING: tuple[Callable[[Board, Pool, Request], Reasons], ...] = (capacity, reachable, anti_affinity, spread)
+
+
+def volume_reasons(
+    board: Board,
+    volume_pool: VolumePool,
+    pool: Pool | None,
+    volume: VolumeRequest,
+    charge: Vector | None = None,
+) -> Reasons:
+    """Everything against putting `volume` there, for a machine on `pool` if there is one; `charge` if others go there with it."""
+    if volume.pinned and volume.pinned != volume_pool.name:
+        yield Reason(Predicate.PINNED, f"volumePoolRef names {volume.pinned}")
+    if volume_pool.why_not_ready:
+        yield Reason(Predicate.READY, volume_pool.why_not_ready)
+    if volume_pool.is_cordoned:
+        yield Reason(Predicate.CORDON, "it is cordoned (spec.unschedulable)")
+    if pool is not None and not volume_pool.reaches(pool):
+        yield Reason(Predicate.VOLUME, f"{pool.name} cannot attach its volumes")
+    yield from untolerated(volume_pool.taints, volume.tolerations)
+    yield from mismatches(volume_pool, volume.selector)
+    if volume.volume_class not in volume_pool.classes:
+        yield Reason(Predicate.CLASS, f"it does not offer the class {volume.volume_class}")
+    yield from refusals_of(volume_pool, volume.rejections)
+    yield from shortfalls(
+        volume.charge if charge is None else charge, board.volume_free[volume_pool.name], Predicate.CAPACITY
+    )
+
+
+def untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> Reasons:
+    for taint in taints:
+        if taint.effect is not Effect.PREFER_NO_SCHEDULE and not any(
+            toleration.tolerates(taint) for toleration in tolerations
+        ):
+            value = f"={taint.value}" if taint.value else ""
+            yield Reason(Predicate.TAINT, f"taint {taint.key}{value}:{taint.effect} is not tolerated")
+
+
+def mismatches(pool: Pool, wanted: Labels) -> Reasons:
+    for key, value in wanted:
+        if pool.labels.get(key) != value:
+            yield Reason(
+                Predicate.SELECTOR, f"label {key} differs", key, value, pool.labels.get(key, "no such label")
+            )
+
+
+def refusals_of(pool: Pool, rejections: tuple[Rejection, ...]) -> Reasons:
+    for rejection in rejections:
+        if rejection.pool == pool.name:
+            yield Reason(Predicate.REJECTED, rejection.reason)
+
+
+def shortfalls(need: Vector, free: Vector, predicate: Predicate) -> Reasons:
+    for short in fits(need, free):
+        yield Reason(
+            predicate,
+            f"{short.resource} is short",
+            short.resource,
+            amount(short.resource, short.need),
+            amount(short.resource, max(0, short.have)),
+        )
+
+
+def quota_amount(resource: str, count: int) -> str:
+    """Quota names say `requests.cpu` for cpu."""
+    return amount(resource.removeprefix("requests."), count)
+
+
+def domains_of(board: Board, request: Request, topology_key: str) -> set[str]:
+    """The values of the topology key among the pools that the request may ever use."""
+    return {
+        domain
+        for pool in board.pools.values()
+        if not any(mismatches(pool, request.selector))
+        and (domain := board.domain(topology_key, pool.name)) is not None
+    }
+
+
+def where(topology_key: str, domain: str) -> str:
+    return f"{topology_key}={domain}" if topology_key else domain

@@ -1,0 +1,134 @@
+"""What the scheduler is asked: machines with the volumes that must be placed along with them, and the pools there are.
+
+Light, frozen, hashable where it counts: requests that ask for the same are one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from schemas.capacity import Vector
+from schemas.kinds import Key
+from schemas.selector import Selector
+
+Labels = tuple[tuple[str, str], ...]  # sorted
+
+
+class Effect(StrEnum):
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    key: str
+    value: str = ""
+    effect: Effect = Effect.NO_SCHEDULE
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """An empty key tolerates every key, an absent effect every effect."""
+
+    key: str = ""
+    exists: bool = False
+    value: str = ""
+    effect: Effect | None = None
+
+    def tolerates(self, taint: Taint) -> bool:
+        if self.effect is not None and self.effect is not taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        return self.exists or self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class AntiAffinity:
+    """Apart from the machines that `selector` names. Without a topology key: pool by pool."""
+
+    selector: Selector
+    topology_key: str = ""
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    selector: Selector
+    topology_key: str
+    max_skew: int = 1
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A pool said no to this object; it is asked again when its backoff is over and the caller leaves this out."""
+
+    pool: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRequest:
+    key: Key
+    volume_class: str
+    charge: Vector
+    selector: Labels = ()
+    tolerations: tuple[Toleration, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    pinned: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One decision: a machine and its unplaced volumes land together or not at all; without `machine_class`, one volume alone.
+
+    `volume_pools` are the pools of its volumes that are placed already.
+    """
+
+    key: Key
+    machine_class: str = ""
+    charge: Vector = field(default_factory=dict)
+    priority: int = 0
+    labels: Labels = ()
+    selector: Labels = ()
+    tolerations: tuple[Toleration, ...] = ()
+    anti_affinity: AntiAffinity | None = None
+    spread: Spread | None = None
+    volumes: tuple[VolumeRequest, ...] = ()
+    volume_pools: tuple[str, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    pinned: str = ""
+    quota: Vector = field(default_factory=dict)  # what it takes of its namespace's quota
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool as the scheduler sees it. `why_not_ready` is empty when it is Ready."""
+
+    name: str
+    allocatable: Vector
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    is_cordoned: bool = False
+    why_not_ready: str = ""
+    classes: frozenset[str] = frozenset()
+    shares: Mapping[str, int] | None = (
+        None  # what a machine of each class takes, where a pool tells class counts only
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePool(Pool):
+    """`reachable_from` names the machine pools that can attach its volumes; None means all."""
+
+    reachable_from: frozenset[str] | None = None
+    machine_pool_selector: Labels = ()
+
+    def reaches(self, pool: Pool) -> bool:
+        if self.machine_pool_selector:
+            return all(pool.labels.get(key) == value for key, value in self.machine_pool_selector)
+        return self.reachable_from is None or pool.name in self.reachable_from

@@ -1,0 +1,100 @@
+"""How good a pool that fits is, in whole millionths: the same everywhere, whatever the machine's floating point says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from reconciler.schedule.board import Board
+from reconciler.schedule.decision import Score
+from reconciler.schedule.request import Effect, Pool, Request
+from schemas.capacity import Vector
+
+WHOLE = 1_000_000
+SOFT_TAINT = -2 * WHOLE  # outweighs any difference in free capacity
+LOCAL = WHOLE // 4
+ZONE = "topology.ironcore.dev/zone"
+
+
+class Policy(StrEnum):
+    MOST_FREE = "MostFree"
+    BIN_PACK = "BinPack"
+    SPREAD = "Spread"
+
+
+Needs = tuple[tuple[str, int], ...]
+
+
+def measured(charge: Vector) -> Needs:
+    """The resources that a score looks at: counts of a class say nothing beside them."""
+    return tuple(
+        (resource, need) for resource, need in charge.items() if not resource.startswith("class/")
+    ) or tuple(charge.items())
+
+
+def free_share(needs: Needs, free: Vector, allocatable: Vector) -> int:
+    """The mean share of each needed resource that is free afterwards."""
+    total = count = 0
+    for resource, wanted in needs:
+        whole = allocatable.get(resource, 0)
+        if whole > 0:
+            total += (free.get(resource, 0) - wanted) * WHOLE // whole
+            count += 1
+    return total // count if count else 0
+
+
+def most_free(board: Board, pool: Pool, needs: Needs) -> int:
+    return free_share(needs, board.free[pool.name], pool.allocatable)
+
+
+def bin_pack(board: Board, pool: Pool, needs: Needs) -> int:
+    return WHOLE - free_share(needs, board.free[pool.name], pool.allocatable)
+
+
+def fewest_machines(board: Board, pool: Pool, _needs: Needs) -> int:
+    return WHOLE - board.machines[pool.name] * 1000
+
+
+BY_POLICY: dict[Policy, Callable[[Board, Pool, Needs], int]] = {
+    Policy.MOST_FREE: most_free,
+    Policy.BIN_PACK: bin_pack,
+    Policy.SPREAD: fewest_machines,
+}
+
+
+def soft_taints(pool: Pool, request: Request) -> int:
+    if not pool.taints:
+        return 0
+    return SOFT_TAINT * sum(
+        taint.effect is Effect.PREFER_NO_SCHEDULE
+        and not any(one.tolerates(taint) for one in request.tolerations)
+        for taint in pool.taints
+    )
+
+
+def locality(board: Board, pool: Pool, request: Request) -> int:
+    """Volumes of the same zone are nearer."""
+    if not request.volume_pools:
+        return 0
+    zone = pool.labels.get(ZONE)
+    return LOCAL * sum(
+        zone is not None and name in board.volume_pools and board.volume_pools[name].labels.get(ZONE) == zone
+        for name in request.volume_pools
+    )
+
+
+def standing(board: Board, pool: Pool, request: Request) -> int:
+    """The part that holds for a whole pass."""
+    return soft_taints(pool, request) + locality(board, pool, request)
+
+
+def score(board: Board, pool: Pool, request: Request, policy: Policy) -> Score:
+    parts = (
+        (policy.value, BY_POLICY[policy](board, pool, measured(request.charge))),
+        ("SoftTaints", soft_taints(pool, request)),
+        ("VolumeLocality", locality(board, pool, request)),
+    )
+    return Score(
+        sum(points for _, points in parts),
+        tuple(part for part in parts if part[1] or part[0] == policy.value),
+    )

@@ -1,0 +1,85 @@
+"""Where the volumes of one machine go, given where the machine would go: all of them, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconciler.schedule import filters
+from reconciler.schedule.board import Board, take
+from reconciler.schedule.decision import Predicate, Reason
+from reconciler.schedule.request import Pool, VolumePool, VolumeRequest
+from reconciler.schedule.scores import free_share, measured
+from schemas.kinds import Key
+
+Bound = tuple[tuple[VolumeRequest, str], ...]
+
+
+def bind(board: Board, pool: Pool | None, volumes: tuple[VolumeRequest, ...]) -> Bound | None:
+    """The largest first, each to the pool that is freest afterwards; what one takes the next does not see."""
+    taken: dict[str, dict[str, int]] = {}
+    bound = []
+    for volume in by_size(volumes):
+        name = choose(board, pool, volume, taken)
+        if name is None:
+            return None
+        take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
+        bound.append((volume, name))
+    return tuple(sorted(bound, key=lambda pair: pair[0].key))
+
+
+def by_size(volumes: Iterable[VolumeRequest]) -> list[VolumeRequest]:
+    return sorted(volumes, key=lambda volume: (-volume.charge.get("storage", 0), volume.key))
+
+
+def choose(
+    board: Board, pool: Pool | None, volume: VolumeRequest, taken: dict[str, dict[str, int]]
+) -> str | None:
+    best: tuple[int, str] | None = None
+    for volume_pool in board.volume_pools.values():
+        if any(reasons_against(board, volume_pool, pool, volume, taken)):
+            continue
+        points = free_share(
+            measured(volume.charge), board.volume_free[volume_pool.name], volume_pool.allocatable
+        )
+        rank = (-points, volume_pool.name)
+        best = rank if best is None else min(best, rank)
+    return best[1] if best else None
+
+
+def reasons_against(
+    board: Board,
+    volume_pool: VolumePool,
+    pool: Pool | None,
+    volume: VolumeRequest,
+    taken: dict[str, dict[str, int]],
+) -> Iterable[Reason]:
+    together = taken.get(volume_pool.name)
+    if together is None:
+        return filters.volume_reasons(board, volume_pool, pool, volume)
+    charge = {resource: count + together.get(resource, 0) for resource, count in volume.charge.items()}
+    return filters.volume_reasons(board, volume_pool, pool, volume, charge)
+
+
+def unbound(board: Board, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Iterable[Reason]:
+    """Why the volumes cannot all be had beside `pool`: for each that has no place, what speaks against each volume pool."""
+    taken: dict[str, dict[str, int]] = {}
+    for volume in by_size(volumes):
+        name = choose(board, pool, volume, taken)
+        if name is not None:
+            take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
+            continue
+        for volume_pool in board.volume_pools.values():
+            for reason in reasons_against(board, volume_pool, pool, volume, taken):
+                yield Reason(
+                    Predicate.VOLUME_CAPACITY,
+                    f"volume {named(volume.key)}: {volume_pool.name}: {reason.message}",
+                    reason.resource,
+                    reason.need,
+                    reason.have,
+                )
+        if not board.volume_pools:
+            yield Reason(Predicate.VOLUME_CAPACITY, f"volume {named(volume.key)}: there are no volume pools")
+
+
+def named(key: Key) -> str:
+    return f"{key.namespace}/{key.name}"
