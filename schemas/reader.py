@@ -113,7 +113,8 @@ def _refused(text: str, refusal: parser.Refusal) -> tuple[Value, ...] | Unreadab
         return _placed(found, place(text, conflict.start()))
     found = wording.unreadable(refusal)
     if found.line:
-        return found
+        last, width = place(text, len(text))
+        return found if found.line <= last else _placed(found, (last, width))
     if found.code == "GV102":
         return _placed(found, locate.duplicate_key(text, refusal.words.partition(": ")[2]))
     if found.code == "GV111":

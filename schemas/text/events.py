@@ -6,12 +6,21 @@ end with BROKEN.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-# YAML 1.1 broke lines at these; 1.2 does not. One character each, so no column moves.
-_NO_BREAKS = {0x85: "x", 0x2028: "x", 0x2029: "x"}
+from schemas.text.value import MAX_DEPTH
+
+# What YAML 1.1 takes for line breaks and 1.2 does not, and what is no text at all. One for one, so no column moves.
+_ODD = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+
+# A pair of escapes for one character, as JSON writes it, is unknown to YAML 1.1.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+# libyaml takes time by the square of the depth; the reader refuses less.
+_MAX_DEPTH = 2 * MAX_DEPTH
 
 Place = tuple[int, int]  # line and column, from 1
 
@@ -24,6 +33,9 @@ class Sort(Enum):
     ALIAS = auto()
     END = auto()  # of a sequence or mapping
     BROKEN = auto()  # the text goes on, and libyaml does not understand it
+
+
+_DEEPER = {Sort.SEQUENCE: 1, Sort.MAPPING: 1, Sort.END: -1}
 
 
 class Event(NamedTuple):
@@ -49,13 +61,21 @@ def events(text: str) -> Iterator[Event]:
         yaml.SequenceEndEvent: Sort.END,
         yaml.MappingEndEvent: Sort.END,
     }
+    if not text.isascii():
+        text = _ODD.sub("x", text)
+    depth = 0
     try:
-        for event in yaml.parse(text if text.isascii() else text.translate(_NO_BREAKS), Loader=loader):
+        for event in yaml.parse(_SURROGATE.sub(r"\\ue0ff", text), Loader=loader):
             sort = sorts.get(type(event))
             mark, fields = event.start_mark, vars(event).get
             if sort is None or mark is None:
                 continue
-            is_plain = not fields("style") if sort is Sort.SCALAR else not fields("flow_style")
+            is_plain = sort is not Sort.ALIAS and not fields("style") and not fields("flow_style")
+            if sort in _DEEPER:
+                depth += _DEEPER[sort]
+                if depth > _MAX_DEPTH:
+                    yield Event(Sort.BROKEN, (mark.line + 1, mark.column + 1))
+                    return
             yield Event(
                 sort,
                 (mark.line + 1, mark.column + 1),
