@@ -249,6 +249,8 @@ class _Explainer:
                 return _Finding(
                     path, "GV211", f"{_field(path)} must be at most {limit}, not {self._show(value)}"
                 )
+            case limits.MaxItems(limit):
+                return _Finding(path, "GV211", f"{_field(path)} has more than {limit} entries")
             case limits.UniqueItems():
                 return _Finding(path, "GV210", f"{_field(path)} has an entry twice", "remove one of them")
             case limits.MaxLength(limit):

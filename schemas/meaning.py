@@ -68,12 +68,14 @@ def _class(body: Body) -> Iterator[Violation]:
     yield from _amounts(body.get("capabilities"), ("capabilities",))
 
 
-def _machine_pool(body: Body) -> Iterator[Violation]:
+def _pool(body: Body) -> Iterator[Violation]:
     yield from _amounts(_inside(body, "spec").get("reserved"), ("spec", "reserved"), least=0)
+    yield from _status(body, "capacity", "allocatable")
 
 
 def _volume(body: Body) -> Iterator[Violation]:
     yield from _volume_spec(_inside(body, "spec"), ("spec",))
+    yield from _status(body, "resources")
 
 
 def _volume_spec(spec: Body, at: Path) -> Iterator[Violation]:
@@ -149,14 +151,31 @@ def not_base64(at: Path) -> Violation:
 
 def _quota(body: Body) -> Iterator[Violation]:
     yield from _amounts(_inside(body, "spec").get("hard"), ("spec", "hard"), least=0)
+    yield from _status(body, "hard", "used")
+
+
+def _snapshot(body: Body) -> Iterator[Violation]:
+    status = body.get("status")
+    if isinstance(status, dict) and "size" in status:
+        yield from _amount("storage", status["size"], ("status", "size"), least=0)
+
+
+def _status(body: Body, *fields: str) -> Iterator[Violation]:
+    """Nobody acts on what people write there, but what is written on `live` is read."""
+    status = body.get("status")
+    if isinstance(status, dict):
+        for field in fields:
+            yield from _amounts(status.get(field), ("status", field), least=0)
 
 
 _JUDGES: dict[Kind, Callable[[Body], Iterable[Violation]]] = {
     Kind.MACHINE_CLASS: _class,
-    Kind.MACHINE_POOL: _machine_pool,
+    Kind.MACHINE_POOL: _pool,
     Kind.MACHINE: _machine,
     Kind.VOLUME_CLASS: _class,
+    Kind.VOLUME_POOL: _pool,
     Kind.VOLUME: _volume,
+    Kind.VOLUME_SNAPSHOT: _snapshot,
     Kind.NETWORK: _network,
     Kind.NETWORK_INTERFACE: _interface,
     Kind.SECRET: _secret,

@@ -6,9 +6,8 @@ Knows nothing of which resource is measured, nor whether less than zero makes se
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, total_ordering
 
 NANO = 10**9
 LARGEST = 2**63 - 1  # What the runtime interface carries.
@@ -32,12 +31,33 @@ class QuantityError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@total_ordering
 class Quantity:
     """An amount. Equal amounts are equal however they were written; the notation only says how to write them."""
 
+    __slots__ = ("nano", "notation")
     nano: int
-    notation: Notation = field(default=Notation.DECIMAL, compare=False)
+    notation: Notation
+
+    # No dataclass: msgspec would take it for an object with two fields, where a manifest has one value.
+    def __init__(self, nano: int, notation: Notation = Notation.DECIMAL) -> None:
+        object.__setattr__(self, "nano", nano)
+        object.__setattr__(self, "notation", notation)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Quantity is immutable: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return self.nano == other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self.nano < other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __repr__(self) -> str:
+        return f"Quantity({str(self)!r})"
 
     def ceil(self) -> int:
         """In whole units, rounded up: what a need is charged as."""

@@ -341,6 +341,7 @@ KEYWORDS_EXPLAINED = {
         "minimum",
         "exclusiveMinimum",
         "maximum",
+        "maxItems",
         "oneOf",
         "dependentRequired",
     ),

@@ -1,0 +1,244 @@
+"""Machines, their classes and pools."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import msgspec
+
+from schemas import defaults
+from schemas.kinds import Kind
+from schemas.model.networking import NetworkInterfaceTemplate
+from schemas.model.part import (
+    Assignment,
+    Condition,
+    Evict,
+    LabelSelector,
+    NameRef,
+    Part,
+    Taint,
+    Toleration,
+)
+from schemas.model.resource import Resource
+from schemas.model.storage import VolumeTemplate
+from schemas.quantity import Quantity
+
+
+class MachineClass(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.MACHINE_CLASS
+
+    capabilities: dict[str, Quantity]
+
+    @property
+    def cpu_millis(self) -> int:
+        return self.capabilities["cpu"].ceil_millis()
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.capabilities["memory"].ceil()
+
+
+class Overcommit(Part, frozen=True):
+    """How many times over a resource is given out, exactly."""
+
+    cpu: Fraction = defaults.OVERCOMMIT
+    memory: Fraction = defaults.OVERCOMMIT
+
+
+class MachinePoolSpec(Part, frozen=True):
+    provider_id: str = msgspec.field(name="providerID", default="")
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    overcommit: Overcommit = Overcommit()
+    reserved: dict[str, Quantity] = {}
+
+
+class Address(Part, frozen=True):
+    type: str
+    address: str
+
+
+class MachinePoolStatus(Part, frozen=True):
+    state: Literal["Ready", "Pending", "Error", "Offline", ""] = ""
+    conditions: tuple[Condition, ...] = ()
+    available_machine_classes: tuple[NameRef, ...] = ()
+    addresses: tuple[Address, ...] = ()
+    capacity: dict[str, Quantity] = {}
+    allocatable: dict[str, Quantity] = {}
+    node_info: dict[str, str] = {}
+
+
+class MachinePool(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.MACHINE_POOL
+
+    spec: MachinePoolSpec = MachinePoolSpec()
+    status: MachinePoolStatus = MachinePoolStatus()
+
+
+class LocalDisk(Part, frozen=True):
+    """A disk on the pool's host; `image` is empty for a blank one."""
+
+    size_limit: Quantity | None = None
+    image: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """Zero is no size either."""
+        written = self.size_limit.ceil() if self.size_limit else 0
+        return written or defaults.LOCAL_DISK_BYTES
+
+
+class EmptyDisk(Part, frozen=True):
+    """What LocalDisk was called before it could hold an image."""
+
+    size_limit: Quantity | None = None
+
+
+class EphemeralVolume(Part, frozen=True):
+    volume_template: VolumeTemplate
+
+
+class MachineVolume(Part, frozen=True):
+    """One disk. `empty_disk`, the old name of `local_disk`, is None here: `local_disk` holds it."""
+
+    name: str
+    device: str = ""
+    volume_ref: NameRef | None = None
+    local_disk: LocalDisk | None = None
+    empty_disk: EmptyDisk | None = None
+    ephemeral: EphemeralVolume | None = None
+
+    def __post_init__(self) -> None:
+        if self.empty_disk is not None:
+            msgspec.structs.force_setattr(
+                self, "local_disk", LocalDisk(size_limit=self.empty_disk.size_limit)
+            )
+            msgspec.structs.force_setattr(self, "empty_disk", None)
+
+    @property
+    def source(self) -> NameRef | LocalDisk | EphemeralVolume:
+        """The one of the three that it is."""
+        found = self.volume_ref or self.local_disk or self.ephemeral
+        assert found is not None, "the schema demands exactly one"
+        return found
+
+
+class EphemeralNetworkInterface(Part, frozen=True):
+    network_interface_template: NetworkInterfaceTemplate
+
+
+class MachineNetworkInterface(Part, frozen=True):
+    """One network interface: either of the two."""
+
+    name: str
+    network_interface_ref: NameRef | None = None
+    ephemeral: EphemeralNetworkInterface | None = None
+
+    @property
+    def source(self) -> NameRef | EphemeralNetworkInterface:
+        found = self.network_interface_ref or self.ephemeral
+        assert found is not None, "the schema demands exactly one"
+        return found
+
+
+class IgnitionRef(Part, frozen=True):
+    name: str
+    key: str = defaults.IGNITION_KEY
+
+    def __post_init__(self) -> None:
+        if self.key == "":
+            msgspec.structs.force_setattr(self, "key", defaults.IGNITION_KEY)
+
+
+class GuestConfig(Part, frozen=True):
+    hostname: str = ""
+
+
+class EFIVar(Part, frozen=True):
+    name: str
+    uuid: str
+    value: str
+
+
+class Spread(Part, frozen=True):
+    topology_key: str
+    label_selector: LabelSelector
+    max_skew: int = defaults.MAX_SKEW
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+
+
+class AntiAffinity(Part, frozen=True):
+    """An empty `topology_key` means pool by pool."""
+
+    label_selector: LabelSelector
+    topology_key: str = ""
+    required: bool = True
+
+
+class MachineSpec(Part, frozen=True):
+    """Every disk has its device."""
+
+    machine_class_ref: NameRef
+    machine_pool_selector: dict[str, str] = {}
+    machine_pool_ref: NameRef | None = None
+    power: Literal["On", "Off"] = "On"
+    volumes: tuple[MachineVolume, ...] = ()
+    network_interfaces: tuple[MachineNetworkInterface, ...] = ()
+    ignition_ref: IgnitionRef | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    guest_config: GuestConfig = GuestConfig()
+    efi_vars: tuple[EFIVar, ...] = ()
+    spread: Spread | None = None
+    anti_affinity: AntiAffinity | None = None
+    priority: int = 0
+    on_pool_lost: Literal["Keep", "Replace"] = "Keep"
+
+    def __post_init__(self) -> None:
+        if all(disk.device for disk in self.volumes):
+            return
+        devices = defaults.devices(disk.device for disk in self.volumes)
+        pairs = zip(self.volumes, devices, strict=True)
+        filled = tuple(msgspec.structs.replace(disk, device=device) for disk, device in pairs)
+        msgspec.structs.force_setattr(self, "volumes", filled)
+
+
+class MachineVolumeStatus(Part, frozen=True):
+    name: str
+    handle: str = ""
+    state: Literal["Pending", "Attached", ""] = ""
+    volume_ref: NameRef | None = None
+    last_state_transition_time: str = ""
+
+
+class MachineNetworkInterfaceStatus(Part, frozen=True):
+    name: str
+    handle: str = ""
+    state: Literal["Pending", "Attached", ""] = ""
+    ips: tuple[str, ...] = ()
+    mac_address: str = ""
+    network_interface_ref: NameRef | None = None
+    last_state_transition_time: str = ""
+
+
+class MachineStatus(Part, frozen=True):
+    machine_id: str = msgspec.field(name="machineID", default="")
+    state: Literal["Pending", "Running", "Shutdown", "Terminating", "Terminated", ""] = ""
+    observed_revision: str = ""
+    conditions: tuple[Condition, ...] = ()
+    volumes: tuple[MachineVolumeStatus, ...] = ()
+    network_interfaces: tuple[MachineNetworkInterfaceStatus, ...] = ()
+    assignment: Assignment | None = None
+    evict: Evict | None = None
+    restart: str = ""
+
+
+class Machine(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.MACHINE
+
+    spec: MachineSpec
+    status: MachineStatus = MachineStatus()
+
+    @property
+    def hostname(self) -> str:
+        return self.spec.guest_config.hostname or self.name

@@ -1,0 +1,78 @@
+"""Secrets and quotas."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, ClassVar, Literal
+
+from schemas.kinds import Kind
+from schemas.model.part import Condition, Part
+from schemas.model.resource import Resource
+from schemas.quantity import Quantity
+
+ENCRYPTED = "ENC["
+
+
+class Secret(Resource, frozen=True):
+    """Its values stay out of every text that is made of it."""
+
+    KIND: ClassVar[Kind] = Kind.SECRET
+
+    type: str = ""
+    data: dict[str, str] = {}
+    string_data: dict[str, str] = {}
+    immutable: bool = False
+    sops: dict[str, Any] = {}
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset((*self.data, *self.string_data))
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether any value is still encrypted, so that nobody can use the Secret as it stands."""
+        return any(value.startswith(ENCRYPTED) for value in (*self.data.values(), *self.string_data.values()))
+
+    def value(self, key: str) -> bytes | None:
+        """The plain value, or None when there is none of that key or it is encrypted."""
+        text = self.string_data.get(key)
+        if text is not None:
+            return None if text.startswith(ENCRYPTED) else text.encode()
+        encoded = self.data.get(key)
+        if encoded is None or encoded.startswith(ENCRYPTED):
+            return None
+        return base64.b64decode("".join(encoded.split()))
+
+    def __repr__(self) -> str:
+        return f"Secret({self.key}, keys={sorted(self.keys)})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("key", str(self.key)), ("keys", sorted(self.keys))]
+
+
+class ScopeRequirement(Part, frozen=True):
+    scope_name: Literal["MachineClass", "VolumeClass", "BucketClass"]
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(Part, frozen=True):
+    match_expressions: tuple[ScopeRequirement, ...] = ()
+
+
+class ResourceQuotaSpec(Part, frozen=True):
+    hard: dict[str, Quantity]
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(Part, frozen=True):
+    hard: dict[str, Quantity] = {}
+    used: dict[str, Quantity] = {}
+    conditions: tuple[Condition, ...] = ()
+
+
+class ResourceQuota(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.RESOURCE_QUOTA
+
+    spec: ResourceQuotaSpec
+    status: ResourceQuotaStatus = ResourceQuotaStatus()

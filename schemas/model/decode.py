@@ -1,0 +1,79 @@
+"""From a document's plain values to its frozen object. The document fits its schema already; this does not check it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from schemas.kinds import Kind
+from schemas.model.compute import Machine, MachineClass, MachinePool
+from schemas.model.core import ResourceQuota, Secret
+from schemas.model.networking import Network, NetworkInterface
+from schemas.model.storage import Volume, VolumeClass, VolumePool, VolumeSnapshot
+from schemas.quantity import Quantity, parse
+
+Object = (
+    MachineClass
+    | MachinePool
+    | Machine
+    | VolumeClass
+    | VolumePool
+    | Volume
+    | VolumeSnapshot
+    | Network
+    | NetworkInterface
+    | Secret
+    | ResourceQuota
+)
+
+TYPES: dict[Kind, type[Object]] = {
+    Kind.MACHINE_CLASS: MachineClass,
+    Kind.MACHINE_POOL: MachinePool,
+    Kind.MACHINE: Machine,
+    Kind.VOLUME_CLASS: VolumeClass,
+    Kind.VOLUME_POOL: VolumePool,
+    Kind.VOLUME: Volume,
+    Kind.VOLUME_SNAPSHOT: VolumeSnapshot,
+    Kind.NETWORK: Network,
+    Kind.NETWORK_INTERFACE: NetworkInterface,
+    Kind.SECRET: Secret,
+    Kind.RESOURCE_QUOTA: ResourceQuota,
+}
+
+
+def decode(kind: Kind, body: Mapping[str, object]) -> Object:
+    """The object that a schema-valid document declares, defaults applied. What the model does not act on is left out."""
+    wanted = TYPES[kind]
+    try:
+        return _converted(body, wanted)
+    except msgspec.ValidationError:
+        # A field that is there and empty means as much as one that is not there; only few documents have any.
+        return _converted(_without_nothing(body), wanted)
+
+
+def _converted(body: object, wanted: type[Object]) -> Object:
+    # Not strict, since JSON Schema counts 1.0 among the integers.
+    return msgspec.convert(body, wanted, strict=False, dec_hook=_of_text)
+
+
+def _of_text(wanted: type, value: object) -> Any:
+    if wanted is Quantity:
+        return parse(value)
+    if wanted is Fraction:
+        return Fraction(str(value))
+    raise TypeError(f"the model has no way to read a {wanted.__name__}")
+
+
+def _without_nothing(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {
+            key: _without_nothing(inner)
+            for key, inner in value.items()
+            if inner is not None and isinstance(key, str)
+        }
+    if isinstance(value, list | tuple):
+        return [_without_nothing(inner) for inner in value]
+    return value

@@ -1,0 +1,139 @@
+"""What every type of the model is made of, and the parts that several kinds share. Knows no kind."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from schemas import defaults
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Frozen. Names are those of the manifest in Python's spelling; a field at its default was not written."""
+
+
+class NameRef(Part, frozen=True):
+    """Another object, by name, in the same namespace."""
+
+    name: str
+
+
+class ClaimRef(Part, frozen=True):
+    """The holder of an object."""
+
+    name: str
+    uid: str = ""
+
+
+class OwnerReference(Part, frozen=True):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+class Metadata(Part, frozen=True):
+    """Identity, as far as the document says it; `namespace` of a namespaced kind is filled in by the object."""
+
+    name: str
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    uid: str = ""
+    deletion_timestamp: str = ""
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def is_deleting(self) -> bool:
+        return self.deletion_timestamp != ""
+
+
+class TemplateMetadata(Part, frozen=True):
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class Taint(Part, frozen=True):
+    key: str
+    effect: Effect
+    value: str = ""
+
+
+class Toleration(Part, frozen=True):
+    """An empty key means every key, an empty effect every effect."""
+
+    key: str = ""
+    operator: Literal["Equal", "Exists", ""] = "Equal"
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""] = ""
+    toleration_seconds: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.operator == "":
+            msgspec.structs.force_setattr(self, "operator", defaults.TOLERATION_OPERATOR)
+
+    def tolerates(self, taint: Taint) -> bool:
+        if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
+            return False
+        return self.operator == "Exists" or self.value == taint.value
+
+
+class Requirement(Part, frozen=True):
+    """One condition on a label."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        match self.operator:
+            case "In":
+                return self.key in labels and labels[self.key] in self.values
+            case "NotIn":
+                return self.key not in labels or labels[self.key] not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+
+
+class LabelSelector(Part, frozen=True):
+    """All conditions must hold; without any, everything matches."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        return self.match_labels.items() <= labels.items() and all(
+            requirement.matches(labels) for requirement in self.match_expressions
+        )
+
+
+class Condition(Part, frozen=True):
+    """One aspect of a state. `last_transition_time` moves only when `status` does."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+    last_update_time: str = ""
+    last_transition_time: str = ""
+
+
+class Assignment(Part, frozen=True):
+    """The reconciler's order that binds an object to a pool; a pool reference without it is a pin by people."""
+
+    pool: str
+    id: str
+
+
+class Evict(Part, frozen=True):
+    """The order to end an assignment."""
+
+    assignment: str
+    reason: str = ""

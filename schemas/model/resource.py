@@ -1,0 +1,38 @@
+"""What all objects have: the apiVersion as it was written, metadata, and the key that identifies them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from schemas import defaults
+from schemas.kinds import Key, Kind
+from schemas.model.part import Metadata, Part
+
+
+class Resource(Part, frozen=True):
+    """Frozen, schema-valid, defaults applied."""
+
+    KIND: ClassVar[Kind]
+
+    api_version: str
+    metadata: Metadata
+
+    def __post_init__(self) -> None:
+        if self.KIND.is_namespaced and not self.metadata.namespace:
+            filled = msgspec.structs.replace(self.metadata, namespace=defaults.NAMESPACE)
+            msgspec.structs.force_setattr(self, "metadata", filled)
+
+    @property
+    def key(self) -> Key:
+        return Key(self.KIND, self.metadata.namespace, self.metadata.name)
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """Empty for cluster-wide kinds."""
+        return self.metadata.namespace

@@ -1,0 +1,158 @@
+"""Volumes, their classes, pools and snapshots."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from schemas.kinds import Kind
+from schemas.model.part import (
+    Assignment,
+    ClaimRef,
+    Condition,
+    Evict,
+    NameRef,
+    Part,
+    Taint,
+    TemplateMetadata,
+    Toleration,
+)
+from schemas.model.resource import Resource
+from schemas.quantity import Quantity
+
+
+class VolumeClass(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.VOLUME_CLASS
+
+    capabilities: dict[str, Quantity]
+    resize_policy: Literal["Static", "ExpandOnly"] = "Static"
+
+    @property
+    def tps(self) -> int:
+        """Bytes a second."""
+        return self.capabilities["tps"].ceil()
+
+    @property
+    def iops(self) -> int:
+        """Operations a second."""
+        return self.capabilities["iops"].ceil()
+
+
+class VolumePoolSpec(Part, frozen=True):
+    provider_id: str = msgspec.field(name="providerID", default="")
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    machine_pool_selector: dict[str, str] | None = None
+
+
+class VolumePoolStatus(Part, frozen=True):
+    state: Literal["Available", "Pending", "Unavailable", ""] = ""
+    conditions: tuple[Condition, ...] = ()
+    available_volume_classes: tuple[NameRef, ...] = ()
+    capacity: dict[str, Quantity] = {}
+    allocatable: dict[str, Quantity] = {}
+    reachable_from: tuple[str, ...] | None = None
+
+
+class VolumePool(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.VOLUME_POOL
+
+    spec: VolumePoolSpec = VolumePoolSpec()
+    status: VolumePoolStatus = VolumePoolStatus()
+
+
+class VolumeResources(Part, frozen=True):
+    storage: Quantity
+
+
+class Encryption(Part, frozen=True):
+    secret_ref: NameRef
+
+
+class OSImage(Part, frozen=True):
+    image: str
+    architecture: str | None = None
+
+
+class DataSource(Part, frozen=True):
+    """Exactly one of the two."""
+
+    os_image: OSImage | None = None
+    volume_snapshot_ref: NameRef | None = None
+
+
+class VolumeSpec(Part, frozen=True):
+    """`image` is the old way to say `data_source.os_image`, and is empty here: the data source holds it."""
+
+    volume_class_ref: NameRef | None = None
+    volume_pool_selector: dict[str, str] = {}
+    volume_pool_ref: NameRef | None = None
+    resources: VolumeResources | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    encryption: Encryption | None = None
+    data_source: DataSource | None = None
+    image: str = ""
+    claim_ref: ClaimRef | None = None
+    unclaimable: bool = False
+    deletion_policy: Literal["Retain", "Delete"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.image:
+            source = self.data_source or DataSource(os_image=OSImage(image=self.image))
+            msgspec.structs.force_setattr(self, "data_source", source)
+            msgspec.structs.force_setattr(self, "image", "")
+
+    @property
+    def storage_bytes(self) -> int:
+        """Nothing for a volume that is provided from outside."""
+        return self.resources.storage.ceil() if self.resources else 0
+
+
+class VolumeTemplate(Part, frozen=True):
+    spec: VolumeSpec
+    metadata: TemplateMetadata = TemplateMetadata()
+
+
+class VolumeAccess(Part, frozen=True):
+    driver: str = ""
+    handle: str = ""
+    volume_attributes: dict[str, str] = {}
+    secret_ref: NameRef | None = None
+
+
+class VolumeStatus(Part, frozen=True):
+    volume_id: str = msgspec.field(name="volumeID", default="")
+    state: Literal["Pending", "Available", "Error", ""] = ""
+    last_state_transition_time: str = ""
+    access: VolumeAccess | None = None
+    resources: dict[str, Quantity] = {}
+    conditions: tuple[Condition, ...] = ()
+    assignment: Assignment | None = None
+    evict: Evict | None = None
+
+
+class Volume(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.VOLUME
+
+    spec: VolumeSpec
+    status: VolumeStatus = VolumeStatus()
+
+
+class VolumeSnapshotSpec(Part, frozen=True):
+    volume_ref: NameRef
+
+
+class VolumeSnapshotStatus(Part, frozen=True):
+    snapshot_id: str = msgspec.field(name="snapshotID", default="")
+    state: Literal["Pending", "Ready", "Failed", ""] = ""
+    last_state_transition_time: str = ""
+    size: Quantity | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+class VolumeSnapshot(Resource, frozen=True):
+    KIND: ClassVar[Kind] = Kind.VOLUME_SNAPSHOT
+
+    spec: VolumeSnapshotSpec
+    status: VolumeSnapshotStatus = VolumeSnapshotStatus()
