@@ -90,6 +90,19 @@ class Host:
             self._moment_ns = 0
             return now_ns
 
+    def set_clock(self, rate: float) -> None:
+        """Goes on from now at that rate; 0 stands still. ValueError for a rate that is none."""
+        with self.entered(even_when_down=True):
+            self.clock.run(rate)
+            self.commit(facts=replace(self.facts, clock=self.clock.state))
+
+    def advance_clock(self, nanoseconds: int) -> None:
+        """Jumps ahead, and lets everything happen that is due by then."""
+        with self.entered(even_when_down=True):
+            self.clock.advance(nanoseconds)
+            self.commit(facts=replace(self.facts, clock=self.clock.state))
+        self.settle()
+
     def next_due_ns(self) -> int | None:
         with self._lock:
             return self.state.agenda.next_due_ns()

@@ -181,14 +181,20 @@ def _acted(host: Host, guest: Guest, action: GuestAction, now_ns: int) -> Step:
             return guests.hung(guest)
 
 
-def restart_host(host: Host, down_ns: int, now_ns: int) -> None:
-    """The host goes away for so long, with everything that runs on it."""
+def restart_host(host: Host, down_ns: int, now_ns: int, *, is_crash: bool = False) -> None:
+    """The host goes away for so long, with everything that runs on it; after a crash, it says so."""
     up_ns = now_ns + down_ns
     puts = [
         Put(Guest, id, guests.after_host_restart(guest, up_ns, host.nature))
         for id, guest in host.state.all(Guest).items()
     ]
     host.commit(*puts, facts=replace(host.facts, down_until_ns=up_ns))
+    reason, message = (
+        ("HostCrashed", "the host crashed") if is_crash else ("HostRestarted", "the host restarted")
+    )
+    for guest in list(host.state.all(Guest).values()):
+        if guest.phase in IS_ON:
+            host.tell(guest.machine, (Happening(reason, "Run", message, is_warning=is_crash),))
 
 
 def found(host: Host, id: str) -> Guest:
