@@ -11,7 +11,7 @@ PART = re.compile(r"([0-9]+)(?:\.([0-9]{1,3}))?(ms|s|m|h|d)")
 
 def milliseconds(text: str) -> int:
     """Exact; a fraction of a millisecond is an error, as is text that PATTERN does not match."""
-    if not re.match(PATTERN, text):
+    if not re.fullmatch(PATTERN, text):
         raise ValueError(f"{text!r} is no duration such as 15s, 5m or 1h30m")
     total = 0
     for whole, fraction, unit in PART.findall(text):

@@ -33,7 +33,7 @@ _WORDS = {
 }
 
 # Fields that people look for in a kind, and where the thing is decided.
-_ELSEWHERE = {
+_ELSEWHERE: dict[tuple[Kind | None, str], str] = {
     (Kind.MACHINE_CLASS, "spec"): "this kind has no spec: capabilities stands at the top level",
     (Kind.VOLUME_CLASS, "spec"): "this kind has no spec: capabilities stands at the top level",
     (Kind.SECRET, "spec"): "this kind has no spec: data and stringData stand at the top level",
@@ -62,7 +62,9 @@ class _Finding(NamedTuple):
     covers: str = ""  # the field that was meant by an unknown one, or that is missing
 
 
-def explained(kind: Kind, schema: Schema, body: object, errors: Iterable[ValidationError]) -> list[Violation]:
+def explained(
+    kind: Kind | None, schema: Schema, body: object, errors: Iterable[ValidationError]
+) -> list[Violation]:
     """One Violation for each slip, in the order in which the validator met them."""
     explainer = _Explainer(kind, schema, body)
     findings = [finding for error in errors for finding in explainer.findings(error)]
@@ -88,7 +90,7 @@ def explained(kind: Kind, schema: Schema, body: object, errors: Iterable[Validat
 class _Explainer:
     """Holds what every explanation needs; nothing outlives one document."""
 
-    def __init__(self, kind: Kind, schema: Schema, body: object) -> None:
+    def __init__(self, kind: Kind | None, schema: Schema, body: object) -> None:
         self._kind = kind
         self._schema = schema
         self._body = body

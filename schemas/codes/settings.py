@@ -3,6 +3,46 @@
 from schemas.codes.code import Code
 
 CODES: dict[str, Code] = {
+    "GV601": Code(
+        "Settings cannot be read",
+        "gitvirt.yaml or poollet.yaml is empty, holds several documents, is no UTF-8, or is far too large.",
+        "It is one YAML document in UTF-8; `gitvirt init` writes one to start from.",
+    ),
+    "GV602": Code(
+        "Source and target are one branch",
+        "branches.source and branches.target name the same branch, so people and the reconciler would overwrite each other.",
+        "Name two branches. main and live are the defaults.",
+    ),
+    "GV603": Code(
+        "Signatures are enforced and nobody may sign",
+        "signatures.mode is enforce and signatures.signers is empty: nothing could ever be accepted.",
+        "List the public keys, or start with the mode warn.",
+    ),
+    "GV604": Code(
+        "A pool with two owners",
+        "Two entries of poollets name the same pool or pattern.",
+        "A pool belongs to one poollet: take it out of one of them.",
+    ),
+    "GV611": Code(
+        "A password in a URL",
+        "repo.url of poollet.yaml holds a password, which then shows in process lists and logs.",
+        "Put it in a file that only the poollet can read, and name that file in repo.tokenFile.",
+    ),
+    "GV612": Code(
+        "A name used twice",
+        "Two runtimes, or two pools of one kind, of poollet.yaml have the same name.",
+        "Rename one.",
+    ),
+    "GV613": Code(
+        "No such runtime",
+        "A pool of poollet.yaml names a runtime that the file does not list.",
+        "Correct the name, or add the runtime.",
+    ),
+    "GV614": Code(
+        "A reserve that is no quantity",
+        "reserved of a pool holds something other than a quantity such as 500m, 4 or 16Gi.",
+        "Write a quantity; the hint says what was probably meant.",
+    ),
     "GV620": Code(
         "A report cannot be read",
         "A file on a poollet's report ref is not what its schema says: a version that does not match, or somebody else's push.",
