@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from schemas import defaults
+from schemas.selector import Expression, Operator, Selector
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
@@ -89,28 +90,21 @@ class Requirement(Part, frozen=True):
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: tuple[str, ...] = ()
 
-    def matches(self, labels: dict[str, str]) -> bool:
-        match self.operator:
-            case "In":
-                return self.key in labels and labels[self.key] in self.values
-            case "NotIn":
-                return self.key not in labels or labels[self.key] not in self.values
-            case "Exists":
-                return self.key in labels
-            case "DoesNotExist":
-                return self.key not in labels
-
 
 class LabelSelector(Part, frozen=True):
-    """All conditions must hold; without any, everything matches."""
+    """As it is written; `selector` is what it means."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[Requirement, ...] = ()
 
-    def matches(self, labels: dict[str, str]) -> bool:
-        return self.match_labels.items() <= labels.items() and all(
-            requirement.matches(labels) for requirement in self.match_expressions
+    @property
+    def selector(self) -> Selector:
+        """Equal for selectors that mean the same, in whatever order they are written."""
+        expressions = (
+            Expression(each.key, Operator(each.operator), tuple(sorted(each.values)))
+            for each in self.match_expressions
         )
+        return Selector(tuple(sorted(self.match_labels.items())), tuple(sorted(expressions)))
 
 
 class Condition(Part, frozen=True):

@@ -61,4 +61,16 @@ def test_tolerates(toleration: dict[str, str], given: Taint, tolerated: bool) ->
     ],
 )
 def test_matches(selector: dict[str, object], labels: dict[str, str], matches: bool) -> None:
-    assert msgspec.convert(selector, LabelSelector).matches(labels) is matches
+    assert msgspec.convert(selector, LabelSelector).selector.matches(labels) is matches
+
+
+def test_selectors_that_mean_the_same_are_equal() -> None:
+    one = {
+        "matchLabels": {"a": "1", "b": "2"},
+        "matchExpressions": [{"key": "c", "operator": "In", "values": ["x", "y"]}],
+    }
+    other = {
+        "matchLabels": {"b": "2", "a": "1"},
+        "matchExpressions": [{"key": "c", "operator": "In", "values": ["y", "x"]}],
+    }
+    assert msgspec.convert(one, LabelSelector).selector == msgspec.convert(other, LabelSelector).selector
