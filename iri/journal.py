@@ -76,14 +76,13 @@ class Watcher:
         self._changed = threading.Condition()
 
     def put(self, notice: Notice) -> None:
-        if notice.kind is None:
-            return
         with self._changed:
             if self._is_closed:
                 return
-            key = (notice.kind, notice.id)
-            self._pending[key] = merged(self._pending.get(key), notice.what)
-            if len(self._pending) > NOTICES_PENDING:
+            if notice.kind is not None:
+                key = (notice.kind, notice.id)
+                self._pending[key] = merged(self._pending.get(key), notice.what)
+            if notice.kind is None or len(self._pending) > NOTICES_PENDING:
                 self._pending.clear()
                 self._is_resync = True
             self._changed.notify()

@@ -13,6 +13,7 @@ import msgspec
 
 
 class Power(IntEnum):
+    UNKNOWN = -1  # any number that is not in this list
     ON = 0
     OFF = 1
 
@@ -20,7 +21,7 @@ class Power(IntEnum):
 class MachineState(IntEnum):
     """A runtime of ours never says STOPPED: existing clients fail on it. A powered-off machine is SUSPENDED or TERMINATED."""
 
-    UNKNOWN = -1  # a number that is not in this list; never sent
+    UNKNOWN = -1
     PENDING = 0
     RUNNING = 1
     SUSPENDED = 2

@@ -12,7 +12,7 @@ import msgspec
 
 
 class VolumeState(IntEnum):
-    UNKNOWN = -1  # a number that is not in this list; never sent
+    UNKNOWN = -1  # any number that is not in this list
     PENDING = 0
     AVAILABLE = 1
     ERROR = 2

@@ -1,0 +1,70 @@
+"""Where a runtime is reached: a unix socket, or TCP on the loopback of this host. Nothing else: the interface has no
+authentication of its own, so the file mode of the socket is what protects it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from iri.errors import InvalidArgument
+
+# What the kernel's sockaddr_un holds, less the terminating zero.
+LONGEST_SOCKET_PATH = 107
+
+
+@dataclass(frozen=True, slots=True)
+class UnixAddress:
+    path: Path
+
+    def __str__(self) -> str:
+        return f"unix://{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class TcpAddress:
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+Address = UnixAddress | TcpAddress
+
+
+def parse(text: str) -> Address:
+    """`/path`, `unix:path`, `unix:///path`, `127.0.0.1:port`, `[::1]:port` or `localhost:port`."""
+    if "\0" in text:
+        raise InvalidArgument("an address cannot hold a zero byte")
+    if text.startswith("unix:"):
+        return unix(text.removeprefix("unix:").removeprefix("//"), text)
+    if "/" in text:
+        return unix(text, text)
+    match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})", text)
+    if match is None or int(match[3]) > 65535:
+        raise InvalidArgument(f"not an address: {text!r}; write /path/to/socket or 127.0.0.1:PORT")
+    return tcp(match[1] or match[2], int(match[3]))
+
+
+def unix(path: str, text: str) -> UnixAddress:
+    if not path:
+        raise InvalidArgument(f"not an address: {text!r} names no socket")
+    absolute = Path(path).absolute()
+    if len(str(absolute).encode()) > LONGEST_SOCKET_PATH:
+        raise InvalidArgument(f"{absolute} is longer than the {LONGEST_SOCKET_PATH} bytes of a socket's path")
+    return UnixAddress(absolute)
+
+
+def tcp(host: str, port: int) -> TcpAddress:
+    if host == "localhost":
+        return TcpAddress("127.0.0.1", port)
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise InvalidArgument(f"{host} is not the loopback: use a unix socket, 127.0.0.1 or [::1]")
+    return TcpAddress(host, port)

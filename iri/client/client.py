@@ -1,0 +1,210 @@
+"""A runtime at the other end of one or two sockets, as a `Runtime`: what holds for a runtime in this process holds for it.
+
+Machines and volumes may be served by different processes. The host service is optional: where it is missing, details and
+host facts are empty, and what cannot be done without it raises Unimplemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+
+from iri.address import Address
+from iri.change import Change
+from iri.client.changes import HOST, MACHINES, VOLUMES, call_of
+from iri.client.console import WebSocketConsole
+from iri.client.details import Details
+from iri.client.kinds import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS, Calls, request_of
+from iri.client.link import Link
+from iri.client.lists import Decoded
+from iri.client.watch import RemoteSubscription
+from iri.errors import Unimplemented
+from iri.host import About, Classes, HostInfo, MachineOffer, Offers, VolumeOffer
+from iri.machine import Machine, MachineDetail
+from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
+from iri.runtime import AnyObject, Event, Kind
+from iri.volume import Snapshot, Volume
+from iri.wire.events import event_of
+from iri.wire.mirror import fill, freeze
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds. Status doubles as the health probe, hence its own."""
+
+    status: float = 5.0
+    list: float = 30.0
+    other: float = 15.0
+
+
+class Client:
+    """Give it the address of a machine runtime, of a volume runtime, or of both; the same one is fine."""
+
+    def __init__(
+        self,
+        machines: Address | None = None,
+        volumes: Address | None = None,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        self._deadlines = deadlines or Deadlines()
+        self._links = {address: Link(address) for address in (machines, volumes) if address is not None}
+        self._machines = self._links[machines] if machines else None
+        self._volumes = self._links[volumes] if volumes else None
+        self._calls: dict[Kind, Calls[Any]] = {
+            Machine: MACHINE_CALLS,
+            Volume: VOLUME_CALLS,
+            Snapshot: SNAPSHOT_CALLS,
+        }
+        self._known = {kind: Decoded(calls.decode) for kind, calls in self._calls.items()}
+        self._details = Details()
+
+    def close(self) -> None:
+        for link in self._links.values():
+            link.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def about(self) -> About:
+        service = MACHINES if self._machines else VOLUMES
+        version: Any = self._read(service["Version"])
+        try:
+            host = freeze(HostInfo, self._read(HOST["GetHost"]).host)
+        except Unimplemented:
+            host = HostInfo()
+        return About(name=version.runtime_name, version=version.runtime_version, host=host)
+
+    def offers(self) -> Offers:
+        machines = self._status(MACHINES["Status"]) if self._machines else None
+        volumes = self._status(VOLUMES["Status"]) if self._volumes else None
+        return Offers(
+            machines=tuple(freeze(MachineOffer, item) for item in machines.machine_class_status)
+            if machines
+            else (),
+            volumes=tuple(freeze(VolumeOffer, item) for item in volumes.volume_class_status)
+            if volumes
+            else (),
+        )
+
+    def set_classes(self, classes: Classes) -> None:
+        request = host_pb.SetClassesRequest()
+        for machine_class in classes.machines:
+            fill(request.machine_classes.add(), machine_class)
+        for volume_class in classes.volumes:
+            fill(request.volume_classes.add(), volume_class)
+        self._call(HOST["SetClasses"], request)
+
+    def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        if not self._has(self._calls[kind].list):
+            return {}
+        try:
+            found = self.select(kind)
+        except Unimplemented:
+            return {}
+        if kind is Machine:
+            return self._details.merged(found, self.describe)
+        return found
+
+    def select(
+        self, kind: type[AnyObject], id: str = "", labels: Mapping[str, str] | None = None
+    ) -> Mapping[str, AnyObject]:
+        """What the runtime lists for an id, else for labels, else all of it. Machines come without their detail."""
+        calls = self._calls[kind]
+        request = calls.list_request(id, labels or {})
+        data = self._link(calls.list).read_bytes(calls.list, request, self._deadlines.list)
+        items = self._known[kind].items(data, is_complete=not id and not labels)
+        return {item.id: item for item in items}
+
+    def describe(self, ids: Collection[str] = ()) -> Mapping[str, MachineDetail]:
+        """Details of machines, all when no ids are given. Unimplemented without a host service."""
+        method = HOST["DescribeMachines"]
+        request = host_pb.DescribeMachinesRequest(machine_ids=ids)
+        return self._details.decoded(self._link(method).read_bytes(method, request, self._deadlines.list))
+
+    def create(self, wanted: AnyObject) -> AnyObject:
+        calls: Calls[AnyObject] = self._calls[type(wanted)]
+        return calls.created(self._call(calls.create, calls.create_request(wanted)))
+
+    def change(self, id: str, change: Change) -> None:
+        self._call(*call_of(id, change))
+
+    def remove(self, kind: type[AnyObject], id: str) -> None:
+        calls = self._calls[kind]
+        self._call(calls.remove, calls.remove_request(id))
+
+    def events(self) -> Sequence[Event]:
+        return self.events_between(0, 0)
+
+    def events_between(
+        self, first: int, last: int, labels: Mapping[str, str] | None = None
+    ) -> Sequence[Event]:
+        """Events from one second to another, both included; 0 and 0 for all that are kept. Oldest first."""
+        events: list[Event] = []
+        for method, kind in ((MACHINES["ListEvents"], Machine), (VOLUMES["ListEvents"], Volume)):
+            if not self._has(method):
+                continue
+            request: Any = request_of(method)
+            request.filter.events_from_time = first
+            request.filter.events_to_time = last
+            request.filter.label_selector.update(labels or {})
+            try:
+                response: Any = self._link(method).read(method, request, self._deadlines.list)
+            except Unimplemented:
+                continue
+            events += [event_of(message, kind) for message in response.events]
+        return sorted(events, key=lambda event: event.time)
+
+    def watch(self) -> RemoteSubscription:
+        method = HOST["WatchEvents"]
+        link = self._link(method)
+        return RemoteSubscription(lambda: link.stream(method, request_of(method)), self._deadlines.other)
+
+    def console_url(self, machine_id: str) -> str:
+        """Good for one connection, soon. It is a key: show it to nobody else."""
+        request = request_of(MACHINES["Exec"], machine_id=machine_id)
+        response: Any = self._call(MACHINES["Exec"], request)
+        url: str = response.url
+        return url
+
+    def console(self, machine_id: str) -> WebSocketConsole:
+        return WebSocketConsole(self.console_url(machine_id))
+
+    def _has(self, method: MethodDescriptor) -> bool:
+        return self._link_or_none(method) is not None
+
+    def _link(self, method: MethodDescriptor) -> Link:
+        link = self._link_or_none(method)
+        if link is None:
+            raise Unimplemented(f"{method.name}: there is no runtime for {method.containing_service.name}")
+        return link
+
+    def _link_or_none(self, method: MethodDescriptor) -> Link | None:
+        match method.containing_service.name:
+            case "MachineRuntime":
+                return self._machines
+            case "VolumeRuntime":
+                return self._volumes
+            case _:
+                return self._machines or self._volumes
+
+    def _call(self, method: MethodDescriptor, request: Message) -> Message:
+        return self._link(method).call(method, request, self._deadlines.other)
+
+    def _read(self, method: MethodDescriptor) -> Any:
+        return self._link(method).read(method, request_of(method), self._deadlines.other)
+
+    def _status(self, method: MethodDescriptor) -> Any:
+        try:
+            return self._link(method).read(method, request_of(method), self._deadlines.status)
+        except Unimplemented:
+            return None

@@ -1,0 +1,96 @@
+"""gitvirt.host.v1alpha1.Host over any runtime: a function a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from iri.change import Resize
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.machine import Machine
+from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
+from iri.runtime import Kind, Notice, Runtime, What
+from iri.server import checks
+from iri.server.calls import Call, Stream
+from iri.volume import Snapshot, Volume
+from iri.wire.mirror import fill, freeze
+
+KINDS: dict[Kind | None, pb.ObjectKind.ValueType] = {
+    None: pb.OBJECT_KIND_ALL,
+    Machine: pb.OBJECT_KIND_MACHINE,
+    Volume: pb.OBJECT_KIND_VOLUME,
+    Snapshot: pb.OBJECT_KIND_VOLUME_SNAPSHOT,
+}
+CHANGES: dict[What, pb.Change.ValueType] = {
+    What.RESYNC: pb.CHANGE_RESYNC,
+    What.CREATED: pb.CHANGE_CREATED,
+    What.CHANGED: pb.CHANGE_CHANGED,
+    What.DELETED: pb.CHANGE_DELETED,
+}
+# Only bounds how long a watch goes on unseen after a caller vanished without a word.
+PATIENCE_SECONDS = 30.0
+
+
+class HostCalls:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def table(self) -> dict[str, Call | Stream]:
+        return {
+            "GetHost": self.get_host,
+            "SetClasses": self.set_classes,
+            "ResizeMachine": self.resize_machine,
+            "DescribeMachines": self.describe_machines,
+            "WatchEvents": self.watch_events,
+        }
+
+    def get_host(self, _: pb.GetHostRequest) -> pb.GetHostResponse:
+        response = pb.GetHostResponse()
+        fill(response.host, self._runtime.about().host)
+        return response
+
+    def set_classes(self, request: pb.SetClassesRequest) -> pb.SetClassesResponse:
+        checks.classes(request)
+        classes = Classes(
+            machines=tuple(freeze(MachineClass, item) for item in request.machine_classes),
+            volumes=tuple(freeze(VolumeClass, item) for item in request.volume_classes),
+        )
+        self._runtime.set_classes(classes)
+        return pb.SetClassesResponse()
+
+    def resize_machine(self, request: pb.ResizeMachineRequest) -> pb.ResizeMachineResponse:
+        checks.id_given(request.machine_id, "machine_id")
+        class_name: str = getattr(request, "class")
+        checks.name_given(class_name, "class")
+        self._runtime.change(request.machine_id, Resize(class_name))
+        return pb.ResizeMachineResponse()
+
+    def describe_machines(self, request: pb.DescribeMachinesRequest) -> pb.DescribeMachinesResponse:
+        machines = self._runtime.objects(Machine)
+        ids = dict.fromkeys(request.machine_ids) or machines
+        response = pb.DescribeMachinesResponse()
+        for id in ids:
+            if id in machines:
+                description = response.machines.add(machine_id=id)
+                fill(description, machines[id].detail)
+        return response
+
+    def watch_events(
+        self, _: pb.WatchEventsRequest, on_gone: Callable[[Callable[[], None]], object]
+    ) -> Iterator[pb.WatchEventsResponse]:
+        subscription = self._runtime.watch()
+        is_gone = False
+
+        def close() -> None:
+            nonlocal is_gone
+            is_gone = True
+            subscription.close()
+
+        if on_gone(close) is False:
+            close()
+        while not is_gone:
+            for notice in subscription.next(PATIENCE_SECONDS):
+                yield notice_message(notice)
+
+
+def notice_message(notice: Notice) -> pb.WatchEventsResponse:
+    return pb.WatchEventsResponse(kind=KINDS[notice.kind], id=notice.id, change=CHANGES[notice.what])

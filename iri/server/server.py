@@ -1,0 +1,162 @@
+"""The life of a gRPC server: where it listens, what it serves, its limits, and how it stops.
+
+Health and reflection are always on. Nothing here knows what a machine is.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from iri.address import Address, TcpAddress, UnixAddress
+from iri.errors import FailedPrecondition
+from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
+from iri.runtime import Runtime
+from iri.server.calls import Around, Call, handlers, unhindered
+from iri.server.host import HostCalls
+from iri.server.lists import LARGEST_MESSAGE_BYTES
+from iri.server.machines import ConsoleUrls, MachineCalls
+from iri.server.sockets import ListeningSocket
+from iri.server.volumes import VolumeCalls
+
+log = logging.getLogger(__name__)
+
+# Calls at work and calls that wait, the watches among them; what comes on top is RESOURCE_EXHAUSTED.
+THREADS = 32
+CALLS = 256
+SOCKET_MODE = 0o600
+GRACE_SECONDS = 5.0
+OPTIONS = (
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
+    # A second server on a TCP port is a mistake, not a way to share load.
+    ("grpc.so_reuseport", 0),
+)
+
+
+class Service(Enum):
+    MACHINE = machine_pb.DESCRIPTOR.services_by_name["MachineRuntime"]
+    VOLUME = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"]
+    HOST = host_pb.DESCRIPTOR.services_by_name["Host"]
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A further service: its descriptor, and a function a call."""
+
+    service: ServiceDescriptor
+    calls: Mapping[str, Call]
+
+
+class Server:
+    """`with Server(runtime, address) as server:` serves until the block ends; `wait` blocks until somebody stops it."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        addresses: Sequence[Address],
+        *,
+        services: Sequence[Service] = tuple(Service),
+        consoles: ConsoleUrls | None = None,
+        around: Around = unhindered,
+        extras: Sequence[Extra] = (),
+        socket_mode: int = SOCKET_MODE,
+    ) -> None:
+        self.addresses: tuple[Address, ...] = tuple(addresses)
+        self._socket_mode = socket_mode
+        self._sockets: list[ListeningSocket] = []
+        self._stopped = threading.Event()
+        self._server = grpc.server(
+            ThreadPoolExecutor(THREADS, thread_name_prefix="iri"),
+            options=OPTIONS,
+            maximum_concurrent_rpcs=CALLS,
+        )
+        served = [(service.value, calls_of(service, runtime, consoles)) for service in services] + [
+            (extra.service, extra.calls) for extra in extras
+        ]
+        self._server.add_generic_rpc_handlers(
+            tuple(handlers(service, calls, around) for service, calls in served)
+        )
+        self._health = health.HealthServicer()
+        self._serve_health([service.full_name for service, _ in served])
+
+    def start(self) -> None:
+        """Listens; a TCP port 0 becomes the port it got, in `addresses`. FailedPrecondition when it cannot."""
+        try:
+            self.addresses = tuple(self._listen(address) for address in self.addresses)
+        except FailedPrecondition:
+            self.stop(0)
+            raise
+        self._server.start()
+        log.info("serving addresses=%s", " ".join(map(str, self.addresses)))
+
+    def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        """New calls are refused at once; those at work may finish within the grace. Can be called again."""
+        for listening in self._sockets:
+            listening.remove()
+        self._sockets.clear()
+        self._health.enter_graceful_shutdown()
+        self._server.stop(grace_seconds).wait()
+        self._stopped.set()
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Until stopped; whether it is."""
+        return self._stopped.wait(timeout_seconds)
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _listen(self, address: Address) -> Address:
+        match address:
+            case UnixAddress(path):
+                self._sockets.append(ListeningSocket(path, self._socket_mode, self._bind_socket))
+                return address
+            case TcpAddress(host, _):
+                return TcpAddress(host, self._bind(str(address)))
+
+    def _bind_socket(self, path: Path) -> None:
+        self._bind(f"unix:{path}")
+
+    def _bind(self, target: str) -> int:
+        try:
+            return self._server.add_insecure_port(target)
+        except RuntimeError as error:
+            raise FailedPrecondition(f"cannot listen on {target}: is the address in use?") from error
+
+    def _serve_health(self, names: Sequence[str]) -> None:
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        for name in ("", *names):
+            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        reflection.enable_server_reflection(
+            (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+        )
+
+
+def calls_of(service: Service, runtime: Runtime, consoles: ConsoleUrls | None) -> Mapping[str, Any]:
+    match service:
+        case Service.MACHINE:
+            return MachineCalls(runtime, consoles).table()
+        case Service.VOLUME:
+            return VolumeCalls(runtime).table()
+        case Service.HOST:
+            return HostCalls(runtime).table()

@@ -1,0 +1,100 @@
+"""volume.v1alpha1.VolumeRuntime over any runtime: a function a call."""
+
+from __future__ import annotations
+
+from iri.change import ExpandVolume
+from iri.proto.volume.v1alpha1 import api_pb2 as pb
+from iri.runtime import Runtime
+from iri.server import checks
+from iri.server.calls import Call
+from iri.server.events import listed_events
+from iri.server.lists import Lists
+from iri.volume import Resources, Snapshot, Volume
+from iri.wire.mirror import fill, freeze
+
+
+class VolumeCalls:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._volumes = Lists(Volume, volume_message)
+        self._snapshots = Lists(Snapshot, snapshot_message)
+
+    def table(self) -> dict[str, Call]:
+        return {
+            "Version": self.version,
+            "ListEvents": self.list_events,
+            "ListVolumes": self.list_volumes,
+            "CreateVolume": self.create_volume,
+            "ExpandVolume": self.expand_volume,
+            "DeleteVolume": self.delete_volume,
+            "CreateVolumeSnapshot": self.create_volume_snapshot,
+            "DeleteVolumeSnapshot": self.delete_volume_snapshot,
+            "ListVolumeSnapshots": self.list_volume_snapshots,
+            "Status": self.status,
+        }
+
+    def version(self, _: pb.VersionRequest) -> pb.VersionResponse:
+        about = self._runtime.about()
+        return pb.VersionResponse(runtime_name=about.name, runtime_version=about.version)
+
+    def list_events(self, request: pb.ListEventsRequest) -> pb.ListEventsResponse:
+        return pb.ListEventsResponse(events=listed_events(self._runtime, (Volume, Snapshot), request.filter))
+
+    def list_volumes(self, request: pb.ListVolumesRequest) -> bytes:
+        wanted = request.filter
+        return self._volumes.response(self._runtime.objects(Volume), wanted.id, wanted.label_selector)
+
+    def create_volume(self, request: pb.CreateVolumeRequest) -> pb.CreateVolumeResponse:
+        checks.part_given(request, "volume", "volume")
+        checks.volume(request.volume)
+        volume = self._runtime.create(freeze(Volume, request.volume))
+        return pb.CreateVolumeResponse(volume=volume_message(volume))
+
+    def expand_volume(self, request: pb.ExpandVolumeRequest) -> pb.ExpandVolumeResponse:
+        checks.id_given(request.volume_id, "volume_id")
+        checks.part_given(request, "resources", "resources")
+        checks.storage(request.resources, "resources")
+        self._runtime.change(request.volume_id, ExpandVolume(freeze(Resources, request.resources)))
+        return pb.ExpandVolumeResponse()
+
+    def delete_volume(self, request: pb.DeleteVolumeRequest) -> pb.DeleteVolumeResponse:
+        checks.id_given(request.volume_id, "volume_id")
+        self._runtime.remove(Volume, request.volume_id)
+        return pb.DeleteVolumeResponse()
+
+    def create_volume_snapshot(
+        self, request: pb.CreateVolumeSnapshotRequest
+    ) -> pb.CreateVolumeSnapshotResponse:
+        checks.part_given(request, "volume_snapshot", "volume_snapshot")
+        checks.snapshot(request.volume_snapshot)
+        snapshot = self._runtime.create(freeze(Snapshot, request.volume_snapshot))
+        return pb.CreateVolumeSnapshotResponse(volume_snapshot=snapshot_message(snapshot))
+
+    def delete_volume_snapshot(
+        self, request: pb.DeleteVolumeSnapshotRequest
+    ) -> pb.DeleteVolumeSnapshotResponse:
+        checks.id_given(request.volume_snapshot_id, "volume_snapshot_id")
+        self._runtime.remove(Snapshot, request.volume_snapshot_id)
+        return pb.DeleteVolumeSnapshotResponse()
+
+    def list_volume_snapshots(self, request: pb.ListVolumeSnapshotsRequest) -> bytes:
+        wanted = request.filter
+        return self._snapshots.response(self._runtime.objects(Snapshot), wanted.id, wanted.label_selector)
+
+    def status(self, _: pb.StatusRequest) -> pb.StatusResponse:
+        response = pb.StatusResponse()
+        for offer in self._runtime.offers().volumes:
+            fill(response.volume_class_status.add(), offer)
+        return response
+
+
+def volume_message(volume: Volume) -> pb.Volume:
+    message = pb.Volume()
+    fill(message, volume)
+    return message
+
+
+def snapshot_message(snapshot: Snapshot) -> pb.VolumeSnapshot:
+    message = pb.VolumeSnapshot()
+    fill(message, snapshot)
+    return message

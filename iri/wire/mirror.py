@@ -1,0 +1,186 @@
+"""Frozen structs to messages and back, field by field and by name.
+
+Owns the exceptions from "same name, same place". What a message carries beyond the fields known here is kept in the
+struct's `unknown`, so freeze and fill undo each other. Enum numbers without a name become UNKNOWN: those are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum, StrEnum
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from iri.host import MachineClass, VolumeClass
+from iri.machine import Machine, MachineSpec, MachineStatus
+from iri.runtime import Event
+from iri.volume import Snapshot, Volume, VolumeSpec
+
+AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
+AnyEnum = TypeVar("AnyEnum", bound=IntEnum)
+Struct = type[msgspec.Struct]
+Read = Callable[[Any], Any]
+Write = Callable[[Any, Any], None]
+
+METADATA = {
+    name: f"metadata.{name}"
+    for name in ("id", "labels", "annotations", "generation", "created_at", "deleted_at")
+}
+# Where a struct's field is found in the message, when not under its own name. None: nowhere.
+PLACES: Mapping[Struct, Mapping[str, str | None]] = {
+    Machine: METADATA | {"detail": None},
+    Volume: METADATA,
+    Snapshot: METADATA,
+    MachineSpec: {"class_name": "class"},
+    MachineStatus: {"conditions": "machine_conditions"},
+    VolumeSpec: {"class_name": "class"},
+    MachineClass: {"resources": "capabilities.resources"},
+    VolumeClass: {"tps": "capabilities.tps", "iops": "capabilities.iops"},
+    Event: {
+        "kind": None,
+        "id": "spec.involved_object_meta.id",
+        "labels": "spec.involved_object_meta.labels",
+        "time": "spec.event_time",
+        **{name: f"spec.{name}" for name in ("type", "reason", "action", "message")},
+    },
+}
+
+
+def freeze(struct: type[AnyStruct], message: Message, **others: object) -> AnyStruct:
+    """The struct of a message; `others` are fields that the message does not have."""
+    mirror = mirror_of(struct, message.DESCRIPTOR)
+    return struct(**mirror.values(message), **others)
+
+
+def fill(message: Message, value: msgspec.Struct) -> None:
+    """Writes `value` into a message that holds nothing of it yet."""
+    mirror_of(type(value), message.DESCRIPTOR).fill(message, value)
+
+
+class Mirror:
+    """One struct and one message type: how each field is read and written."""
+
+    def __init__(self, struct: Struct, descriptor: Descriptor) -> None:
+        self.struct = struct
+        self.fields: list[tuple[str, Read, Write]] = []
+        hints = get_type_hints(struct)
+        places = PLACES.get(struct, {})
+        for name in struct.__struct_fields__:
+            place = places.get(name, name)
+            if name != "unknown" and place is not None:
+                self.fields.append((name, *access(descriptor, place, hints[name])))
+        self.keeps_unknown = "unknown" in struct.__struct_fields__
+
+    def values(self, message: Message) -> dict[str, Any]:
+        values = {name: read(message) for name, read, _ in self.fields}
+        if self.keeps_unknown and len(UnknownFieldSet(message)):
+            values["unknown"] = unknown_of(message)
+        return values
+
+    def freeze(self, message: Message) -> Any:
+        return self.struct(**self.values(message))
+
+    def fill(self, message: Message, value: Any) -> None:
+        for name, _, write in self.fields:
+            write(message, getattr(value, name))
+        if self.keeps_unknown and value.unknown:
+            message.MergeFromString(value.unknown)
+
+
+@cache
+def mirror_of(struct: Struct, descriptor: Descriptor) -> Mirror:
+    return Mirror(struct, descriptor)
+
+
+def access(descriptor: Descriptor, place: str, hint: Any) -> tuple[Read, Write]:
+    """How the field at a dotted place is read, and written into a message where it is unset."""
+    *parents, name = place.split(".")
+    for parent in parents:
+        inner = descriptor.fields_by_name[parent].message_type
+        assert inner is not None, f"{parent} of {descriptor.full_name} is no message"
+        descriptor = inner
+    read, write = of_field(descriptor.fields_by_name[name], hint)
+    if not parents:
+        return read, write
+    into = attrgetter(".".join(parents))
+    return lambda message: read(into(message)), lambda message, value: write(into(message), value)
+
+
+def of_field(field: FieldDescriptor, hint: Any) -> tuple[Read, Write]:
+    struct = next((part for part in (hint, *get_args(hint)) if is_struct(part)), None)
+    get = attrgetter(field.name)
+    if field.is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
+        return lambda message: dict(get(message)), lambda message, value: get(message).update(value)
+    if field.is_repeated and struct:
+        return repeated(field, struct)
+    if field.is_repeated:
+        return lambda message: tuple(get(message)), lambda message, value: get(message).extend(value)
+    if struct:
+        return single(field, struct, is_optional=type(None) in get_args(hint))
+    name = field.name
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        first = next(iter(hint))
+        return (
+            lambda message: hint(get(message)) if get(message) in set(hint) else first,
+            lambda message, value: setattr(message, name, value),
+        )
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        return lambda message: named(hint, get(message)), lambda message, value: setattr(
+            message, name, int(value)
+        )
+    return get, lambda message, value: setattr(message, name, value)
+
+
+def repeated(field: FieldDescriptor, struct: Struct) -> tuple[Read, Write]:
+    mirror, get = mirror_of(struct, field.message_type), attrgetter(field.name)
+
+    def write(message: Any, values: Any) -> None:
+        items = get(message)
+        for value in values:
+            mirror.fill(items.add(), value)
+
+    return lambda message: tuple(mirror.freeze(item) for item in get(message)), write
+
+
+def single(field: FieldDescriptor, struct: Struct, *, is_optional: bool) -> tuple[Read, Write]:
+    """A message that is there or not. Where the struct has no None for it, a missing one reads as an empty one."""
+    mirror, get, name = mirror_of(struct, field.message_type), attrgetter(field.name), field.name
+
+    def read(message: Any) -> Any:
+        if is_optional and not message.HasField(name):
+            return None
+        return mirror.freeze(get(message))
+
+    def write(message: Any, value: Any) -> None:
+        if value is not None:
+            part = get(message)
+            part.SetInParent()
+            mirror.fill(part, value)
+
+    return read, write
+
+
+def is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+
+
+def named(enum: type[AnyEnum], number: int) -> AnyEnum:
+    try:
+        return enum(number)
+    except ValueError:
+        return enum(-1)
+
+
+def unknown_of(message: Message) -> bytes:
+    """The fields of the message that its type has no name for, encoded."""
+    rest = type(message)()
+    rest.CopyFrom(message)
+    for field, _ in rest.ListFields():
+        rest.ClearField(field.name)
+    return rest.SerializeToString()

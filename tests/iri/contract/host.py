@@ -1,0 +1,174 @@
+"""Promises about what a runtime offers and tells: classes, events, notices, consoles."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from iri.change import AttachVolume, SetPower
+from iri.errors import FailedPrecondition
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.machine import Machine, MachineSpec, MachineState, Power
+from iri.runtime import Console, Notice, Subscription, What
+from tests.iri.contract.subject import OFF, Subject, eventually, is_attached
+
+OFFERED = Classes(
+    machines=(
+        MachineClass(name="tiny", resources={"cpu": 1, "memory": 64 << 20}),
+        MachineClass(name="other", resources={"cpu": 2, "memory": 128 << 20}),
+    ),
+    volumes=(VolumeClass(name="plain", tps=1 << 20, iops=100),),
+)
+
+
+class HostPromises:
+    def test_about_names_the_runtime_and_its_host(self, subject: Subject) -> None:
+        about = subject.runtime.about()
+        assert about.name
+        assert about.version.split(".")[0].isdigit()
+        assert about.host.id
+        assert about.host.id == subject.runtime.about().host.id
+        assert about.host.capacity["cpu"] > 0
+        assert about.host.capacity["memory"] > 0
+        assert about.host.node_info.architecture
+
+    def test_6_offers_answer_in_time_with_totals(self, subject: Subject) -> None:
+        start = time.monotonic()
+        before = subject.runtime.offers()
+        assert time.monotonic() - start < 5
+        assert {offer.machine_class.name for offer in before.machines} >= {subject.machine_class}
+        assert {offer.volume_class.name for offer in before.volumes} >= {subject.volume_class}
+        assert all(offer.quantity > 0 for offer in before.machines)
+        assert all(offer.quantity > 0 for offer in before.volumes)
+        subject.running()
+        assert subject.runtime.offers() == before, "totals, not what is left"
+
+    def test_6_offered_are_the_classes_that_were_set_with_their_very_keys(self, subject: Subject) -> None:
+        subject.runtime.set_classes(OFFERED)
+        offers = subject.runtime.offers()
+        assert tuple(offer.machine_class for offer in offers.machines) == OFFERED.machines
+        assert tuple(offer.volume_class for offer in offers.volumes) == OFFERED.volumes
+        subject.running(spec=MachineSpec(class_name="tiny"))
+
+    def test_machine_keeps_its_class_when_that_is_no_longer_offered(self, subject: Subject) -> None:
+        machine = subject.running()
+        subject.runtime.set_classes(OFFERED)
+        found = subject.machine(machine.id)
+        assert (found.spec, found.status.state) == (machine.spec, MachineState.RUNNING)
+
+    def test_7_events_say_what_happened_to_whom(self, subject: Subject) -> None:
+        machine = subject.running(labels={"machinepoollet.ironcore.dev/machine-name": "web-1"})
+        events = eventually(
+            lambda: [event for event in subject.runtime.events() if event.id == machine.id],
+            bool,
+            subject.seconds,
+            "have an event",
+        )
+        for event in events:
+            assert event.kind is Machine
+            assert event.labels == machine.labels
+            assert event.reason
+            assert event.action
+            assert event.message
+            assert abs(event.time - time.time()) < 60
+        assert sorted(events, key=lambda event: event.time) == events
+
+    def test_watch_begins_with_a_resync_and_tells_of_every_change(self, subject: Subject) -> None:
+        watch = subject.runtime.watch()
+        try:
+            assert watch.next(subject.seconds)[0] == Notice(None, "", What.RESYNC)
+            machine = subject.runtime.create(subject.wanted())
+            told(watch, machine.id, What.CREATED, subject.seconds)
+            subject.reaches(machine.id, MachineState.RUNNING)
+            while notices := watch.next(0.5):
+                assert all(notice.what is not What.DELETED for notice in notices)
+            subject.runtime.change(machine.id, AttachVolume(subject.disk("data", "odb")))
+            eventually(
+                lambda: told(watch, machine.id, What.CHANGED, subject.seconds),
+                lambda _: is_attached(subject.machine(machine.id), "data"),
+                subject.seconds,
+                "be told of the attachment",
+            )
+            subject.runtime.remove(Machine, machine.id)
+            told(watch, machine.id, What.DELETED, subject.seconds)
+            assert machine.id not in subject.runtime.objects(Machine)
+        finally:
+            watch.close()
+
+    def test_watch_tells_within_a_second_that_a_guest_has_ended(self, subject: Subject) -> None:
+        assert subject.guest_powers_itself_off is not None
+        machine = subject.running()
+        watch = subject.runtime.watch()
+        try:
+            while watch.next(0.2):
+                pass
+            start = time.monotonic()
+            subject.guest_powers_itself_off(machine.id)
+            eventually(
+                lambda: told(watch, machine.id, What.CHANGED, subject.seconds),
+                lambda _: subject.machine(machine.id).status.state in OFF,
+                subject.seconds,
+                "be told",
+            )
+            assert time.monotonic() - start < subject.notice_seconds
+        finally:
+            watch.close()
+
+    def test_closed_watch_wakes_who_waits(self, subject: Subject) -> None:
+        watch = subject.runtime.watch()
+        watch.next(subject.seconds)
+        waiting = threading.Thread(target=watch.next, args=(60,))
+        waiting.start()
+        watch.close()
+        waiting.join(10)
+        assert not waiting.is_alive()
+
+    def test_9_console_carries_bytes_both_ways(self, subject: Subject) -> None:
+        machine = subject.running()
+        console = subject.runtime.console(machine.id)
+        try:
+            console.resize(120, 40)
+            console.write(subject.console_input)
+            output = b""
+            deadline = time.monotonic() + subject.seconds
+            while subject.console_output not in output and time.monotonic() < deadline:
+                output += console.read(4096)
+            assert subject.console_output in output
+        finally:
+            console.close()
+
+    def test_9_console_ends_with_the_guest(self, subject: Subject) -> None:
+        machine = subject.running()
+        console: Console = subject.runtime.console(machine.id)
+        ended = threading.Event()
+
+        def drain() -> None:
+            while console.read(4096):
+                pass
+            ended.set()
+
+        reader = threading.Thread(target=drain, daemon=True)
+        reader.start()
+        subject.runtime.change(machine.id, SetPower(Power.OFF))
+        assert ended.wait(subject.seconds)
+        console.close()
+        reader.join(5)
+
+    def test_9_machine_that_is_off_has_no_console(self, subject: Subject) -> None:
+        spec = MachineSpec(class_name=subject.machine_class, power=Power.OFF)
+        machine = subject.runtime.create(subject.wanted(spec=spec))
+        subject.reaches(machine.id, *OFF)
+        with pytest.raises(FailedPrecondition):
+            subject.runtime.console(machine.id)
+
+
+def told(watch: Subscription, id: str, what: What, seconds: float) -> tuple[Notice, ...]:
+    """Reads on until this notice comes."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        notices = watch.next(0.2)
+        if any((notice.id, notice.what) == (id, what) for notice in notices):
+            return notices
+    raise AssertionError(f"was not told that {id} was {what}")

@@ -1,0 +1,168 @@
+"""What the suite must know of a runtime to use it, and how it waits for what runtimes do in their own time."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from iri.errors import NotFound
+from iri.identity import UID_LABELS
+from iri.machine import (
+    AttachmentState,
+    Disk,
+    LocalDisk,
+    Machine,
+    MachineSpec,
+    MachineState,
+    NetworkInterface,
+)
+from iri.runtime import AnyObject, Kind, Runtime
+from iri.volume import (
+    DataSource,
+    Resources,
+    Snapshot,
+    SnapshotSpec,
+    SnapshotState,
+    Volume,
+    VolumeSpec,
+    VolumeState,
+)
+
+OFF = (MachineState.SUSPENDED, MachineState.TERMINATED)
+GENERATION = "machinepoollet.ironcore.dev/irimachine-generation"
+MIB = 1 << 20
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A runtime under test. Names are of things that it offers or can reach; sizes are what it likes to make."""
+
+    runtime: Runtime
+    machine_class: str
+    larger_class: str
+    volume_class: str
+    network_id: str
+    seconds: float = 10.0  # enough for anything to settle
+    volume_bytes: int = 16 * MIB
+    guest_powers_itself_off: Callable[[str], None] | None = None
+    notice_seconds: float = 1.0  # until a watcher knows that a guest has ended
+    console_input: bytes = b"root\necho it-works\n"
+    console_output: bytes = b"it-works\r\n"
+
+    def disk(self, name: str, device: str) -> Disk:
+        return Disk(name=name, device=device, local_disk=LocalDisk(size_bytes=self.volume_bytes))
+
+    def interface(self, name: str, **attributes: str) -> NetworkInterface:
+        return NetworkInterface(name=name, network_id=self.network_id, attributes=attributes)
+
+    def wanted(
+        self,
+        *,
+        spec: MachineSpec | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> Machine:
+        """A machine to create, of its own uid."""
+        return Machine(
+            labels=uid_labels(Machine) | dict(labels or {}),
+            annotations=annotations or {},
+            spec=spec or MachineSpec(class_name=self.machine_class),
+        )
+
+    def running(
+        self,
+        *,
+        spec: MachineSpec | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> Machine:
+        wanted = self.wanted(spec=spec, labels=labels, annotations=annotations)
+        machine = self.runtime.create(wanted)
+        return self.reaches(machine.id, MachineState.RUNNING)
+
+    def get(self, id: str, kind: type[AnyObject]) -> AnyObject:
+        return self.runtime.objects(kind)[id]
+
+    def machine(self, id: str) -> Machine:
+        machine = self.get(id, Machine)
+        assert machine.status.state is not MachineState.STOPPED, "promise 2: never STOPPED"
+        assert machine.status.state is not MachineState.UNKNOWN
+        return machine
+
+    def until(self, id: str, holds: Callable[[Machine], bool], what: str) -> Machine:
+        """The machine, once it is so."""
+        return eventually(lambda: self.machine(id), holds, self.seconds, what)
+
+    def reaches(self, id: str, *states: MachineState) -> Machine:
+        return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
+
+    def attached(self, id: str, name: str) -> Machine:
+        return self.until(id, lambda machine: is_attached(machine, name), f"have {name} attached")
+
+    def detached(self, id: str, name: str) -> Machine:
+        return self.until(id, lambda machine: name not in devices(machine), f"have {name} detached")
+
+    def volume(self, source: DataSource | None = None) -> Volume:
+        size = Resources(storage_bytes=self.volume_bytes)
+        wanted = VolumeSpec(class_name=self.volume_class, resources=size, volume_data_source=source)
+        return Volume(labels=uid_labels(Volume), spec=wanted)
+
+    def available(self, wanted: Volume | None = None) -> Volume:
+        id = self.runtime.create(wanted or self.volume()).id
+        return self.until_volume(
+            id, lambda volume: volume.status.state is VolumeState.AVAILABLE, "be available"
+        )
+
+    def until_volume(self, id: str, holds: Callable[[Volume], bool], what: str) -> Volume:
+        return eventually(lambda: self.get(id, Volume), holds, self.seconds, what)
+
+    def snapshot(self, volume_id: str) -> Snapshot:
+        return Snapshot(labels=uid_labels(Snapshot), spec=SnapshotSpec(volume_id=volume_id))
+
+    def ready(self, volume_id: str) -> Snapshot:
+        id = self.runtime.create(self.snapshot(volume_id)).id
+        return eventually(
+            lambda: self.get(id, Snapshot),
+            lambda snapshot: snapshot.status.state is SnapshotState.READY,
+            self.seconds,
+            "be ready",
+        )
+
+    def removed(self, kind: type[AnyObject], id: str) -> None:
+        """Orders the removal as poollets do, again and again, until it is really gone."""
+        deadline = time.monotonic() + self.seconds
+        with suppress(NotFound):
+            while time.monotonic() < deadline:
+                self.runtime.remove(kind, id)
+                time.sleep(0.01)
+            raise AssertionError(f"{kind.__name__} {id} is still there")
+        assert id not in self.runtime.objects(kind)
+
+
+def uid_labels(kind: Kind) -> dict[str, str]:
+    return {UID_LABELS[kind]: str(uuid.uuid4())}
+
+
+def devices(machine: Machine) -> dict[str, AttachmentState]:
+    status = machine.status
+    return {device.name: device.state for device in (*status.volumes, *status.network_interfaces)}
+
+
+def is_attached(machine: Machine, name: str) -> bool:
+    return devices(machine).get(name) is AttachmentState.ATTACHED
+
+
+def eventually(look: Callable[[], T], holds: Callable[[T], bool], seconds: float, what: str) -> T:
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if holds(found):
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"did not {what} within {seconds} s: {found}")
+        time.sleep(0.01)
