@@ -152,6 +152,7 @@ class HostPromises:
         reader = threading.Thread(target=drain, daemon=True)
         reader.start()
         subject.runtime.change(machine.id, SetPower(Power.OFF))
+        subject.reaches(machine.id, *OFF)
         assert ended.wait(subject.seconds)
         console.close()
         reader.join(5)

@@ -1,0 +1,81 @@
+"""The simulated runtime keeps every promise, asked directly and asked over a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.address import UnixAddress
+from iri.client import Client
+from iri.exec.streaming import ExecServer
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.server import Server
+from iri.simulated import machines
+from iri.simulated.chance import Span
+from iri.simulated.host import Host
+from iri.simulated.machines import GuestAction
+from iri.simulated.profile import Profile, Times
+from iri.simulated.runtime import SimulatedRuntime
+from tests.iri.contract.devices import DevicePromises
+from tests.iri.contract.host import HostPromises
+from tests.iri.contract.machines import MachinePromises
+from tests.iri.contract.subject import Subject
+from tests.iri.contract.volumes import VolumePromises
+
+BRIEFLY = Span(0.001, 0.005, 0.02)
+CLASSES = Classes(
+    machines=(
+        MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),
+        MachineClass(name="large", resources={"cpu": 4, "memory": 4 << 30}),
+    ),
+    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
+)
+PROFILE = Profile(classes=CLASSES, times=Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY)))
+
+
+@pytest.fixture
+def host() -> Host:
+    return Host(PROFILE, seed=7)
+
+
+def subject_of(host: Host, runtime: SimulatedRuntime | Client) -> Subject:
+    def powers_itself_off(id: str) -> None:
+        with host.entered() as now_ns:
+            machines.act(host, machines.found(host, id), GuestAction.POWEROFF, now_ns)
+
+    return Subject(
+        runtime=runtime,
+        machine_class="small",
+        larger_class="large",
+        volume_class="standard",
+        network_id="net-1",
+        guest_powers_itself_off=powers_itself_off,
+    )
+
+
+class EveryPromise(MachinePromises, DevicePromises, VolumePromises, HostPromises):
+    pass
+
+
+class TestSimulated(EveryPromise):
+    @pytest.fixture
+    def subject(self, host: Host) -> Subject:
+        return subject_of(host, SimulatedRuntime(host))
+
+
+class TestSimulatedOverASocket(EveryPromise):
+    @pytest.fixture
+    def subject(self, host: Host, socket_directory: Path) -> Iterator[Subject]:
+        address = UnixAddress(socket_directory / "s")
+        consoles = ExecServer()
+        consoles.start()
+        try:
+            with (
+                Server(SimulatedRuntime(host), [address], consoles=consoles),
+                Client(address, address) as client,
+            ):
+                yield subject_of(host, client)
+        finally:
+            consoles.stop()
