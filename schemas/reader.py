@@ -27,7 +27,7 @@ _PLAIN = bytes({*range(32, 127), *b"\n\r\t", *range(128, 256)} - {*b"_<*!%[{", 0
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 _CONFLICT = re.compile(r"^<{7} .*$(?=[\s\S]*^>{7} )", re.MULTILINE)
-_FOREIGN_VERSION = re.compile(r"^%YAML[ \t]+(?!1\.)", re.MULTILINE)
+_FOREIGN_VERSION = re.compile(r"^%YAML[ \t](?![ \t]*1\.)", re.MULTILINE)
 
 
 def read(text: str) -> tuple[Value, ...] | Unreadable:
@@ -50,17 +50,17 @@ def _read_carefully(text: str, odd: bytes) -> tuple[Value, ...] | Unreadable:
     fault = _unfit(text, odd, is_steep)
     if fault is not None:
         return fault
-    doubt = aliases.audit(text) if has_aliases else None
-    if doubt is not None and doubt is not aliases.UNCERTAIN:
-        return doubt
+    verdict = aliases.audit(text) if has_aliases else None
+    if isinstance(verdict, Unreadable):
+        return verdict
     veil = numerals.veil(text) if b"_" in odd or numerals.may_differ(text, text.encode()) else None
     values = parser.parse(text if veil is None else veil.text)
     if isinstance(values, parser.Refusal):
         if veil is not None:
             values = dataclasses.replace(values, words=veil.lift(values.words))
         return _refused(text, values)
-    if doubt is not None:
-        return doubt
+    if verdict is not None:
+        return verdict.finding
     is_flowing = odd.count(b"[") + odd.count(b"{") > MAX_DEPTH // 2
     if veil or is_steep or is_flowing or has_aliases or b"!" in odd or "<<" in text:
         return _settled(text, values, veil)

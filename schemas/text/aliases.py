@@ -13,10 +13,12 @@ MAX_GROWTH = 100_000  # values that aliases may add; a long string counts one fo
 _ALIAS = re.compile(r"(?<![^\s,\[\]{}:?-])\*[^\s,\[\]{}]")
 _SAFE_GROWTH = 1 << 24  # characters: less than this is harmless, even if every alias stood for the whole text
 
-UNCERTAIN = Unreadable("GV112", "cannot tell what the aliases of this file refer to", "write the values out")
-_TOO_UNCERTAIN = Unreadable(
-    "GV104", "cannot tell how far the aliases of this file expand", "write the values out"
-)
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Parsing is harmless, but what the aliases stand for is not known. A parser that refuses knows a better reason."""
+
+    finding: Unreadable
 
 
 @dataclass(slots=True)
@@ -83,16 +85,20 @@ def has_aliases(text: str) -> bool:
     return "&" in text and _ALIAS.search(text) is not None
 
 
-def audit(text: str) -> Unreadable | None:
-    """What is wrong with the anchors and aliases of a text, if anything is.
-
-    `UNCERTAIN` if that cannot be said but parsing is harmless: a parser that refuses the text knows a better reason.
-    """
+def audit(text: str) -> Unreadable | Doubt | None:
+    """What is wrong with the anchors and aliases of a text, if anything is."""
     state = _Audit()
     for event in events(text):
         if event.sort is Sort.BROKEN:
-            return UNCERTAIN if len(_ALIAS.findall(text)) * len(text) <= _SAFE_GROWTH else _TOO_UNCERTAIN
+            return _doubt(text, *event.place)
         fault = state.add(event)
         if fault is not None:
             return fault
     return None
+
+
+def _doubt(text: str, line: int, column: int) -> Unreadable | Doubt:
+    message, hint = "cannot tell what aliases stand for from here on", "write the values out"
+    if len(_ALIAS.findall(text)) * len(text) <= _SAFE_GROWTH:
+        return Doubt(Unreadable("GV112", message, hint, line, column))
+    return Unreadable("GV104", message, hint, line, column)

@@ -33,7 +33,7 @@ def cliff(text: str) -> Unreadable | None:
     if len(widths) > _CLIFF:
         return Unreadable("GV103", f"nested deeper than {MAX_DEPTH} levels", "nest less")
     for match in _INDICATORS.finditer(lines):
-        if len(match[1].split()) > _CLIFF:
+        if sum(map(match[1].count, "?:-")) > _CLIFF:
             line, column = place(text, max(0, match.start(1) - 1))
             return Unreadable("GV103", f"nested deeper than {MAX_DEPTH} levels", "nest less", line, column)
     return None

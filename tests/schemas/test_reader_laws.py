@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from ruamel.yaml.error import YAMLError
 
 from schemas.marks import UNKNOWN, Marks
-from schemas.reader import Unreadable, Value, read
+from schemas.reader import Unreadable, read
 from tests.schemas import arbiter
+from tests.schemas.pointers import pointers
 from tests.schemas.yaml_texts import TRICKY, Written, written
 
 # Bricks of YAML, so that random texts come close to meaning something.
@@ -73,18 +74,6 @@ def test_marks_agree_with_the_arbiter(given_text: Written) -> None:
         assert (pointer, marks.value(document, pointer)) == (pointer, place)
 
 
-def pointers(value: Value, at: str = "") -> list[str]:
-    found = [at]
-    if isinstance(value, dict):
-        for key, child in value.items():
-            token = str(key).replace("~", "~0").replace("/", "~1")
-            found += pointers(child, f"{at}/{token}")
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            found += pointers(child, f"{at}/{index}")
-    return found
-
-
 @given(written(most_documents=2))
 @settings(max_examples=60)
 def test_every_node_has_a_place_and_keys_stand_at_theirs(given_text: Written) -> None:
@@ -102,6 +91,6 @@ def test_every_node_has_a_place_and_keys_stand_at_theirs(given_text: Written) ->
 
 @pytest.mark.long
 @given(written())
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=5_000, deadline=None)
 def test_what_is_written_is_read_at_length(given_text: Written) -> None:
     assert same(read(given_text.text), given_text.documents)
