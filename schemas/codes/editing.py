@@ -30,7 +30,7 @@ CODES: dict[str, Code] = {
     ),
     "GV706": Code(
         "The document is too large for its style",
-        "Documents beyond a megabyte are edited only where a line of plain block style says where the field stands.",
+        "Documents beyond 64 KiB are edited only where their lines or braces say at once where the field stands.",
         "Split the file, or write the document in plain block style.",
     ),
 }

@@ -38,7 +38,8 @@ def hand(text: str, flow: FlowMap, document: FlowMap | None = None) -> Hand:
     """How the map is written; what an empty one does not show, the map that is the whole document does."""
     shown = flow if flow.entries or document is None else document
     if not shown.entries:
-        return Hand(eol=line_ending(text))
+        is_spread = any(sign in text[shown.start : shown.end] for sign in _BREAKS)
+        return Hand(eol=line_ending(text), is_spread=is_spread)
     first = shown.entries[0]
     quote = text[first.key] if text[first.key] in "\"'" else ""
     colon = text[first.key_end : first.value] if first.value >= 0 else ": "
@@ -172,6 +173,18 @@ def drop(text: str, place: FlowPlace) -> str | None:
     if not text[before.comma + 1 : start].strip(_BLANK):
         return text[: before.comma] + text[start:]
     return text[: before.comma] + text[before.comma + 1 :]
+
+
+def clear(text: str, place: FlowPlace) -> str | None:
+    """Without the only entry."""
+    start, end, entries = place.flow
+    if len(entries) != 1:
+        return None
+    entry = entries[0]
+    before, after = text[start + 1 : entry.key], text[max(_end(entry), entry.comma + 1) : end - 1]
+    if not (before + after).strip(" \t\r\n"):
+        before = after = ""
+    return text[: start + 1] + before + after + text[end - 1 :]
 
 
 def _end(entry: FlowEntry) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from schemas.edit import nodes, refusals, scan, style
+from schemas.edit import nodes, refusals, scan
 from schemas.edit.fields import Changes
 from schemas.edit.layout import Brink, Finder
 from schemas.edit.likeness import is_alike
@@ -22,7 +22,8 @@ from schemas.edit.scalars import UnwritableError
 from schemas.edit.splice import splice
 from schemas.edit.steps import Add, Body, NotAMap, Put, Step, steps
 from schemas.edit.stream import documents
-from schemas.edit.style import Style
+from schemas.edit.style import Style, line_ending
+from schemas.reader import Unreadable
 
 
 class Written(NamedTuple):
@@ -52,7 +53,7 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
             missing = refusals.no_such_document(index, len(spans))
             return Refused(refusals.problem(missing, path, text, len(text), len(text)))
         start, end = spans[index]
-        written = _written(text[start:end], changes[index], style.line_ending(text))
+        written = _written(text[start:end], changes[index], line_ending(text))
         if isinstance(written, Refusal):
             return Refused(refusals.problem(written, path, text, start, end))
         if written.means is not Means.UNTOUCHED:
@@ -64,26 +65,29 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
 def _written(text: str, changes: Changes, eol: str) -> Written | Refusal:
     """One document's text, changed."""
     body = body_of(text)
-    if body is None:
-        return refusals.not_a_manifest()
+    if isinstance(body, Unreadable):
+        return refusals.unreadable(body)
     planned = steps(body, changes)
     if isinstance(planned, NotAMap):
-        return refusals.no_place(planned.path, changes)
+        return refusals.no_place(planned.path, planned.target)
     if not planned.steps:
         return Written(text, Means.UNTOUCHED)
-    hand = style.of(text)._replace(eol=eol)
+    hand = Style(text, eol)
     try:
         for new in _spliced(text, planned.steps, scan, hand):
-            if is_alike(body_of(new), planned.wanted):
+            if _reads_as(new, planned.wanted):
                 return Written(new, Means.LINES)
-        if len(text) > nodes.LARGEST:
-            return refusals.too_large(changes)
         for written in _careful(text, planned.steps, _overriding(text, body, changes), hand):
-            if is_alike(body_of(written.text), planned.wanted):
+            if _reads_as(written.text, planned.wanted):
                 return written
     except UnwritableError as reason:
         return refusals.unwritable(str(reason), changes)
     return _blame(text, changes, eol)
+
+
+def _reads_as(text: str, wanted: Body) -> bool:
+    body = body_of(text)
+    return isinstance(body, dict) and is_alike(body, wanted)
 
 
 def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: Style) -> Iterator[str]:
@@ -102,7 +106,7 @@ def _careful(
     text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], hand: Style
 ) -> Iterator[Written]:
     """The same, by dearer means."""
-    for taken in (planned, overriding):
+    for taken in (planned, overriding) if overriding else (planned,):
         for new in _spliced(text, taken, nodes, hand):
             yield Written(new, Means.MARKS)
     rewritten = round_trip(text, planned, hand)
@@ -111,8 +115,9 @@ def _careful(
 
 
 def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
-    """The steps where merges bring old values: entries of the map's own, which win over merged ones."""
-    whole = steps(body, changes, is_whole=True) if "<<" in text else None
+    """Maps not changed inside but written anew: where an alias stood, and beside a merge, which a map's own entries
+    win over."""
+    whole = steps(body, changes, is_whole=True) if "*" in text else None
     if whole is None or isinstance(whole, NotAMap):
         return ()
     return tuple(

@@ -24,13 +24,13 @@ class Field(Enum):
     CLAIM_REF = ("spec", "claimRef")
     STATUS = ("status",)
 
-    @property
-    def path(self) -> Path:
-        path: Path = self._value_
-        return path
+    def __init__(self, *path: str) -> None:
+        self.path: Path = path
 
     def __str__(self) -> str:
         return ".".join(self.path)
+
+    __hash__ = object.__hash__  # each is one object; Enum's hashes its name, in Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,6 @@ _RANK = {field: rank for rank, field in enumerate(Field)}
 
 
 def insertion_order(target: Target) -> tuple[int, str]:
-    match target:
-        case Label(key):
-            return (-2, key)
-        case Annotation(key):
-            return (-1, key)
-        case _:
-            return (_RANK[target], "")
+    if isinstance(target, Field):
+        return (_RANK[target], "")
+    return (-2 if isinstance(target, Label) else -1, target.key)

@@ -23,25 +23,26 @@ _TOKEN = re.compile(
 )
 _AFTER_A_WORD = re.compile(rf"(?x) {_SHARED} | (?P<word> {_WORD_GOES_ON}++ )")
 
-Token = tuple[str, int, int]
+_LARGEST = 1 << 20
+"""In texts beyond it nothing is read: a scanner in Python takes seconds for them."""
+
+Token = tuple[str, int, int, int]
 
 
 def read(text: str, start: int) -> FlowMap | None:
     """The map whose opening brace stands at `start`; None where it does not end or holds what is not understood."""
     if not text.startswith("{", start):
         return None
-    depth = 0
     entries: list[FlowEntry] = []
     key = key_end = colon = value = value_end = -1
-    for kind, at, end in _tokens(text, start):
-        depth += (kind in "{[") - (kind in "}]")
+    for kind, at, end, depth in _tokens(text, start):
         if depth == 0 or (depth == 1 and kind == ","):
             if key >= 0:
                 entries.append(FlowEntry(key, key_end, colon, value, value_end, at if depth else -1))
             elif depth:
                 return None
             if depth == 0:
-                return FlowMap(start, end, tuple(entries)) if kind == "}" else None
+                return FlowMap(start, end, tuple(entries))
             key = key_end = colon = value = value_end = -1
         elif depth == 1 and kind == ":" and colon < 0:
             colon = end
@@ -54,10 +55,19 @@ def read(text: str, start: int) -> FlowMap | None:
     return None
 
 
+def closing(text: str, start: int) -> int:
+    """After what closes the brace or bracket at `start`; -1 where nothing does."""
+    for _kind, _at, end, depth in _tokens(text, start):
+        if depth == 0:
+            return end
+    return -1
+
+
 def _tokens(text: str, start: int) -> Iterator[Token]:
-    """Kinds: the mark itself, or quoted, property, word. Stops early at what is no token."""
-    at, last = start, ""
-    while True:
+    """Kinds: the mark itself, or quoted, property, word. The depth is the one after the token. Ends with the last mark
+    that closes, or early at what is no token."""
+    at, last, depth = start, "", 0
+    while len(text) <= _LARGEST:
         if last in ("quoted", "}", "]") and text.startswith(":", at):
             kind, end = ":", at + 1  # a colon may touch what is quoted
         else:
@@ -70,7 +80,10 @@ def _tokens(text: str, start: int) -> Iterator[Token]:
         if kind not in ("blank", "comment"):
             if kind in ("word", "quoted", "property") and last == "quoted":
                 return
-            yield kind, at, end
+            depth += (kind in "{[") - (kind in "}]")
+            yield kind, at, end, depth
+            if depth == 0:
+                return
             last = kind
         at = end
 

@@ -16,7 +16,7 @@ from schemas.edit.fields import Path
 from schemas.edit.layout import BlockEntry, BlockMap, FlowMap, FlowPlace
 from schemas.edit.style import line_end, line_start
 
-LARGEST = 1 << 20
+LARGEST = 1 << 18
 """Texts beyond it are not composed: nodes take a hundred times the memory of their text."""
 
 _NO_BREAKS = {0x85: "x", 0x2028: "x", 0x2029: "x"}
@@ -50,7 +50,9 @@ def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
 
 @lru_cache(maxsize=1)
 def compose(text: str) -> Node | None:
-    """The tree of nodes of one document; None where the parser does not follow."""
+    """The tree of nodes of one document; None where the parser does not follow, or would take too much."""
+    if len(text) > LARGEST:
+        return None
     try:
         return parse(text if text.isascii() else text.translate(_NO_BREAKS), CSafeLoader)
     except YAMLError:
@@ -162,8 +164,6 @@ class Culprit(NamedTuple):
 
 def sharing(text: str, path: Path) -> Culprit | None:
     """The first node towards `path` that is an anchor's or an alias's, or that takes the next key from a merge."""
-    if len(text) > LARGEST:
-        return None
     node = compose(text)
     merged: Culprit | None = None
     for depth, key in enumerate(path):
@@ -180,7 +180,7 @@ def sharing(text: str, path: Path) -> Culprit | None:
 
 def offset(text: str, path: Path) -> int:
     """Where the key of `path` stands, or of the nearest node above it."""
-    at, node = 0, compose(text) if len(text) <= LARGEST else None
+    at, node = 0, compose(text)
     for key in path:
         pair = _pair(node, key)
         if pair is None:

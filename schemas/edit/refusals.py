@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.edit import nodes
-from schemas.edit.fields import Changes, Path
+from schemas.edit.fields import Changes, Path, Target
+from schemas.edit.round_trip import LARGEST
 from schemas.problem import Problem
+from schemas.reader import Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,8 @@ class Refusal:
     message: str
     hint: str
     path: Path = ()
+    place: tuple[int, int] = (0, 0)
+    """Line and column in the document, where `path` does not say."""
 
 
 def not_utf8(error: UnicodeDecodeError, file: str) -> Problem:
@@ -33,18 +37,18 @@ def no_such_document(index: int, count: int) -> Refusal:
     return Refusal("GV701", message, "read the file again: it is not the one that was read before")
 
 
-def not_a_manifest() -> Refusal:
-    return Refusal(
-        "GV701",
-        "the document does not read as a map of fields",
-        "gitvirt validate says what is wrong with it",
+def unreadable(reason: Unreadable) -> Refusal:
+    message, hint = (
+        f"the document cannot be edited: {reason.message}",
+        reason.hint or "gitvirt validate says more",
     )
+    return Refusal("GV701", message, hint, (), (reason.line, reason.column))
 
 
-def no_place(path: Path, changes: Changes) -> Refusal:
+def no_place(path: Path, target: Target) -> Refusal:
     where = ".".join(path) or "the document"
     hint = f"make {where} a map, or remove it"
-    return Refusal("GV702", f"{where} is no map, so {_named(changes)} cannot be set", hint, path)
+    return Refusal("GV702", f"{where} is no map, so {target} cannot be set", hint, path)
 
 
 def unwritable(reason: str, changes: Changes) -> Refusal:
@@ -53,7 +57,7 @@ def unwritable(reason: str, changes: Changes) -> Refusal:
 
 
 def too_large(changes: Changes) -> Refusal:
-    message = f"a document of this size is edited by its lines only, and they do not show where {_named(changes)} stands"
+    message = f"the lines and braces of this large document do not show where {_named(changes)} stands"
     return Refusal("GV706", message, "split the file, or write the document in plain block style")
 
 
@@ -69,6 +73,8 @@ def shared(changes: Changes, text: str) -> Refusal:
             where = ".".join(culprit.path)
             message = f"an anchor and an alias share {where}, so setting {wanted} would change more than that"
             return Refusal("GV703", message, "write the fields out in both places", culprit.path)
+    if len(text) > LARGEST:
+        return too_large(changes)
     message = f"{wanted} cannot be set without changing something else"
     hint = "write the document in plain block style, without anchors and tags"
     return Refusal("GV703", message, hint, next(iter(changes)).path)
@@ -80,12 +86,17 @@ def _named(changes: Changes) -> str:
 
 def problem(refusal: Refusal, file: str, text: str, start: int, end: int) -> Problem:
     """The refusal as a finding in the whole text, of which the document is a part."""
-    at = start + nodes.offset(text[start:end], refusal.path)
-    before = text[:at].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    line, column = refusal.place
+    if not line:
+        start += nodes.offset(text[start:end], refusal.path)
+        line = column = 1
+    before = text[:start].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    if line == 1:
+        column += len(before) - before.rfind("\n") - 1
     return Problem(
         file=file,
-        line=before.count("\n") + 1,
-        column=len(before) - before.rfind("\n"),
+        line=before.count("\n") + line,
+        column=column,
         code=refusal.code,
         pointer="".join("/" + key.replace("~", "~0").replace("/", "~1") for key in refusal.path),
         message=refusal.message,

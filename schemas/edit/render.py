@@ -55,7 +55,13 @@ def entry(key: str, given: Value, indent: int, style: Style, depth: int = 0, quo
 
 def entries(given: Mapping[str, Value], indent: int, style: Style, depth: int = 0) -> str:
     pad = " " * indent
-    return "".join([pad + entry(key, item, indent, style, depth) for key, item in given.items()])
+    out = []
+    for key, item in given.items():
+        if type(item) is str and scalars.is_plain(item):  # most are, so this is the short way for them
+            out.append(f"{pad}{scalars.key(key)}: {item}{style.eol}")
+        else:
+            out.append(pad + entry(key, item, indent, style, depth))
+    return "".join(out)
 
 
 def _items(given: list[Value], indent: int, style: Style, depth: int) -> str:

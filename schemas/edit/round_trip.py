@@ -7,14 +7,19 @@ is read back like every edit.
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 from schemas.edit import scalars
 from schemas.edit.fields import Value
-from schemas.edit.steps import Drop, Step
+from schemas.edit.steps import Add, Clear, Drop, Prune, Put, Step
 from schemas.edit.style import Style
 
+LARGEST = 1 << 16
+"""Texts beyond it are not tried: a parser in Python reads a few hundred kilobytes a second."""
+
 _WIDEST = 1 << 20
+_FOOTER = re.compile(r"^\.\.\.(?=[ \t\r\n]|\Z)", re.M)
 
 # How ruamel.yaml fails on hostile texts besides its own error. Each means the same: this text is beyond it.
 _SLIPS = (
@@ -29,37 +34,46 @@ _SLIPS = (
 
 
 def round_trip(text: str, steps: tuple[Step, ...], style: Style) -> str | None:
-    """None: ruamel.yaml does not follow the text."""
+    """None: ruamel.yaml does not follow the text, or what it writes does not fit between the neighbours."""
     from ruamel.yaml import YAML  # 60 ms that an edit by splicing does not pay
     from ruamel.yaml.error import YAMLError
 
+    if len(text) > LARGEST:
+        return None
+    footer = _FOOTER.search(text)
+    own, rest = (text[: footer.start()], text[footer.start() :]) if footer else (text, "")
     yaml = YAML(typ="rt", pure=True)
     yaml.preserve_quotes = True
     yaml.width = _WIDEST
     yaml.indent(mapping=style.step, sequence=style.list_step + 2, offset=style.list_step)
-    yaml.explicit_start = text.startswith("---") or "\n---" in text
+    yaml.explicit_start = own.startswith("---") or "\n---" in own
     out = io.StringIO()
     try:
-        document = yaml.load(text)
+        document = yaml.load(own)
         for step in steps:
             _take(document, step)
         yaml.dump(document, out)
     except (YAMLError, *_SLIPS):
         return None
     new = out.getvalue()
-    if text and text[-1] not in "\r\n":
-        new = new.rstrip("\n")
-    return new.replace("\n", style.eol) if style.eol != "\n" else new
+    if own and own[-1] not in "\r\n":
+        new = new.removesuffix("\n")
+    return new.replace("\n", style.eol) + rest
 
 
 def _take(document: Any, step: Step) -> None:
     above = document
     for key in step.path[:-1]:
         above = above[key]
-    if isinstance(step, Drop):
-        del above[step.path[-1]]
-    else:
-        above[step.path[-1]] = _safe(step.value)
+    match step:
+        case Put(_, value) | Add(_, value):
+            above[step.path[-1]] = _safe(value)
+        case Drop(_):
+            del above[step.path[-1]]
+        case Clear(_) | Prune(_):
+            if above.merge:
+                raise LookupError(step.path)  # the entry is not the map's own, or not its only one
+            _take(document, Drop(step.path if isinstance(step, Clear) else step.path[:-1]))
 
 
 def _safe(value: Value) -> Any:

@@ -79,6 +79,7 @@ def flow(text: str) -> str:
     return text if is_plain(text) and "," not in text and not text.endswith("?") else quoted(text)
 
 
+@lru_cache(maxsize=8192)
 def key(text: str, quote: str = "") -> str:
     """A key as its neighbours are quoted: with `quote`, or not at all where that is safe."""
     if not isinstance(text, str):

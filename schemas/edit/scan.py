@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from schemas.edit import flow
 from schemas.edit.fields import Path
 from schemas.edit.layout import BlockEntry, BlockMap, FlowMap, FlowPlace
 
 _PROLOGUE = re.compile(
-    r"(?:(?:[ \t]*(?:#[^\n]*)?|%[^\n]*|---(?:[ \t]+#[^\n]*|[ \t\r]*))\n)*+(?:---[ \t]+(?=\{))?( *)"
+    r"(?:(?:[ \t\r]*(?:#[^\n]*)?|%[^\n]*|---(?:[ \t]+#[^\n]*|[ \t\r]*))\n)*+(?:---[ \t]+(?=\{))?( *)"
 )
 _FOOTER = re.compile(r"^\.\.\.(?=[ \t\r\n]|\Z)", re.M)
-_CONTENT = re.compile(r"^( *+)(?![\r\n#])", re.M)
-_CONTENT_OR_COMMENT = re.compile(r"^( *+)(?![\r\n])", re.M)
+_CONTENT = re.compile(r"^( *+)(?![\t\r\n#])", re.M)
+_CONTENT_OR_COMMENT = re.compile(r"^( *+)(?![\t\r\n])", re.M)
 _TRAILER = re.compile(r"(?:[ \t]+#[^\n]*|[ \t\r]*)(?:\n|\Z)")
 _INLINE = re.compile(
     r"""(?x)
@@ -30,64 +31,81 @@ _INLINE = re.compile(
 )
 _LITERAL_MARK = re.compile(r"[|>][-+1-9]{0,2}")
 _LITERAL_LINE = re.compile(
-    r"^( *)((?:-[ \t]+)*)(?:[^\n]*?:[ \t]+)?(?:[&!][^ \n]*[ \t]+)*[|>]([-+]?)([1-9]?)[-+]?[ \t]*(?:#[^\n]*)?$",
+    r"^( *)((?:-[ \t]+)*+)(?:[^\n]*?:[ \t]++)?(?:[&!][^ \n]*[ \t]++)*[|>]([-+]?)([1-9]?)[-+]?[ \t]*(?:#[^\n]*)?\r?$",
     re.M,
 )
+_NO_MAP_STARTS_WITH = "?&!{[*|>-"
+
+
+class _Lines(NamedTuple):
+    """A map in block style, as far as finding a key in it takes."""
+
+    start: int
+    end: int
+    indent: int
+    sign: str
 
 
 def map_at(text: str, path: Path) -> BlockMap | FlowMap | None:
-    found = _root(text)
-    for key in path:
-        match found:
-            case BlockMap():
-                entry = _entry(text, found, key)
-                found = entry and _inside(text, entry)
-            case FlowMap():
-                index = flow.index_of(text, found, key)
-                found = None if index is None else flow.read(text, found.entries[index].value)
-            case None:
-                return None
-    return found
+    found = _descend(text, path)
+    if not isinstance(found, _Lines):
+        return found
+    start, end, indent, sign = found
+    last = _last(text, start, end, start, indent)
+    return BlockMap(start, last, end, indent, sign if sign in "\"'" else "")
 
 
 def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
-    match map_at(text, path[:-1]):
-        case BlockMap() as found:
-            return _entry(text, found, path[-1])
-        case FlowMap() as found:
-            index = flow.index_of(text, found, path[-1])
-            return None if index is None else FlowPlace(found, index)
-        case None:
+    found = _descend(text, path[:-1])
+    if isinstance(found, _Lines):
+        return _entry(text, found, path[-1])
+    number = found and flow.index_of(text, found, path[-1])
+    return None if found is None or number is None else FlowPlace(found, number)
+
+
+def _descend(text: str, path: Path) -> _Lines | FlowMap | None:
+    found = _root(text)
+    for key in path:
+        if found is None:
             return None
+        if isinstance(found, _Lines):
+            found = _below(text, found, key)
+        else:
+            number = flow.index_of(text, found, key)
+            found = None if number is None else flow.read(text, found.entries[number].value)
+    return found
 
 
-def _root(text: str) -> BlockMap | FlowMap | None:
+def _root(text: str) -> _Lines | FlowMap | None:
     if "\r" in text and text.count("\r") != text.count("\r\n"):
         return None
     prologue = _PROLOGUE.match(text)
     if prologue is None or prologue.end() == len(text):
         return None
-    if text[prologue.end()] == "{":
-        return flow.read(text, prologue.end())
-    footer = _FOOTER.search(text, prologue.end()) if "..." in text else None
-    return _block(text, prologue.start(1), footer.start() if footer else len(text), -1)
-
-
-def _block(text: str, start: int, end: int, outer: int) -> BlockMap | None:
-    first = _CONTENT.search(text, start, end)
-    if first is None or first.end() >= end or len(first[1]) <= outer:
+    start, first = prologue.span(1)
+    if text[first] == "{":
+        return flow.read(text, first)
+    if text[first] in _NO_MAP_STARTS_WITH:
         return None
-    sign = text[first.end()]
-    if sign in "?&!{[*|>-":
+    footer = _FOOTER.search(text, first) if "..." in text else None
+    return _Lines(start, footer.start() if footer else len(text), first - start, text[first])
+
+
+def _below(text: str, above: _Lines, key: str) -> _Lines | FlowMap | None:
+    """The map that is the value of `key`."""
+    match = _key(key, above.indent).search(text, above.start, above.end)
+    if match is None:
+        return None
+    colon = match.end()
+    header = _TRAILER.match(text, colon)
+    if header is None:
+        return flow.read(text, _past_blanks(text, colon))
+    start, end = header.end(), _end(text, above, colon)
+    first = _CONTENT.search(text, start, end)
+    if first is None or first.end() >= end or text[first.end()] in _NO_MAP_STARTS_WITH:
         return None
     indent = len(first[1])
-    return BlockMap(start, _last(text, start, end, indent), end, indent, sign if sign in "\"'" else "")
-
-
-def _inside(text: str, entry: BlockEntry) -> BlockMap | FlowMap | None:
-    if entry.value == entry.value_end:
-        return _block(text, text.find("\n", entry.colon) + 1 or len(text), entry.tail, entry.indent)
-    return flow.read(text, entry.value)
+    return _Lines(start, end, indent, text[first.end()]) if indent > above.indent else None
 
 
 @lru_cache(maxsize=4096)
@@ -102,41 +120,48 @@ def _next(indent: int) -> re.Pattern[str]:
     return re.compile(rf"^ {{0,{indent}}}(?:[^ \t\r\n#-]|-(?![ \t\r\n]))", re.M)
 
 
-def _entry(text: str, above: BlockMap, key: str) -> BlockEntry | None:
+def _end(text: str, above: _Lines, colon: int) -> int:
+    following = _next(above.indent).search(text, colon, above.end)
+    return following.start() if following else above.end
+
+
+def _entry(text: str, above: _Lines, key: str) -> BlockEntry | None:
     match = _key(key, above.indent).search(text, above.start, above.end)
     if match is None:
         return None
     line, colon = match.span()
-    following = _next(above.indent).search(text, colon, above.end)
-    end = following.start() if following else above.end
     value, value_end = _on_the_line(text, colon)
     trailer = _TRAILER.match(text, value_end)
     if trailer is None:
         return None
-    tail = _last(text, trailer.end(), end)
+    tail = _last(text, trailer.end(), _end(text, above, colon), line)
     if value != value_end and tail != trailer.end() and text[value] not in "|>":
         return None  # a text that goes on below
     return BlockEntry(line, colon, value, value_end, tail, above.indent)
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while text[at] in " \t":
+        at += 1
+    return at
 
 
 def _on_the_line(text: str, colon: int) -> tuple[int, int]:
     """What of the value stands behind the colon; two times the colon when nothing does, or nothing understood."""
     if _TRAILER.match(text, colon):
         return colon, colon
-    value = colon
-    while text[value] in " \t":
-        value += 1
-    if text[value] == "{":
-        braces = flow.read(text, value)
-        return (value, braces.end) if braces else (colon, colon)
+    value = _past_blanks(text, colon)
+    if text[value] in "{[":
+        end = flow.closing(text, value)
+        return (value, end) if end > 0 else (colon, colon)
     scalar = (_LITERAL_MARK if text[value] in "|>" else _INLINE).match(text, value)
     return (value, scalar.end()) if scalar else (colon, colon)
 
 
-def _last(text: str, start: int, end: int, comments_deeper_than: int | None = None) -> int:
-    """Where the last line between ends that is more than blank or a comment."""
-    if text.find("|", start, end) >= 0 or text.find(">", start, end) >= 0:
-        start = _past_literals(text, start, end)
+def _last(text: str, start: int, end: int, literals: int, comments_deeper_than: int | None = None) -> int:
+    """Where the last line between ends that is more than blank or a comment; block scalars may begin at `literals`."""
+    if text.find("|", literals, end) >= 0 or text.find(">", literals, end) >= 0:
+        start = max(start, _past_literals(text, literals, end))
     while end > start:
         line = max(text.rfind("\n", start, end - 1) + 1, start)
         content = text[line:end].lstrip(" \t\r\n")

@@ -7,7 +7,7 @@ from typing import assert_never
 from schemas.edit import braces, flow, render, scalars
 from schemas.edit.fields import Value
 from schemas.edit.layout import BlockEntry, BlockMap, Brink, Finder, FlowMap, FlowPlace
-from schemas.edit.steps import Add, Drop, Put, Step
+from schemas.edit.steps import Add, Clear, Drop, Prune, Put, Step
 from schemas.edit.style import Style, line_end, line_start
 
 _LONGEST_LINE = 100
@@ -31,7 +31,10 @@ def splice(text: str, step: Step, finder: Finder, style: Style, brink: Brink) ->
             entry = finder.entry_at(text, path)
             if isinstance(entry, FlowPlace):
                 return braces.drop(text, entry)
-            return None if entry is None else _drop(text, entry)
+            return None if entry is None else _without(text, entry, entry.tail)
+        case Clear(path) | Prune(path):
+            entry, above_it = finder.entry_at(text, path), finder.entry_at(text, path[:-1])
+            return _emptied(text, entry, above_it, isinstance(step, Prune))
     assert_never(step)
 
 
@@ -48,10 +51,7 @@ def _put(text: str, entry: BlockEntry, value: Value, style: Style) -> str:
     comment = text[entry.value_end : line_end(text, entry.value_end)]
     if not comment.endswith(_BREAKS):
         comment += style.eol
-    new = comment + lines
-    if entry.tail == len(text) and not text.endswith(_BREAKS):
-        new = new.removesuffix(style.eol)
-    return text[: entry.colon] + inline + new + text[entry.tail :]
+    return _ended_like(text, text[: entry.colon] + inline + comment + lines + text[entry.tail :])
 
 
 def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
@@ -71,17 +71,43 @@ def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
 
 
 def _add(text: str, above: BlockMap, key: str, value: Value, style: Style, brink: Brink) -> str:
-    at = {Brink.LAST: above.last, Brink.END: above.end, Brink.START: above.start}[brink]
+    at = above.last if brink is Brink.LAST else above.end if brink is Brink.END else above.start
     new = " " * above.indent + render.entry(key, value, above.indent, style, quote=above.quote)
     if at and text[at - 1] not in _BREAKS:
-        new = style.eol + new.removesuffix(style.eol)
-    return text[:at] + new + text[at:]
+        new = style.eol + new
+    return _ended_like(text, text[:at] + new + text[at:])
 
 
-def _drop(text: str, entry: BlockEntry) -> str | None:
-    start = entry.line
-    if start < 0:
+def _without(text: str, entry: BlockEntry, end: int) -> str | None:
+    """The lines up to `end` gone; where they were the last and did not end, the break before them too."""
+    if entry.line < 0:
         return None
-    if entry.tail == len(text) and not text.endswith(_BREAKS) and start:
-        start -= 2 if text.startswith("\r\n", start - 2) else 1
-    return text[:start] + text[entry.tail :]
+    return _ended_like(text, text[: entry.line] + text[end:])
+
+
+def _emptied(
+    text: str, entry: BlockEntry | FlowPlace | None, above: BlockEntry | FlowPlace | None, is_pruned: bool
+) -> str | None:
+    """Without the only entry of the map that is the value of `above`. Comments in block style stay."""
+    if isinstance(entry, FlowPlace) and not is_pruned:
+        return braces.clear(text, entry)
+    if isinstance(entry, FlowPlace) and len(entry.flow.entries) == 1:
+        if isinstance(above, FlowPlace):
+            return braces.drop(text, above)
+        return None if above is None else _without(text, above, above.tail)
+    if not isinstance(entry, BlockEntry) or not isinstance(above, BlockEntry) or entry.line < 0:
+        return None
+    if not is_pruned:
+        new = text[: above.value_end] + " {}" + text[above.value_end : entry.line] + text[entry.tail :]
+        return _ended_like(text, new)
+    if above.line < 0:
+        return None
+    new = text[: above.line] + text[line_end(text, above.value_end) : entry.line] + text[entry.tail :]
+    return _ended_like(text, new)
+
+
+def _ended_like(text: str, new: str) -> str:
+    """A text that did not end its last line still does not."""
+    if text.endswith(_BREAKS) or not new.endswith(_BREAKS):
+        return new
+    return new[: -2 if new.endswith("\r\n") else -1]

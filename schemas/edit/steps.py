@@ -7,9 +7,9 @@ is laid out for the body that the ones before it leave.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple, assert_never, cast
 
-from schemas.edit.fields import PRUNED_WHEN_EMPTY, Changes, Path, Value, insertion_order
+from schemas.edit.fields import PRUNED_WHEN_EMPTY, Changes, Path, Target, Value, insertion_order
 from schemas.edit.likeness import is_alike
 
 Body = dict[str, Value]
@@ -35,7 +35,19 @@ class Drop(NamedTuple):
     path: Path
 
 
-Step = Put | Add | Drop
+class Clear(NamedTuple):
+    """The entry goes, the only one, and the map above stays, empty."""
+
+    path: Path
+
+
+class Prune(NamedTuple):
+    """The entry goes, the only one, and the map above with it."""
+
+    path: Path
+
+
+Step = Put | Add | Drop | Clear | Prune
 
 
 class Steps(NamedTuple):
@@ -48,31 +60,21 @@ class NotAMap:
     """What stands at `path` cannot hold the field."""
 
     path: Path
+    target: Target
 
 
 def steps(body: Body, changes: Changes, *, is_whole: bool = False) -> Steps | NotAMap:
     """Nothing for a field that already is as asked. A map is changed in what differs, or replaced when `is_whole`."""
     found: list[Step] = []
-    for target in sorted(changes, key=insertion_order):
-        path, value = target.path, changes[target]
-        blocked = _blocked(body, path, value)
-        if blocked is not None:
-            return NotAMap(blocked)
-        for step in _drop(body, path) if value is None else _put(body, path, value, is_whole):
+    for target in changes if len(changes) == 1 else sorted(changes, key=insertion_order):
+        value = changes[target]
+        taken = _drop(body, target.path) if value is None else _put(body, target.path, value, is_whole)
+        if isinstance(taken, tuple):
+            return NotAMap(taken, target)
+        for step in taken:
             found.append(step)
             body = _after(body, step)
     return Steps(tuple(found), body)
-
-
-def _blocked(body: Body, path: Path, value: Value) -> Path | None:
-    node: Value = body
-    for depth, key in enumerate(path):
-        if not isinstance(node, dict):
-            return None if node is None or value is None else path[:depth]
-        if key not in node:
-            return None
-        node = node[key]
-    return None
 
 
 def _drop(body: Body, path: Path) -> list[Step]:
@@ -83,20 +85,20 @@ def _drop(body: Body, path: Path) -> list[Step]:
         return []
     if len(above) > 1 or len(path) == 1:
         return [Drop(path)]
-    if path[:-1] in PRUNED_WHEN_EMPTY:
-        return _drop(body, path[:-1])
-    return [Put(path[:-1], {})]
+    return [Prune(path) if path[:-1] in PRUNED_WHEN_EMPTY else Clear(path)]
 
 
-def _put(body: Body, path: Path, value: Value, is_whole: bool) -> list[Step]:
+def _put(body: Body, path: Path, value: Value, is_whole: bool) -> list[Step] | Path:
+    """The steps; or the path of what is in the way, being no map."""
     node: Value = body
     for depth, key in enumerate(path):
         if node is None:
             return [Put(path[:depth], _nested(path[depth:], value))]
-        above = cast("Body", node)
-        if key not in above:
+        if not isinstance(node, dict):
+            return path[:depth]
+        if key not in node:
             return [Add(path[: depth + 1], _nested(path[depth + 1 :], value))]
-        node = above[key]
+        node = node[key]
     if is_whole:
         return [] if is_alike(node, value) else [Put(path, value)]
     return _differences(path, node, value)
@@ -117,16 +119,23 @@ def _nested(path: Path, value: Value) -> Value:
 
 def _after(body: Body, step: Step) -> Body:
     """A copy with the step done; shares what the step does not touch."""
-    return cast("Body", _set(body, step.path, step))
+    match step:
+        case Put(path, value) | Add(path, value):
+            return _with(body, path, value)
+        case Drop(path) | Clear(path):
+            return _without(body, path)
+        case Prune(path):
+            return _without(body, path[:-1])
+    assert_never(step)
 
 
-def _set(node: Value, path: Path, step: Step) -> Value:
-    copy = dict(cast("Body", node))
-    key = path[0]
-    if len(path) > 1:
-        copy[key] = _set(copy[key], path[1:], step)
-    elif isinstance(step, Drop):
-        del copy[key]
-    else:
-        copy[key] = step.value
-    return copy
+def _with(node: Body, path: Path, value: Value) -> Body:
+    key, below = path[0], path[1:]
+    return {**node, key: _with(cast("Body", node[key]), below, value) if below else value}
+
+
+def _without(node: Body, path: Path) -> Body:
+    key, below = path[0], path[1:]
+    if below:
+        return {**node, key: _without(cast("Body", node[key]), below)}
+    return {name: value for name, value in node.items() if name != key}

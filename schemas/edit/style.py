@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 _FIRST_STEP = re.compile(
     r"^( *)[^ \t\r\n#-][^\r\n]*:[ \t]*(?:#[^\r\n]*)?\r?\n(?:[ \t]*(?:#[^\r\n]*)?\r?\n)*\1( +)(?!- )[^ \t\r\n#]",
@@ -13,23 +12,38 @@ _FIRST_LIST = re.compile(r"^( *)[^ \t\r\n#-][^\r\n]*:[ \t]*\r?\n\1( *)- ", re.M)
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
-class Style(NamedTuple):
-    eol: str = "\n"
-    step: int = 2
-    list_step: int = 2
-    """How much deeper than its key a list's dashes stand."""
+class Style:
+    """Of one text, or gitvirt's own. Each trait is looked for when it is first needed."""
 
+    __slots__ = ("_list_step", "_step", "_text", "eol")
 
-def of(text: str) -> Style:
-    nested = _FIRST_STEP.search(text)
-    step = len(nested[2]) if nested else 2
-    dash = _FIRST_LIST.search(text)
-    return Style(line_ending(text), step, len(dash[2]) if dash else step)
+    def __init__(self, text: str = "", eol: str = "\n") -> None:
+        self.eol = eol
+        self._text = text
+        self._step = self._list_step = -1
+
+    @property
+    def step(self) -> int:
+        if self._step < 0:
+            nested = _FIRST_STEP.search(self._text)
+            self._step = len(nested[2]) if nested else 2
+        return self._step
+
+    @property
+    def list_step(self) -> int:
+        """How much deeper than its key a list's dashes stand."""
+        if self._list_step < 0:
+            dash = _FIRST_LIST.search(self._text)
+            self._list_step = len(dash[2]) if dash else self.step
+        return self._list_step
 
 
 def line_ending(text: str) -> str:
-    found = _BREAK.search(text)
-    return found[0] if found else "\n"
+    """The one that most lines have."""
+    if "\r" not in text:
+        return "\n"
+    both, feeds, returns = text.count("\r\n"), text.count("\n"), text.count("\r")
+    return max(("\n", feeds - both), ("\r\n", both), ("\r", returns - both), key=lambda ending: ending[1])[0]
 
 
 def line_end(text: str, at: int) -> int:

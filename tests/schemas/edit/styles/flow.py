@@ -1,0 +1,350 @@
+"""Braces: JSON compact and pretty, flow style in and around block style."""
+
+from __future__ import annotations
+
+from schemas.edit import Field
+from tests.schemas.edit.styles.case import DRAIN, PAUSE, PLACE, PLACE_AND_RUN, Case
+
+CASES = (
+    Case(
+        "flow spec",
+        "spec: {power: On}\n",
+        PLACE_AND_RUN,
+        "spec: {power: On, machinePoolRef: {name: b}}\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "flow spec multi",
+        "spec: {\n  power: On,   # on\n  image: x    # img\n}\n",
+        PLACE_AND_RUN,
+        "spec: {\n  power: On,   # on\n  image: x,    # img\n  machinePoolRef: {\n    name: b\n  }\n}\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "flow trailing comma",
+        "spec: {power: On,}\n",
+        PLACE_AND_RUN,
+        "spec: {power: On, machinePoolRef: {name: b},}\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "flow spread trailing comma",
+        "{\n  spec: {\n    power: On,\n  },\n}\n",
+        PLACE_AND_RUN,
+        "{\n  spec: {\n    power: On,\n    machinePoolRef: {\n      name: b\n    },\n  },\n  status: {\n    state: Running\n  },\n}\n",
+    ),
+    Case(
+        "json compact",
+        '{"spec":{"power":"On"}}',
+        PLACE_AND_RUN,
+        '{"spec":{"power":"On","machinePoolRef":{"name":"b"}},"status":{"state":"Running"}}',
+    ),
+    Case(
+        "json",
+        '{"spec": {"power": "On"}}\n',
+        PLACE_AND_RUN,
+        '{"spec": {"power": "On", "machinePoolRef": {"name": "b"}}, "status": {"state": "Running"}}\n',
+    ),
+    Case(
+        "json pretty",
+        '{\n  "spec": {\n    "power": "On"\n  }\n}\n',
+        PLACE_AND_RUN,
+        '{\n  "spec": {\n    "power": "On",\n    "machinePoolRef": {\n      "name": "b"\n    }\n  },\n  "status": {\n    "state": "Running"\n  }\n}\n',
+    ),
+    Case(
+        "json pretty tabs",
+        '{\n\t"spec": {\n\t\t"power": "On"\n\t}\n}\n',
+        PLACE_AND_RUN,
+        '{\n\t"spec": {\n\t\t"power": "On",\n\t\t"machinePoolRef": {\n\t\t\t"name": "b"\n\t\t}\n\t},\n\t"status": {\n\t\t"state": "Running"\n\t}\n}\n',
+    ),
+    Case(
+        "json one-line nested",
+        '{\n  "spec": {\n    "r": {"name": "a"},\n    "power": "On"\n  }\n}\n',
+        PLACE_AND_RUN,
+        '{\n  "spec": {\n    "r": {"name": "a"},\n    "power": "On",\n    "machinePoolRef": {"name": "b"}\n  },\n  "status": {"state": "Running"}\n}\n',
+    ),
+    Case(
+        "json escapes",
+        '{"metadata": {"name": "a\\"}{\\u00e9\\/"}, "spec": {"power": "On"}}\n',
+        PLACE_AND_RUN,
+        '{"metadata": {"name": "a\\"}{\\u00e9\\/"}, "spec": {"power": "On", "machinePoolRef": {"name": "b"}}, "status": {"state": "Running"}}\n',
+    ),
+    Case(
+        "json surrogate escapes",
+        '{"metadata": {"name": "\\ud83d\\ude00"}, "spec": {"power": "On"}}\n',
+        PLACE_AND_RUN,
+        '{"metadata": {"name": "\\ud83d\\ude00"}, "spec": {"power": "On", "machinePoolRef": {"name": "b"}}, "status": {"state": "Running"}}\n',
+    ),
+    Case(
+        "json ref",
+        '{"spec": {"machinePoolRef": {"name": "a"}, "power": "On"}}\n',
+        PLACE_AND_RUN,
+        '{"spec": {"machinePoolRef": {"name": "b"}, "power": "On"}, "status": {"state": "Running"}}\n',
+    ),
+    Case(
+        "merge",
+        "base: &b {power: On}\nspec:\n  <<: *b\n  a: b\n",
+        PLACE_AND_RUN,
+        "base: &b {power: On}\nspec:\n  <<: *b\n  a: b\n  machinePoolRef:\n    name: b\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "comment before child",
+        "spec:\n  # about power\n  power: On\n  # after\n\n# about status\nstatus: {}  # empty\n",
+        PLACE_AND_RUN,
+        "spec:\n  # about power\n  power: On\n  machinePoolRef:\n    name: b\n  # after\n\n# about status\nstatus:  # empty\n  state: Running\n",
+    ),
+    Case(
+        "marker flow",
+        "--- {spec: {power: On}}\n",
+        PLACE_AND_RUN,
+        "--- {spec: {power: On, machinePoolRef: {name: b}}, status: {state: Running}}\n",
+    ),
+    Case(
+        "empty flow",
+        "spec: {}\nstatus: {}\n",
+        PLACE_AND_RUN,
+        "spec: {machinePoolRef: {name: b}}\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "flow null",
+        "{spec: , status: }\n",
+        PLACE_AND_RUN,
+        "{spec: {machinePoolRef: {name: b}}, status: {state: Running}}\n",
+    ),
+    Case(
+        "flow null key only",
+        "{spec, status}\n",
+        PLACE_AND_RUN,
+        "{spec: {machinePoolRef: {name: b}}, status: {state: Running}}\n",
+    ),
+    Case(
+        "flow adjacent",
+        '{"spec":{"power":"On"},"status":null}',
+        PLACE_AND_RUN,
+        '{"spec":{"power":"On","machinePoolRef":{"name":"b"}},"status":{"state":"Running"}}',
+    ),
+    Case(
+        "existing flow ref",
+        "spec:\n  machinePoolRef: {name: a} # r\n",
+        PLACE_AND_RUN,
+        "spec:\n  machinePoolRef: {name: b} # r\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "existing flow ref other keys",
+        "spec:\n  machinePoolRef: {name: a, uid: x} # r\n",
+        PLACE_AND_RUN,
+        "spec:\n  machinePoolRef: {name: b} # r\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "ref multi-line flow",
+        "spec:\n  machinePoolRef: {\n    name: a\n  }\n  x: y\n",
+        PLACE_AND_RUN,
+        "spec:\n  machinePoolRef: {\n    name: b\n  }\n  x: y\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "dup looking",
+        "spec:\n  a:\n    machinePoolRef: {name: x}\n  b:\n    spec:\n      machinePoolRef: {name: y}\n",
+        PLACE,
+        "spec:\n  a:\n    machinePoolRef: {name: x}\n  b:\n    spec:\n      machinePoolRef: {name: y}\n  machinePoolRef:\n    name: b\n",
+    ),
+    Case(
+        "trailing spaces",
+        "spec:  \n  power: On  \nstatus: {}  \n",
+        PLACE_AND_RUN,
+        "spec:  \n  power: On  \n  machinePoolRef:\n    name: b\nstatus:  \n  state: Running\n",
+    ),
+    Case(
+        "space before colon",
+        "spec :\n  power : On\n  machinePoolRef : {name: a}\n",
+        PLACE_AND_RUN,
+        "spec :\n  power : On\n  machinePoolRef : {name: b}\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "aligned",
+        "spec:\n  power:           On\n  machinePoolRef:  {name: a}\nmetadata:\n  uid:    old  # c\n",
+        {Field.MACHINE_POOL_REF: {"name": "b"}, Field.STATUS: {"state": "Running"}, Field.UID: "u-1"},
+        "spec:\n  power:           On\n  machinePoolRef:  {name: b}\nmetadata:\n  uid:    u-1  # c\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "empty map", "{}\n", PLACE_AND_RUN, "{spec: {machinePoolRef: {name: b}}, status: {state: Running}}\n"
+    ),
+    Case(
+        "empty map spread",
+        "{\n}\n",
+        PLACE_AND_RUN,
+        "{\n  spec: {\n    machinePoolRef: {\n      name: b\n    }\n  },\n  status: {\n    state: Running\n  }\n}\n",
+    ),
+    Case(
+        "compact flow in flow",
+        "{spec: {power: On}, x: [a, {b: c}]} # end\n",
+        PLACE_AND_RUN,
+        "{spec: {power: On, machinePoolRef: {name: b}}, x: [a, {b: c}], status: {state: Running}} # end\n",
+    ),
+    Case(
+        "quote in plain flow",
+        "{spec: {text: it's on, power: On}}\n",
+        PLACE_AND_RUN,
+        "{spec: {text: it's on, power: On, machinePoolRef: {name: b}}, status: {state: Running}}\n",
+    ),
+    Case(
+        "hash in flow",
+        "{spec: {text: a#b, power: On} # }\n}\n",
+        PLACE_AND_RUN,
+        "{spec: {text: a#b, power: On, machinePoolRef: {name: b}}, status: {state: Running} # }\n}\n",
+    ),
+    Case(
+        "url in flow",
+        "{spec: {url: http://x/y, power: On}}\n",
+        PLACE_AND_RUN,
+        "{spec: {url: http://x/y, power: On, machinePoolRef: {name: b}}, status: {state: Running}}\n",
+    ),
+    Case(
+        "single pair",
+        "{spec: {a: [b: c], power: On}}\n",
+        PLACE_AND_RUN,
+        "{spec: {a: [b: c], power: On, machinePoolRef: {name: b}}, status: {state: Running}}\n",
+    ),
+    Case(
+        "pause",
+        "metadata:\n  name: x # n\nspec: {}\n",
+        PAUSE,
+        'metadata:\n  name: x # n\n  annotations:\n    gitvirt.dev/paused: "true"\nspec: {}\n',
+    ),
+    Case(
+        "pause flow annotations",
+        "metadata:\n  annotations: {a: b} # c\n  name: x\n",
+        PAUSE,
+        'metadata:\n  annotations: {a: b, gitvirt.dev/paused: "true"} # c\n  name: x\n',
+    ),
+    Case(
+        "pause empty annotations",
+        "metadata:\n  annotations: {}\n  name: x\n",
+        PAUSE,
+        'metadata:\n  annotations: {gitvirt.dev/paused: "true"}\n  name: x\n',
+    ),
+    Case(
+        "cordon",
+        "spec:\n  providerID: x\n  taints:\n  - key: a\n    effect: NoSchedule\n  # c\nstatus: {}\n",
+        DRAIN,
+        "spec:\n  providerID: x\n  taints:\n  - key: gitvirt.dev/drain\n    effect: NoExecute\n  unschedulable: true\n  # c\nstatus: {}\n",
+    ),
+    Case(
+        "cordon flow",
+        "spec:\n  taints: [{key: a}]\n  providerID: x\n",
+        DRAIN,
+        "spec:\n  taints: [{key: gitvirt.dev/drain, effect: NoExecute}]\n  providerID: x\n  unschedulable: true\n",
+    ),
+    Case(
+        "deeper comment after list",
+        "spec:\n  volumes:\n  - name: a\n    # size: 1\n\n  # spec end\n\nstatus: {}\n",
+        PLACE,
+        "spec:\n  volumes:\n  - name: a\n    # size: 1\n  machinePoolRef:\n    name: b\n\n  # spec end\n\nstatus: {}\n",
+    ),
+    Case(
+        "literal indicator",
+        "status:\n  text: |2-\n      a\n    # b\n  x: y\nspec: {}\n",
+        {Field.STATUS: {"state": "a"}},
+        "status:\n  state: a\nspec: {}\n",
+    ),
+    Case(
+        "literal in list",
+        "status:\n  c:\n  - m: |-\n      a\n      # b\n  - |\n    # c\n# d\nspec: {}\n",
+        {Field.STATUS: {"state": "a"}},
+        "status:\n  state: a\n# d\nspec: {}\n",
+    ),
+    Case(
+        "flow first on brace line",
+        "{spec: {power: On,\n   image: x},\n kind: y}\n",
+        PLACE_AND_RUN,
+        "{spec: {power: On,\n   image: x, machinePoolRef: {name: b}},\n kind: y, status: {state: Running}}\n",
+    ),
+    Case(
+        "single quoted keys flow",
+        "{'spec': {'power': 'On'}}\n",
+        PLACE_AND_RUN,
+        "{'spec': {'power': 'On', 'machinePoolRef': {'name': b}}, 'status': {'state': Running}}\n",
+    ),
+    Case(
+        "flow comment with braces",
+        "{ # }{\n  spec: {power: On}, # ]\n}\n",
+        PLACE_AND_RUN,
+        "{ # }{\n  spec: {power: On, machinePoolRef: {name: b}}, # ]\n  status: {state: Running},\n}\n",
+    ),
+    Case(
+        "flow edges",
+        "{ spec: { power: On } }\n",
+        PLACE_AND_RUN,
+        "{ spec: { power: On, machinePoolRef: { name: b } }, status: { state: Running } }\n",
+    ),
+    Case(
+        "json brackets in strings",
+        '{"spec": {"a": ["]", "}", {"b": "{"}], "c": "\\\\"}}\n',
+        PLACE_AND_RUN,
+        '{"spec": {"a": ["]", "}", {"b": "{"}], "c": "\\\\", "machinePoolRef": {"name": "b"}}, "status": {"state": "Running"}}\n',
+    ),
+    Case(
+        "plain multi-line flow",
+        "{spec: {text: a\n  b 'c, power: On}}\n",
+        PLACE_AND_RUN,
+        "{spec: {text: a\n  b 'c, power: On, machinePoolRef: {name: b}}, status: {state: Running}}\n",
+    ),
+    Case(
+        "status in flow list doc",
+        "spec: {}\nx: [\n  status, spec\n]\n",
+        PLACE_AND_RUN,
+        "spec: {machinePoolRef: {name: b}}\nx: [\n  status, spec\n]\nstatus:\n  state: Running\n",
+    ),
+    Case(
+        "crlf json",
+        '{\r\n  "spec": {\r\n    "power": "On"\r\n  }\r\n}',
+        PLACE_AND_RUN,
+        '{\r\n  "spec": {\r\n    "power": "On",\r\n    "machinePoolRef": {\r\n      "name": "b"\r\n    }\r\n  },\r\n  "status": {\r\n    "state": "Running"\r\n  }\r\n}',
+    ),
+    Case(
+        "status replaced flow fits",
+        "status: {state: a, x: [1, 2]}\nspec: {}\n",
+        {Field.STATUS: {"state": "b"}},
+        "status: {state: b}\nspec: {}\n",
+    ),
+    Case(
+        "status replaced flow too long",
+        "status: {state: a}\nspec: {}\n",
+        {
+            Field.STATUS: {
+                "state": "b",
+                "m": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            }
+        },
+        "status:\n  state: b\n  m: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\nspec: {}\n",
+    ),
+    Case(
+        "status replaced spread flow",
+        "status: {\n  state: a,\n}\nspec: {}\n",
+        {Field.STATUS: {"state": "b", "m": "x"}},
+        "status: {\n  state: b,\n  m: x\n}\nspec: {}\n",
+    ),
+    Case(
+        "two roots",
+        "--- \nspec: {}\n--- # x\nspec: {}\n...\n--- {spec: {}}\n",
+        PLACE_AND_RUN,
+        "--- \nspec: {}\n--- # x\nspec: {}\n...\n--- {spec: {machinePoolRef: {name: b}}, status: {state: Running}}\n",
+        document=2,
+    ),
+    Case(
+        "comment between docs",
+        "spec: {}\n# of the second\n---\nspec: {}\n",
+        PLACE_AND_RUN,
+        "spec: {machinePoolRef: {name: b}}\nstatus:\n  state: Running\n# of the second\n---\nspec: {}\n",
+    ),
+    Case(
+        "bare doc after end",
+        "a: b\n...\nspec: {}\n",
+        PLACE_AND_RUN,
+        "a: b\n...\nspec: {machinePoolRef: {name: b}}\nstatus:\n  state: Running\n",
+        document=1,
+    ),
+    Case(
+        "directive second",
+        "a: b\n...\n%YAML 1.2\n---\nspec: {}\n",
+        PLACE_AND_RUN,
+        "a: b\n...\n%YAML 1.2\n---\nspec: {machinePoolRef: {name: b}}\nstatus:\n  state: Running\n",
+        document=1,
+    ),
+)
