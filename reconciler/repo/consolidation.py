@@ -110,11 +110,15 @@ class Consolidation:
         return _Ready(place / f"pack-{name}.idx", tuple(packs), roots)
 
     def _has_revived(self, ready: _Ready, refs: set[ObjectId]) -> bool:
-        """Whether a ref has moved back to what was garbage when the new pack was made."""
+        """Whether anything that was garbage when the new pack was made is reachable now: a ref moved back to it, or a push
+        had landed whose process died before it moved its ref here, and more was built on it."""
         if ready.roots is None or not (fresh := refs - ready.roots):
             return False
+        given = "".join([f"{id}\n" for id in fresh] + [f"^{id}\n" for id in ready.roots])
+        lines = self._git(["rev-list", "--objects", "--stdin"], given.encode()).decode("ascii", "replace")
+        reached = {line[:40] for line in lines.splitlines()}
         kept = set(pack.ids(ready.new.read_bytes()))
-        return any(fresh & each.ids() - kept for each in ready.old)
+        return any(reached & each.ids() - kept for each in ready.old)
 
     def _limit(self, total: int) -> int:
         """How many objects are too many. A mirror that was never tidied starts counting now."""

@@ -74,7 +74,7 @@ class Mirror:
         try:
             self._store = self._opened()
         except BaseException:
-            self.close()
+            os.close(self.lock)
             raise
 
     def get(self, id: ObjectId) -> tuple[Type, bytes]:
@@ -120,13 +120,13 @@ class Mirror:
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         try:
             walk = self._store.walk(pygit2.Oid(hex=head), SortMode.TOPOLOGICAL | SortMode.TIME)
+            if since:
+                with contextlib.suppress(KeyError, ValueError):
+                    walk.hide(pygit2.Oid(hex=since))
+            for commit in walk:
+                yield str(commit.id)
         except (KeyError, ValueError, pygit2.GitError) as error:
-            raise DamageError(f"commit {head} is missing", "the mirror mends itself") from error
-        if since:
-            with contextlib.suppress(KeyError, ValueError):
-                walk.hide(pygit2.Oid(hex=since))
-        for commit in walk:
-            yield str(commit.id)
+            raise DamageError(f"the history of {head} is not whole", "the mirror mends itself") from error
 
     def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         try:
@@ -164,6 +164,7 @@ class Mirror:
             self._consolidation.finish(set(self.refs().values()))
 
     def close(self) -> None:
+        self._store.free()
         os.close(self.lock)
 
     def _opened(self) -> pygit2.Repository:

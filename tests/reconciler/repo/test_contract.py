@@ -383,7 +383,7 @@ class TestManyTicks:
         main = put(people, MAIN, {f"f{n % 10}/m{n}": b"%d" % n for n in range(100)})
         live: str | None = None
         reports: dict[str, str] = {}
-        for tick in range(40):
+        for tick in range(20):
             found = snap(robot)
             assert (found.source, found.target, found.reports) == (main, live, reports)
             ref = REPORTS + f"h{tick % 3}"
@@ -391,8 +391,8 @@ class TestManyTicks:
             live = put(robot, LIVE, {f"f{tick % 10}/s": b"%d" % tick}, base=live)
             if tick % 5 == 4:
                 robot.housekeep()
-        want = {f"f{n % 10}/s": b"%d" % n for n in range(30, 40)}
+        want = {f"f{n % 10}/s": b"%d" % n for n in range(10, 20)}
         assert content(robot, live) == want
-        assert len(list(robot.commits(live or "", None))) == 40
+        assert len(list(robot.commits(live or "", None))) == 20
         snap(people)
         assert content(people, live) == want

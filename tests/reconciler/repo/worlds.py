@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -90,9 +90,11 @@ class MirrorWorld:
         self.mirrors.append(mirror)
         return Store(mirror, self.transport(mirror), refs, sign=sign, seconds=30)
 
-    def transport(self, mirror: Mirror) -> GitProgram:
+    def transport(self, mirror: Mirror, inherit: Sequence[int] | None = None) -> GitProgram:
         place = address.parse(str(self.repo), self.folder)
-        return GitProgram(mirror.repo, place, Access(), os.environ, inherit=(mirror.lock,))
+        return GitProgram(
+            mirror.repo, place, Access(), os.environ, inherit=(mirror.lock,) if inherit is None else inherit
+        )
 
     def refs(self) -> dict[str, str]:
         lines = repository.git(self.repo, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
