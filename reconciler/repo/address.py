@@ -101,7 +101,7 @@ def _url(text: str) -> Address:
     scheme = Scheme(parts.scheme)
     if parts.password is not None:
         raise AddressError(
-            f"the {scheme}:// URL of {parts.hostname} holds a password",
+            f"the {scheme}:// URL of the repo holds a password",
             "take it out and give it as a file or in the environment: see docs/git.md",
         )
     if scheme is Scheme.FILE:

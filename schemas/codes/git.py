@@ -53,4 +53,44 @@ CODES: dict[str, Code] = {
         "A token file cannot be read or holds no token, or a setting about access has an unknown value.",
         "Put the token on one line of the file that the message names; docs/git.md lists every setting.",
     ),
+    "GV822": Code(
+        "Cannot sign",
+        "The key that commits are signed with cannot be read, needs a passphrase, or its program is missing.",
+        "Give a key without a passphrase that only gitvirt's account may read, or one that an agent holds.",
+    ),
+    "GV823": Code(
+        "Unusable signer",
+        "A line in a list of signers is neither an ssh public key nor an OpenPGP fingerprint of 40 digits.",
+        "Copy the whole line of the .pub file; before it only valid-after and valid-before may stand.",
+    ),
+    "GV830": Code(
+        "Unsigned commit",
+        "A commit that must be signed is not.",
+        "Sign it: git commit --amend -S; or vouch for it with a signed merge onto the last good commit.",
+    ),
+    "GV831": Code(
+        "Unknown signer",
+        "A commit is signed by a key that is not among the signers.",
+        "Have a signer vouch for it with a signed merge, or add the key to the signers by a commit of one of them.",
+    ),
+    "GV832": Code(
+        "Expired signer",
+        "A commit is signed by a key whose time is over, or has not come. The time of the check counts.",
+        "Extend the key, or sign with another one.",
+    ),
+    "GV833": Code(
+        "Revoked signer",
+        "A commit is signed by a key that its owner has revoked.",
+        "Find out why; then have another signer vouch for it.",
+    ),
+    "GV834": Code(
+        "Tampered commit",
+        "A commit carries the signature of a signer that does not fit its content.",
+        "Somebody made this on purpose, or a program broke it: look at who pushed it before anything else.",
+    ),
+    "GV835": Code(
+        "Signature not readable",
+        "A commit's signature is damaged, doubled, of an unknown kind, or cannot be checked on this machine.",
+        "Sign with ssh or OpenPGP; the message names what is missing here.",
+    ),
 }
