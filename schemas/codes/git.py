@@ -43,6 +43,26 @@ CODES: dict[str, Code] = {
         "A commit or a folder in the repo is not what Git defines, although nothing is broken: a program made it so.",
         "git fsck names it; push a commit made by git. receive.fsckObjects=true on the server keeps such out.",
     ),
+    "GV810": Code(
+        "Empty repo",
+        "The remote has no branch and no report yet, so there is nothing to reconcile.",
+        "gitvirt init makes a first commit; push it to the source branch.",
+    ),
+    "GV811": Code(
+        "Missing source branch",
+        "The remote does not have the branch that people's manifests are read from.",
+        "Push it, or name the right one under branches.source in gitvirt.yaml.",
+    ),
+    "GV812": Code(
+        "Rewritten source history",
+        "The source branch was force-pushed: what was reconciled last is not in its history any more.",
+        "Look at what would change; then confirm by commit, or push the old head again.",
+    ),
+    "GV813": Code(
+        "Colliding paths",
+        "Two paths differ only in upper and lower case or in how an accent is written.",
+        "Rename one of them: file systems that do not tell them apart check out only one.",
+    ),
     "GV820": Code(
         "Unusable repo address",
         "The address of the repo holds a password, names a protocol that is not supported, or is not well formed.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -28,16 +29,27 @@ from tests.reconciler.repo.worlds import (
     put,
     snap,
 )
+from tests.servers.fixtures import StartedWhenAsked
+from tests.servers.places import place
+
+SERVED = [pytest.param(kind, marks=pytest.mark.long) for kind in ("https", "ssh")]
 
 
-@pytest.fixture(params=["memory", "mirror"])
+@pytest.fixture(params=["memory", "mirror", *SERVED])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     if request.param == "memory":
         yield MemoryWorld()
         return
-    real = MirrorWorld(tmp_path)
-    yield real
-    real.close()
+    if request.param == "mirror":
+        real = MirrorWorld(tmp_path)
+        yield real
+        real.close()
+        return
+    servers = StartedWhenAsked(request)
+    with place(request.param, servers, uuid.uuid4().hex[:8]) as served:
+        real = MirrorWorld(tmp_path, served)
+        yield real
+        real.close()
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, 
 from reconciler.repo.store import Store
 from reconciler.repo.transport import Trouble, Unavailable
 from tests.servers import repository
+from tests.servers.places import Place
 
 MAIN, LIVE, REPORTS = "refs/heads/main", "refs/heads/live", "refs/poollets/"
 ANN = Identity("Ann", "ann@example.org")
@@ -78,11 +79,12 @@ class MemoryWorld:
 
 
 class MirrorWorld:
-    """A bare repo on disk and mirrors of it, by the git program."""
+    """A bare repo on disk, or wherever `place` serves it, and mirrors of it, by the git program."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, place: Place | None = None) -> None:
         self.folder = folder
-        self.repo = repository.bare(folder / "remote.git")
+        self.place = place
+        self.repo = place.repo if place else repository.bare(folder / "remote.git")
         self.mirrors: list[Mirror] = []
 
     def client(self, refs: Refs = ALL, sign: Sign | None = None) -> Store:
