@@ -28,6 +28,21 @@ CODES: dict[str, Code] = {
         "The text holds a control character, half of a surrogate pair, or a byte order mark that is not at its start.",
         'Remove it. In double quotes it can be escaped, as in "\\x07".',
     ),
+    "GV106": Code(
+        "Not UTF-8",
+        "The file is UTF-16 or UTF-32, as some editors for Windows save it, or in an encoding from before Unicode.",
+        "Save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE, or -f WINDOWS-1252.",
+    ),
+    "GV107": Code(
+        "Binary file",
+        "The file's name is that of a manifest, and its content is no text.",
+        "Name it in .gitvirtignore, or give it a name that does not end in .yaml, .yml or .json.",
+    ),
+    "GV108": Code(
+        "File too large",
+        "The file has more than 4 MiB, some 8,000 objects.",
+        "Split it: folders of a few hundred files with an object each are read and changed fastest.",
+    ),
     "GV109": Code(
         "Merge of something else than a mapping",
         "The value of << is neither a mapping nor a list of mappings.",
@@ -47,5 +62,10 @@ CODES: dict[str, Code] = {
         "Alias without an anchor",
         "An alias (*name) refers to an anchor that does not stand above it in the same document, or to what it stands in.",
         "Add the anchor (&name), or write the value out. A value that starts with * is quoted.",
+    ),
+    "GV113": Code(
+        "Objects in a List",
+        "The document is a List of objects, as kubectl get -o yaml prints it. gitvirt writes placements into documents, so each object needs one.",
+        "Write each item as a document of its own, with --- between them: kubectl get ... -o json | jq -c '.items[]' is a start.",
     ),
 }
