@@ -15,7 +15,7 @@ from typing import Any
 
 from schemas.kinds import Kind
 from schemas.quantity import NANO, QuantityError, parse
-from schemas.violation import Violation, pointer
+from schemas.violation import Violation, pointer, shown
 
 Body = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -92,7 +92,10 @@ def _network(body: Body) -> Iterator[Violation]:
             network = ipaddress.IPv4Network(written, strict=False)
         except ValueError:
             yield Violation(
-                pointer(at), "GV212", f"'{written[:40]}' is no IPv4 network", "write it like 192.168.100.0/24"
+                pointer(at),
+                "GV212",
+                f"'{shown(written, 40)}' is no IPv4 network",
+                "write it like 192.168.100.0/24",
             )
             return
         if str(network) != written:
@@ -119,7 +122,10 @@ def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
         address = _address(written)
         if address is None:
             yield Violation(
-                here, "GV212", f"'{written[:40]}' is no IP address", "write it like 10.0.0.12 or fd00::12"
+                here,
+                "GV212",
+                f"'{shown(written, 40)}' is no IP address",
+                "write it like 10.0.0.12 or fd00::12",
             )
         elif seen.setdefault(address[0], index) != index:
             yield Violation(here, "GV210", f"{address[0]} stands twice in ips", "remove one of them")
@@ -140,13 +146,13 @@ def _secret(body: Body) -> Iterator[Violation]:
             except (binascii.Error, ValueError):
                 hint = "encode it, or put it under stringData as it is"
                 yield Violation(
-                    pointer(("data", key)), "GV214", f"the value of {str(key)[:60]} is not base64", hint
+                    pointer(("data", key)), "GV214", f"the value of {shown(str(key))} is not base64", hint
                 )
 
 
 def not_base64(at: Path) -> Violation:
     hint = "encode it, or put it under stringData as it is"
-    return Violation(pointer(at), "GV214", f"the value of {str(at[-1])[:60]} is not base64", hint)
+    return Violation(pointer(at), "GV214", f"the value of {shown(str(at[-1]))} is not base64", hint)
 
 
 def _quota(body: Body) -> Iterator[Violation]:
@@ -214,7 +220,7 @@ def _twice(entries: list[Any], field: str, at: tuple[str, ...]) -> Iterator[Viol
         if not isinstance(value, str):
             continue
         if value in seen:
-            message = f"another entry of {at[-1]} has the {field} '{value[:60]}'"
+            message = f"another entry of {at[-1]} has the {field} '{shown(value)}'"
             yield Violation(
                 pointer((*at, index, field)), "GV210", message, f"give each entry a {field} of its own"
             )

@@ -9,6 +9,8 @@ import re
 from enum import Enum
 from functools import lru_cache, total_ordering
 
+from schemas.violation import shown
+
 NANO = 10**9
 LARGEST = 2**63 - 1  # What the runtime interface carries.
 LONGEST = 64
@@ -124,7 +126,7 @@ _TEXT = re.compile(
 def _parse(text: str) -> Quantity:
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise QuantityError(f"'{text}' is not a quantity", _hint(text))
+        raise QuantityError(f"'{shown(text)}' is not a quantity", _hint(text))
     sign, whole, fraction, has_exponent, exponent, suffix = match.groups()
     fraction = fraction or ""
     digits = int(f"{sign}{whole}{fraction}")
