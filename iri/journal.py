@@ -60,6 +60,11 @@ class Journal:
             self._watchers.add(watcher)
         return watcher
 
+    @property
+    def watchers(self) -> int:
+        """How many there are."""
+        return len(self._watchers)
+
     def _forget(self, watcher: Watcher) -> None:
         with self._lock:
             self._watchers.discard(watcher)

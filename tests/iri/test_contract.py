@@ -10,34 +10,22 @@ import pytest
 from iri.address import UnixAddress
 from iri.client import Client
 from iri.exec.streaming import ExecServer
-from iri.host import Classes, MachineClass, VolumeClass
 from iri.server import Server
 from iri.simulated import machines
-from iri.simulated.chance import Span
 from iri.simulated.host import Host
 from iri.simulated.machines import GuestAction
-from iri.simulated.profile import Profile, Times
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
 from tests.iri.contract.volumes import VolumePromises
-
-BRIEFLY = Span(0.001, 0.005, 0.02)
-CLASSES = Classes(
-    machines=(
-        MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),
-        MachineClass(name="large", resources={"cpu": 4, "memory": 4 << 30}),
-    ),
-    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
-)
-PROFILE = Profile(classes=CLASSES, times=Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY)))
+from tests.iri.quick import quick_host
 
 
 @pytest.fixture
 def host() -> Host:
-    return Host(PROFILE, seed=7)
+    return quick_host()
 
 
 def subject_of(host: Host, runtime: SimulatedRuntime | Client) -> Subject:

@@ -1,0 +1,100 @@
+"""No request, however odd, is a bug of the server: every call answers it or refuses it with a fitting status."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.server import Extra
+from iri.simulated.chance import Chance
+from iri.simulated.control import SERVICE, Control
+from iri.simulated.faults import Faults
+from iri.simulated.runtime import SimulatedRuntime
+from tests.iri.proto.messages import messages
+from tests.iri.quick import quick_host
+from tests.iri.server.raw import METHODS, Raw, raw
+
+FITTING = {
+    grpc.StatusCode.OK,
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.ALREADY_EXISTS,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.UNIMPLEMENTED,
+}
+CONTROL = {f"Control.{method.name}": method for method in SERVICE.methods}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Raw]:
+    with (
+        tempfile.TemporaryDirectory(prefix="iri") as directory,
+        raw(SimulatedRuntime(quick_host()), Path(directory) / "s") as connected,
+    ):
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def controlled() -> Iterator[Raw]:
+    """Of its own: what is done to the host of this one would disturb the calls of the other."""
+    host = quick_host()
+    extra = Extra(SERVICE, Control(host, Faults(Chance(7))).table())
+    with (
+        tempfile.TemporaryDirectory(prefix="iri") as directory,
+        raw(SimulatedRuntime(host), Path(directory) / "s", extras=[extra]) as connected,
+    ):
+        yield connected
+
+
+def refuse_unfitting(client: Raw, method: MethodDescriptor, data: bytes) -> None:
+    code, said, _ = client.send(method, data)
+    assert code in FITTING, said
+    assert (code is grpc.StatusCode.OK) == (said == "")
+
+
+@pytest.mark.parametrize("name", METHODS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_message(client: Raw, name: str, data: st.DataObject) -> None:
+    request = data.draw(messages(METHODS[name].input_type))
+    refuse_unfitting(client, METHODS[name], request.SerializeToString())
+
+
+@pytest.mark.parametrize("name", CONTROL)
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_message_of_the_control_service(controlled: Raw, name: str, data: st.DataObject) -> None:
+    request = data.draw(messages(CONTROL[name].input_type))
+    refuse_unfitting(controlled, CONTROL[name], request.SerializeToString())
+
+
+@settings(max_examples=100, deadline=None)
+@given(name=st.sampled_from(sorted(METHODS)), data=st.binary(max_size=64))
+def test_any_bytes(client: Raw, name: str, data: bytes) -> None:
+    refuse_unfitting(client, METHODS[name], data)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_odd_device_of_an_existing_machine(client: Raw, data: st.DataObject) -> None:
+    """The calls that a random id never reaches."""
+    request = machine_pb.CreateMachineRequest()
+    setattr(request.machine.spec, "class", "small")
+    id = client.call("MachineRuntime.CreateMachine", request).machine.metadata.id
+    try:
+        for call in ("AttachVolume", "UpdateVolume", "AttachNetworkInterface", "UpdateMachinePower"):
+            method = METHODS[f"MachineRuntime.{call}"]
+            odd = data.draw(messages(method.input_type))
+            odd.machine_id = id  # type: ignore[attr-defined]
+            refuse_unfitting(client, method, odd.SerializeToString())
+    finally:
+        client.call("MachineRuntime.DeleteMachine", machine_pb.DeleteMachineRequest(machine_id=id))

@@ -1,0 +1,221 @@
+"""The life of a server: where it listens, what it tells of itself, and how it stops."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf import message_factory
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+from iri.address import TcpAddress, UnixAddress
+from iri.client import Client
+from iri.errors import FailedPrecondition, Internal, Unavailable, Unimplemented
+from iri.host import Offers
+from iri.machine import Machine, MachineSpec
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.server import Server, Service
+from iri.simulated.runtime import SimulatedRuntime
+from tests.iri.quick import quick_host
+from tests.iri.server.raw import METHODS, raw
+
+
+@pytest.fixture
+def path(socket_directory: Path) -> Path:
+    return socket_directory / "s"
+
+
+def simulated() -> SimulatedRuntime:
+    return SimulatedRuntime(quick_host())
+
+
+def test_socket_is_the_owner_s_alone_and_gone_afterwards(path: Path) -> None:
+    with Server(simulated(), [UnixAddress(path)]):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not path.exists()
+
+
+def test_second_server_is_refused_and_the_first_goes_on(path: Path) -> None:
+    address = UnixAddress(path)
+    with Server(simulated(), [address]), Client(address) as client:
+        with pytest.raises(FailedPrecondition, match="in use by process"):
+            Server(simulated(), [address]).start()
+        assert client.about().name
+
+
+def test_one_server_listens_in_several_places(path: Path) -> None:
+    other = path.with_name("t")
+    with (
+        Server(simulated(), [UnixAddress(path), UnixAddress(other), TcpAddress("127.0.0.1", 0)]) as server,
+        Client(UnixAddress(path)) as one,
+        Client(server.addresses[2]) as two,
+        Client(UnixAddress(other)) as three,
+    ):
+        assert isinstance(server.addresses[2], TcpAddress)
+        assert server.addresses[2].port > 0
+        id = one.create(Machine(spec=MachineSpec(class_name="small"))).id
+        assert id in two.objects(Machine)
+        assert id in three.objects(Machine)
+
+
+def test_busy_tcp_port_is_refused() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = TcpAddress("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(FailedPrecondition, match=f"cannot listen on {address}"):
+            Server(simulated(), [address]).start()
+
+
+def test_service_that_is_not_served_is_unimplemented(path: Path) -> None:
+    with raw(simulated(), path, services=[Service.VOLUME]) as client:
+        assert client.refusal("MachineRuntime.Status", machine_pb.StatusRequest())[0] is (
+            grpc.StatusCode.UNIMPLEMENTED
+        )
+    with Server(simulated(), [UnixAddress(path)], services=[Service.VOLUME]), Client(UnixAddress(path)) as c:
+        assert c.objects(Machine) == {}
+        assert c.offers().machines == ()
+        with pytest.raises(Unimplemented):
+            c.remove(Machine, "x")
+
+
+def test_exec_without_consoles_is_unimplemented(path: Path) -> None:
+    with Server(simulated(), [UnixAddress(path)]), Client(UnixAddress(path)) as client:
+        id = client.create(Machine(spec=MachineSpec(class_name="small"))).id
+        with pytest.raises(Unimplemented, match="no consoles"):
+            client.console_url(id)
+
+
+def test_health_says_serving_of_every_service(path: Path) -> None:
+    with raw(simulated(), path) as client:
+        stub = health_pb2_grpc.HealthStub(client.channel)
+        for name in ("", "machine.v1alpha1.MachineRuntime", "volume.v1alpha1.VolumeRuntime"):
+            answer = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=10)
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_client_that_knows_nothing_finds_out_by_reflection(path: Path) -> None:
+    """As grpcurl does: names of services, their descriptors, and a call built from these alone."""
+    with raw(simulated(), path) as client:
+        database = ProtoReflectionDescriptorDatabase(client.channel)
+        assert set(database.get_services()) >= {
+            "machine.v1alpha1.MachineRuntime",
+            "volume.v1alpha1.VolumeRuntime",
+            "gitvirt.host.v1alpha1.Host",
+            "grpc.health.v1.Health",
+            "grpc.reflection.v1alpha.ServerReflection",
+        }
+        pool = DescriptorPool(database)
+        service = pool.FindServiceByName("machine.v1alpha1.MachineRuntime")
+        assert service.file.name == "machine/v1alpha1/api.proto"
+        method = service.methods_by_name["CreateMachine"]
+        request = message_factory.GetMessageClass(method.input_type)()
+        setattr(request.machine.spec, "class", "small")  # type: ignore[attr-defined]
+        code, said, data = client.send(method, request.SerializeToString())
+        assert code is grpc.StatusCode.OK, said
+        created = message_factory.GetMessageClass(method.output_type).FromString(data)
+        assert created.machine.metadata.id  # type: ignore[attr-defined]
+
+
+def test_reflection_sends_the_published_file_names(path: Path) -> None:
+    with raw(simulated(), path) as client:
+        stub = reflection_pb2_grpc.ServerReflectionStub(client.channel)
+        wanted = reflection_pb2.ServerReflectionRequest(file_containing_symbol="machine.v1alpha1.Machine")
+        (answer,) = list(stub.ServerReflectionInfo(iter([wanted]), timeout=10))
+        files = [
+            FileDescriptorProto.FromString(data)
+            for data in answer.file_descriptor_response.file_descriptor_proto
+        ]
+        assert files[0].name == "machine/v1alpha1/api.proto"
+
+
+def test_stop_lets_a_call_at_work_finish_and_refuses_new_ones(path: Path) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    @contextmanager
+    def slow(call: str) -> Iterator[None]:
+        if call == "Status":
+            entered.set()
+            leave.wait(10)
+        yield
+
+    address = UnixAddress(path)
+    server = Server(simulated(), [address], around=slow)
+    server.start()
+    statuses: list[object] = []
+    with Client(address) as client:
+        caller = threading.Thread(target=lambda: statuses.append(client.offers()))
+        caller.start()
+        assert entered.wait(10)
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        time.sleep(0.1)
+        with pytest.raises(Unavailable):
+            client.create(Machine(spec=MachineSpec(class_name="small")))
+        leave.set()
+        caller.join(10)
+        stopping.join(10)
+    assert len(statuses) == 1
+    assert server.wait(0)
+
+
+def test_stop_ends_watches_at_once(path: Path) -> None:
+    address = UnixAddress(path)
+    server = Server(simulated(), [address])
+    server.start()
+    with Client(address) as client:
+        watch = client.watch()
+        watch.next(5)
+        start = time.monotonic()
+        server.stop(0.2)
+        assert time.monotonic() - start < 5
+        watch.close()
+
+
+SECRET = "s3cr3t"
+
+
+class Leaky(SimulatedRuntime):
+    """A runtime with a bug that quotes what it was given."""
+
+    def offers(self) -> Offers:
+        raise KeyError(SECRET)
+
+
+def test_bug_of_a_runtime_is_internal_and_quotes_nothing(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with Server(Leaky(quick_host()), [UnixAddress(path)]), Client(UnixAddress(path)) as client:
+        with pytest.raises(Internal, match="KeyError") as caught:
+            client.offers()
+        assert client.about().name, "the server goes on"
+    assert SECRET not in str(caught.value)
+    assert "test_server.py" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_nothing_of_a_request_is_logged(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with raw(simulated(), path) as client:
+        request = machine_pb.CreateMachineRequest()
+        setattr(request.machine.spec, "class", "small")
+        request.machine.spec.ignition_data = b"s3cr3t"
+        request.machine.metadata.annotations["s3cr3t"] = "s3cr3t"
+        client.call("MachineRuntime.CreateMachine", request)
+        setattr(request.machine.spec, "class", "no-such-class")
+        client.refusal("MachineRuntime.CreateMachine", request)
+        client.send(METHODS["MachineRuntime.CreateMachine"], b"s3cr3t")
+    assert SECRET not in caplog.text
