@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -31,11 +31,14 @@ FITTING = {
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     grpc.StatusCode.UNIMPLEMENTED,
 }
+# The server is shared by the examples of a test, on purpose.
+SHARED = [HealthCheck.function_scoped_fixture]
 CONTROL = {f"Control.{method.name}": method for method in SERVICE.methods}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client() -> Iterator[Raw]:
+    """One a test, for all its examples: a random SetClasses would leave other tests without their class."""
     with (
         tempfile.TemporaryDirectory(prefix="iri") as directory,
         raw(SimulatedRuntime(quick_host()), Path(directory) / "s") as connected,
@@ -43,9 +46,8 @@ def client() -> Iterator[Raw]:
         yield connected
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def controlled() -> Iterator[Raw]:
-    """Of its own: what is done to the host of this one would disturb the calls of the other."""
     host = quick_host()
     extra = Extra(SERVICE, Control(host, Faults(Chance(7))).table())
     with (
@@ -62,7 +64,7 @@ def refuse_unfitting(client: Raw, method: MethodDescriptor, data: bytes) -> None
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
 def test_any_message(client: Raw, name: str, data: st.DataObject) -> None:
     request = data.draw(messages(METHODS[name].input_type))
@@ -70,20 +72,20 @@ def test_any_message(client: Raw, name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", CONTROL)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10, deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
 def test_any_message_of_the_control_service(controlled: Raw, name: str, data: st.DataObject) -> None:
     request = data.draw(messages(CONTROL[name].input_type))
     refuse_unfitting(controlled, CONTROL[name], request.SerializeToString())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=SHARED)
 @given(name=st.sampled_from(sorted(METHODS)), data=st.binary(max_size=64))
 def test_any_bytes(client: Raw, name: str, data: bytes) -> None:
     refuse_unfitting(client, METHODS[name], data)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
 def test_odd_device_of_an_existing_machine(client: Raw, data: st.DataObject) -> None:
     """The calls that a random id never reaches."""
