@@ -175,6 +175,10 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
         machine_class(cpu=1, memory="16GB"),
         [("/capabilities/memory", "GV206", "did you mean 16G or 16Gi?")],
     ),
+    "quantity of control characters": (
+        machine_class(cpu="\x1b[31m", memory=1),
+        [("/capabilities/cpu", "GV206", "")],
+    ),
     "quantity without number": (machine_class(cpu="two", memory=1), [("/capabilities/cpu", "GV206", "")]),
     "quantity NaN": (machine_class(cpu=float("nan"), memory=1), [("/capabilities/cpu", "GV206", "")]),
     "quantity infinite": (machine_class(cpu=float("inf"), memory=1), [("/capabilities/cpu", "GV206", "")]),
@@ -437,3 +441,9 @@ def test_messages_and_hints_are_not_those_of_the_library() -> None:
     assert not [
         text for text in said if re.search(r"is not of type|does not match|required property|[\\^$]\[", text)
     ]
+
+
+def test_no_finding_carries_what_a_terminal_would_obey() -> None:
+    body = machine_class(cpu="\x1b[31m", memory="\u202e16Gi", **{"\x07": "x"})
+    for violation in violations(Kind.MACHINE_CLASS, body):
+        assert (violation.message + violation.hint).isprintable()
