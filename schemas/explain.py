@@ -15,7 +15,7 @@ from schemas.kinds import Kind
 from schemas.meaning import not_base64
 from schemas.quantity import QuantityError, parse
 from schemas.spelling import nearest
-from schemas.violation import Violation, pointer
+from schemas.violation import Violation, pointer, shown
 
 Schema = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -386,5 +386,4 @@ def _shown(value: object) -> str:
 
 
 def _short(text: str) -> str:
-    cleaned = "".join(letter if letter.isprintable() else " " for letter in text[:61])
-    return cleaned if len(text) <= 60 else f"{cleaned[:57]}..."
+    return shown(text) if len(text) <= 60 else f"{shown(text, 57)}..."
