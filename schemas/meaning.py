@@ -144,7 +144,10 @@ def _secret(body: Body) -> Iterator[Violation]:
             try:
                 base64.b64decode("".join(value.split()), validate=True)
             except (binascii.Error, ValueError):
-                yield not_base64(("data", key))
+                hint = "encode it, or put it under stringData as it is"
+                yield Violation(
+                    pointer(("data", key)), "GV214", f"the value of {shown(str(key))} is not base64", hint
+                )
 
 
 def not_base64(at: Path) -> Violation:

@@ -22,7 +22,7 @@ from schemas.edit.scalars import UnwritableError
 from schemas.edit.splice import splice
 from schemas.edit.steps import Add, Body, NotAMap, Put, Step, steps
 from schemas.edit.stream import documents
-from schemas.edit.style import Style, line_ending
+from schemas.edit.style import Style, has_break, line_ending
 from schemas.reader import Unreadable
 
 
@@ -51,11 +51,12 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
     for index in sorted(changes, reverse=True):
         if not 0 <= index < len(spans):
             missing = refusals.no_such_document(index, len(spans))
-            return Refused(refusals.problem(missing, path, text, len(text), len(text)))
+            return Refused(refusals.problem(missing, path, text, index, len(text)))
         start, end = spans[index]
-        written = _written(text[start:end], changes[index], line_ending(text))
+        own = text[start:end]
+        written = _written(own, changes[index], line_ending(own if has_break(own) else text))
         if isinstance(written, Refusal):
-            return Refused(refusals.problem(written, path, text, start, end))
+            return Refused(refusals.problem(written, path, text, index, start))
         if written.means is not Means.UNTOUCHED:
             whole = whole[:start] + written.text + whole[end:]
             means = max(means, written.means)

@@ -9,10 +9,11 @@ _canonical = msgspec.msgpack.Encoder(order="deterministic").encode
 
 def is_alike(one: object, other: object) -> bool:
     try:
-        return _canonical(one) == _canonical(other)
+        if _canonical(one) == _canonical(other):
+            return True
     except (OverflowError, TypeError, UnicodeEncodeError, RecursionError):
-        # Integers beyond 64 bits, maps as keys, half of a surrogate pair, depth: rare, and slower.
-        return _is_alike(one, other)
+        pass  # integers beyond 64 bits, maps as keys, half of a surrogate pair, depth
+    return _is_alike(one, other)
 
 
 def _is_alike(one: object, other: object) -> bool:

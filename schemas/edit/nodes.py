@@ -176,14 +176,3 @@ def sharing(text: str, path: Path) -> Culprit | None:
             return Culprit(path[: depth + 1], False)
         node = pair[1]
     return merged
-
-
-def offset(text: str, path: Path) -> int:
-    """Where the key of `path` stands, or of the nearest node above it."""
-    at, node = 0, compose(text)
-    for key in path:
-        pair = _pair(node, key)
-        if pair is None:
-            break
-        at, node = pair[0].start_mark.index, pair[1]
-    return at

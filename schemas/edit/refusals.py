@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from schemas.edit import nodes
 from schemas.edit.fields import Changes, Path, Target
 from schemas.edit.round_trip import LARGEST
+from schemas.marks import Marks
 from schemas.problem import Problem
 from schemas.reader import Unreadable
 
@@ -84,21 +85,21 @@ def _named(changes: Changes) -> str:
     return ", ".join(map(str, changes))
 
 
-def problem(refusal: Refusal, file: str, text: str, start: int, end: int) -> Problem:
-    """The refusal as a finding in the whole text, of which the document is a part."""
-    line, column = refusal.place
-    if not line:
-        start += nodes.offset(text[start:end], refusal.path)
-        line = column = 1
+def problem(refusal: Refusal, file: str, text: str, document: int, start: int) -> Problem:
+    """The refusal as a finding in the whole text, where the document begins at `start`."""
+    pointer = "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in refusal.path)
     before = text[:start].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    if line == 1:
-        column += len(before) - before.rfind("\n") - 1
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    if pointer:
+        line, column = Marks(text).key(document, pointer)
+    elif refusal.place != (0, 0):
+        line, column = line + refusal.place[0] - 1, refusal.place[1]  # a document begins with its line
     return Problem(
         file=file,
-        line=before.count("\n") + line,
+        line=line,
         column=column,
         code=refusal.code,
-        pointer="".join("/" + key.replace("~", "~0").replace("/", "~1") for key in refusal.path),
+        pointer=pointer,
         message=refusal.message,
         hint=refusal.hint,
     )

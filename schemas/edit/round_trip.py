@@ -43,6 +43,7 @@ def round_trip(text: str, steps: tuple[Step, ...], style: Style) -> str | None:
     footer = _FOOTER.search(text)
     own, rest = (text[: footer.start()], text[footer.start() :]) if footer else (text, "")
     yaml = YAML(typ="rt", pure=True)
+    yaml.composer.warn_double_anchors = False
     yaml.preserve_quotes = True
     yaml.width = _WIDEST
     yaml.indent(mapping=style.step, sequence=style.list_step + 2, offset=style.list_step)

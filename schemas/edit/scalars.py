@@ -39,7 +39,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 class UnwritableError(ValueError):
-    """The value has no text: half of a surrogate pair, not-a-number in JSON, something that is no plain data."""
+    """The value has no text: half of a surrogate pair, infinity in JSON, something that is no plain data."""
 
 
 @lru_cache(maxsize=8192)
@@ -84,6 +84,8 @@ def key(text: str, quote: str = "") -> str:
     """A key as its neighbours are quoted: with `quote`, or not at all where that is safe."""
     if not isinstance(text, str):
         raise UnwritableError(f"a key that is a {type(text).__name__}")
+    if text == "<<":
+        raise UnwritableError("a key that means a merge")
     if quote == "'":
         return single_quoted(text) or quoted(text)
     return quoted(text) if quote else flow(text)

@@ -60,7 +60,8 @@ def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
     if isinstance(value, str):
         if old.startswith("'"):
             return scalars.single_quoted(value) or scalars.quoted(value)
-        return scalars.quoted(value) if old.startswith('"') else ""
+        # Quoted although it need not be: somebody's choice. Else the next value decides anew.
+        return scalars.quoted(value) if old.startswith('"') and scalars.is_plain(old[1:-1]) else ""
     if not value or not isinstance(value, dict | list) or old[:1] not in ("{", "[") or not old[1:-1].strip():
         return ""
     braced = flow.read(text, entry.value)

@@ -46,6 +46,10 @@ def line_ending(text: str) -> str:
     return max(("\n", feeds - both), ("\r\n", both), ("\r", returns - both), key=lambda ending: ending[1])[0]
 
 
+def has_break(text: str) -> bool:
+    return "\n" in text or "\r" in text
+
+
 def line_end(text: str, at: int) -> int:
     """After the break that ends the line `at` stands on."""
     found = _BREAK.search(text, at)

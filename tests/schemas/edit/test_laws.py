@@ -1,0 +1,197 @@
+"""Laws of an edit, over manifests in many styles: nothing outside the fields moves, the rest means what it meant,
+editing twice is editing once, undone is as before."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from schemas.edit import Annotation, Changes, Edited, Field, Label, Means, Target, Value, edit, edit_all
+from schemas.edit.likeness import is_alike
+from schemas.reader import read
+from tests.schemas.edit.emitter import Body, emit
+
+TRICKY = (
+    "spec:", "status: x", "# no", "machinePoolRef", "---", "...", "a\nb", "spec:\n  machinePoolRef: {name: a}\n", "on", "",
+    "1", "é ☃ 😀", "a: b", "{", "it's", 'say "x"', "- a", " lead", "x # y", "x\u0085y", "a\u2028b", "line\n\nother", "a b c",
+)  # fmt: skip
+names = st.sampled_from(("a", "b", "name", "spec", "status", "metadata", "machinePoolRef", "uid", "x-y"))
+scalars = st.one_of(
+    st.sampled_from(TRICKY),
+    st.booleans(),
+    st.integers(-5, 10**20),
+    st.none(),
+    st.text("ab :#'\"{}", max_size=6),
+)
+values: st.SearchStrategy[Value] = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(names, inner, max_size=3)),
+    max_leaves=8,
+)
+maps: st.SearchStrategy[Body] = st.dictionaries(names, values, max_size=4)
+keys = st.sampled_from(("zone", "gitvirt.dev/paused", "b"))
+refs: st.SearchStrategy[Value] = st.builds(
+    lambda name: {"name": name}, st.sampled_from(("host-1", "on", "10", "host 2"))
+)
+given_values: dict[Target, st.SearchStrategy[Value]] = {
+    Field.MACHINE_POOL_REF: refs,
+    Field.CLAIM_REF: refs,
+    Field.UNSCHEDULABLE: st.booleans(),
+    Field.POWER: st.sampled_from(("On", "Off")),
+    Field.TAINTS: st.lists(st.fixed_dictionaries({"key": st.sampled_from(TRICKY), "effect": st.just("NoSchedule")}), max_size=2),
+    Field.STATUS: st.dictionaries(names, values, max_size=4),
+    Field.UID: st.sampled_from(("u-1", "5", "true")),
+    Field.DELETION_TIMESTAMP: st.just("2030-01-01T00:00:00Z"),
+    Annotation("gitvirt.dev/paused"): st.just("true"),
+    Label("zone"): st.sampled_from(("a", "1")),
+}  # fmt: skip
+targets = st.sampled_from(list(given_values))
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> Body:
+    metadata: Body = {"name": draw(names)}
+    for key in ("labels", "annotations"):
+        if draw(st.booleans()):
+            metadata[key] = draw(st.dictionaries(keys, values, max_size=2))
+    body: Body = {"apiVersion": "v1", "kind": "Machine", "metadata": metadata}
+    if draw(st.integers(0, 5)):
+        body["spec"] = draw(maps)
+    for target in draw(st.lists(targets, max_size=3, unique=True)):
+        body = with_field(body, target.path, draw(given_values[target]))
+    order = draw(st.permutations(list(body)))
+    return {key: body[key] for key in order}
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> Changes:
+    wanted = draw(st.lists(targets, min_size=1, max_size=4, unique=True))
+    return {target: draw(st.one_of(given_values[target], st.none())) for target in wanted}
+
+
+dice = st.builds(Random, st.integers(0, 1 << 32))
+
+
+def with_field(body: Body, path: tuple[str, ...], value: Value) -> Body:
+    below = body.get(path[0])
+    inner = with_field(below if isinstance(below, dict) else {}, path[1:], value) if path[1:] else value
+    return {**body, path[0]: inner}
+
+
+def without_field(body: Body, path: tuple[str, ...]) -> Body:
+    """Also without the maps that this leaves empty, or that were: an edit may bring or take those."""
+    below = body.get(path[0])
+    if path[1:] and isinstance(below, dict):
+        below = without_field(below, path[1:])
+    if path[1:] and below:
+        return {**body, path[0]: below}
+    return {key: value for key, value in body.items() if key != path[0]}
+
+
+def rest(body: Value, changes: Changes) -> Body:
+    assert isinstance(body, dict)
+    for target in changes:
+        body = without_field(body, target.path)
+    return body
+
+
+def field(body: Value, path: tuple[str, ...]) -> Value:
+    for key in path:
+        body = body.get(key) if isinstance(body, dict) else None
+    return body
+
+
+def value_of(data: bytes) -> Value:
+    documents = read(data.decode())
+    assert isinstance(documents, tuple), (data.decode(), documents)
+    (body,) = documents
+    return body  # type: ignore[return-value]
+
+
+def edited(data: bytes, changes: Changes) -> Edited:
+    outcome = edit(data, 0, changes)
+    assert isinstance(outcome, Edited), (data.decode(), changes, outcome)
+    return outcome
+
+
+def is_within(small: bytes, large: bytes, commas: int = 1) -> bool:
+    """Whether the one is the other with one stretch cut out; between braces a comma before it too."""
+    head = 0
+    while head < len(small) and small[head] == large[head]:
+        head += 1
+    if large.endswith(small[head:]):
+        return True
+    return (
+        bool(commas)
+        and large[head : head + 1] == b","
+        and is_within(small, large[:head] + large[head + 1 :], 0)
+    )
+
+
+@given(bodies(), edits(), dice)
+def test_the_fields_are_as_asked_and_the_rest_is_as_it_was(
+    body: Body, changes: Changes, dice: Random
+) -> None:
+    text = emit(dice, body).encode()
+    outcome = edited(text, changes)
+    event(outcome.means.name)
+    after = value_of(outcome.data)
+    for target, value in changes.items():
+        assert is_alike(field(after, target.path), value), text
+    assert is_alike(rest(after, changes), rest(body, changes)), (text, outcome.data)
+
+
+@given(bodies(), edits(), dice)
+def test_twice_is_once(body: Body, changes: Changes, dice: Random) -> None:
+    once = edited(emit(dice, body).encode(), changes)
+    twice = edited(once.data, changes)
+    assert twice.data is once.data
+    assert twice.means is Means.UNTOUCHED
+
+
+@given(bodies(), targets, st.data(), dice)
+def test_a_new_field_is_one_stretch_of_new_bytes(
+    body: Body, target: Target, data: st.DataObject, dice: Random
+) -> None:
+    value = data.draw(given_values[target])
+    assume(field(body, target.path[:-1]) and field(body, target.path) is None)
+    assume(isinstance(above := field(body, target.path[:-1]), dict) and target.path[-1] not in above)
+    text = emit(dice, body).encode()
+    outcome = edited(text, {target: value})
+    assume(outcome.means is not Means.ROUND_TRIP)
+    assert is_within(text, outcome.data), (text, outcome.data)
+    undone = edited(outcome.data, {target: None})
+    assert undone.data == text, (text, outcome.data, undone.data)
+
+
+@given(bodies(), targets, st.data(), dice)
+def test_what_gitvirt_wrote_is_changed_and_changed_back(
+    body: Body, target: Target, data: st.DataObject, dice: Random
+) -> None:
+    value, other = data.draw(given_values[target]), data.draw(given_values[target])
+    bare = edited(emit(dice, body).encode(), {target: None}).data
+    text = edited(bare, {target: value}).data
+    away = edited(text, {target: other})
+    back = edited(away.data, {target: value})
+    assert is_alike(value_of(back.data), value_of(text))
+    assert back.data == text, (text, away.data, back.data)
+
+
+@given(st.lists(bodies(), min_size=2, max_size=3), edits(), edits(), dice)
+def test_neighbours_keep_their_bytes(many: list[Body], first: Changes, last: Changes, dice: Random) -> None:
+    texts = [emit(dice, body) for body in many]
+    texts = [text if text.endswith("\n") else text + "\n" for text in texts]
+    marks = [dice.choice(("---\n", "---\r\n", "--- # x\n", "...\n---\n")) for _ in texts]
+    stream = "".join(mark + text for mark, text in zip(marks, texts, strict=True)).encode()
+    outcome = edit_all(stream, {0: first, len(many) - 1: last})
+    assert isinstance(outcome, Edited)
+    documents = read(outcome.data.decode())
+    assert isinstance(documents, tuple)
+    assert len(documents) == len(many)
+    alone = edit(edit(stream, 0, first).data, len(many) - 1, last)  # type: ignore[union-attr]
+    assert isinstance(alone, Edited)
+    assert alone.data == outcome.data, (stream, outcome.data, alone.data)
+    if len(many) == 3:
+        assert f"{marks[1]}{texts[1]}{marks[2]}".encode() in outcome.data
