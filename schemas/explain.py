@@ -15,7 +15,7 @@ from schemas.kinds import Kind
 from schemas.meaning import not_base64
 from schemas.quantity import QuantityError, parse
 from schemas.spelling import nearest
-from schemas.violation import Violation, pointer
+from schemas.violation import Violation, pointer, shown
 
 Schema = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -94,7 +94,6 @@ class _Explainer:
         self._kind = kind
         self._schema = schema
         self._body = body
-        self._places: dict[str, str] = {}  # filled by the first field that needs it
 
     def findings(self, error: ValidationError) -> Iterator[_Finding]:
         path, value = self._located(error.instance_path)
@@ -137,12 +136,12 @@ class _Explainer:
         return _Finding(path, "GV201", message, hint)
 
     def _belongs(self, name: str) -> str:
-        self._places = self._places or _only_places(self._schema)
-        if name not in self._places:
+        known = _PLACES.get(self._schema["$id"])
+        if known is None:
+            known = _PLACES[self._schema["$id"]] = _only_places(self._schema)
+        if name not in known:
             return ""
-        return (
-            f"it belongs under {self._places[name]}" if self._places[name] else "it belongs to the top level"
-        )
+        return f"it belongs under {known[name]}" if known[name] else "it belongs to the top level"
 
     def _missing(self, path: Path, name: str, rule: Schema, value: object) -> _Finding:
         declared = rule.get("properties", {})
@@ -315,6 +314,9 @@ class _Explainer:
         return "what it is" if self._kind is Kind.SECRET else _shown(value)
 
 
+_PLACES: dict[str, dict[str, str]] = {}  # by $id: a schema is walked once, not once a document
+
+
 def _only_places(schema: Schema) -> dict[str, str]:
     """Where a field stands in the kind, for those that stand at one place only (status aside, which nobody writes)."""
     places: dict[str, set[tuple[str, ...]]] = {}
@@ -384,5 +386,4 @@ def _shown(value: object) -> str:
 
 
 def _short(text: str) -> str:
-    cleaned = "".join(letter if letter.isprintable() else " " for letter in text[:61])
-    return cleaned if len(text) <= 60 else f"{cleaned[:57]}..."
+    return shown(text) if len(text) <= 60 else f"{shown(text, 57)}..."

@@ -144,10 +144,7 @@ def _secret(body: Body) -> Iterator[Violation]:
             try:
                 base64.b64decode("".join(value.split()), validate=True)
             except (binascii.Error, ValueError):
-                hint = "encode it, or put it under stringData as it is"
-                yield Violation(
-                    pointer(("data", key)), "GV214", f"the value of {shown(str(key))} is not base64", hint
-                )
+                yield not_base64(("data", key))
 
 
 def not_base64(at: Path) -> Violation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 _LONGEST = 64  # A longer word is no slip of the pen, and distance costs the product of the lengths.
 
@@ -41,10 +42,16 @@ def _cost(word: str, other: str) -> int | None:
 def _within(word: str, other: str, slips: int) -> int | None:
     if abs(len(word) - len(other)) > slips:
         return None
+    letters, others = set(word), set(other)
+    if (
+        max(len(letters - others), len(others - letters)) > slips
+    ):  # each slip brings or loses one letter at most
+        return None
     found = distance(word, other)
     return found if found <= slips else None
 
 
+@lru_cache(maxsize=2048)
 def distance(left: str, right: str) -> int:
     """Insertions, deletions, replacements and swaps of neighbours that turn one word into the other."""
     before: list[int] = []

@@ -8,12 +8,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Violation:
-    """`pointer` is a JSON pointer into the document; of an unknown field it points at the field itself."""
+    """`pointer` is a JSON pointer into the document; of an unknown field it points at the field itself.
+
+    Message and hint quote what people wrote, so whatever a terminal would obey is taken out of them.
+    """
 
     pointer: str
     code: str
     message: str
     hint: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("message", "hint"):
+            text: str = getattr(self, field)
+            if not text.isprintable():
+                plain = "".join(
+                    letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+                )
+                object.__setattr__(self, field, plain)
 
 
 def pointer(path: Iterable[object]) -> str:

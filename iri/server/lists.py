@@ -10,7 +10,7 @@ from typing import Generic
 from google.protobuf.message import Message
 
 from iri.errors import ResourceExhausted
-from iri.runtime import AnyObject, Kind, Object
+from iri.runtime import AnyObject, Kind
 from iri.wire.entries import joined
 
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -50,16 +50,12 @@ class Lists(Generic[AnyObject]):
 
 def selected(objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> Iterable[AnyObject]:
     if id:
-        found = objects.get(id)
-        return () if found is None else (found,)
-    if labels:
-        wanted = labels.items()
-        return [item for item in objects.values() if has_labels(item, wanted)]
-    return objects.values()
-
-
-def has_labels(item: Object, wanted: Iterable[tuple[str, str]]) -> bool:
-    return all(item.labels.get(key) == value for key, value in wanted)
+        return [objects[id]] if id in objects else []
+    found: Iterable[AnyObject] = objects.values()
+    # A label at a time keeps the loop over thousands of objects as tight as it can be.
+    for key, value in labels.items():
+        found = [item for item in found if item.labels.get(key) == value]
+    return found
 
 
 def too_large(kind: Kind, count: int, size: int) -> str:

@@ -18,12 +18,12 @@ GIB = 1 << 30
 class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long each step takes, in seconds of the host's clock."""
 
-    boot: Span = Span(1.0, 2.0, 5.0)
+    boot: Span = Span(0.5, 1.0, 3.0)
     stop: Span = Span(0.5, 1.0, 3.0)  # of a guest that answers the power button
     grace: Span = Span(10.0, 10.0, 10.0)  # until one that does not is switched off
     attach: Span = Span(0.1, 0.2, 0.5)
     detach: Span = Span(0.1, 0.2, 0.5)
-    pull: Span = Span(1.0, 3.0, 8.0)  # of an image, once a host
+    pull: Span = Span(0.5, 1.0, 3.0)  # of an image, once a host
     clone: Span = Span(0.2, 0.5, 1.0)  # of an image or a snapshot into a volume
     prepare: Span = Span(0.1, 0.2, 0.5)  # of an empty volume
     expand: Span = Span(0.1, 0.2, 0.5)

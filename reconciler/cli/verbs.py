@@ -14,6 +14,9 @@ class Verb(NamedTuple):
 
 VERBS = {
     "init": Verb("init", "a new repo: layout, settings, a class, CI files, editor hints"),
+    "runtime": Verb("runtime", "a server of the runtime interface: simulated"),
+    "console": Verb("console", "a machine's serial console, on the host it runs on"),
+    "iri": Verb("iri", "talk to a runtime directly, as irictl does"),
     "version": Verb("version", "versions of everything relevant"),
 }
 

@@ -68,4 +68,9 @@ CODES: dict[str, Code] = {
         "The document is a List of objects, as kubectl get -o yaml prints it. gitvirt writes placements into documents, so each object needs one.",
         "Write each item as a document of its own, with --- between them: kubectl get ... -o json | jq -c '.items[]' is a start.",
     ),
+    "GV114": Code(
+        "Line of .gitvirtignore that means nothing",
+        "The line is no pattern: a lone ! or a backslash at its end; or the whole file is too large to be a list of patterns.",
+        "Mend or remove it. Patterns are those of gitignore.",
+    ),
 }

@@ -72,8 +72,8 @@ def test_the_window_and_its_changes_reach_the_guest(server: ExecServer, screens:
     screen.type(b"stty size\r")
     screen.expect(b"24 80")
     screen.resize(132, 50)
-    screen.type(b"sleep 0.3; stty size\r")
-    screen.expect(b"50 132")
+    screen.type(b"until stty size | grep '^50 132'; do sleep 0.05; done\r")
+    screen.expect(b"\n50 132")
     screen.type(b"\x1d")
     screen.expect(b"<Left()>")
 

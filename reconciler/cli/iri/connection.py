@@ -1,0 +1,82 @@
+"""Reaching a runtime, and saying in its user's words why that or a call did not work."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from iri.address import Address
+from iri.client import MACHINE, VOLUME, Client, Endpoint, discover
+from iri.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    Internal,
+    InvalidArgument,
+    IRIError,
+    NotFound,
+    ResourceExhausted,
+    TimedOut,
+    Unavailable,
+    Unimplemented,
+)
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import printable
+
+# The first that fits; TimedOut is an Unavailable too.
+CURES: Mapping[type[IRIError], str] = {
+    TimedOut: "it may or may not have happened: look with `gitvirt iri get`, then try again",
+    Unavailable: "is the runtime running? `gitvirt runtime simulated` starts one to try things with; --address says where",
+    NotFound: "`gitvirt iri get` lists what is there",
+    AlreadyExists: "`gitvirt iri get` shows what is there",
+    InvalidArgument: "correct the request; `gitvirt iri get status` lists the classes",
+    FailedPrecondition: "it can work once the object is in another state",
+    ResourceExhausted: "`gitvirt iri get status` shows the totals; delete something, or ask for less",
+    Unimplemented: "this runtime does not do that",
+    Internal: "the runtime failed; its log says more",
+}
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """What a runtime answers instead of doing it becomes one line of cause and one of cure."""
+    try:
+        yield
+    except IRIError as error:
+        raise command_error(error) from None
+
+
+def command_error(error: IRIError) -> CommandError:
+    cure = next(cure for kind, cure in CURES.items() if isinstance(error, kind))
+    code = Exit.TIMED_OUT if isinstance(error, TimedOut) else Exit.FAILED
+    return CommandError(printable(str(error)), cure, code)
+
+
+@contextmanager
+def connected(arguments: argparse.Namespace, *endpoints: Endpoint) -> Iterator[Client]:
+    """A client of the runtimes that the work needs; without any named, of whichever there are."""
+    with answering():
+        if endpoints:
+            found = {endpoint: _address(arguments, endpoint) for endpoint in endpoints}
+        else:
+            found = _all(arguments)
+        with Client(found.get(MACHINE), found.get(VOLUME)) as client:
+            yield client
+
+
+def _address(arguments: argparse.Namespace, endpoint: Endpoint) -> Address:
+    return discover(endpoint, arguments.address, os.environ)
+
+
+def _all(arguments: argparse.Namespace) -> dict[Endpoint, Address]:
+    found: dict[Endpoint, Address] = {}
+    missing: Unavailable | None = None
+    for endpoint in (MACHINE, VOLUME):
+        try:
+            found[endpoint] = _address(arguments, endpoint)
+        except Unavailable as error:
+            missing = missing or error
+    if not found and missing is not None:
+        raise missing
+    return found

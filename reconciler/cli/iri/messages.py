@@ -1,0 +1,203 @@
+"""Values of a spec file to messages of the runtime interface, and messages to values for output. Pure.
+
+The form is that of irictl: snake_case keys, enums by number (or by name), bytes as base64. What irictl would drop without
+a word, an unknown key, is an error here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from reconciler.cli.verbs import closest
+from schemas import quantity
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+SECRETS = frozenset(("ignition_data", "secret_data", "encryption_data"))
+HIDDEN = "(hidden)"
+LIMITS: Mapping[int, tuple[int, int]] = {
+    FieldDescriptor.TYPE_INT64: (-(1 << 63), (1 << 63) - 1),
+    FieldDescriptor.TYPE_INT32: (-(1 << 31), (1 << 31) - 1),
+}
+
+
+class SpecError(Exception):
+    """A value that cannot be that field: where, what, and what to write instead."""
+
+    def __init__(self, where: str, message: str, hint: str = "") -> None:
+        super().__init__(f"{where or 'the document'}: {message}")
+        self.hint = hint
+
+
+def parsed(value: object, message_type: type[AnyMessage], where: str = "") -> AnyMessage:
+    """The message that a value of a spec file says."""
+    message = message_type()
+    _fill(message, value, where)
+    return message
+
+
+def _fill(message: Message, value: object, where: str) -> None:
+    if not isinstance(value, dict):
+        raise SpecError(where, f"{_said(value)} where keys and values belong")
+    fields = message.DESCRIPTOR.fields_by_name
+    for key, item in value.items():
+        place = f"{where}.{key}" if where else str(key)
+        field = cast("FieldDescriptor | None", fields.get(key) if isinstance(key, str) else None)
+        if field is None:
+            raise SpecError(place, "unknown key", _unknown_hint(str(key), list(fields)))
+        if item is not None:
+            _set(message, field, item, place)
+
+
+def _set(message: Message, field: FieldDescriptor, item: object, where: str) -> None:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        if not isinstance(item, dict):
+            raise SpecError(where, f"{_said(item)} where keys and values belong")
+        target: Any = getattr(message, field.name)
+        convert = _scalar(field.message_type.fields_by_name["value"])
+        for key, entry in item.items():
+            if not isinstance(key, str):
+                raise SpecError(where, f"key {key!r} is no text", "write it in quotes")
+            target[key] = convert(entry, f"{where}.{key}")
+    elif field.is_repeated:
+        if not isinstance(item, list):
+            raise SpecError(where, f"{_said(item)} where a list belongs")
+        _extend(message, field, item, where)
+    elif field.message_type is not None:
+        part: Message = getattr(message, field.name)
+        part.SetInParent()
+        _fill(part, item, where)
+    else:
+        setattr(message, field.name, _scalar(field)(item, where))
+
+
+def _extend(message: Message, field: FieldDescriptor, items: list[object], where: str) -> None:
+    target: Any = getattr(message, field.name)
+    for number, item in enumerate(items):
+        place = f"{where}[{number}]"
+        if field.message_type is not None:
+            _fill(target.add(), item, place)
+        else:
+            target.append(_scalar(field)(item, place))
+
+
+def _scalar(field: FieldDescriptor) -> Callable[[object, str], object]:
+    if field.enum_type is not None:
+        enum = field.enum_type
+        return lambda value, where: _enum(enum, value, where)
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return _bytes
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return _text
+    low, high = LIMITS[field.type]
+    return lambda value, where: _integer(value, where, low, high)
+
+
+def _enum(enum: EnumDescriptor, value: object, where: str) -> int:
+    """By number, by name, or by the name's last part in any letter case."""
+    if isinstance(value, int) and not isinstance(value, bool) and value in enum.values_by_number:
+        return value
+    known = {entry.name: entry.number for entry in enum.values}
+    prefix = _common_prefix(list(known))
+    if isinstance(value, str):
+        wanted = value.upper()
+        for name, number in known.items():
+            if wanted in (name, name.removeprefix(prefix)):
+                return number
+    choices = ", ".join(f"{number} ({name.removeprefix(prefix).lower()})" for name, number in known.items())
+    raise SpecError(where, f"{_said(value)} that is none of its values", f"write one of: {choices}")
+
+
+def _common_prefix(names: list[str]) -> str:
+    first, last = min(names), max(names)
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    return first[:length].rpartition("_")[0] + "_" if "_" in first[:length] else ""
+
+
+def _bytes(value: object, where: str) -> bytes:
+    hint = "bytes are written as base64: `base64 -w0 FILE` makes it"
+    if not isinstance(value, str):
+        raise SpecError(where, "this is no base64 text", hint)
+    try:
+        return base64.b64decode("".join(value.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise SpecError(where, "this is no base64", hint) from None
+
+
+def _text(value: object, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    hint = "write it in quotes" if isinstance(value, bool | int | float) else ""
+    raise SpecError(where, f"{_said(value)} where text belongs", hint)
+
+
+def _integer(value: object, where: str, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SpecError(where, f"{_said(value)} where a whole number belongs", _number_hint(value))
+    if not low <= value <= high:
+        raise SpecError(where, f"{value} does not fit into the field", f"it holds {low} to {high}")
+    return value
+
+
+def _number_hint(value: object) -> str:
+    """People write 10Gi; the runtime interface counts bytes."""
+    if not isinstance(value, str):
+        return ""
+    try:
+        amount = quantity.parse(value)
+    except quantity.QuantityError:
+        return ""
+    return f"write it as {amount.ceil()}"
+
+
+def _said(value: object) -> str:
+    """What somebody wrote, for a message; never the value itself, which may be a secret in the wrong place."""
+    kinds = {
+        dict: "a mapping",
+        list: "a list",
+        str: "text",
+        bool: "true or false",
+        int: "a number",
+        float: "a fraction",
+    }
+    return kinds.get(type(value), "nothing" if value is None else "something else")
+
+
+def _unknown_hint(key: str, known: list[str]) -> str:
+    snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
+    near = snake if snake in known else closest(key, known)
+    return f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
+
+
+def rendered(message: Message, *, with_secrets: bool = False) -> dict[str, object]:
+    """The value of a message, as a spec file says it. Secrets are hidden unless they are asked for."""
+    value: dict[str, object] = {}
+    for field, item in message.ListFields():
+        is_hidden = field.name in SECRETS and not with_secrets
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            convert = _shown(field.message_type.fields_by_name["value"], with_secrets)
+            value[field.name] = {
+                key: HIDDEN if is_hidden else convert(entry) for key, entry in sorted(item.items())
+            }
+        elif is_hidden:
+            value[field.name] = HIDDEN
+        elif field.is_repeated:
+            convert = _shown(field, with_secrets)
+            value[field.name] = [convert(entry) for entry in item]
+        else:
+            value[field.name] = _shown(field, with_secrets)(item)
+    return value
+
+
+def _shown(field: FieldDescriptor, with_secrets: bool) -> Callable[[Any], object]:
+    if field.message_type is not None:
+        return lambda item: rendered(item, with_secrets=with_secrets)
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return lambda item: base64.b64encode(item).decode("ascii")
+    return lambda item: item

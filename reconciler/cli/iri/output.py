@@ -1,0 +1,231 @@
+"""How `gitvirt iri` shows objects: as a table, as ids, or as the messages themselves in YAML or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from google.protobuf.message import Message
+from ruamel.yaml import YAML
+
+from iri.machine import AttachmentState, AttachmentStatus, Machine, MachineState
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
+from iri.runtime import Kind, Object
+from iri.volume import Snapshot, SnapshotState, Volume, VolumeState
+from iri.wire.mirror import fill
+from reconciler.cli.iri.messages import rendered
+from reconciler.cli.terminal import Style, Terminal, printable
+from schemas.quantity import units
+
+FORMATS = ("table", "wide", "json", "yaml", "name")
+NAME_LABELS = (
+    "machinepoollet.ironcore.dev/machine-name",
+    "volumepoollet.ironcore.dev/volume-name",
+    "volumepoollet.ironcore.dev/volume-snapshot-name",
+)
+NOTHING = "-"
+
+State = MachineState | VolumeState | SnapshotState
+STATE_STYLES: Mapping[State, Style] = {
+    MachineState.RUNNING: Style.GREEN,
+    MachineState.PENDING: Style.YELLOW,
+    MachineState.TERMINATING: Style.YELLOW,
+    MachineState.TERMINATED: Style.RED,
+    VolumeState.AVAILABLE: Style.GREEN,
+    VolumeState.PENDING: Style.YELLOW,
+    VolumeState.ERROR: Style.RED,
+    SnapshotState.READY: Style.GREEN,
+    SnapshotState.PENDING: Style.YELLOW,
+    SnapshotState.FAILED: Style.RED,
+}
+
+AnyItem = TypeVar("AnyItem")
+
+
+class Column(NamedTuple, Generic[AnyItem]):
+    title: str
+    cell: Callable[[AnyItem], str]
+    style: Callable[[AnyItem], Style | None] = lambda _: None
+    is_wide: bool = False
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", choices=FORMATS, default="table", help="how to show it (default: table)"
+    )
+    parser.add_argument(
+        "--show-secrets", action="store_true", help="print keys, passwords and ignition data as they are"
+    )
+
+
+def columns_of(kind: Kind, format: str, now_seconds: float) -> list[Column[Object]]:
+    columns = COLUMNS[kind](now_seconds)
+    return [column for column in columns if format == "wide" or not column.is_wide]
+
+
+def show_table(terminal: Terminal, columns: Sequence[Column[AnyItem]], items: Sequence[AnyItem]) -> None:
+    rows = [[painted(terminal, column, item) for column in columns] for item in items]
+    terminal.table([column.title for column in columns], rows)
+
+
+def painted(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> str:
+    text = printable(column.cell(item)) or NOTHING
+    style = column.style(item)
+    return terminal.paint(text, style) if style else text
+
+
+def show_objects(
+    terminal: Terminal, arguments: argparse.Namespace, kind: Kind, items: Sequence[Object]
+) -> None:
+    match arguments.output:
+        case "json" | "yaml":
+            show_values(
+                terminal, arguments.output, [value_of(item, arguments.show_secrets) for item in items]
+            )
+        case "name":
+            for item in items:
+                terminal.line(printable(item.id))
+        case format:
+            show_table(terminal, columns_of(kind, format, time.time()), items)
+
+
+def show_object(terminal: Terminal, arguments: argparse.Namespace, item: Object) -> None:
+    """One that was asked for by its id: in YAML and JSON it is not in a list."""
+    if arguments.output in ("json", "yaml"):
+        show_value(terminal, arguments.output, value_of(item, arguments.show_secrets))
+    else:
+        show_objects(terminal, arguments, type(item), [item])
+
+
+def show_values(terminal: Terminal, format: str, values: Sequence[object]) -> None:
+    show_value(terminal, format, list(values))
+
+
+def show_value(terminal: Terminal, format: str, value: object) -> None:
+    if format == "json":
+        terminal.line(json.dumps(value, indent=2, ensure_ascii=False))
+        return
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.width = sys.maxsize
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.dump(value, terminal.stream)
+
+
+def value_of(item: Object, with_secrets: bool) -> dict[str, object]:
+    return rendered(message_of(item), with_secrets=with_secrets)
+
+
+def message_of(item: Object) -> Message:
+    message: Message
+    match item:
+        case Machine():
+            message = machine_pb.Machine()
+        case Volume():
+            message = volume_pb.Volume()
+        case Snapshot():
+            message = volume_pb.VolumeSnapshot()
+    fill(message, item)
+    return message
+
+
+def name_of(item: Object) -> str:
+    return next((item.labels[label] for label in NAME_LABELS if label in item.labels), "")
+
+
+def age(seconds: float) -> str:
+    """The two largest units that say something: 45s, 3m10s, 2h5m, 4d1h."""
+    whole = max(0, int(seconds))
+    parts = ((whole // 86400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "m"), (whole % 60, "s"))
+    first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"
+
+
+def state_name(state: State) -> str:
+    return state.name.capitalize()
+
+
+def attached(entries: Sequence[AttachmentStatus], wanted: int) -> str:
+    there = sum(entry.state is AttachmentState.ATTACHED for entry in entries)
+    return f"{there}/{max(wanted, len(entries))}"
+
+
+def _machine_columns(now_seconds: float) -> list[Column[Machine]]:
+    return [
+        Column("ID", lambda machine: machine.id),
+        Column("NAME", name_of),
+        Column("CLASS", lambda machine: machine.spec.class_name),
+        Column(
+            "STATE",
+            lambda machine: state_name(machine.status.state),
+            lambda machine: STATE_STYLES.get(machine.status.state),
+        ),
+        Column("AGE", lambda machine: age(now_seconds - machine.created_at / 1e9)),
+        Column("POWER", lambda machine: machine.spec.power.name.capitalize(), is_wide=True),
+        Column(
+            "VOLUMES",
+            lambda machine: attached(machine.status.volumes, len(machine.spec.volumes)),
+            is_wide=True,
+        ),
+        Column("IPS", ips_of, is_wide=True),
+        Column("REASON", lambda machine: machine.detail.reason, is_wide=True),
+    ]
+
+
+def ips_of(machine: Machine) -> str:
+    seen = [ip for interface in machine.detail.network_interfaces for ip in interface.ips]
+    wanted = [ip for interface in machine.spec.network_interfaces for ip in interface.ips]
+    return ",".join(seen or wanted)
+
+
+def _volume_columns(now_seconds: float) -> list[Column[Volume]]:
+    return [
+        Column("ID", lambda volume: volume.id),
+        Column("NAME", name_of),
+        Column("CLASS", lambda volume: volume.spec.class_name),
+        Column("SIZE", size_of),
+        Column(
+            "STATE",
+            lambda volume: state_name(volume.status.state) + (" (going)" if volume.deleted_at else ""),
+            lambda volume: STATE_STYLES.get(volume.status.state),
+        ),
+        Column("AGE", lambda volume: age(now_seconds - volume.created_at / 1e9)),
+        Column(
+            "DRIVER", lambda volume: volume.status.access.driver if volume.status.access else "", is_wide=True
+        ),
+        Column(
+            "HANDLE", lambda volume: volume.status.access.handle if volume.status.access else "", is_wide=True
+        ),
+    ]
+
+
+def size_of(volume: Volume) -> str:
+    resources = volume.status.resources or volume.spec.resources
+    return str(units(resources.storage_bytes)) if resources else ""
+
+
+def _snapshot_columns(now_seconds: float) -> list[Column[Snapshot]]:
+    return [
+        Column("ID", lambda snapshot: snapshot.id),
+        Column("NAME", name_of),
+        Column("VOLUME", lambda snapshot: snapshot.spec.volume_id),
+        Column("SIZE", lambda snapshot: str(units(snapshot.status.size))),
+        Column(
+            "STATE",
+            lambda snapshot: state_name(snapshot.status.state),
+            lambda snapshot: STATE_STYLES.get(snapshot.status.state),
+        ),
+        Column("AGE", lambda snapshot: age(now_seconds - snapshot.created_at / 1e9)),
+    ]
+
+
+COLUMNS: Mapping[Kind, Callable[[float], list[Column[Object]]]] = {
+    Machine: _machine_columns,  # type: ignore[dict-item]
+    Volume: _volume_columns,  # type: ignore[dict-item]
+    Snapshot: _snapshot_columns,  # type: ignore[dict-item]
+}

@@ -1,0 +1,81 @@
+"""A quick simulated host behind a socket, and the command as a person calls it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from iri.address import UnixAddress
+from iri.simulated.chance import Span
+from iri.simulated.host import Host
+from iri.simulated.profile import Profile, Times
+from iri.simulated.serving import SimulatedServer
+from reconciler.cli import main
+
+BRIEFLY = Span(0.01, 0.02, 0.03)
+QUICK = Profile(times=Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY)))
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Command:
+    """`gitvirt`, told by the environment where the runtime is."""
+
+    def __init__(self, server: SimulatedServer, socket: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.server = server
+        self.socket = socket
+        self._capture = capture
+
+    def __call__(self, *argv: str) -> Said:
+        self._capture.readouterr()
+        code = main(argv)
+        said = self._capture.readouterr()
+        return Said(code, said.out, said.err)
+
+    def fine(self, *argv: str) -> str:
+        said = self(*argv)
+        assert said.code == 0, said
+        assert said.err == "", said
+        return said.out
+
+    def json(self, *argv: str) -> object:
+        value: object = json.loads(self.fine(*argv, "-o", "json"))
+        return value
+
+    def until(self, wanted: Callable[[str], bool], *argv: str) -> str:
+        """Asks until the answer is as wanted."""
+        deadline = time.monotonic() + 10
+        while not wanted(said := self.fine(*argv)):
+            assert time.monotonic() < deadline, said
+            time.sleep(0.02)
+        return said
+
+
+@pytest.fixture
+def server() -> Iterator[SimulatedServer]:
+    with (
+        tempfile.TemporaryDirectory(prefix="iri") as directory,
+        SimulatedServer(Host(QUICK, seed=1), [UnixAddress(Path(directory) / "s")]) as server,
+    ):
+        yield server
+
+
+@pytest.fixture
+def gitvirt(
+    server: SimulatedServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    (address,) = server.addresses
+    assert isinstance(address, UnixAddress)
+    monkeypatch.setenv("IRI_MACHINE_RUNTIME_ENDPOINT", str(address.path))
+    monkeypatch.setenv("IRI_VOLUME_RUNTIME_ENDPOINT", f"unix://{address.path}")
+    return Command(server, address.path, capsys)
