@@ -3,54 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from reconciler.repo.protocol import Change
 from reconciler.repo.tree import File, Mode, ObjectId, Read, entries, mode_of, order, text
 
-_Entry: TypeAlias = tuple[Mode, str]
+_Entry: TypeAlias = tuple[bytes, bytes, bytes]  # octal mode, name, raw id
+_NAME = itemgetter(1)
+_FOLDER = b"40000"
 
 
-class _Pair(NamedTuple):
-    """One name on both sides, before it is known whether anything below it differs."""
+class _Folders(NamedTuple):
+    """A folder, or what it was before or became: only trees."""
 
     path: str
-    before: _Entry | None
-    after: _Entry | None
+    old: ObjectId | None
+    new: ObjectId | None
 
 
 def difference(read: Read, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
     """Every leaf that differs, in tree order. A file that became a folder is gone, and the folder's files are new."""
-    if old == new:
-        return
-    root = _Pair("", (Mode.FOLDER, old) if old else None, (Mode.FOLDER, new) if new else None)
-    waiting = [root]
+    waiting: list[Change | _Folders] = [_Folders("", old, new)] if old != new else []
     while waiting:
-        path, before, after = waiting.pop()
-        change = Change(path, _leaf(path, before), _leaf(path, after))
-        if change.before != change.after:
-            yield change
-        old, new = _folder(before), _folder(after)
-        if old != new:
-            waiting.extend(reversed(_pairs(read, path + "/" if path else "", old, new)))
+        found = waiting.pop()
+        if isinstance(found, Change):
+            yield found
+            continue
+        olds = entries(read(found.old)) if found.old else []
+        news = entries(read(found.new)) if found.new else []
+        prefix = found.path + "/" if found.path else ""
+        below: list[Change | _Folders] = []
+        for before, after in _pairs(olds, news):
+            _compare(prefix, before, after, below)
+        waiting.extend(reversed(below))
 
 
-def _leaf(path: str, entry: _Entry | None) -> File | None:
-    return File(path, *entry) if entry and entry[0] is not Mode.FOLDER else None
+def _pairs(olds: list[_Entry], news: list[_Entry]) -> list[tuple[_Entry | None, _Entry | None]]:
+    """The entries that are not the same on both sides, by name, in tree order."""
+    if list(map(_NAME, olds)) == list(map(_NAME, news)):  # only contents changed, as nearly always
+        return [(old, new) for old, new in zip(olds, news, strict=True) if old != new]
+    before = {entry[1]: entry for entry in set(olds).difference(news)}
+    after = {entry[1]: entry for entry in set(news).difference(olds)}
+    pairs = [(before.get(name), after.get(name)) for name in before.keys() | after.keys()]
+    return sorted(pairs, key=_order)
 
 
-def _folder(entry: _Entry | None) -> ObjectId | None:
-    return entry[1] if entry and entry[0] is Mode.FOLDER else None
+def _order(pair: tuple[_Entry | None, _Entry | None]) -> bytes:
+    name = next(entry[1] for entry in pair if entry)
+    return order(name, any(entry[0] == _FOLDER for entry in pair if entry))
 
 
-def _pairs(read: Read, prefix: str, old: ObjectId | None, new: ObjectId | None) -> list[_Pair]:
-    """The entries that are not the same on both sides."""
-    olds = entries(read(old)) if old else []
-    news = entries(read(new)) if new else []
-    before = {name: (mode_of(mode), id.hex()) for mode, name, id in set(olds).difference(news)}
-    after = {name: (mode_of(mode), id.hex()) for mode, name, id in set(news).difference(olds)}
-    found = []
-    for name in before.keys() | after.keys():
-        pair = _Pair(prefix + text(name), before.get(name), after.get(name))
-        found.append((order(name, bool(_folder(pair.before) or _folder(pair.after))), pair))
-    return [pair for _, pair in sorted(found)]
+def _compare(
+    prefix: str, before: _Entry | None, after: _Entry | None, found: list[Change | _Folders]
+) -> None:
+    path = prefix + text((before or after or (b"", b"", b""))[1])
+    was, old = _parted(path, before)
+    now, new = _parted(path, after)
+    if was != now:  # two spellings of one mode are the same
+        found.append(Change(path, was, now))
+    if old != new:
+        found.append(_Folders(path, old, new))
+
+
+def _parted(path: str, entry: _Entry | None) -> tuple[File | None, ObjectId | None]:
+    """As a leaf, or as the id of a folder."""
+    if entry is None:
+        return None, None
+    mode = mode_of(entry[0])
+    return (None, entry[2].hex()) if mode is Mode.FOLDER else (File(path, mode, entry[2].hex()), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from enum import IntEnum
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from reconciler.repo.errors import MalformedError
@@ -44,7 +45,7 @@ class File(NamedTuple):
 def entries(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
     """(mode, name, raw id) of each entry, in the order of the tree."""
     found: list[tuple[bytes, bytes, bytes]] = _ENTRY.findall(tree)
-    if sum(len(mode) + len(name) for mode, name, _ in found) + 22 * len(found) != len(tree):
+    if sum(map(len, chain.from_iterable(found))) + 2 * len(found) != len(tree):
         raise MalformedError("a tree object is malformed", "git fsck names it")
     return found
 
