@@ -33,7 +33,8 @@ OPTIONS = (
     # Connections are shared between channels to one path otherwise, and a new one would get the old server.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
+    # Despite its name this is how long one attempt may take; a busy host needs its time for the handshake.
+    ("grpc.min_reconnect_backoff_ms", 5000),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.enable_retries", 0),
 )

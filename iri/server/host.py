@@ -8,7 +8,7 @@ from iri.change import Resize
 from iri.host import Classes, MachineClass, VolumeClass
 from iri.machine import Machine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import Kind, Notice, Runtime, What
+from iri.runtime import Kind, Notice, Runtime, Subscription, What
 from iri.server import checks
 from iri.server.calls import Call, Stream
 from iri.volume import Snapshot, Volume
@@ -33,6 +33,8 @@ PATIENCE_SECONDS = 30.0
 class HostCalls:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._watches: set[Watch] = set()
+        self._is_stopping = False
 
     def table(self) -> dict[str, Call | Stream]:
         return {
@@ -77,19 +79,35 @@ class HostCalls:
     def watch_events(
         self, _: pb.WatchEventsRequest, on_gone: Callable[[Callable[[], None]], object]
     ) -> Iterator[pb.WatchEventsResponse]:
-        subscription = self._runtime.watch()
-        is_gone = False
+        watch = Watch(self._runtime.watch())
+        self._watches.add(watch)
+        if self._is_stopping or on_gone(watch.close) is False:
+            watch.close()
+        try:
+            while not watch.is_closed:
+                for notice in watch.subscription.next(PATIENCE_SECONDS):
+                    yield notice_message(notice)
+        finally:
+            self._watches.discard(watch)
+            watch.close()
 
-        def close() -> None:
-            nonlocal is_gone
-            is_gone = True
-            subscription.close()
+    def stop(self) -> None:
+        """Ends the watches: they would outlast any grace."""
+        self._is_stopping = True
+        for watch in tuple(self._watches):
+            watch.close()
 
-        if on_gone(close) is False:
-            close()
-        while not is_gone:
-            for notice in subscription.next(PATIENCE_SECONDS):
-                yield notice_message(notice)
+
+class Watch:
+    """One stream's subscription, until its caller or its server goes."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.subscription.close()
 
 
 def notice_message(notice: Notice) -> pb.WatchEventsResponse:

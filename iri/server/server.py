@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
@@ -26,7 +25,7 @@ from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import Runtime
-from iri.server.calls import Around, Call, handlers, unhindered
+from iri.server.calls import Around, Call, Stream, handlers, unhindered
 from iri.server.host import HostCalls
 from iri.server.lists import LARGEST_MESSAGE_BYTES
 from iri.server.machines import ConsoleUrls, MachineCalls
@@ -85,7 +84,8 @@ class Server:
             options=OPTIONS,
             maximum_concurrent_rpcs=CALLS,
         )
-        served = [(service.value, calls_of(service, runtime, consoles)) for service in services] + [
+        self._host = HostCalls(runtime)
+        served = [(service.value, self._calls_of(service, runtime, consoles)) for service in services] + [
             (extra.service, extra.calls) for extra in extras
         ]
         self._server.add_generic_rpc_handlers(
@@ -110,6 +110,7 @@ class Server:
             listening.remove()
         self._sockets.clear()
         self._health.enter_graceful_shutdown()
+        self._host.stop()
         self._server.stop(grace_seconds).wait()
         self._stopped.set()
 
@@ -151,12 +152,13 @@ class Server:
             (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
 
-
-def calls_of(service: Service, runtime: Runtime, consoles: ConsoleUrls | None) -> Mapping[str, Any]:
-    match service:
-        case Service.MACHINE:
-            return MachineCalls(runtime, consoles).table()
-        case Service.VOLUME:
-            return VolumeCalls(runtime).table()
-        case Service.HOST:
-            return HostCalls(runtime).table()
+    def _calls_of(
+        self, service: Service, runtime: Runtime, consoles: ConsoleUrls | None
+    ) -> Mapping[str, Call | Stream]:
+        match service:
+            case Service.MACHINE:
+                return MachineCalls(runtime, consoles).table()
+            case Service.VOLUME:
+                return VolumeCalls(runtime).table()
+            case Service.HOST:
+                return self._host.table()
