@@ -28,13 +28,14 @@ _RADIX = re.compile(r"0[bBxXoO]")
 _INFINITY = re.compile(r"\.[iInN][nNaA][fFnN]")
 _DIGITS = bytes(0x30 if chr(byte).isdigit() and byte < 128 else 0x20 for byte in range(256))
 _LONG_RUN = b"0" * MAX_DIGITS
+_WIDE = 16  # characters of a number that may exceed 60 bits, in hexadecimal
+_WIDE_RUN = b"0" * _WIDE
 _FIRSTS = "+-._0123456789"
 # Private planes: assigned to nothing, and rare enough that a free stretch is found at once.
 _PLANES = range(0xF0000, 0x10FF00, 32)
 
 
 _LARGE = 1 << 16  # characters
-_WIDE = 16  # characters of a number that may exceed 60 bits, in hexadecimal
 _MOST_WIDE = 2000
 
 
@@ -59,7 +60,10 @@ def may_differ(text: str, octets: bytes) -> bool:
     """Whether a text, `octets` in UTF-8, may hold a number that needs the veil; those with `_` aside."""
     if _RADIX.search(text) is not None or _INFINITY.search(text) is not None:
         return True
-    return len(octets) > MAX_DIGITS and _LONG_RUN in octets.translate(_DIGITS)
+    if len(octets) <= MAX_DIGITS:
+        return False
+    digits = octets.translate(_DIGITS)
+    return _LONG_RUN in digits or (len(octets) > _LARGE and digits.count(_WIDE_RUN) > _MOST_WIDE)
 
 
 def veil(text: str) -> Veil:
