@@ -7,6 +7,7 @@ import socket
 import stat
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,9 @@ from iri.host import Offers
 from iri.machine import Machine, MachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.server import Server, Service
+from iri.server.server import CALLS
 from iri.simulated.runtime import SimulatedRuntime
+from tests.iri.contract.subject import eventually
 from tests.iri.quick import quick_host
 from tests.iri.server.raw import METHODS, raw
 
@@ -169,6 +172,25 @@ def test_stop_lets_a_call_at_work_finish_and_refuses_new_ones(path: Path) -> Non
         stopping.join(10)
     assert len(statuses) == 1
     assert server.wait(0)
+
+
+def test_calls_beyond_the_limit_are_refused_and_the_others_answered(path: Path) -> None:
+    leave = threading.Event()
+
+    @contextmanager
+    def slow(call: str) -> Iterator[None]:
+        leave.wait(20)
+        yield
+
+    with raw(simulated(), path, around=slow) as client:
+        call = client.channel.unary_unary("/machine.v1alpha1.MachineRuntime/Version", None, None)
+        calls = [call.future(b"", timeout=60) for _ in range(CALLS + 50)]
+        # All of them have arrived once the last to be refused is.
+        eventually(lambda: sum(done.done() for done in calls), lambda count: count == 50, 20, "be refused")
+        leave.set()
+        codes = Counter(done.code() for done in calls)
+        assert codes[grpc.StatusCode.OK] == CALLS
+        assert codes[grpc.StatusCode.RESOURCE_EXHAUSTED] == 50
 
 
 def test_stop_ends_watches_at_once(path: Path) -> None:
