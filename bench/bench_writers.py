@@ -18,7 +18,7 @@ from tests.servers.web import web_server
 from tests.servers.writers import LIVE, write_together
 
 WRITERS = 8
-TURNS = {"path": 20, "http": 10, "ssh": 3}
+TURNS = {"path": 10, "http": 6, "ssh": 2}
 
 
 @contextlib.contextmanager

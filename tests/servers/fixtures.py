@@ -28,10 +28,10 @@ repo fleets/..*
 
 repo fleet
     R                             = @all
-    RW+     refs/heads/live       = reconciler
+    RWC     refs/heads/live$      = reconciler
     RW+CD   refs/poollets/host-1$ = host-1
     RW+CD   refs/poollets/host-2$ = host-2
-    RW      refs/heads/main       = ann
+    RWC     refs/heads/main$      = ann
 """
 
 

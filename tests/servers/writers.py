@@ -20,8 +20,9 @@ from reconciler.repo.store import Store
 from reconciler.repo.transport import Stale, Unavailable
 
 LIVE = "refs/heads/live"
-# Rivals who lost come back within this, drawn anew and doubled each time: half of a push at first.
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.2
+# Who lost comes back within as long as the try took, then twice as long and so on, up to this many times as long: then
+# about one of as many rivals tries at a time, however slow the remote or the machine is.
+MOST_TRIES_APART = 8
 PATIENCE_SECONDS = 600.0
 
 
@@ -63,10 +64,11 @@ class Writer:
         )
 
     def write(self, turns: int, tally: Tally, lock: threading.Lock) -> None:
-        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, 0.0, random.Random(self.number))
+        backoff = Backoff(0, 0, 0.0, random.Random(self.number))
         until = time.monotonic() + PATIENCE_SECONDS
         turn = 0
         while turn < turns and time.monotonic() < until:
+            start = time.monotonic()
             draft = self.draft(turn)
             outcome = draft if isinstance(draft, Unavailable) else self.store.write([draft])
             with lock:
@@ -81,6 +83,8 @@ class Writer:
                 turn += 1
                 backoff.reset()
             else:
+                backoff.first = time.monotonic() - start
+                backoff.most = backoff.first * MOST_TRIES_APART
                 time.sleep(backoff.next())
 
 
