@@ -213,10 +213,16 @@ def test_a_proxy_that_wants_a_password(client: Client, web: WebServer, hosted: s
         assert there.asked == []
 
 
-def test_the_environments_proxy_is_used(client: Client, web: WebServer, hosted: str) -> None:
+@pytest.mark.parametrize("place", ["settings", "environment"])
+def test_the_proxy_is_used(client: Client, web: WebServer, hosted: str, place: str) -> None:
     access = Access(username="ann", token=Secret("right-password"), ca_file=web.authority.ca)
     with proxy() as there:
-        ambient = dict(os.environ) | {"https_proxy": f"http://127.0.0.1:{there.port}"}
+        address = f"http://127.0.0.1:{there.port}"
+        ambient = dict(os.environ)
+        if place == "settings":
+            access = dataclasses.replace(access, proxy=Secret(address))
+        else:
+            ambient["https_proxy"] = address
         transport = dataclasses.replace(client.at(web.url(hosted, "https"), access), ambient=ambient)
         assert isinstance(transport.list_refs([MAIN], SECONDS), Listed)
         assert there.asked == [f"CONNECT 127.0.0.1:{web.https} HTTP/1.1"]
