@@ -10,18 +10,16 @@ from bench.measure import figure
 from reconciler.schedule import (
     AntiAffinity,
     Board,
-    Effect,
     Placed,
     Policy,
     Pool,
     Request,
     Spread,
-    Taint,
-    Toleration,
     board,
     schedule,
 )
 from schemas.kinds import Key, Kind
+from schemas.model.part import Taint, Toleration
 from schemas.selector import Selector
 
 GIB = 1 << 30
@@ -39,7 +37,7 @@ def pools(count: int, machines: int) -> Board:
         "memory": 16 * GIB * room,
         **{f"class/machine.{name}": 2 * room for name, _ in CLASSES},
     }
-    lab = (Taint("lab", "", Effect.NO_SCHEDULE),)
+    lab = (Taint(key="lab", effect="NoSchedule"),)
     return board(
         Pool(
             name=f"pool-{i:05}",
@@ -69,7 +67,7 @@ def requests(count: int, *, is_constrained: bool) -> list[Request]:
                 selector=(
                     ((ZONE, f"z{draw.randrange(4)}"),) if draw.random() < 0.3 and not is_constrained else ()
                 ),
-                tolerations=(Toleration("lab", exists=True),) if draw.random() < 0.2 else (),
+                tolerations=(Toleration(key="lab", operator="Exists"),) if draw.random() < 0.2 else (),
                 anti_affinity=AntiAffinity(same) if is_constrained else None,
                 spread=Spread(same, ZONE, 1) if is_constrained else None,
             )

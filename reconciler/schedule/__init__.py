@@ -13,13 +13,10 @@ from reconciler.schedule.decision import Decision, Placed, Predicate, Reason, Re
 from reconciler.schedule.eligible import Shelf
 from reconciler.schedule.request import (
     AntiAffinity,
-    Effect,
     Pool,
     Rejection,
     Request,
     Spread,
-    Taint,
-    Toleration,
     VolumePool,
     VolumeRequest,
 )
@@ -32,7 +29,6 @@ __all__ = [
     "AntiAffinity",
     "Board",
     "Decision",
-    "Effect",
     "Fit",
     "Placed",
     "Policy",
@@ -45,8 +41,6 @@ __all__ = [
     "Request",
     "Score",
     "Spread",
-    "Taint",
-    "Toleration",
     "Unschedulable",
     "VolumePool",
     "VolumeRequest",

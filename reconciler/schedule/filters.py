@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterable
 from reconciler.schedule.board import Board
 from reconciler.schedule.decision import Predicate, Reason
 from reconciler.schedule.request import (
-    Effect,
     Labels,
     Pool,
     Rejection,
     Request,
-    Taint,
-    Toleration,
     VolumePool,
     VolumeRequest,
 )
 from reconciler.schedule.terms import Term
 from schemas.capacity import Vector, amount, fits
+from schemas.model.part import Taint, Toleration
 
 Reasons = Iterable[Reason]
 
@@ -156,7 +154,7 @@ def volume_reasons(
 
 def untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> Reasons:
     for taint in taints:
-        if taint.effect is not Effect.PREFER_NO_SCHEDULE and not any(
+        if taint.effect != "PreferNoSchedule" and not any(
             toleration.tolerates(taint) for toleration in tolerations
         ):
             value = f"={taint.value}" if taint.value else ""

@@ -7,43 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from schemas.capacity import Vector
 from schemas.kinds import Key
+from schemas.model.part import Taint, Toleration
 from schemas.selector import Selector
 
 Labels = tuple[tuple[str, str], ...]  # sorted
-
-
-class Effect(StrEnum):
-    NO_SCHEDULE = "NoSchedule"
-    PREFER_NO_SCHEDULE = "PreferNoSchedule"
-    NO_EXECUTE = "NoExecute"
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    key: str
-    value: str = ""
-    effect: Effect = Effect.NO_SCHEDULE
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """An empty key tolerates every key, an absent effect every effect."""
-
-    key: str = ""
-    exists: bool = False
-    value: str = ""
-    effect: Effect | None = None
-
-    def tolerates(self, taint: Taint) -> bool:
-        if self.effect is not None and self.effect is not taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        return self.exists or self.value == taint.value
 
 
 @dataclass(frozen=True, slots=True)

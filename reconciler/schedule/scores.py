@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from reconciler.schedule.board import Board
 from reconciler.schedule.decision import Score
-from reconciler.schedule.request import Effect, Pool, Request
+from reconciler.schedule.request import Pool, Request
 from schemas.capacity import Vector
 
 WHOLE = 1_000_000
@@ -66,8 +66,7 @@ def soft_taints(pool: Pool, request: Request) -> int:
     if not pool.taints:
         return 0
     return SOFT_TAINT * sum(
-        taint.effect is Effect.PREFER_NO_SCHEDULE
-        and not any(one.tolerates(taint) for one in request.tolerations)
+        taint.effect == "PreferNoSchedule" and not any(one.tolerates(taint) for one in request.tolerations)
         for taint in pool.taints
     )
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from reconciler.schedule import (
     AntiAffinity,
     Board,
-    Effect,
     Fit,
     Placed,
     Policy,
@@ -23,8 +22,6 @@ from reconciler.schedule import (
     Rejection,
     Request,
     Spread,
-    Taint,
-    Toleration,
     Unschedulable,
     VolumePool,
     VolumeRequest,
@@ -34,6 +31,7 @@ from reconciler.schedule import (
 )
 from schemas.capacity import SHARE, WHOLE_HOST, share
 from schemas.kinds import Key, Kind
+from schemas.model.part import Taint, Toleration
 from schemas.selector import Selector
 
 GIB = 1 << 30
@@ -76,8 +74,8 @@ def where(decisions: tuple[object, ...]) -> dict[str, str]:
 REFUSED = [
     ("not ready", pool("p", why_not_ready="no report for 60s"), machine("m"), {Predicate.READY}),
     ("cordoned", pool("p", is_cordoned=True), machine("m"), {Predicate.CORDON}),
-    ("taint", pool("p", taints=(Taint("lab"),)), machine("m"), {Predicate.TAINT}),
-    ("taint of another effect tolerated", pool("p", taints=(Taint("lab", "", Effect.NO_EXECUTE),)), machine("m", tolerations=(Toleration("lab", exists=True, effect=Effect.NO_SCHEDULE),)), {Predicate.TAINT}),
+    ("taint", pool("p", taints=(Taint(key="lab", effect="NoSchedule"),)), machine("m"), {Predicate.TAINT}),
+    ("taint of another effect tolerated", pool("p", taints=(Taint(key="lab", effect="NoExecute"),)), machine("m", tolerations=(Toleration(key="lab", operator="Exists", effect="NoSchedule"),)), {Predicate.TAINT}),
     ("selector", pool("p"), machine("m", selector=((ZONE, "b"),)), {Predicate.SELECTOR}),
     ("class", pool("p"), machine("m", machine_class="huge"), {Predicate.CLASS}),
     ("cpu and memory", pool("p", allocatable={"cpu": 500, "memory": GIB}), machine("m"), {Predicate.CAPACITY}),
@@ -88,7 +86,7 @@ REFUSED = [
     ("volume pool gone", pool("p"), machine("m", volume_pools=("v",)), {Predicate.VOLUME}),
     ("no volume pool", pool("p"), machine("m", volumes=(volume("v"),)), {Predicate.VOLUME_CAPACITY}),
     ("spread without the label", pool("p", labels={}), machine("m", spread=Spread(WEB, ZONE)), {Predicate.SPREAD}),
-    ("several at once", pool("p", is_cordoned=True, taints=(Taint("lab"),), allocatable={}), machine("m"), {Predicate.CORDON, Predicate.TAINT, Predicate.CAPACITY}),
+    ("several at once", pool("p", is_cordoned=True, taints=(Taint(key="lab", effect="NoSchedule"),), allocatable={}), machine("m"), {Predicate.CORDON, Predicate.TAINT, Predicate.CAPACITY}),
 ]  # fmt: skip
 
 
@@ -120,17 +118,17 @@ def test_without_pools_it_says_so() -> None:
 @pytest.mark.parametrize(
     ("toleration", "want"),
     [
-        (Toleration("lab", exists=True), True),
-        (Toleration("lab", value="x"), True),
-        (Toleration("lab", value="y"), False),
-        (Toleration(exists=True), True),
-        (Toleration("other", exists=True), False),
-        (Toleration("lab", exists=True, effect=Effect.NO_SCHEDULE), True),
-        (Toleration("lab", exists=True, effect=Effect.NO_EXECUTE), False),
+        (Toleration(key="lab", operator="Exists"), True),
+        (Toleration(key="lab", value="x"), True),
+        (Toleration(key="lab", value="y"), False),
+        (Toleration(operator="Exists"), True),
+        (Toleration(key="other", operator="Exists"), False),
+        (Toleration(key="lab", operator="Exists", effect="NoSchedule"), True),
+        (Toleration(key="lab", operator="Exists", effect="NoExecute"), False),
     ],
 )
 def test_tolerations(toleration: Toleration, want: bool) -> None:
-    assert toleration.tolerates(Taint("lab", "x")) is want
+    assert toleration.tolerates(Taint(key="lab", effect="NoSchedule", value="x")) is want
 
 
 PREFERRED = [
@@ -149,7 +147,7 @@ def test_policies(policy: Policy, used: dict[str, dict[str, int]], want: str) ->
 
 def test_a_soft_taint_is_the_last_choice() -> None:
     on = board(
-        [pool("a", taints=(Taint("lab", "", Effect.PREFER_NO_SCHEDULE),)), pool("b")],
+        [pool("a", taints=(Taint(key="lab", effect="PreferNoSchedule"),)), pool("b")],
         used={"b": {"cpu": 7000}},
     )
     assert where(schedule([machine("m1"), machine("m2")], on)) == {"m1": "b", "m2": "a"}
@@ -307,7 +305,9 @@ POOLS = st.lists(
         lambda cpu, zone, taint, cordoned, count: (cpu, zone, taint, cordoned, count),
         st.integers(0, 6),
         st.sampled_from(["a", "b", None]),
-        st.sampled_from([(), (Taint("lab"),), (Taint("lab", "", Effect.PREFER_NO_SCHEDULE),)]),
+        st.sampled_from(
+            [(), (Taint(key="lab", effect="NoSchedule"),), (Taint(key="lab", effect="PreferNoSchedule"),)]
+        ),
         st.booleans(),
         st.integers(0, 4),
     ),
@@ -343,7 +343,7 @@ MACHINES = st.lists(
             "priority": priority,
             "anti_affinity": anti,
             "spread": spread,
-            "tolerations": (Toleration("lab", exists=True),) if tolerates else (),
+            "tolerations": (Toleration(key="lab", operator="Exists"),) if tolerates else (),
             "volumes": volumes,
             "selector": selector,
         },
