@@ -76,10 +76,12 @@ def too_large(path: str, size: int) -> Problem | None:
 
 def _document(path: str, index: int, body: Value) -> Document | None:
     """The document, if it is one of ours and nothing is wrong with it."""
-    kind = recognise_document(body)
-    if not isinstance(kind, Kind) or violations(kind, body):
+    if not isinstance(body, dict):
         return None
     fields = cast("dict[str, Any]", body)
+    kind = recognise(fields.get("apiVersion"), fields.get("kind"))
+    if not isinstance(kind, Kind) or violations(kind, body):
+        return None
     metadata = fields["metadata"]
     namespace = metadata.get("namespace", DEFAULT_NAMESPACE) if kind.is_namespaced else ""
     return Document(path, index, kind, Key(kind, namespace, metadata["name"]), fields["apiVersion"], fields)

@@ -53,7 +53,8 @@ def _read_carefully(text: str, odd: bytes) -> tuple[Value, ...] | Unreadable:
     verdict = aliases.audit(text) if has_aliases else None
     if isinstance(verdict, Unreadable):
         return verdict
-    veil = numerals.veil(text) if b"_" in odd or numerals.may_differ(text, text.encode()) else None
+    has_doubtful_numbers = b"_" in odd and numerals.has_underscores(text)
+    veil = numerals.veil(text) if has_doubtful_numbers or numerals.may_differ(text, text.encode()) else None
     values = parser.parse(text if veil is None else veil.text)
     if isinstance(values, parser.Refusal):
         if veil is not None:

@@ -24,6 +24,7 @@ CORE = re.compile(
 # A word that could be a number to somebody, where a scalar can begin.
 _WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?[0-9_.][0-9A-Za-z_.+-]*")
 _MAYBE = re.compile(r"[0-9]|\.(?:inf|nan)\Z", re.IGNORECASE)
+_UNDERSCORE = re.compile(r"_[0-9._eE+-]|[0-9.]_")
 _RADIX = re.compile(r"0[bBxXoO]")
 _INFINITY = re.compile(r"\.[iInN][nNaA][fFnN]")
 _DIGITS = bytes(0x30 if chr(byte).isdigit() and byte < 128 else 0x20 for byte in range(256))
@@ -54,6 +55,11 @@ class Veil:
         if len(string) <= MAX_DIGITS or ord(string[0]) not in self.back:
             return False
         return CORE.fullmatch(self.lift(string)) is not None
+
+
+def has_underscores(text: str) -> bool:
+    """Whether a `_` stands where it could be part of a number: names such as `user_data` need no veil."""
+    return _UNDERSCORE.search(text) is not None
 
 
 def may_differ(text: str, octets: bytes) -> bool:
