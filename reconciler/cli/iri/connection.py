@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from iri.address import Address
+from iri.address import Address, UnixAddress
 from iri.client import MACHINE, VOLUME, Client, Endpoint, discover
 from iri.errors import (
     AlreadyExists,
@@ -66,7 +66,10 @@ def connected(arguments: argparse.Namespace, *endpoints: Endpoint) -> Iterator[C
 
 
 def _address(arguments: argparse.Namespace, endpoint: Endpoint) -> Address:
-    return discover(endpoint, arguments.address, os.environ)
+    address = discover(endpoint, arguments.address, os.environ)
+    if isinstance(address, UnixAddress) and not address.path.is_socket():
+        raise Unavailable(f"there is no socket {address.path}")
+    return address
 
 
 def _all(arguments: argparse.Namespace) -> dict[Endpoint, Address]:
