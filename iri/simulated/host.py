@@ -149,6 +149,10 @@ class Host:
         """The console is closed when the machine loses its power."""
         self._consoles.setdefault(machine_id, []).append(console)
 
+    def is_attended(self, machine_id: str, console: Console) -> bool:
+        with self._lock:
+            return console in self._consoles.get(machine_id, [])
+
     def leave(self, machine_id: str, console: Console) -> None:
         with self._lock:
             left = [other for other in self._consoles.pop(machine_id, []) if other is not console]

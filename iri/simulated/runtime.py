@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -23,6 +24,7 @@ from iri.simulated.usage import STORAGE
 from iri.volume import Snapshot, Volume
 
 NAME = "gitvirt-simulated"
+CONSOLE_TICK_SECONDS = 0.1
 VERSION = version("gitvirt")
 
 
@@ -125,7 +127,11 @@ class SimulatedRuntime:
                 self._inside(machine_id), lambda console: self.host.leave(machine_id, console)
             )
             self.host.attend(machine_id, console)
-            return console
+        keeper = threading.Thread(
+            target=keep_time, args=(self.host, machine_id, console), name="guest-time", daemon=True
+        )
+        keeper.start()
+        return console
 
     def _inside(self, machine_id: str) -> Inside:
         def act(action: GuestAction) -> None:
@@ -143,6 +149,13 @@ class SimulatedRuntime:
             lambda: act(GuestAction.REBOOT),
             lambda: act(GuestAction.CRASH),
         )
+
+
+def keep_time(host: Host, machine_id: str, console: Console) -> None:
+    """Who sits at a console sees the guest end in time, though nobody asks the host anything."""
+    while host.is_attended(machine_id, console):
+        host.settle()
+        time.sleep(CONSOLE_TICK_SECONDS)
 
 
 class DueSubscription:

@@ -152,7 +152,6 @@ class HostPromises:
         reader = threading.Thread(target=drain, daemon=True)
         reader.start()
         subject.runtime.change(machine.id, SetPower(Power.OFF))
-        subject.reaches(machine.id, *OFF)
         assert ended.wait(subject.seconds)
         console.close()
         reader.join(5)

@@ -166,8 +166,8 @@ def test_many_consoles_leave_nothing_behind(world: World) -> None:
         line.expect("login: ")
         line.console.close()
     for _ in range(200):
-        if threading.active_count() == before:
+        if threading.active_count() <= before:
             break
         threading.Event().wait(0.02)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     assert world.host._consoles == {}
