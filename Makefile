@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup setup-test demo test test-long check fmt lint type imports bench proto lock clean
+.PHONY: help setup setup-test demo test test-long check fmt lint type imports fuzz bench proto lock clean
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ type:
 
 imports:
 	@PYTHONPATH=. $(BIN)/lint-imports > .import-linter.log 2>&1 || { cat .import-linter.log; rm -f .import-linter.log; exit 1; }; rm -f .import-linter.log
+
+FUZZ_SECONDS ?= 60
+fuzz: setup-test ## look for input that breaks a law, FUZZ_SECONDS=60 a target
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3.0' \
+		|| { echo "atheris has no package for this Python: try one of 3.11 to 3.13"; exit 1; }
+	@$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 bench: setup-test ## measure; each benchmark prints its figure last
 	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python "$$b" || exit 1; done

@@ -34,6 +34,7 @@ _FRONT = "--- 0\n...\n"
 _LINES_IN_FRONT = 2
 
 _LIMITS = AliasLimits(max_total_replayed_events=200_000, max_replay_stack_depth=MAX_DEPTH)
+UNUSABLE_KEY = "a key that holds collections"
 _WHERE = re.compile(r"YAML parse error at line (\d+), column (\d+)\n(?:.*\n)*?(.+)\Z")
 
 
@@ -44,6 +45,8 @@ def saphyr(text: str) -> list[Value] | Refusal:
         values: Any = _loads(_FRONT + text, parse_datetime=False, alias_limits=_LIMITS)
     except YAMLDecodeError as error:
         return _refusal(str(error))
+    except TypeError:  # a key that is a mapping with a collection in it: Python cannot hash it
+        return Refusal(UNUSABLE_KEY)
     return values[1:] if isinstance(values, list) else []
 
 

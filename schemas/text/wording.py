@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.text.parser import Refusal
+from schemas.text.parser import UNUSABLE_KEY, Refusal
 from schemas.text.value import Unreadable
 
 
@@ -53,6 +53,9 @@ def unreadable(refusal: Refusal) -> Unreadable:
         return Unreadable(
             "GV102", f"the key {key} stands twice in one mapping", "remove one of them", line, column
         )
+    if words == UNUSABLE_KEY:
+        message = "a mapping with a collection in it is used as a key"
+        return Unreadable("GV101", message, f"quote text with braces; {_TEMPLATE_HINT}")
     if words.startswith("alias "):
         return Unreadable("GV104", "aliases expand too far", "write the values out", line, column)
     if words.startswith("Invalid value"):

@@ -230,6 +230,9 @@ def test_aliases_copy() -> None:
         ('a: "\\ud800"', "GV101", (1, 4), "surrogate"),
         ("%YAML 2.0\n---\na: b", "GV101", (1, 1), "YAML 1.2"),
         ("a: 1\n<<<<<<< ours\nb: 1\n=======\nb: 2\n>>>>>>> theirs\n", "GV101", (2, 1), "conflict"),
+        # found by fuzzing: the parser raised
+        ("a: {{ x: {y} }}", "GV101", (0, 0), "key"),
+        ("? {a: [b]}\n: c", "GV101", (0, 0), "key"),
         ("a: 1\nb: 2\na: 3\n", "GV102", (3, 1), "'a'"),
         ("x:\n- {a: 1, b: 2, a: 3}\n", "GV102", (2, 16), "'a'"),
         ("a: {b: 1}\nc:\n  b: 1\n  'b': 2\n", "GV102", (4, 3), "'b'"),
