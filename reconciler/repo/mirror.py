@@ -27,15 +27,17 @@ from reconciler.repo.objects import Object, Type
 from reconciler.repo.pack import packed
 from reconciler.repo.tree import ObjectId
 
-_FORMAT = 1
+_FORMAT = 2
 _TYPES = {int(type): type for type in Type}
-# One thread: a pack is made beside the loop, which shall not notice. Packs stay packs when they are fetched.
+# One thread: a pack is made beside the loop, which shall not notice. Packs stay packs when they are fetched. A ref that the
+# power took is fetched again, so a thousand of them need not wait for the disk one by one.
 _CONFIG = b"""\
 [core]
 \trepositoryformatversion = 0
 \tfilemode = true
 \tbare = true
 \tlogAllRefUpdates = false
+\tfsync = committed,-loose-object,-reference
 [gc]
 \tauto = 0
 [maintenance]

@@ -17,6 +17,7 @@ from reconciler.repo.errors import DamageError
 from reconciler.repo.objects import Objects
 from reconciler.repo.protocol import Change, Draft, Outcome, Pushed, Refs, Snapshot, Unchanged
 from reconciler.repo.reader import Reader
+from reconciler.repo.signing import SigningError
 from reconciler.repo.transport import (
     Landed,
     Listed,
@@ -31,6 +32,8 @@ from reconciler.repo.tree import File, ObjectId
 
 # A tick compares its snapshot with the one before; both must outlive housekeeping.
 _SNAPSHOTS_KEPT = 2
+# Git looks each name up in all that the remote lists; beyond this many it is cheaper to ask for all reports.
+_NAMES_AT_MOST = 64
 # What a damaged mirror may look like.
 _OURS = (Trouble.MIRROR, Trouble.PROTOCOL)
 
@@ -95,8 +98,13 @@ class Store:
         if len({draft.ref for draft in drafts}) != len(drafts):
             raise ValueError("two drafts of one ref")
         with self._turn:
-            with self._noticing(drafts[0].base or "" if drafts else ""):
-                built = {draft.ref: (draft, made) for draft in drafts if (made := self._builder.built(draft))}
+            try:
+                with self._noticing(drafts[0].base or "" if drafts else ""):
+                    built = {
+                        draft.ref: (draft, made) for draft in drafts if (made := self._builder.built(draft))
+                    }
+            except SigningError as error:
+                return Unavailable(Trouble.MIRROR, error.cause, error.cure)
             if not built:
                 return Unchanged()
             try:
@@ -144,6 +152,8 @@ class Store:
         differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
         if not differing:
             return None
+        if len(differing) > _NAMES_AT_MOST:
+            differing = [name for name in self._wanted if name.endswith("/*") or name in differing]
         outcome = self._transport.fetch(differing, self._seconds)
         self._have = self._held()
         if isinstance(outcome, Unavailable):

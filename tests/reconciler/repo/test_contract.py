@@ -13,7 +13,8 @@ from reconciler.repo.commit import decoded, trailers_of
 from reconciler.repo.errors import DamageError, NotACommitError
 from reconciler.repo.graft import PathError
 from reconciler.repo.protocol import Blob, Pushed, Refs, Repo, Snapshot, Unchanged
-from reconciler.repo.transport import Refused, Stale, Unavailable
+from reconciler.repo.signing import SigningError
+from reconciler.repo.transport import Refused, Stale, Trouble, Unavailable
 from reconciler.repo.tree import Mode
 from tests.reconciler.repo.worlds import (
     LIVE,
@@ -390,8 +391,33 @@ class TestWriting:
         first = put(robot, LIVE, {"a": b"1"})
         assert decoded(robot.read(first)).signature.startswith("-----BEGIN-----\n")
 
+    def test_a_signer_that_cannot_sign_is_unavailable(self, world: World) -> None:
+        def sign(_payload: bytes) -> str:
+            raise SigningError("the agent is gone", "start it")
+
+        outcome = world.client(sign=sign).write([draft(LIVE, None, {"a": b"1"})])
+        assert outcome == Unavailable(Trouble.MIRROR, "the agent is gone", "start it")
+        assert world.refs() == {}
+
 
 class TestManyTicks:
+    def test_all_reports_move_at_once(self, people: Repo, robot: Repo, world: World) -> None:
+        refs = [f"{REPORTS}host-{number}" for number in range(80)]
+        heads: dict[str, str] = dict.fromkeys(refs, "")
+        for mark in range(2):
+            drafts = [
+                draft(ref, None, {"r": b"%d" % mark}, expected=heads[ref] or None, has_parents=False)
+                for ref in refs
+            ]
+            outcome = people.write(drafts)
+            assert isinstance(outcome, Pushed), outcome
+            heads = dict(outcome.commits)
+            found = snap(robot)
+            assert {REPORTS + name: id for name, id in found.reports.items()} == heads
+        for ref in refs[:70]:
+            world.delete(ref)
+        assert [REPORTS + name for name in snap(robot).reports] == sorted(refs[70:])
+
     def test_housekeeping_loses_nothing(self, people: Repo, robot: Repo, world: World) -> None:
         main = put(people, MAIN, {f"f{n % 10}/m{n}": b"%d" % n for n in range(100)})
         live: str | None = None
