@@ -17,6 +17,7 @@ VERBS = {
     "runtime": Verb("runtime", "a server of the runtime interface: simulated"),
     "console": Verb("console", "a machine's serial console, on the host it runs on"),
     "iri": Verb("iri", "talk to a runtime directly, as irictl does"),
+    "validate": Verb("validate", "everything that is wrong with a repo, with where and what to do"),
     "version": Verb("version", "versions of everything relevant"),
 }
 

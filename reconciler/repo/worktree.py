@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from schemas.manifest import too_large
 from schemas.problem import Problem, Severity
 
 IsIgnored: TypeAlias = Callable[[str, bool], bool]  # path from the root, is it a folder
-LARGEST_BYTES = 256 * 1024 * 1024
 
 # Without O_NONBLOCK a named pipe without a writer hangs whoever opens it.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -38,7 +38,8 @@ def listing(root: Path, is_ignored: IsIgnored) -> Listing:
 def read(root: Path, path: str) -> bytes | Problem:
     """The bytes of a regular file. Its size is looked at first: what is far too large is never loaded."""
     try:
-        descriptor = os.open(root / path, _READ_FLAGS)
+        # Not `root / path`: for small files pathlib takes longer than the kernel.
+        descriptor = os.open(f"{root}/{path}", _READ_FLAGS)
         try:
             return _content(path, descriptor)
         finally:
@@ -64,18 +65,12 @@ def _content(path: str, descriptor: int) -> bytes | Problem:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         return special(path, status.st_mode)
-    if status.st_size > LARGEST_BYTES:
-        return Problem(
-            file=path,
-            code="GV186",
-            message=f"the file has {status.st_size:,} bytes, more than the {LARGEST_BYTES:,} that are read",
-            hint="split it, or name it in .gitvirtignore if it is no manifest",
-        )
-    parts, left = [], status.st_size + 1  # one more, to see a file that grows
-    while left > 0 and (part := os.read(descriptor, left)):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+    if problem := too_large(path, status.st_size):
+        return problem
+    data = os.read(descriptor, status.st_size)
+    while 0 < len(data) < status.st_size and (more := os.read(descriptor, status.st_size - len(data))):
+        data += more
+    return data
 
 
 @dataclass(slots=True)
@@ -95,7 +90,7 @@ class _Walk:
     def folders(self, folder: str) -> Iterator[str]:
         """Sorts the entries of one folder into files and problems, and gives the folders in it."""
         try:
-            with os.scandir(self.root / folder) as scan:
+            with os.scandir(f"{self.root}/{folder}") as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
         except OSError as error:
             self.problems.append(unreadable(folder or ".", error))
@@ -144,6 +139,16 @@ def _link_problem(path: str, what: str, severity: Severity) -> Problem:
     )
 
 
+def stored_link(path: str, points: bytes) -> Problem:
+    """A link as a revision has it."""
+    target = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(points)))  # noqa: PTH118, PTH120
+    if os.path.isabs(target) or target.startswith(".."):  # noqa: PTH117
+        return _link_problem(
+            path, f"is a symbolic link out of this repo, to {os.fsdecode(points)}", Severity.WARNING
+        )
+    return _link_problem(path, f"is a symbolic link to {os.fsdecode(points)}", Severity.NOTICE)
+
+
 def submodule(path: str) -> Problem:
     return Problem(
         file=path,
@@ -175,15 +180,19 @@ def odd_name(path: str) -> Problem:
     )
 
 
+def vanished(path: str) -> Problem:
+    return Problem(
+        file=path,
+        code="GV185",
+        severity=Severity.WARNING,
+        message="vanished while it was being read",
+        hint="run it again when nothing else changes the files",
+    )
+
+
 def unreadable(path: str, error: OSError) -> Problem:
     if isinstance(error, FileNotFoundError):
-        return Problem(
-            file=path,
-            code="GV185",
-            severity=Severity.WARNING,
-            message="vanished while it was being read",
-            hint="run it again when nothing else changes the files",
-        )
+        return vanished(path)
     return Problem(
         file=path,
         code="GV180",

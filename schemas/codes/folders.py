@@ -33,9 +33,4 @@ CODES: dict[str, Code] = {
         "The file was listed and gone when it was to be read: something else changes the folder.",
         "Run it again.",
     ),
-    "GV186": Code(
-        "File too large",
-        "The file is larger than any manifest, so it was not loaded.",
-        "Split it, or name it in .gitvirtignore.",
-    ),
 }

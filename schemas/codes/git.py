@@ -3,6 +3,11 @@
 from schemas.codes.code import Code
 
 CODES: dict[str, Code] = {
+    "GV800": Code(
+        "Git cannot do it",
+        "The repo does not allow what was asked; the message says what.",
+        "The message says what to do; git status and git fsck tell more.",
+    ),
     "GV801": Code(
         "Not a Git repo",
         "The directory is not inside a Git repo, or the repo there cannot be opened.",

@@ -74,14 +74,9 @@ CODES: dict[str, Code] = {
         "Remove `unclaimable`, or use another volume.",
     ),
     "GV330": Code(
-        "Name twice within one machine",
-        "Two volumes, two network interfaces or two EFI variables of the machine have the same name.",
-        "Rename one of them.",
-    ),
-    "GV331": Code(
-        "Device twice within one machine",
-        "Two volumes have the same device. Volumes without one get oda, odb, ... in their order.",
-        "Choose a free device, or leave `device` out everywhere.",
+        "EFI variable twice",
+        "Two EFI variables of the machine have the same name and uuid.",
+        "Remove one of them.",
     ),
     "GV332": Code(
         "Toleration that cannot mean anything",
@@ -120,7 +115,7 @@ CODES: dict[str, Code] = {
     ),
     "GV342": Code(
         "Address is reserved",
-        "The first and the last address of a network are not for hosts, and the one after the first is its gateway's.",
+        "The first address of a range names the network and the last one all of its hosts; neither is for an interface.",
         "Choose another address.",
     ),
     "GV343": Code(
@@ -133,20 +128,10 @@ CODES: dict[str, Code] = {
         "The address is a multicast one (its first byte is odd) or all zeros.",
         "Use a locally administered unicast address, such as 02:..., or leave it out.",
     ),
-    "GV345": Code(
-        "Address families disagree",
-        "ipFamilies does not name the families of the addresses in ips.",
-        "Correct ipFamilies, or leave it out: then it follows from ips.",
-    ),
     "GV346": Code(
         "Networks overlap",
         "Two networks that are made on demand have overlapping address ranges. One host cannot have both.",
         "Choose ranges that do not overlap, unless they never meet on a host.",
-    ),
-    "GV347": Code(
-        "Not a network",
-        "The text is no IPv4 range in CIDR notation, or bits of the host part are set.",
-        "Write it like 10.1.0.0/24.",
     ),
     "GV351": Code(
         "Volume smaller than its snapshot",

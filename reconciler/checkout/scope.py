@@ -1,0 +1,113 @@
+"""What people mean by the paths they name: which repo is to be checked, and which part of it they ask about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SETTINGS = "gitvirt.yaml"
+
+
+class NoSuchPathError(Exception):
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One repo, or a folder that is taken for one."""
+
+    root: Path
+    prefix: (
+        str  # of paths from the root, as they are named from where the caller stands: "" or "examples/repo/"
+    )
+    named: tuple[str, ...] = ()  # files, and folders with a slash at the end; nothing: all of it
+    is_lone: bool = False  # files outside of any repo: only they are read
+
+    def shown(self, path: str) -> str:
+        """A path as the caller would name it."""
+        return path if path.startswith("<") else self.prefix + path
+
+    def concerns(self, path: str) -> bool:
+        """Whether somebody who named what they named wants to hear about a file."""
+        return not self.named or any(
+            path == named or (named.endswith("/") and path.startswith(named)) for named in self.named
+        )
+
+
+def scopes(paths: Sequence[str], here: Path) -> list[Scope]:
+    """One for each repo that is meant, in order. Without paths: the repo around `here`."""
+    if not paths:
+        root = around(here) or here
+        return [Scope(root, prefix(root, here))]
+    found: dict[Path, list[str]] = {}
+    lone: dict[Path, bool] = {}
+    for path in paths:
+        full = Path(os.path.abspath(here / path))  # noqa: PTH100 - resolve() would follow links
+        if not os.path.lexists(full):
+            raise NoSuchPathError(path)
+        root, named = meant(full)
+        found.setdefault(root, []).append(named)
+        lone[root] = lone.get(root, True) and bool(named) and around(root) is None
+    return [
+        Scope(root, prefix(root, here), () if "" in named else tuple(named), lone[root])
+        for root, named in found.items()
+    ]
+
+
+def meant(full: Path) -> tuple[Path, str]:
+    """The root of the repo that a path belongs to, and the path in it; "" means the whole."""
+    if full.is_dir() and not full.is_symlink():
+        root = None if (full / SETTINGS).exists() else with_settings(full)
+        return (full, "") if root is None else (root, full.relative_to(root).as_posix() + "/")
+    root = around(full.parent) or full.parent
+    return root, full.relative_to(root).as_posix()
+
+
+def around(folder: Path) -> Path | None:
+    """The repo that a folder is in: the nearest one with settings, else the Git checkout."""
+    return with_settings(folder) or git_top(folder)
+
+
+def with_settings(folder: Path) -> Path | None:
+    """The nearest folder above that has settings, but none beyond the Git checkout."""
+    for above in (folder, *folder.parents):
+        if (above / SETTINGS).exists():
+            return above
+        if (above / ".git").exists():
+            return None
+    return None
+
+
+def git_top(folder: Path) -> Path | None:
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
+
+
+def prefix(root: Path, here: Path) -> str:
+    relative = os.path.relpath(root, here)
+    return "" if relative == "." else f"{relative}/"
+
+
+def branch(root: Path) -> str:
+    """The branch that is checked out around `root`, or nothing. A look at one file: no Git library is needed."""
+    top = git_top(root)
+    if top is None:
+        return ""
+    try:
+        directory = top / ".git"
+        if directory.is_file():  # a linked worktree says where its own is
+            directory = top / directory.read_text().removeprefix("gitdir:").strip()
+        head = (directory / "HEAD").read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def short_branch(name: str) -> str:
+    """The branch that a revision's name means, here or on a remote; of other names something that is no branch."""
+    if name.startswith("refs/remotes/"):
+        return name.split("/", 3)[-1]
+    return name.removeprefix("refs/heads/").removeprefix("origin/")

@@ -1,0 +1,211 @@
+"""`gitvirt validate`: everything that is wrong with a repo, at once, with where and what to do."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from reconciler.checkout.checking import Checked, Earlier, Request, check
+from reconciler.checkout.loading import WorkerLostError
+from reconciler.checkout.scope import (
+    NoSuchPathError,
+    Scope,
+    around,
+    branch,
+    git_top,
+    prefix,
+    scopes,
+    short_branch,
+)
+from reconciler.checkout.source import Commit, Files, Folder, Overlaid, Source
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.findings.outcome import Outcome
+from reconciler.cli.progress import Progress
+from reconciler.cli.terminal import Terminal, err, out
+from reconciler.repo.errors import RepoError
+from schemas.manifest import MAX_BYTES
+from schemas.problem import Problem
+
+EXAMPLES = """\
+examples:
+  gitvirt validate                          the repo you are in
+  gitvirt validate examples/repo            another one
+  gitvirt validate machines/web-1.yaml      one file, within its repo
+  gitvirt validate --against origin/main    and whether the change may be made
+  gitvirt validate --rev HEAD~3             a revision, whatever is checked out
+  generate | gitvirt validate -             what another program writes
+  gitvirt validate -o github                annotations on a pull request"""
+
+FORMATS = ("text", "json", "junit", "sarif", "github")
+STANDARD_INPUT = "<stdin>"
+FOREIGN = "GV221"  # a repo holds other YAML too; that much is normal, so it is only counted
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="a folder, or files, or - for standard input (default: the repo you are in)",
+    )
+    parser.add_argument("--against", metavar="REV", help="also check what may not change since this revision")
+    parser.add_argument(
+        "--rev", "--revision", dest="rev", metavar="REV", help="check this revision, not the files on disk"
+    )
+    parser.add_argument("--stdin-name", metavar="PATH", help="the file whose place standard input takes")
+    parser.add_argument("--foreign", action="store_true", help="also list documents of other kinds")
+    parser.add_argument("--strict", action="store_true", help="let warnings fail too")
+    parser.add_argument("-o", "--output", choices=FORMATS, default="text", help="format (default: text)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    start = time.perf_counter()
+    asked = requests(arguments, Path.cwd())
+    outcome = outcome_of(checks(asked), time.perf_counter() - start, arguments.foreign)
+    show(outcome, arguments.output, out(), Texts(asked))
+    return outcome.exit_code(arguments.strict)
+
+
+def checks(asked: Sequence[Request]) -> list[Checked]:
+    """Nearly all that is made here stays to the end; to look for garbage among it would cost half as much again."""
+    gc.disable()
+    progress = Progress(err(), "checked")
+    try:
+        return [check(request, progress) for request in asked]
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+    except WorkerLostError:
+        cure = "perhaps memory ran out; check folder by folder"
+        raise CommandError("a process that was reading files is gone", cure) from None
+    finally:
+        progress.close()
+        gc.freeze()
+        gc.enable()
+
+
+def outcome_of(checked: Sequence[Checked], seconds: float, with_foreign: bool) -> Outcome:
+    problems = sorted(problem for found in checked for problem in found.problems)
+    return Outcome(
+        tuple(problem for problem in problems if with_foreign or problem.code != FOREIGN),
+        tuple(file for found in checked for file in found.files),
+        sum(found.objects for found in checked),
+        sum(found.foreign for found in checked),
+        seconds,
+    )
+
+
+class Texts:
+    """What stands in a file that a finding names."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.requests = requests
+
+    def __call__(self, shown: str) -> str | None:
+        # The longest prefix first: one repo may lie within another.
+        for request in sorted(self.requests, key=lambda request: -len(request.scope.prefix)):
+            if shown.startswith(request.scope.prefix) or shown == request.stream:
+                data = request.source.read(shown.removeprefix(request.scope.prefix))
+                return None if isinstance(data, Problem) else data.decode("utf-8", "replace")
+        return None
+
+
+def show(outcome: Outcome, output: str, terminal: Terminal, texts: Texts) -> None:
+    match output:
+        case "json":
+            from reconciler.cli.findings import as_json
+
+            terminal.line(as_json.render(outcome))
+        case "junit":
+            from reconciler.cli.findings import as_junit
+
+            terminal.line(as_junit.render(outcome))
+        case "sarif":
+            from importlib.metadata import version
+
+            from reconciler.cli.findings import as_sarif
+
+            terminal.line(as_sarif.render(outcome, version("gitvirt")))
+        case "github":
+            from reconciler.cli.findings import as_github
+
+            terminal.stream.write(as_github.render(outcome))
+        case _:
+            from reconciler.cli.findings import as_text
+
+            as_text.write(outcome, terminal, texts)
+
+
+def requests(arguments: argparse.Namespace, here: Path) -> list[Request]:
+    paths: list[str] = arguments.paths
+    try:
+        if "-" in paths:
+            return [of_standard_input(arguments, here)]
+        if arguments.rev:
+            return at_revision(arguments, here)
+        return [on_disk(scope, arguments.against) for scope in scopes(paths, here)]
+    except NoSuchPathError as error:
+        where = f" at {arguments.rev}" if arguments.rev else ""
+        raise CommandError(f"{error.path} does not exist{where}", "name a folder or files that do") from None
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+
+
+def on_disk(scope: Scope, against: str | None) -> Request:
+    source = Files(scope.root, scope.named) if scope.is_lone else Folder(scope.root)
+    return Request(scope, source, branch(scope.root), earlier(scope.root, against))
+
+
+def of_standard_input(arguments: argparse.Namespace, here: Path) -> Request:
+    if len(arguments.paths) > 1 or arguments.rev:
+        raise CommandError("- stands alone", "check the rest in a second run", Exit.USAGE)
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    root = around(here)
+    below: Source = Folder(root) if root else Files(here, ())
+    root = root or here
+    stream = "" if arguments.stdin_name else STANDARD_INPUT
+    name = stream or os.path.relpath(here / arguments.stdin_name, root)
+    scope = Scope(root, prefix(root, here), (name,))
+    past = earlier(root, arguments.against)
+    return Request(scope, Overlaid(below, name, data), branch(root), past, stream)
+
+
+def at_revision(arguments: argparse.Namespace, here: Path) -> list[Request]:
+    from reconciler.checkout.at_revision import commits
+    from reconciler.repo.revision import discover, revision
+
+    start = folder_of(here / arguments.paths[0]) if arguments.paths else here
+    checkout = discover(start)
+    if checkout is None:
+        raise CommandError(f"{start} is not in a Git repo", "a revision can only be checked in one")
+    at = revision(start, arguments.rev)
+    name = short_branch(arguments.rev)
+    return [
+        Request(scope, source, name, earlier_commit(start, arguments.against, source.folder))
+        for scope, source in commits(arguments.paths, here, checkout, at)
+    ]
+
+
+def folder_of(path: Path) -> Path:
+    """The nearest folder that exists: what is named may exist at the revision only."""
+    return next(above for above in (path, *path.parents) if above.is_dir())
+
+
+def earlier(root: Path, against: str | None) -> Earlier | None:
+    if against is None:
+        return None
+    top = git_top(root)
+    folder = "" if top is None or top == root else f"{root.relative_to(top).as_posix()}/"
+    return earlier_commit(root, against, folder)
+
+
+def earlier_commit(root: Path, against: str | None, folder: str) -> Earlier | None:
+    if against is None:
+        return None
+    from reconciler.repo.revision import revision
+
+    return Earlier(against, Commit(revision(root, against), folder))

@@ -1,0 +1,59 @@
+"""Which files of a tree are read, and what is wrong with the names and places of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from schemas.ignore import MANIFESTS, OWN_FOLDER, is_manifest
+from schemas.problem import Severity
+from schemas.validate.finding import Finding
+from schemas.validate.policy import Policy
+
+PEOPLES = f"{OWN_FOLDER}orphans/"
+GONE = tuple(f"{OWN_FOLDER}{folder}/" for folder in ("deleting", "retained", "orphans"))
+NEAR_MISS = re.compile(
+    r"\.(yaml|yml|json)(\.[a-z]+|~)?$|\.(yam|yamll?|ymal|yalm|ylm|ymll?|jsno)$", re.IGNORECASE
+)
+
+
+def findings(paths: Iterable[str], policy: Policy) -> Iterator[Finding]:
+    """`paths` are all files of the tree, also those that are not read."""
+    for path in paths:
+        if path.startswith(OWN_FOLDER) and not policy.is_target and not path.startswith(PEOPLES):
+            yield Finding(
+                path,
+                None,
+                "",
+                "",
+                "GV360",
+                "the folder .gitvirt/ belongs to the reconciler",
+                "move the file elsewhere; people only write .gitvirt/orphans/",
+            )
+        elif NEAR_MISS.search(path) and not has_manifest_name(path):
+            yield not_read(path)
+
+
+def not_read(path: str) -> Finding:
+    return Finding(
+        path,
+        None,
+        "",
+        "",
+        "GV361",
+        "is not read, because its name does not end in .yaml, .yml or .json",
+        "rename it if it is a manifest; else name it in .gitvirtignore",
+        Severity.NOTICE,
+    )
+
+
+def is_read(path: str, policy: Policy) -> bool:
+    """Whether a file declares objects. Of the reconciler's own files those do that stand for what is in use."""
+    if not path.startswith(OWN_FOLDER):
+        return is_manifest(path)
+    return policy.is_target and is_manifest(path) and not path.startswith(GONE)
+
+
+def has_manifest_name(path: str) -> bool:
+    """Wherever the file stands: settings and other tools' files are read by others."""
+    return path.endswith(MANIFESTS)

@@ -1,0 +1,57 @@
+"""One object per identity, and one owner per name: also for the objects that ephemeral entries become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from schemas.kinds import Kind
+from schemas.validate.finding import Finding
+from schemas.validate.policy import Policy
+from schemas.validate.tree import AnyEntry, InterfaceSource, Name, Tree, VolumeSource
+
+LONGEST_NAME = 63
+GENERATED = ".gitvirt/generated/"
+
+
+def findings(tree: Tree, policy: Policy) -> Iterator[Finding]:
+    for entry in tree.further:
+        yield from twice(tree, entry)
+    yield from generated(tree, tree.ephemeral_volumes, Kind.VOLUME, policy)
+    yield from generated(tree, tree.ephemeral_interfaces, Kind.NETWORK_INTERFACE, policy)
+
+
+def twice(tree: Tree, entry: AnyEntry) -> Iterator[Finding]:
+    first = tree.find(entry.key.kind, entry.key.namespace, entry.key.name)
+    if first is not None:
+        where = f"document {first.document + 1} of {first.path}" if first.path == entry.path else first.path
+        yield entry.finding(
+            "GV301",
+            "/metadata/name",
+            f"{entry.key} is declared twice: it already stands in {where}",
+            "remove one of them, or give it another name or namespace",
+        )._replace(also=(first.path,))
+
+
+def generated(
+    tree: Tree, sources: Sequence[VolumeSource | InterfaceSource], kind: Kind, policy: Policy
+) -> Iterator[Finding]:
+    seen: dict[Name, AnyEntry] = {}
+    for source in sources:
+        entry = source.entry
+        name = (entry.key.namespace, source.name)
+        pointer = source.pointer.partition("/ephemeral/")[0] + "/name"
+        if len(source.name) > LONGEST_NAME:
+            said = (
+                f"this entry becomes {kind} {source.name}, whose name has more than {LONGEST_NAME} characters"
+            )
+            hint = "shorten the name of the machine or of the entry"
+            yield entry.finding("GV303", pointer, said, hint)
+        taken = tree.by_kind[kind].get(name) or seen.setdefault(name, entry)
+        is_itself = taken is entry or (policy.is_target and taken.path.startswith(GENERATED))
+        if not is_itself:
+            yield entry.finding(
+                "GV302",
+                pointer,
+                f"this entry becomes {kind} {source.name}, a name that {taken.key} in {taken.path} takes",
+                "rename the entry or the other object",
+            )._replace(also=(taken.path,))

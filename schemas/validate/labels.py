@@ -1,0 +1,36 @@
+"""Labels of pools against what machines and volumes ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from schemas.model import Taint, Toleration
+
+TWIN, OURS = "topology.openkcm.dev/", "topology.ironcore.dev/"
+
+
+def label(labels: Mapping[str, str], key: str) -> str | None:
+    """A label's value; the two topology prefixes mean the same."""
+    if key in labels:
+        return labels[key]
+    if key.startswith(OURS):
+        return labels.get(TWIN + key.removeprefix(OURS))
+    return labels.get(OURS + key.removeprefix(TWIN)) if key.startswith(TWIN) else None
+
+
+def lacking(selector: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """The first label of the selector that is missing, or nothing."""
+    for key, value in selector.items():
+        if label(labels, key) != value:
+            return f"{key}={value}"
+    return ""
+
+
+def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
+    """The first taint that keeps an object out, or nothing."""
+    for taint in taints:
+        if taint.effect != "PreferNoSchedule" and not any(each.tolerates(taint) for each in tolerations):
+            return (
+                f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+            )
+    return ""

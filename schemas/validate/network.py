@@ -1,0 +1,104 @@
+"""Addresses of interfaces against their networks and each other, and networks against each other."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from schemas.problem import Severity
+from schemas.validate.finding import Finding
+from schemas.validate.tree import AnyEntry, InterfaceSource, Name, Tree
+
+
+class Place(NamedTuple):
+    entry: AnyEntry
+    pointer: str
+
+
+def findings(tree: Tree) -> Iterator[Finding]:
+    ranges = {
+        name: ipaddress.IPv4Network(network.object.spec.ipv4.cidr)
+        for name, network in tree.networks.items()
+        if network.object.spec.ipv4
+    }
+    yield from overlapping(tree, ranges)
+    yield from of_interfaces(tree, ranges)
+
+
+def overlapping(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
+    """Only networks made on demand: the others' addresses are not ours to give."""
+    made = [name for name in ranges if not tree.networks[name].object.spec.provider_id]
+    last: Name | None = None  # of those before, the one that reaches furthest
+    for name in sorted(made, key=lambda name: (ranges[name].network_address, ranges[name].prefixlen)):
+        if last is not None and ranges[name].network_address <= ranges[last].broadcast_address:
+            network, other = tree.networks[name], tree.networks[last]
+            yield network.finding(
+                "GV346",
+                "/spec/ipv4/cidr",
+                f"{ranges[name]} overlaps {ranges[last]} of {other.key}",
+                "one host cannot have both: choose another range unless they never meet",
+                Severity.WARNING,
+            )._replace(also=(other.path,))
+        if last is None or ranges[name].broadcast_address > ranges[last].broadcast_address:
+            last = name
+
+
+def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
+    addresses: dict[tuple[str, str, str], Place] = {}
+    macs: dict[str, Place] = {}
+    for source in tree.interface_sources:
+        spec, entry = source.spec, source.entry
+        namespace, network = entry.key.namespace, spec.network_ref.name
+        within = ranges.get((namespace, network))
+        for position, ip in enumerate(spec.ips):
+            if not ip.value:
+                continue
+            address, pointer = canonical(ip.value), f"{source.pointer}/ips/{position}/value"
+            if within is not None and ":" not in address:
+                yield from of_address(entry, pointer, address, within)
+            here = Place(entry, pointer)
+            first = addresses.setdefault((namespace, network, address), here)
+            if first is not here:
+                yield taken("GV341", entry, pointer, f"{address} in network {network}", first)
+        if spec.mac_address:
+            yield from of_mac(source, spec.mac_address.lower(), macs)
+
+
+def canonical(address: str) -> str:
+    """One text an address. IPv4 has only one, and far more of it is written."""
+    return str(ipaddress.IPv6Address(address)) if ":" in address else address
+
+
+def of_address(
+    entry: AnyEntry, pointer: str, address: str, within: ipaddress.IPv4Network
+) -> Iterator[Finding]:
+    number = int.from_bytes(socket.inet_aton(address), "big")
+    first, last = int(within.network_address), int(within.broadcast_address)
+    if not first <= number <= last:
+        hint = f"choose one from {within[0]} to {within[-1]}"
+        yield entry.finding("GV340", pointer, f"{address} is not in the network's range {within}", hint)
+    elif within.prefixlen < 31 and number in (first, last):
+        what = "names the network itself" if number == first else "means all hosts of the network"
+        hint = f"choose one from {within[1]} to {within[-2]}"
+        yield entry.finding("GV342", pointer, f"{address} {what}", hint)
+
+
+def of_mac(source: InterfaceSource, mac: str, macs: dict[str, Place]) -> Iterator[Finding]:
+    entry, pointer = source.entry, f"{source.pointer}/macAddress"
+    if int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":
+        what = "all zeros" if mac.startswith("00") else "a multicast address"
+        hint = "write a unicast one such as 02:00:00:00:00:01, or leave it out"
+        yield entry.finding("GV344", pointer, f"{mac} is {what}, which no interface can have", hint)
+        return
+    here = Place(entry, pointer)
+    first = macs.setdefault(mac, here)
+    if first is not here:
+        yield taken("GV343", entry, pointer, mac, first)
+
+
+def taken(code: str, entry: AnyEntry, pointer: str, what: str, first: Place) -> Finding:
+    owner = "this object" if first.entry is entry else f"{first.entry.key} in {first.entry.path}"
+    found = entry.finding(code, pointer, f"{what} already belongs to {owner}", "choose another")
+    return found._replace(also=(first.entry.path,))

@@ -1,0 +1,112 @@
+"""What objects refer to by name, and that it exists. Pins to pools have rules of their own, in pools.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from schemas.defaults import ENCRYPTION_KEY
+from schemas.kinds import Kind
+from schemas.model import Machine, NetworkInterface, Secret, Volume, VolumeSnapshot, VolumeSpec
+from schemas.problem import Severity
+from schemas.spelling import nearest
+from schemas.validate.finding import Finding, some
+from schemas.validate.names import Names
+from schemas.validate.tree import AnyEntry, Entry, Tree
+
+
+class Reference(NamedTuple):
+    pointer: str
+    kind: Kind
+    namespace: str
+    name: str
+    secret_key: str = ""  # that the Secret must have
+
+
+def references(entry: AnyEntry) -> Iterator[Reference]:
+    """Everything that must exist for the object to work."""
+    namespace = entry.key.namespace
+    match entry.object:
+        case Machine() as machine:
+            yield from of_machine(machine, namespace)
+        case Volume() as volume:
+            yield from of_volume(volume.spec, "/spec", namespace)
+        case VolumeSnapshot() as snapshot:
+            yield Reference("/spec/volumeRef/name", Kind.VOLUME, namespace, snapshot.spec.volume_ref.name)
+        case NetworkInterface() as interface:
+            yield Reference("/spec/networkRef/name", Kind.NETWORK, namespace, interface.spec.network_ref.name)
+        case _:
+            pass
+
+
+def of_machine(machine: Machine, namespace: str) -> Iterator[Reference]:
+    spec = machine.spec
+    yield Reference("/spec/machineClassRef/name", Kind.MACHINE_CLASS, "", spec.machine_class_ref.name)
+    for position, volume in enumerate(spec.volumes):
+        pointer = f"/spec/volumes/{position}"
+        if volume.volume_ref:
+            yield Reference(f"{pointer}/volumeRef/name", Kind.VOLUME, namespace, volume.volume_ref.name)
+        elif volume.ephemeral:
+            template = volume.ephemeral.volume_template.spec
+            yield from of_volume(template, f"{pointer}/ephemeral/volumeTemplate/spec", namespace)
+    for position, entry in enumerate(spec.network_interfaces):
+        pointer = f"/spec/networkInterfaces/{position}"
+        if entry.network_interface_ref:
+            name = entry.network_interface_ref.name
+            yield Reference(f"{pointer}/networkInterfaceRef/name", Kind.NETWORK_INTERFACE, namespace, name)
+        elif entry.ephemeral:
+            name = entry.ephemeral.network_interface_template.spec.network_ref.name
+            pointer += "/ephemeral/networkInterfaceTemplate/spec/networkRef/name"
+            yield Reference(pointer, Kind.NETWORK, namespace, name)
+    if ignition := spec.ignition_ref:
+        yield Reference("/spec/ignitionRef/name", Kind.SECRET, namespace, ignition.name, ignition.key)
+
+
+def of_volume(spec: VolumeSpec, pointer: str, namespace: str) -> Iterator[Reference]:
+    if spec.volume_class_ref:
+        yield Reference(f"{pointer}/volumeClassRef/name", Kind.VOLUME_CLASS, "", spec.volume_class_ref.name)
+    if spec.encryption:
+        name = spec.encryption.secret_ref.name
+        yield Reference(f"{pointer}/encryption/secretRef/name", Kind.SECRET, namespace, name, ENCRYPTION_KEY)
+    if spec.data_source and spec.data_source.volume_snapshot_ref:
+        name = spec.data_source.volume_snapshot_ref.name
+        yield Reference(f"{pointer}/dataSource/volumeSnapshotRef/name", Kind.VOLUME_SNAPSHOT, namespace, name)
+
+
+def findings(tree: Tree) -> Iterator[Finding]:
+    names = Names(tree)
+    by_kind = tree.by_kind
+    for entry in tree.entries:
+        for reference in references(entry):
+            found = by_kind[reference.kind].get((reference.namespace, reference.name))
+            if found is None:
+                yield from missing(entry, reference, names)
+            elif reference.secret_key and reference.secret_key not in found.object.keys:
+                yield without_key(entry, reference, found)
+
+
+def missing(entry: AnyEntry, reference: Reference, names: Names) -> Iterator[Finding]:
+    if names.is_refused(reference.kind, reference.namespace, reference.name):
+        return
+    # A snapshot may outlive its volume: it is what the volume can be restored from.
+    is_snapshot = entry.key.kind is Kind.VOLUME_SNAPSHOT
+    place = f" in namespace {reference.namespace}" if reference.namespace else ""
+    yield entry.finding(
+        "GV310",
+        reference.pointer,
+        f'there is no {reference.kind} "{reference.name}"{place}',
+        names.hint(reference.kind, reference.namespace, reference.name),
+        Severity.WARNING if is_snapshot else Severity.ERROR,
+    )
+
+
+def without_key(entry: AnyEntry, reference: Reference, secret: Entry[Secret]) -> Finding:
+    known = sorted(secret.object.keys)
+    meant = nearest(reference.secret_key, known)
+    has = f"it has {some(known)}" if known else "it is empty"
+    return entry.finding(
+        "GV311",
+        reference.pointer,
+        f'Secret "{reference.name}" has no key "{reference.secret_key}"; {has}',
+        f'did you mean "{meant}"?' if meant else f"add the key in {secret.path}",
+    )._replace(also=(secret.path,))

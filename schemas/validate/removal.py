@@ -1,0 +1,35 @@
+"""What is gone since the earlier revision, although others still refer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.problem import Severity
+from schemas.validate.finding import Finding, some
+from schemas.validate.past import Past
+from schemas.validate.tree import Tree
+from schemas.validate.uses import Uses
+
+
+def findings(tree: Tree, past: Past) -> Iterator[Finding]:
+    uses = Uses(tree)
+    unreadable = frozenset(tree.unreadable)
+    for path in past.unreadable:
+        message = f"this file did not parse at {past.revision}, so what its objects were is unknown"
+        yield Finding(path, None, "", "", "GV420", message, severity=Severity.NOTICE)
+    for old in past.by_key.values():
+        is_there = tree.find(old.key.kind, old.key.namespace, old.key.name) is not None
+        if is_there or old.key in tree.refused or old.path in unreadable:
+            continue
+        if users := uses.of(old.key):
+            names = some([str(user.key) for user in users])
+            yield Finding(
+                old.path,
+                None,
+                str(old.key),
+                "",
+                "GV413",
+                f"{old.key} is gone since {past.revision}, and still used by {names}",
+                "restore it, or remove what refers to it in the same change",
+                also=tuple(sorted({user.path for user in users})),
+            )

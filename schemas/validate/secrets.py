@@ -1,0 +1,63 @@
+"""Secrets in plain text. What a finding says about a Secret are the names of its keys, never a value."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from schemas.model import Secret
+from schemas.validate.finding import Finding, some, token
+from schemas.validate.policy import Policy
+from schemas.validate.tree import AnyEntry
+
+ARMOUR = ("-----BEGIN AGE ENCRYPTED FILE-----", "-----BEGIN PGP MESSAGE-----")
+AGE = b"age-encryption.org/v1"
+HEADER = 64  # so many characters of base64 are enough to tell
+
+
+def findings(entry: AnyEntry, policy: Policy) -> Iterator[Finding]:
+    secret = entry.object
+    if not isinstance(secret, Secret):
+        return
+    values = [("/data", key, value) for key, value in secret.data.items() if value]
+    values += [("/stringData", key, value) for key, value in secret.string_data.items() if value]
+    plain = [(field, key) for field, key, value in values if not is_encrypted(field, value)]
+    if not plain:
+        return
+    names = some([key for _, key in plain])
+    pointer = f"{plain[0][0]}/{token(plain[0][1])}"
+    if len(plain) < len(values):
+        yield entry.finding(
+            "GV511",
+            pointer,
+            f"{names} can be read, while the rest of this Secret is encrypted",
+            "encrypt the whole document anew, and change what was readable",
+        )
+    elif not policy.allows_plain_secrets:
+        yield entry.finding(
+            "GV510",
+            pointer,
+            f"{names} can be read by whoever reads this repo, and Git never forgets it",
+            "encrypt it with SOPS or age and change the secret itself; "
+            "a repo of no worth says `secrets: {plain: allow}` in gitvirt.yaml",
+        )
+
+
+def is_encrypted(field: str, value: str) -> bool:
+    if value.startswith("ENC[") and value.endswith("]"):
+        return True
+    return is_armoured(value) or (field == "/data" and is_encrypted_base64(value))
+
+
+def is_armoured(text: str) -> bool:
+    return text.lstrip().startswith(ARMOUR)
+
+
+def is_encrypted_base64(value: str) -> bool:
+    start = "".join(value[: 4 * HEADER].split())[:HEADER]
+    try:
+        decoded = base64.b64decode(start[: len(start) // 4 * 4])
+    except (binascii.Error, ValueError):
+        return False
+    return decoded.startswith(AGE) or is_armoured(decoded.decode("ascii", "replace"))

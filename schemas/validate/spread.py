@@ -1,0 +1,77 @@
+"""Spread and anti-affinity against the pools that are declared: whether they can ever be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.model import Machine
+from schemas.problem import Severity
+from schemas.selector import Selector
+from schemas.validate.finding import Finding
+from schemas.validate.labels import label
+from schemas.validate.policy import Policy
+from schemas.validate.tree import Entry, Tree
+
+
+def findings(tree: Tree, policy: Policy) -> Iterator[Finding]:
+    places = Places(tree)
+    for machine in tree.machines.values():
+        spec = machine.object.spec
+        if spec.spread:
+            yield from unknown_key(machine, "spread", spec.spread.topology_key, places)
+        if spec.anti_affinity and spec.anti_affinity.topology_key:
+            yield from unknown_key(machine, "antiAffinity", spec.anti_affinity.topology_key, places)
+    if not policy.has_open_pools:  # else more pools may come
+        yield from crowded(tree, places)
+
+
+class Places:
+    """How many different values the declared machine pools have for a topology key; without a key each is its own."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.pools = tree.machine_pools
+        self.counts: dict[str, int] = {}
+
+    def count(self, key: str) -> int:
+        if not key:
+            return len(self.pools)
+        if key not in self.counts:
+            values = {label(pool.object.metadata.labels, key) for pool in self.pools.values()}
+            self.counts[key] = len(values - {None})
+        return self.counts[key]
+
+
+def unknown_key(machine: Entry[Machine], field: str, key: str, places: Places) -> Iterator[Finding]:
+    if places.pools and not places.count(key):
+        yield machine.finding(
+            "GV335",
+            f"/spec/{field}/topologyKey",
+            f"no machine pool of this repo has the label {key}",
+            "correct the key, or label the pools",
+            Severity.WARNING,
+        )
+
+
+def crowded(tree: Tree, places: Places) -> Iterator[Finding]:
+    """Machines with one and the same required rule each need a place of their own."""
+    groups: dict[tuple[str, str, Selector], list[Entry[Machine]]] = {}
+    for machine in tree.machines.values():
+        rule = machine.object.spec.anti_affinity
+        if rule and rule.required:
+            same = (machine.key.namespace, rule.topology_key, rule.label_selector.selector)
+            groups.setdefault(same, []).append(machine)
+    for (_, key, _), machines in groups.items():
+        have, need = places.count(key), len(machines)
+        if need > have > 0:
+            what = f"values of {key}" if key else "machine pools"
+            yield (
+                machines[-1]
+                .finding(
+                    "GV336",
+                    "/spec/antiAffinity",
+                    f"{need} machines are to be kept apart, and the pools of this repo have {have} {what}",
+                    "add pools, or set required: false",
+                    Severity.WARNING,
+                )
+                ._replace(also=tuple(sorted({machine.path for machine in machines})))
+            )

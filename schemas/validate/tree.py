@@ -1,0 +1,202 @@
+"""All objects of one tree, by kind and name, and what they consist of. Reads nothing and judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from schemas.kinds import Key, Kind
+from schemas.model import (
+    Machine,
+    MachineClass,
+    MachinePool,
+    Network,
+    NetworkInterface,
+    NetworkInterfaceSpec,
+    Object,
+    ResourceQuota,
+    Secret,
+    Volume,
+    VolumeClass,
+    VolumePool,
+    VolumeSnapshot,
+    VolumeSpec,
+)
+from schemas.problem import Severity
+from schemas.validate.finding import Finding
+
+T_co = TypeVar("T_co", bound=Object, covariant=True)
+Name: TypeAlias = tuple[str, str]  # namespace, empty for cluster-wide kinds; name
+
+
+class Entry(NamedTuple, Generic[T_co]):
+    """One object and where it stands."""
+
+    path: str
+    document: int  # which of the file
+    key: Key
+    object: T_co
+
+    def finding(
+        self, code: str, pointer: str, message: str, hint: str = "", severity: Severity = Severity.ERROR
+    ) -> Finding:
+        return Finding(self.path, self.document, str(self.key), pointer, code, message, hint, severity)
+
+
+AnyEntry: TypeAlias = Entry[Object]
+Entries: TypeAlias = dict[Name, Entry[T_co]]
+
+
+class VolumeSource(NamedTuple):
+    """A volume that is declared, or that a machine's ephemeral entry becomes."""
+
+    entry: AnyEntry
+    pointer: str  # of the spec
+    name: str
+    spec: VolumeSpec
+
+
+class InterfaceSource(NamedTuple):
+    """The same for a network interface."""
+
+    entry: AnyEntry
+    pointer: str
+    name: str
+    spec: NetworkInterfaceSpec
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The first entry of each identity; `entries` holds the further ones too."""
+
+    entries: tuple[AnyEntry, ...]
+    refused: frozenset[Key] = frozenset()  # their documents are invalid: they are there, and not understood
+    unreadable: tuple[str, ...] = ()  # files that may hold anything
+
+    @cached_property
+    def by_kind(self) -> dict[Kind, dict[Name, Any]]:
+        by_kind: dict[Kind, dict[Name, Any]] = {kind: {} for kind in Kind}
+        for entry in self.entries:
+            key = entry.key
+            by_kind[key.kind].setdefault((key.namespace, key.name), entry)
+        return by_kind
+
+    @property
+    def further(self) -> Iterator[AnyEntry]:
+        """Those whose identity another one had before."""
+        if len(self.entries) == sum(map(len, self.by_kind.values())):
+            return
+        for entry in self.entries:
+            if entry is not self.find(entry.key.kind, entry.key.namespace, entry.key.name):
+                yield entry
+
+    @property
+    def machine_classes(self) -> Entries[MachineClass]:
+        return self.by_kind[Kind.MACHINE_CLASS]
+
+    @property
+    def machine_pools(self) -> Entries[MachinePool]:
+        return self.by_kind[Kind.MACHINE_POOL]
+
+    @property
+    def machines(self) -> Entries[Machine]:
+        return self.by_kind[Kind.MACHINE]
+
+    @property
+    def volume_classes(self) -> Entries[VolumeClass]:
+        return self.by_kind[Kind.VOLUME_CLASS]
+
+    @property
+    def volume_pools(self) -> Entries[VolumePool]:
+        return self.by_kind[Kind.VOLUME_POOL]
+
+    @property
+    def volumes(self) -> Entries[Volume]:
+        return self.by_kind[Kind.VOLUME]
+
+    @property
+    def snapshots(self) -> Entries[VolumeSnapshot]:
+        return self.by_kind[Kind.VOLUME_SNAPSHOT]
+
+    @property
+    def networks(self) -> Entries[Network]:
+        return self.by_kind[Kind.NETWORK]
+
+    @property
+    def interfaces(self) -> Entries[NetworkInterface]:
+        return self.by_kind[Kind.NETWORK_INTERFACE]
+
+    @property
+    def secrets(self) -> Entries[Secret]:
+        return self.by_kind[Kind.SECRET]
+
+    @property
+    def quotas(self) -> Entries[ResourceQuota]:
+        return self.by_kind[Kind.RESOURCE_QUOTA]
+
+    def find(self, kind: Kind, namespace: str, name: str) -> AnyEntry | None:
+        return self.by_kind[kind].get((namespace if kind.is_namespaced else "", name))
+
+    @cached_property
+    def ephemeral_volumes(self) -> list[VolumeSource]:
+        machines = self.machines.values()
+        return [source for each in machines for source in ephemeral_volumes(each, each.object)]
+
+    @cached_property
+    def ephemeral_interfaces(self) -> list[InterfaceSource]:
+        machines = self.machines.values()
+        return [source for each in machines for source in ephemeral_interfaces(each, each.object)]
+
+    @cached_property
+    def volume_sources(self) -> list[VolumeSource]:
+        """All volumes: declared ones and those that ephemeral entries become."""
+        declared = [
+            VolumeSource(each, "/spec", each.object.name, each.object.spec) for each in self.volumes.values()
+        ]
+        return declared + self.ephemeral_volumes
+
+    @cached_property
+    def interface_sources(self) -> list[InterfaceSource]:
+        declared = [
+            InterfaceSource(each, "/spec", each.object.name, each.object.spec)
+            for each in self.interfaces.values()
+        ]
+        return declared + self.ephemeral_interfaces
+
+
+def volumes_of(entry: AnyEntry) -> Iterator[VolumeSource]:
+    """The volumes that one object is or brings."""
+    if isinstance(entry.object, Volume):
+        yield VolumeSource(entry, "/spec", entry.key.name, entry.object.spec)
+    elif isinstance(entry.object, Machine):
+        yield from ephemeral_volumes(entry, entry.object)
+
+
+def interfaces_of(entry: AnyEntry) -> Iterator[InterfaceSource]:
+    if isinstance(entry.object, NetworkInterface):
+        yield InterfaceSource(entry, "/spec", entry.key.name, entry.object.spec)
+    elif isinstance(entry.object, Machine):
+        yield from ephemeral_interfaces(entry, entry.object)
+
+
+def ephemeral_volumes(entry: AnyEntry, machine: Machine) -> Iterator[VolumeSource]:
+    for position, volume in enumerate(machine.spec.volumes):
+        if volume.ephemeral:
+            pointer = f"/spec/volumes/{position}/ephemeral/volumeTemplate/spec"
+            name = derived_name(machine, volume.name)
+            yield VolumeSource(entry, pointer, name, volume.ephemeral.volume_template.spec)
+
+
+def ephemeral_interfaces(entry: AnyEntry, machine: Machine) -> Iterator[InterfaceSource]:
+    for position, interface in enumerate(machine.spec.network_interfaces):
+        if interface.ephemeral:
+            pointer = f"/spec/networkInterfaces/{position}/ephemeral/networkInterfaceTemplate/spec"
+            name = derived_name(machine, interface.name)
+            yield InterfaceSource(entry, pointer, name, interface.ephemeral.network_interface_template.spec)
+
+
+def derived_name(machine: Machine, entry: str) -> str:
+    """The name of the object that a machine's ephemeral entry becomes."""
+    return f"{machine.name}-{entry}"

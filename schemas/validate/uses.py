@@ -1,0 +1,51 @@
+"""Who refers to what, the other way round: looked up only when something changed or went away."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from schemas.kinds import Key, Kind
+from schemas.model import Machine
+from schemas.validate.finding import some
+from schemas.validate.past import Past
+from schemas.validate.references import references
+from schemas.validate.tree import AnyEntry, Tree, volumes_of
+
+
+class Uses:
+    """Built at the first question: most revisions change nothing that others use."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.index: dict[Key, list[AnyEntry]] | None = None
+
+    def of(self, key: Key) -> list[AnyEntry]:
+        if self.index is None:
+            self.index = defaultdict(list)
+            for entry in self.tree.entries:
+                for used in set(used_by(entry)):
+                    self.index[used].append(entry)
+        return self.index.get(key, [])
+
+
+def used_by(entry: AnyEntry) -> Iterator[Key]:
+    """A snapshot may outlive its volume, so it does not count as its user."""
+    if entry.key.kind is not Kind.VOLUME_SNAPSHOT:
+        for reference in references(entry):
+            yield Key(reference.kind, reference.namespace, reference.name)
+    if isinstance(entry.object, Machine) and entry.object.spec.machine_pool_ref:
+        yield Key(Kind.MACHINE_POOL, "", entry.object.spec.machine_pool_ref.name)
+    for source in volumes_of(entry):
+        if source.spec.volume_pool_ref:
+            yield Key(Kind.VOLUME_POOL, "", source.spec.volume_pool_ref.name)
+
+
+def used_still(key: Key, uses: Uses, past: Past) -> str:
+    """Those that used it in the past too: who comes with the change cannot be hurt by it."""
+    users = []
+    for user in uses.of(key):
+        before = past.before(user)
+        if before is not None and key in used_by(before):
+            users.append(str(user.key))
+    return some(users)

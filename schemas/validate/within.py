@@ -1,0 +1,80 @@
+"""What one document says against itself, beyond its schema. Needs no other document, so it runs where that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from schemas.model import Machine, MachinePool, Taint, Toleration, Volume, VolumePool
+from schemas.problem import Severity
+from schemas.validate.finding import Finding
+from schemas.validate.tree import AnyEntry
+
+
+def findings(entry: AnyEntry) -> Iterator[Finding]:
+    match entry.object:
+        case Machine():
+            yield from of_machine(entry, entry.object)
+        case Volume():
+            yield from of_tolerations(entry, "/spec/tolerations", entry.object.spec.tolerations)
+        case MachinePool() | VolumePool():
+            yield from of_taints(entry, entry.object.spec.taints)
+
+
+def of_machine(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
+    spec = machine.spec
+    yield from of_variables(entry, machine)
+    yield from of_tolerations(entry, "/spec/tolerations", spec.tolerations)
+    for position, volume in enumerate(spec.volumes):
+        if volume.ephemeral:
+            pointer = f"/spec/volumes/{position}/ephemeral/volumeTemplate/spec/tolerations"
+            yield from of_tolerations(entry, pointer, volume.ephemeral.volume_template.spec.tolerations)
+    yield from of_selectors(entry, machine)
+
+
+def of_variables(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
+    seen: set[tuple[str, str]] = set()
+    for position, variable in enumerate(machine.spec.efi_vars):
+        identity = (variable.name, variable.uuid.lower())
+        if identity in seen:
+            message = f"the machine already has an EFI variable {variable.name} of that uuid"
+            yield entry.finding("GV330", f"/spec/efiVars/{position}/name", message, "remove one of them")
+        seen.add(identity)
+
+
+def of_tolerations(entry: AnyEntry, pointer: str, tolerations: Sequence[Toleration]) -> Iterator[Finding]:
+    for position, toleration in enumerate(tolerations):
+        wrong = ""
+        if toleration.operator == "Exists" and toleration.value:
+            wrong, field = "operator Exists looks at the key alone, so a value has no meaning", "value"
+        elif toleration.operator != "Exists" and not toleration.key:
+            wrong, field = (
+                "without a key only operator Exists has a meaning: it tolerates everything",
+                "operator",
+            )
+        elif toleration.toleration_seconds is not None and toleration.effect not in ("NoExecute", ""):
+            wrong, field = "tolerationSeconds concerns effect NoExecute only", "tolerationSeconds"
+        else:
+            continue
+        yield entry.finding("GV332", f"{pointer}/{position}/{field}", wrong, "remove what does not belong")
+
+
+def of_taints(entry: AnyEntry, taints: Sequence[Taint]) -> Iterator[Finding]:
+    seen: set[tuple[str, str]] = set()
+    for position, taint in enumerate(taints):
+        if (taint.key, taint.effect) in seen:
+            message = f"the pool already has a taint {taint.key} with effect {taint.effect}"
+            yield entry.finding("GV333", f"/spec/taints/{position}", message, "remove one of them")
+        seen.add((taint.key, taint.effect))
+
+
+def of_selectors(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
+    rules = {"spread": machine.spec.spread, "antiAffinity": machine.spec.anti_affinity}
+    for field, rule in rules.items():
+        if rule is not None and not rule.label_selector.selector.matches(machine.metadata.labels):
+            yield entry.finding(
+                "GV334",
+                f"/spec/{field}/labelSelector",
+                f"{field} counts machines that this one is not among",
+                "give the machine the labels, or correct the selector",
+                Severity.WARNING,
+            )

@@ -1,0 +1,91 @@
+"""Loading by one process and by several: the same, in the same order; and what happens when one of them is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reconciler.checkout.loading import Loaded, Parsed, WorkerLostError, blob_id, joined, parsed, parts
+from reconciler.checkout.parallel import parsed_by_several
+from reconciler.checkout.source import Folder, Source
+from reconciler.repo.worktree import IsIgnored, Listing
+from schemas.problem import Problem
+from schemas.validate import Policy
+from tests.reconciler.repo.git import git, init
+from tests.schemas.validate.documents import machine, machine_class, secret, together, volume
+
+FILES = 2_000
+
+
+@dataclass(frozen=True)
+class Made:
+    """Files that are made up when they are read."""
+
+    lost_in: int = 0  # the process that ends itself when it reads number 1,000
+
+    def listing(self, is_ignored: IsIgnored) -> Listing:
+        return Listing(tuple(f"{number:05}.yaml" for number in range(FILES)), ())
+
+    def read(self, path: str) -> bytes | Problem:
+        number = int(path.partition(".")[0])
+        if self.lost_in and number == 1_000 and os.getpid() != self.lost_in:
+            os.kill(os.getpid(), signal.SIGKILL)
+        match number % 10:
+            case 1:
+                return b"{["
+            case 2:
+                return together(volume(f"v{number}"), machine_class(cpu="-1")).encode()
+            case 3:
+                return secret(f"s{number}", stringData={"a": "b"}).encode()
+            case 4:
+                return b"apiVersion: v1\nkind: Pod\nmetadata: {name: big, uid: %d}\n" % 10**30
+            case 5:
+                return Problem(file=path, code="GV185", message="gone")
+            case 6:
+                return machine(f"m{number}", status={"state": "Running", "extra": 10**30}).encode()
+            case _:
+                return machine(f"m{number}").encode()
+
+
+def loaded(source: Source, processes: int) -> Loaded:
+    paths = source.listing(lambda path, is_folder: False).files
+    batches = list(parts(paths))
+    if processes == 1:
+        return joined(enumerate(parsed(source, batch, {}) for batch in batches), len(paths), Policy(), print)
+    return joined(parsed_by_several(source, batches, {}, processes), len(paths), Policy(), print)
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_several_processes_load_what_one_loads(processes: int) -> None:
+    one, several = loaded(Made(), 1), loaded(Made(), processes)
+    assert several.entries == one.entries
+    for field in ("problems", "findings", "unreadable", "refused"):
+        assert sorted(getattr(several, field)) == sorted(getattr(one, field)), field
+    assert several.foreign == one.foreign == FILES // 10
+    assert len(one.entries) == FILES * 7 // 10
+
+
+def test_a_process_that_is_killed_is_told_and_does_not_hang() -> None:
+    source = Made(lost_in=os.getpid())
+    batches = [[f"{number:05}.yaml" for number in range(1_000, 1_001)]] * 8
+    with pytest.raises(WorkerLostError):
+        list(parsed_by_several(source, batches, {}, 2))
+
+
+def test_files_that_are_as_they_were(tmp_path: Path) -> None:
+    init(tmp_path)
+    for path, text in {"a.yaml": "same", "b.yaml": "changed"}.items():
+        (tmp_path / path).write_text(text)
+    ids = {path: git(tmp_path, "hash-object", path) for path in ("a.yaml", "b.yaml")}
+    (tmp_path / "b.yaml").write_text("otherwise")
+    assert parsed(Folder(tmp_path), ["a.yaml", "b.yaml"], ids).same == ["a.yaml"]
+    assert blob_id(b"same") == ids["a.yaml"]
+
+
+def test_nothing_to_load() -> None:
+    assert joined(iter(()), 0, Policy(), print) == Loaded()
+    assert parsed(Made(), [], {}) == Parsed()

@@ -1,0 +1,387 @@
+"""`gitvirt validate` as people and CI servers call it: paths, revisions, standard input, formats, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli import main
+from reconciler.cli.exits import Exit
+from tests.reconciler.repo.git import commit, git, init
+from tests.schemas.validate.documents import (
+    machine,
+    machine_class,
+    ref,
+    secret,
+    together,
+    uses_volume,
+    volume,
+    volume_class,
+)
+
+ROOT = Path(__file__).parents[3]
+SETTINGS = b"fleet:\n  id: 7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00\n"
+WRONG = machine("wrong", machineClassRef=ref("smal"))
+
+
+def written(root: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with two commits: a machine of a class, then a wrong one beside it. We stand in it."""
+    root = init(tmp_path / "repo")
+    base = {
+        "gitvirt.yaml": SETTINGS,
+        "class.yaml": machine_class().encode(),
+        "m/web.yaml": machine().encode(),
+    }
+    commit(root, base)
+    commit(root, {"m/wrong.yaml": WRONG.encode()})
+    monkeypatch.chdir(root)
+    return root
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(["validate", *arguments])
+    return code, capsys.readouterr().out
+
+
+def places(text: str) -> list[str]:
+    return [f"{each['file']} {each['code']}" for each in json.loads(text)["problems"]]
+
+
+def test_the_example_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = asked(capsys, "--strict", str(ROOT / "examples/repo"))
+    assert text.startswith("ok: ")
+    assert code == Exit.OK
+
+
+def test_the_repo_around_here(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = asked(capsys)
+    assert code == Exit.PROBLEMS
+    assert "m/wrong.yaml:1:" in text
+    assert 'error GV310 there is no MachineClass "smal"' in text
+    assert 'hint: did you mean "small"?' in text
+    assert "1 error: 3 objects in 3 files (" in text
+
+
+@pytest.mark.parametrize(
+    ("here", "paths", "want"),
+    [
+        (".", ["m"], ["m/wrong.yaml GV310"]),
+        (".", ["m/web.yaml"], []),
+        (".", ["m/web.yaml", "m/wrong.yaml"], ["m/wrong.yaml GV310"]),
+        ("m", [], ["../m/wrong.yaml GV310"]),
+        ("..", ["repo"], ["repo/m/wrong.yaml GV310"]),
+    ],
+)
+def test_paths(
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    here: str,
+    paths: list[str],
+    want: list[str],
+) -> None:
+    monkeypatch.chdir(repo / here)
+    code, text = asked(capsys, "-o", "json", *paths)
+    assert places(text) == want
+    assert code == (Exit.PROBLEMS if want else Exit.OK)
+
+
+def test_a_finding_concerns_every_file_it_is_about(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a hook passes may be the file that came first: the finding stands in the other."""
+    written(repo, {"a.yaml": volume("data"), "b.yaml": volume("data"), "c.yaml": volume_class()})
+    assert places(asked(capsys, "-o", "json", "a.yaml")[1]) == ["b.yaml GV301"]
+    assert places(asked(capsys, "-o", "json", "c.yaml")[1]) == []
+
+
+def test_files_outside_of_any_repo_are_all_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, {"m.yaml": machine(), "class.yaml": machine_class(), "broken.yaml": "{["})
+    monkeypatch.chdir(tmp_path)
+    assert places(asked(capsys, "-o", "json", "m.yaml")[1]) == ["m.yaml GV310"]
+    assert places(asked(capsys, "-o", "json", "m.yaml", "class.yaml")[1]) == []
+
+
+def test_what_is_no_manifest_by_its_name(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(repo, {"notes.txt": "x", "web.yaml.bak": "x", "README.md": "x"})
+    assert places(asked(capsys, "-o", "json", "notes.txt")[1]) == ["notes.txt GV361"]
+    assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310", "web.yaml.bak GV361"]
+
+
+def test_what_is_passed_over(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {f"{folder}/m.yaml": WRONG for folder in (".venv/lib", "docs", "m/old", "m/.cache", "m/kept")}
+    written(repo, {**wrong, "m/wrong.yaml": machine("right"), ".gitvirtignore": "docs/\nold\nm/[a\n"})
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", "more")
+    want = [".gitvirtignore GV114", "m/kept/m.yaml GV310"]
+    assert places(asked(capsys, "-o", "json")[1]) == want
+    assert places(asked(capsys, "-o", "json", "--rev", "HEAD")[1]) == want
+    assert places(asked(capsys, "-o", "json", "docs/m.yaml")[1]) == []
+
+
+def test_documents_of_other_kinds_are_counted(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(repo, {"m/wrong.yaml": together("kind: Pod\napiVersion: v1\nmetadata: {name: a}", machine("b"))})
+    code, text = asked(capsys)
+    assert code == Exit.OK
+    assert text.startswith("ok: 3 objects in 3 files, 1 document of other kinds left alone (")
+    assert places(asked(capsys, "-o", "json", "--foreign")[1]) == ["m/wrong.yaml GV221"]
+
+
+def test_a_file_in_gitvirts_own_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(repo, {".gitvirt/pools/x.yaml": "a: b", ".gitvirt/orphans/x.yaml": "a: b"})
+    code, text = asked(capsys, "-o", "json", ".gitvirt")
+    assert places(text) == [".gitvirt/pools/x.yaml GV360"]
+    assert code == Exit.PROBLEMS
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["--against", "nowhere"], ["--rev", "nowhere"]])
+def test_what_does_not_exist_fails(
+    repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(["validate", *arguments]) == Exit.FAILED
+    said = capsys.readouterr()
+    assert "nowhere" in said.err
+    assert not said.out
+
+
+def test_a_revision_outside_of_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["validate", "--rev", "HEAD"]) == Exit.FAILED
+    assert main(["validate", "--against", "HEAD"]) == Exit.FAILED
+    assert "not in a Git repo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["-", "x"], ["-o", "xml"], ["--rev", "HEAD", "-"]])
+def test_wrong_usage(repo: Path, arguments: list[str]) -> None:
+    assert main(["validate", *arguments]) == Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        (["--rev", "HEAD~1"], []),
+        (["--rev", "HEAD"], ["m/wrong.yaml GV310"]),
+        (["--rev", "main", "m"], ["m/wrong.yaml GV310"]),
+        (["--rev", "HEAD", "m/web.yaml"], []),
+    ],
+)
+def test_a_revision(
+    repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], want: list[str]
+) -> None:
+    written(repo, {"class.yaml": "{[ not what is committed", "m/wrong.yaml": "either"})
+    assert places(asked(capsys, "-o", "json", *arguments)[1]) == want
+
+
+def test_a_revision_of_a_bare_repo(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "clone", "--quiet", "--bare", str(repo), "bare.git")
+    monkeypatch.chdir(tmp_path)
+    assert places(asked(capsys, "-o", "json", "--rev", "main", "bare.git")[1]) == ["m/wrong.yaml GV310"]
+
+
+def test_a_folder_of_a_revision_with_settings_of_its_own(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(repo, {"site/gitvirt.yaml": SETTINGS, "site/m.yaml": machine().encode()})
+    assert places(asked(capsys, "-o", "json", "--rev", "HEAD", "site")[1]) == ["site/m.yaml GV310"]
+
+
+def test_links_and_submodules_of_a_revision(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "out.yaml").symlink_to("/etc/passwd")
+    (repo / "in.yaml").symlink_to("m/web.yaml")
+    (repo / "m/up.yaml").symlink_to("../../elsewhere")
+    init(repo / "module")
+    commit(repo / "module", {"m.yaml": WRONG.encode()})
+    commit(repo, {"m/wrong.yaml": machine("right").encode()})
+    want = ["in.yaml GV181", "m/up.yaml GV181", "module GV182", "out.yaml GV181"]
+    for arguments in (["--rev", "HEAD"], []):
+        text = asked(capsys, "-o", "json", *arguments)[1]
+        assert places(text) == want
+        severities = [each["severity"] for each in json.loads(text)["problems"]]
+        assert severities == ["notice", "warning", "warning", "warning"]
+
+
+def test_against_a_revision(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(repo, {"class.yaml": machine_class(cpu="2"), "m/wrong.yaml": machine("right")})
+    assert asked(capsys)[0] == Exit.OK
+    code, text = asked(capsys, "-o", "json", "--against", "HEAD")
+    assert (code, places(text)) == (Exit.PROBLEMS, ["class.yaml GV402"])
+    assert asked(capsys, "--against", "HEAD", "m/web.yaml")[0] == Exit.OK
+
+
+def test_a_revision_against_another(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(repo, {"class.yaml": machine_class(cpu="2").encode(), "m/wrong.yaml": machine("right").encode()})
+    text = asked(capsys, "-o", "json", "--rev", "HEAD", "--against", "HEAD~1")[1]
+    assert places(text) == ["class.yaml GV402"]
+    assert asked(capsys, "--rev", "HEAD", "--against", "HEAD")[0] == Exit.OK
+
+
+def test_against_with_a_repo_in_a_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = {
+        "site/gitvirt.yaml": SETTINGS,
+        "site/c.yaml": machine_class().encode(),
+        "site/m.yaml": machine().encode(),
+    }
+    commit(repo, site)
+    written(repo, {"site/c.yaml": machine_class(cpu="2")})
+    assert places(asked(capsys, "-o", "json", "--against", "HEAD", "site")[1]) == ["site/c.yaml GV402"]
+
+
+def test_the_target_branch_may_hold_what_the_reconciler_writes(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(repo, "checkout", "--quiet", "-b", "live")
+    web = machine(metadata={"uid": "1"}, status={"state": "Running"}).encode()
+    commit(repo, {"m/web.yaml": web, "m/wrong.yaml": b"", ".gitvirt/pools/x.yaml": b""})
+    assert places(asked(capsys, "-o", "json")[1]) == []
+    assert places(asked(capsys, "-o", "json", "--rev", "live")[1]) == []
+    git(repo, "checkout", "--quiet", "-b", "other")
+    found = places(asked(capsys, "-o", "json")[1])
+    assert found == [".gitvirt/pools/x.yaml GV360", "m/web.yaml GV363", "m/web.yaml GV362"]
+
+
+def piped(repo: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "reconciler", "validate", "-o", "json", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=repo, input=text, capture_output=True, text=True, check=False, env=environment
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "want"),
+    [
+        (machine("new"), ["-"], []),
+        (WRONG, ["-"], ["<stdin> GV310"]),
+        (machine("web", machineClassRef=ref("smal")), ["-"], ["<stdin> GV310"]),
+        (machine("wrong"), ["-", "--stdin-name", "m/wrong.yaml"], []),
+        (machine("web"), ["-", "--stdin-name", "m/wrong.yaml"], ["m/wrong.yaml GV301"]),
+        ("{[", ["-"], ["<stdin> GV101"]),
+    ],
+)
+def test_standard_input(repo: Path, text: str, arguments: list[str], want: list[str]) -> None:
+    done = piped(repo, text, *arguments)
+    assert places(done.stdout) == want
+    assert done.returncode == (Exit.PROBLEMS if want else Exit.OK)
+
+
+def test_standard_input_outside_of_any_repo(tmp_path: Path) -> None:
+    written(tmp_path, {"class.yaml": machine_class()})
+    assert places(piped(tmp_path, machine(), "-").stdout) == ["<stdin> GV310"]
+    assert places(piped(tmp_path, together(machine(), machine_class()), "-").stdout) == []
+
+
+def test_warnings_fail_only_when_asked_to(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(repo, {"m/wrong.yaml": machine("right"), "m/link.yaml": ""})
+    (repo / "m/link.yaml").unlink()
+    (repo / "m/link.yaml").symlink_to("nowhere")
+    assert asked(capsys)[0] == Exit.OK
+    assert asked(capsys, "--strict")[0] == Exit.PROBLEMS
+
+
+def test_settings_are_checked_and_hold(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(
+        repo,
+        {"m/wrong.yaml": machine("right", machinePoolRef=ref("x")), "s.yaml": secret(stringData={"a": "b"})},
+    )
+    assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV312", "s.yaml GV510"]
+    open_settings = SETTINGS.decode() + "pools: declared\nsecrets: {plain: allow}\n"
+    written(repo, {"gitvirt.yaml": open_settings})
+    code, text = asked(capsys, "-o", "json")
+    assert (code, places(text)) == (Exit.PROBLEMS, ["m/wrong.yaml GV312"])
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", "settings")
+    assert places(asked(capsys, "-o", "json", "--rev", "HEAD")[1]) == ["m/wrong.yaml GV312"]
+    written(repo, {"gitvirt.yaml": "fleet: {}\n"})
+    assert "gitvirt.yaml GV202" in places(asked(capsys, "-o", "json")[1])
+
+
+def test_every_format_tells_the_same(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {output: asked(capsys, "-o", output) for output in ("text", "json", "junit", "sarif", "github")}
+    assert {code for code, _ in told.values()} == {Exit.PROBLEMS}
+    assert all("GV310" in text and "smal" in text for _, text in told.values())
+    assert ElementTree.fromstring(told["junit"][1]).attrib["failures"] == "1"
+    assert json.loads(told["sarif"][1])["runs"][0]["results"][0]["ruleId"] == "GV310"
+    assert told["github"][1].startswith("::error file=m/wrong.yaml,line=1,col=")
+
+
+@pytest.mark.parametrize("output", ["text", "json", "junit", "sarif", "github"])
+def test_no_value_of_a_secret_is_ever_shown(
+    repo: Path, capsys: pytest.CaptureFixture[str], output: str
+) -> None:
+    hidden = "hunter2-do-not-tell"
+    wrong = [
+        secret("plain", stringData={"password": hidden}),
+        secret("list", stringData={"password": [hidden]}),
+        secret("nobase", data={"password": f"!{hidden}!"}),
+        secret("where", password=hidden),
+        secret("type", type=[hidden]),
+        secret("all", stringData=hidden),
+        secret("immutable", immutable=hidden),
+        f"apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nstringData:\n  a: {hidden}\n  a: {hidden}\n",
+        f"apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nstringData:\n  a: '{hidden}\n",
+        f"apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nstringData:\n  a: {hidden}: b\n",
+        f"apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nstringData: {{a: {hidden}\n",
+    ]
+    written(repo, {f"s{number}.yaml": text for number, text in enumerate(wrong)})
+    code, text = asked(capsys, "-o", output)
+    assert code == Exit.PROBLEMS
+    assert text.count("GV") >= len(wrong)
+    assert hidden not in text
+
+
+def test_a_folder_full_of_trouble_is_only_findings(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trouble = {
+        "binary.yaml": bytes(range(256)),
+        "latin.yaml": "name: café".encode("latin-1"),
+        "empty.yaml": b"",
+        "nothing.json": b"",
+        "bomb.yaml": b"a0: &a0 [x,x]\n"
+        + b"".join(b"a%d: &a%d [*a%d,*a%d,*a%d]\n" % (n, n, n - 1, n - 1, n - 1) for n in range(1, 30)),
+        "deep.yaml": b"[" * 100_000,
+        "tabs.yaml": b"a:\n\tb: c\n",
+        "twice.yaml": b"a: 1\na: 2\n",
+        "number.json": b'{"a": ' + b"9" * 400 + b"}",
+        "nan.yaml": machine_class("nan", cpu=".nan").encode(),
+        "list.yaml": b"- a\n- b\n",
+    }
+    for path, data in trouble.items():
+        (repo / path).write_bytes(data)
+    (repo / "link.yaml").symlink_to("link.yaml")
+    (repo / "up").symlink_to("..")
+    os.mkfifo(repo / "pipe.yaml")
+    (repo / os.fsdecode(b"odd\n\xff.yaml")).write_text(volume("data"))
+    (repo / "folder.yaml").mkdir()
+    code, text = asked(capsys, "-o", "json")
+    assert code == Exit.PROBLEMS
+    found = {each["file"]: each for each in json.loads(text)["problems"]}
+    assert found["odd\n\\xff.yaml"]["code"] in {"GV184", "GV310"}
+    assert {"binary.yaml", "latin.yaml", "deep.yaml", "tabs.yaml", "link.yaml", "pipe.yaml", "up"} <= set(
+        found
+    )
+    assert found["bomb.yaml"]["code"] == "GV104"
+    assert {"empty.yaml", "nothing.json", "list.yaml", "folder.yaml"}.isdisjoint(found)
+
+
+def test_the_volume_of_another_file_is_found(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(repo, {"m/wrong.yaml": machine("right", volumes=[uses_volume("data")])})
+    assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310"]
+    written(repo, {"v.json": together(volume("data")), "c.yml": volume_class()})
+    assert places(asked(capsys, "-o", "json")[1]) == []

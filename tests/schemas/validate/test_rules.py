@@ -1,0 +1,54 @@
+"""Every rule, by the tables; and laws that hold for whatever they find."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from schemas.codes import rules
+from schemas.codes.content import CODES as CONTENT
+from schemas.codes.revisions import CODES as REVISIONS
+from tests.schemas.validate.checks import checked, past_of, told
+from tests.schemas.validate.history_cases import CHANGES, Change
+from tests.schemas.validate.rule_cases import BASE, CASES, Case
+
+ELSEWHERE = {"GV360", "GV361"}  # of file names: test_files.py
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_rule(case: Case) -> None:
+    problems = checked({**BASE, **case.files}, case.policy)
+    assert told(problems) == case.want
+    assert not case.said or any(case.said in f"{each.message} {each.hint}" for each in problems)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.id)
+def test_change(change: Change) -> None:
+    problems = checked(change.after, change.policy, past_of(change.before, change.after))
+    assert told(problems) == change.want
+    assert not change.said or any(change.said in f"{each.message} {each.hint}" for each in problems)
+
+
+def test_tables_provoke_every_code() -> None:
+    wanted = [case.want for case in CASES] + [change.want for change in CHANGES]
+    provoked = {line.split()[0] for lines in wanted for line in lines}
+    assert set(rules.CODES) | set(REVISIONS) | set(CONTENT) == {
+        code for code in provoked | ELSEWHERE if code[2] in "345"
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_findings_name_what_they_are_about(case: Case) -> None:
+    for problem in checked({**BASE, **case.files}, case.policy):
+        assert not problem.message.endswith(".")
+        assert problem.line > 0
+        assert problem.column > 0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_order_of_files_decides_only_who_came_first(case: Case) -> None:
+    files = {**BASE, **case.files}
+    backwards = dict(reversed(files.items()))
+    there, back = (Counter(each.code for each in checked(order, case.policy)) for order in (files, backwards))
+    assert there == back
