@@ -23,7 +23,7 @@ LIVE = "refs/heads/live"
 # Who lost comes back within as long as the try took, then twice as long and so on, up to this many times as long: then
 # about one of as many rivals tries at a time, however slow the remote or the machine is.
 MOST_TRIES_APART = 8
-PATIENCE_SECONDS = 600.0
+PATIENCE_SECONDS = 1500.0
 
 
 @dataclass

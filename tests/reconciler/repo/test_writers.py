@@ -13,7 +13,7 @@ from tests.servers.writers import LIVE, write_together
 WRITERS = 8
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("remote", "turns"),
     [
@@ -47,7 +47,7 @@ def test_all_land_on_one_ref_and_none_is_overwritten(remote: Place, tmp_path: Pa
     repository.git(remote.repo, "fsck", "--strict")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("remote", "turns"),
     [("path", 10), ("http", 5), ("ssh", 2), pytest.param("ssh", 25, marks=pytest.mark.long)],
