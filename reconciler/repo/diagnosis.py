@@ -82,6 +82,11 @@ SYMPTOMS = (
         "the remote stores objects by SHA-256, which is not supported yet; use a SHA-1 repo",
     ),
     Symptom(
+        r"unknown repository extension|refstorage|reftable",
+        Trouble.PROTOCOL,
+        "the remote may store refs as a reftable, which this git does not know; upgrade git, or: git refs migrate --ref-format=files",
+    ),
+    Symptom(
         r"shallow update not allowed|shallow roots are not allowed|shallow file has changed",
         Trouble.PROTOCOL,
         "the remote is a shallow clone; git fetch --unshallow there makes it whole",

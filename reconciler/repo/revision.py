@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from reconciler.repo.errors import (
     RepoError,
     UnknownRevisionError,
 )
+from reconciler.repo.objects import Type
 from reconciler.repo.tree import File, Mode, ObjectId
 
 
@@ -92,6 +93,23 @@ def revision(directory: Path, rev: str) -> Revision:
     except (KeyError, ValueError, pygit2.GitError) as error:
         raise UnknownRevisionError(f"{rev!r} names no commit in {directory}", _cure(store)) from error
     return Revision(str(commit.id), str(commit.tree_id), store)
+
+
+def lookup(directory: Path) -> Callable[[ObjectId], tuple[Type, bytes] | None]:
+    """Reads objects of the repo around `directory` by id: what a remote in memory falls back on, to plan on a checkout."""
+    found = discover(directory)
+    if found is None:
+        raise NotARepoError(f"{directory} is not in a Git repo", "name a directory inside one")
+    store = _open(found.git_directory)
+
+    def get(id: ObjectId) -> tuple[Type, bytes] | None:
+        try:
+            type, data = store.odb.read(pygit2.Oid(hex=id))
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+        return Type(int(type)), data
+
+    return get
 
 
 def _open(git_directory: Path) -> pygit2.Repository:

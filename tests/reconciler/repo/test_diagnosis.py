@@ -84,6 +84,7 @@ URL = "unable to access 'https://h/f.git/': "
         ("fatal: detected dubious ownership in repository at '/r'", Trouble.AUTH, "dubious", "right"),
         ("fatal: repository 'https://h/f.git/' not found", Trouble.PROTOCOL, "not found", "address"),
         ("fatal: '/f' does not appear to be a git repository", Trouble.PROTOCOL, "/f", "address"),
+        ("fatal: unknown repository extension found:", Trouble.PROTOCOL, "extension", "reftable"),
         ("fatal: mismatched algorithms: client sha1; server sha256", Trouble.PROTOCOL, "sha256", "SHA-1"),
         ("fatal: the receiving end does not support --atomic push", Trouble.PROTOCOL, "atomic", "atomic"),
         ("fatal: unable to update url base from redirection:", Trouble.PROTOCOL, "redirection", "moved"),
