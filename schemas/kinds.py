@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from schemas.spelling import distance, nearest
+from schemas.violation import shown
 
 DEFAULT_NAMESPACE = "default"
 VERSION = "v1alpha1"
@@ -249,4 +250,4 @@ def _quoted(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 64 else f"{text[:61]}..."
+    return shown(text if len(text) <= 64 else f"{text[:61]}...", 64)

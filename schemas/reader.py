@@ -32,7 +32,11 @@ _FOREIGN_VERSION = re.compile(r"^%YAML[ \t](?![ \t]*1\.)", re.MULTILINE)
 
 def read(text: str) -> tuple[Value, ...] | Unreadable:
     """One value for each YAML document of the text, or why it has none. A byte order mark in front is no part of it."""
-    text = text.removeprefix(BYTE_ORDER_MARK)
+    found = _read(text.removeprefix(BYTE_ORDER_MARK))
+    return found.shown() if isinstance(found, Unreadable) else found
+
+
+def _read(text: str) -> tuple[Value, ...] | Unreadable:
     try:
         octets = text.encode()
     except UnicodeEncodeError as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from schemas.violation import shown
 
 # Keys are text in every manifest of ours, but a foreign document may have numbers, sequences or mappings for keys.
 Value = None | bool | int | float | str | list["Value"] | dict[Hashable, "Value"]
 
 MAX_DEPTH = 100  # levels of nesting; manifests have less than 15
+_LONGEST = 300  # characters of a message
 MAX_DIGITS = 1000  # digits of a number; 64 bits have 20
 
 
@@ -21,6 +24,16 @@ class Unreadable:
     hint: str = ""
     line: int = 0
     column: int = 0
+
+    def shown(self) -> Unreadable:
+        """The same with nothing in its words that a terminal would obey: they quote the text."""
+        if (
+            self.message.isprintable()
+            and self.hint.isprintable()
+            and len(self.message) + len(self.hint) < _LONGEST
+        ):
+            return self
+        return replace(self, message=shown(self.message, _LONGEST), hint=shown(self.hint, _LONGEST))
 
 
 def place(text: str, offset: int) -> tuple[int, int]:

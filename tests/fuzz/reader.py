@@ -21,6 +21,7 @@ def once(data: bytes) -> None:
     found = read(text)
     if isinstance(found, Unreadable):
         assert found.code in CODES
-        assert found.message
+        assert found.message.isprintable(), found.message
+        assert found.hint.isprintable(), found.hint
         assert 0 <= found.line <= text.count("\n") + text.count("\r") + 1
     Marks(text).position(0, "/a/0")

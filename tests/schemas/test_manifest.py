@@ -37,6 +37,7 @@ def manifest(text: str | bytes) -> Manifest:
     for problem in found.problems:
         assert problem.file == "a/b.yaml"
         assert problem.code in CODES
+        assert (problem.message + problem.hint).isprintable()
     assert found.is_malformed == any(problem.severity is Severity.ERROR for problem in found.problems)
     return found
 
@@ -149,6 +150,7 @@ def test_all_findings_of_all_documents_at_once_and_the_good_ones_beside_them() -
     "text",
     [
         FOREIGN,
+        "apiVersion: a\tb/v1\nkind: X\u202eY\n",
         "- a\n- b\n",
         "just text\n",
         "8080: a\n? [b]\n: c\n",

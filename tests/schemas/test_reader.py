@@ -285,6 +285,14 @@ def test_every_refusal_has_a_cure() -> None:
         assert refused(text).hint
 
 
+def test_messages_hold_nothing_that_a_terminal_would_obey() -> None:
+    for text in (f"a: *x\u202e{'y' * 5000}\n&z b: c\n", "a: !!x\u2028y 1\n", '"\\e[2J": 1\n"\\e[2J": 2\n'):
+        found = refused(text)
+        assert found.message.isprintable()
+        assert found.hint.isprintable()
+        assert len(found.message) <= 300
+
+
 def test_long_digits_in_quotes_are_text() -> None:
     digits = "1" * (MAX_DIGITS + 1)
     assert one(f"a: '{digits}'\nb: |\n  {digits}\n") == {"a": digits, "b": f"{digits}\n"}
