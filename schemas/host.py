@@ -74,8 +74,12 @@ def parse(data: bytes, path: str = "poollet.yaml") -> Host | tuple[Problem, ...]
 
 
 def credentials(host: Host) -> tuple[Violation, ...]:
-    if urlsplit(host.repo.url).password is None:
-        return ()
+    try:
+        if urlsplit(host.repo.url).password is None:
+            return ()
+    except ValueError:
+        hint = "check its host and port"
+        return (Violation("/repo/url", "GV615", "the address of the repo is not well formed", hint),)
     hint = "put it in a file that only the poollet can read, and name that in repo.tokenFile"
     return (Violation("/repo/url", "GV611", "there is a password in the URL", hint),)
 

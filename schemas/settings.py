@@ -63,7 +63,10 @@ def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Proble
         message = "there are no settings in it" if not values else f"there are {len(values)} documents in it"
         return (Problem(file=path, code="GV601", message=message, hint="it holds one document"),)
     found = violations(values[0], schema)
-    return located(found, path, text) if found else msgspec.convert(values[0], form)
+    if found:
+        return located(found, path, text)
+    # Not strict, since JSON Schema counts 1.0 among the integers.
+    return msgspec.convert(values[0], form, strict=False)
 
 
 def violations(body: object, schema: str) -> tuple[Violation, ...]:

@@ -43,6 +43,11 @@ CODES: dict[str, Code] = {
         "reserved of a pool holds something other than a quantity such as 500m, 4 or 16Gi.",
         "Write a quantity; the hint says what was probably meant.",
     ),
+    "GV615": Code(
+        "An address that is none",
+        "`repo.url` of a `poollet.yaml` has a host or a port that cannot be read.",
+        "Correct it, e.g. `https://git.example.org/fleet.git`; an IPv6 address stands in brackets.",
+    ),
     "GV620": Code(
         "A report cannot be read",
         "A file on a poollet's report ref is not what its schema says: a version that does not match, or somebody else's push.",

@@ -50,8 +50,9 @@ def decode(kind: Kind, body: Mapping[str, object]) -> Object:
     try:
         return _converted(body, wanted)
     except msgspec.ValidationError:
-        # A field that is there and empty means as much as one that is not there; only few documents have any.
-        return _converted(_without_nothing(body), wanted)
+        # A field that is there and empty means as much as one that is not there, and 1e300 is a whole number to JSON
+        # Schema; only few documents have either.
+        return _converted(_plainer(body), wanted)
 
 
 def _converted(body: object, wanted: type[Object]) -> Object:
@@ -67,13 +68,11 @@ def _of_text(wanted: type, value: object) -> Any:
     raise TypeError(f"the model has no way to read a {wanted.__name__}")
 
 
-def _without_nothing(value: object) -> object:
+def _plainer(value: object) -> object:
     if isinstance(value, Mapping):
         return {
-            key: _without_nothing(inner)
-            for key, inner in value.items()
-            if inner is not None and isinstance(key, str)
+            key: _plainer(inner) for key, inner in value.items() if inner is not None and isinstance(key, str)
         }
     if isinstance(value, list | tuple):
-        return [_without_nothing(inner) for inner in value]
-    return value
+        return [_plainer(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

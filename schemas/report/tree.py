@@ -73,13 +73,14 @@ def read_file(path: str, data: bytes) -> Entry | Unread | None:
         )
     try:
         body: Any = json.loads(data, object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:
-        return unread(path, f"this is no JSON: {error}")
-    found = [
-        violation(path, error)
-        for error, _ in zip(validator(schema).iter_errors(body), range(MAX_PROBLEMS), strict=False)
-    ]
-    return Unread(path, tuple(found)) if found else msgspec.convert(body, kind)
+        found = [
+            violation(path, error)
+            for error, _ in zip(validator(schema).iter_errors(body), range(MAX_PROBLEMS), strict=False)
+        ]
+        return Unread(path, tuple(found)) if found else msgspec.convert(body, kind)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        # Half a surrogate pair or an abyss is JSON, and still beyond the validator; 1.0 is a whole number to it alone.
+        return unread(path, f"this is no JSON that can be read: {error}")
 
 
 def read(tree: Mapping[str, bytes]) -> Report:

@@ -221,6 +221,21 @@ def test_every_field_survives_and_is_allowed_by_the_schema() -> None:
             json.dumps({"uid": UID, "assignment": UID, "phase": "gone", "extra": 1}).encode(),
         ),
         ("pools/a.json", b'{"status": {"state": "Ready", "capacity": {"cpu": 1.5}}}'),
+        ("pools/a.json", b'{"status": {"state": "\\ud800"}}'),
+        ("pools/a.json", b'{"status": ' + b"[" * 300 + b"]" * 300 + b"}"),
+        (
+            "machines/default/web-1.json",
+            json.dumps(
+                {
+                    "uid": UID,
+                    "assignment": UID,
+                    "phase": "present",
+                    "status": {
+                        "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1.0}]
+                    },
+                }
+            ).encode(),
+        ),
         ("poollet.json", b"null"),
         ("events.json", b" " * (8 * 1024 * 1024 + 1)),
     ],

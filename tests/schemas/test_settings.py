@@ -113,6 +113,12 @@ def test_each_mistake_in_a_fleet_is_named_with_its_line(data: bytes, code: str, 
         assert problems[0].line == line
 
 
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    settings = fleet.parse(f"fleet: {{id: {ID}}}\nlimits: {{evict: 1e2, delete: {{count: 3.0}}}}\n".encode())
+    assert isinstance(settings, fleet.Settings)
+    assert (settings.limits.evict, settings.limits.delete.count) == (100, 3)
+
+
 def test_all_mistakes_at_once() -> None:
     problems = fleet.parse(b"fleet: {id: nope}\npools: opened\nsecrets: {plain: maybe}\n")
     assert isinstance(problems, tuple)
@@ -149,6 +155,7 @@ def test_a_whole_host() -> None:
 
 HOSTS = [
     ("name: a\nrepo:\n  url: https://me:hunter2@git.example.org/x.git\n", "GV611", 3),
+    ("name: a\nrepo:\n  url: https://[::1/x.git\n", "GV615", 3),
     (HOST + "pools:\n  - {name: a}\n  - {name: a}\n", "GV612", 6),
     (HOST + "pools:\n  - {name: a, runtime: kvm}\n", "GV613", 5),
     (HOST + "pools:\n  - name: a\n    reserved:\n      memory: 16GB\n", "GV614", 7),

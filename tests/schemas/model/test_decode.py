@@ -45,6 +45,12 @@ def machine(**spec: object) -> Machine:
     return found
 
 
+@pytest.mark.parametrize("seconds", [60.0, 1e18, 1e300])
+def test_a_whole_number_may_be_written_with_a_point(seconds: float) -> None:
+    found = machine(tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": seconds}])
+    assert found.spec.tolerations[0].toleration_seconds == int(seconds)
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_decodes_the_published_shapes_and_leaves_them_alone(name: str) -> None:
     body: Any = load(SAMPLES[name])
