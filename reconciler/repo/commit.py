@@ -18,7 +18,7 @@ SOURCE = "Source-Commit"
 RECONCILER = "Reconciler"
 
 _PERSON = re.compile(
-    r"(?P<name>.*?) ?<(?P<email>[^>]*)> (?P<seconds>-?\d+) (?P<sign>[+-])(?P<zone>\d{4})", re.DOTALL
+    r"(?P<name>.*?) ?<(?P<email>[^>]*)> (?P<seconds>-?\d{1,20}) (?P<sign>[+-])(?P<zone>\d{4})", re.DOTALL
 )
 _TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+)[ \t]*:(?P<value>.*)")
 _BY_GIT = ("Signed-off-by: ", "(cherry picked from commit ")
@@ -121,5 +121,5 @@ def _person(line: str) -> tuple[Identity, datetime]:
 def _text(data: bytes, encoding: str) -> str:
     try:
         return data.decode(encoding, "replace")
-    except LookupError:
+    except (LookupError, UnicodeError):  # some codecs, such as idna, replace nothing
         return data.decode("utf-8", "replace")

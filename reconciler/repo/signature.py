@@ -111,8 +111,8 @@ class Verifier:
     def _ask_ssh(self, signed: Signed, key: SshSignerKey) -> Verdict:
         with tempfile.TemporaryDirectory(prefix="gitvirt-") as folder:
             allowed, signature = Path(folder) / "allowed", Path(folder) / "signature"
-            allowed.write_text(f"signer {key.type} {base64.b64encode(key.blob).decode()}\n")
-            signature.write_text(signed.signature)
+            allowed.write_text(f"signer {key.type} {base64.b64encode(key.blob).decode()}\n", "utf-8")
+            signature.write_text(signed.signature, "utf-8")
             arguments = ["ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-I", "signer"]
             arguments += ["-f", str(allowed), "-s", str(signature)]
             match process.run(arguments, surroundings(self.ambient), VERIFY_SECONDS, signed.payload):
@@ -128,7 +128,9 @@ class Verifier:
     def _verify_gpg(self, signed: Signed, at: datetime) -> Verdict:
         if not self.signers.fingerprints:
             return Bad(Fault.UNKNOWN_SIGNER, "signed by an OpenPGP key, and no OpenPGP key is a signer")
-        with tempfile.NamedTemporaryFile("w", prefix="gitvirt-", suffix=".asc") as signature:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", prefix="gitvirt-", suffix=".asc"
+        ) as signature:
             signature.write(signed.signature)
             signature.flush()
             arguments = ["gpg", *gpg_options(self.gpg_home), "--no-autostart", "--trust-model", "always"]

@@ -87,6 +87,8 @@ def test_a_commit_without_a_zone_is_a_mistake() -> None:
     [
         (b"encoding latin-1\n\n\xe9t\xe9", "?", "été"),
         (b"encoding nonsense\n\nplain", "?", "plain"),
+        (b"encoding idna\n\nplain", "?", "plain"),
+        (b"encoding undefined\n\nplain", "?", "plain"),
         (b"\n\xff\xfe", "?", "��"),
         (b"", "?", ""),
     ],
@@ -96,6 +98,12 @@ def test_decoding_understands_what_it_can(data: bytes, name: str, message: str) 
     found = decoded(head + data)
     assert (found.author.name, found.message) == (name, message)
     assert found.time == datetime.fromtimestamp(0, UTC)
+
+
+def test_a_time_of_thousands_of_digits_is_no_time() -> None:
+    head = b"tree %b\nauthor a <b> 1 +0000\n" % EMPTY.id.encode()
+    found = decoded(head + b"committer a <b> " + b"9" * 5000 + b" +0000\n\nbody")
+    assert (found.time, found.message) == (datetime.fromtimestamp(0, UTC), "body")
 
 
 @pytest.mark.parametrize("data", [b"", b"tree\n\n", b"author x\n\nbody", b"junk"])
