@@ -152,6 +152,10 @@ class Store:
         differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
         if not differing:
             return None
+        # With any of them come source and target, as they are now: a target that merged a source newer than the one that
+        # was listed would look like a source that was rewritten.
+        heads = {ref for ref in (self._refs.source, self._refs.target) if ref in there}
+        differing = sorted(heads.union(differing))
         if len(differing) > _NAMES_AT_MOST:
             differing = [name for name in self._wanted if name.endswith("/*") or name in differing]
         outcome = self._transport.fetch(differing, self._seconds)

@@ -6,14 +6,17 @@ import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from reconciler.repo.commit import decoded, trailers_of
 from reconciler.repo.errors import DamageError, NotACommitError
 from reconciler.repo.graft import PathError
+from reconciler.repo.memory import Call, MemoryObjects, MemoryRemote, MemoryTransport
 from reconciler.repo.protocol import Blob, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.repo.signing import SigningError
+from reconciler.repo.store import Store
 from reconciler.repo.transport import Refused, Stale, Trouble, Unavailable
 from reconciler.repo.tree import Mode
 from tests.reconciler.repo.worlds import (
@@ -62,6 +65,30 @@ def people(world: World) -> Repo:
 @pytest.fixture
 def robot(world: World) -> Repo:
     return world.client()
+
+
+def test_a_snapshot_never_has_a_target_that_is_ahead_of_its_source() -> None:
+    remote = MemoryRemote()
+    local, theirs = MemoryObjects(remote), MemoryObjects(remote)
+    other = Store(theirs, MemoryTransport(theirs), Refs())
+    is_watched = False
+
+    def both_move_after_the_listing(call: Call, when: Literal["before", "after"]) -> None:
+        nonlocal is_watched
+        if is_watched and (call, when) == ("list_refs", "after"):
+            is_watched = False
+            put(other, MAIN, {"a": b"2"}, remote.refs[MAIN])
+            put(other, LIVE, {"a": b"2"}, remote.refs[LIVE])
+
+    robot = Store(local, MemoryTransport(local, both_move_after_the_listing), Refs())
+    put(other, MAIN, {"a": b"1"})
+    put(other, LIVE, {"a": b"1"})
+    snap(robot)
+    put(other, LIVE, {"b": b"1"}, remote.refs[LIVE])
+    is_watched = True
+    found = snap(robot)
+    assert not is_watched
+    assert (found.source, found.target) == (remote.refs[MAIN], remote.refs[LIVE])
 
 
 class TestSnapshot:
