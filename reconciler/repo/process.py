@@ -17,12 +17,14 @@ from typing import IO
 
 MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_ERROR_BYTES = 256 * 2**10
+TOO_LARGE = b"\nfatal: its output was larger than %d MiB\n" % (MOST_OUTPUT_BYTES >> 20)
 GRACE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`status` is negative when a signal ended it. Output past its bound was dropped."""
+    """`status` is negative when a signal ended it, or when its output was too large: then the rest of that is lost, and
+    half an answer must not pass for a whole one. Errors past their bound are dropped."""
 
     status: int
     output: bytes
@@ -72,6 +74,8 @@ def run(
         output, errors, is_over = _exchange(process, given, time.monotonic() + seconds)
         if not is_over:
             return Expired(seconds, errors)
+        if len(output) >= MOST_OUTPUT_BYTES:
+            return Ended(-signal.SIGXFSZ, output, errors + TOO_LARGE)
         return Ended(process.wait(), output, errors)
     finally:
         _end(process)

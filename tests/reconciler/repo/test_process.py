@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.repo.process import MOST_ERROR_BYTES, Ended, Expired, Missing, run
+from reconciler.repo.process import MOST_ERROR_BYTES, MOST_OUTPUT_BYTES, Ended, Expired, Missing, run
 
 HERE = {"PATH": os.environ["PATH"]}
 
@@ -52,6 +52,13 @@ def test_output_that_is_closed_early_does_not_end_the_deadline() -> None:
     start = time.monotonic()
     assert isinstance(run(["sh", "-c", "exec >&- 2>&-; sleep 600"], HERE, 0.3), Expired)
     assert time.monotonic() - start < 5
+
+
+def test_half_an_output_is_a_failure() -> None:
+    ended = run(["head", "-c", str(MOST_OUTPUT_BYTES + 1), "/dev/zero"], HERE, 60)
+    assert isinstance(ended, Ended)
+    assert ended.status < 0
+    assert "larger than 64 MiB" in ended.words
 
 
 def test_a_flood_is_bounded() -> None:
