@@ -11,7 +11,8 @@ class Disk:
     """Each call is one step that may fail with OSError, or never return."""
 
     def make_folder(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        """For nobody else: what is mirrored may be private, and hold secrets."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def write(self, path: Path, data: bytes) -> None:
         """A new or emptied file, on the disk when this returns."""

@@ -69,6 +69,7 @@ def test_a_mirror_is_what_git_finds_sound(world: MirrorWorld, main: str) -> None
     git(repo, "fsck", "--strict", "--full")
     assert git(repo, "config", "core.bare") == "true"
     assert git(repo, "rev-parse", MAIN) == main
+    assert not repo.parent.stat().st_mode & 0o077
 
 
 def test_what_was_fetched_is_not_fetched_again(world: MirrorWorld, main: str) -> None:
