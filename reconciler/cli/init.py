@@ -103,7 +103,7 @@ def written(path: Path, text: str, otherwise: Fate) -> Fate:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        if otherwise is Fate.KEPT or path.read_text("utf-8") == text:
+        if otherwise is Fate.KEPT or path.read_bytes() == text.encode():
             return Fate.KEPT
         path.write_text(text, "utf-8")
         return otherwise
