@@ -94,7 +94,7 @@ def connected(url: str, opened: ExitStack) -> ClientConnection:
             close_timeout=CLOSE_SECONDS,
         )
         return opened.enter_context(connection)
-    except InvalidURI:
+    except (InvalidURI, ValueError):
         raise FailedPrecondition("the runtime answered Exec with a URL that is none") from None
     except InvalidStatus as error:
         said = (error.response.body or b"").decode(errors="replace").strip()

@@ -12,7 +12,13 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidMessage,
+    InvalidStatus,
+    InvalidURI,
+)
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
@@ -59,6 +65,8 @@ def attach(url: str, keyboard: Keyboard, screen: int, linger_seconds: float = LI
             open_timeout=OPEN_SECONDS,
             close_timeout=CLOSE_SECONDS,
         )
+    except (InvalidURI, ValueError):
+        return Broken("the runtime answered with a URL that is none")
     except InvalidStatus as error:
         return Broken(_said(error))
     except (OSError, InvalidHandshake, InvalidMessage, TimeoutError) as error:

@@ -135,6 +135,15 @@ def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
 
 
 @pytest.mark.parametrize(
+    "url", ["ftp://x/secret-token", "http://[::1/secret-token", "http://x:99999/secret-token"]
+)
+def test_a_url_that_is_none_is_told_without_its_token(url: str) -> None:
+    said = piped(url, b"")
+    assert b"<Broken(reason='the runtime answered with a URL that is none')>" in said
+    assert b"secret-token" not in said
+
+
+@pytest.mark.parametrize(
     ("url", "wanted"),
     [
         ("http://127.0.0.1:20251/exec/t", "ws://127.0.0.1:20251/exec/t"),
