@@ -79,19 +79,27 @@ class Verifier:
         when, verdict = self._kept.get(name, (None, None))
         if verdict is None or when is None or not timedelta(0) <= at - when < KEEPS:
             verdict = self._verify(commit, at)
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[name] = (at, verdict)
+            # What could not be checked here may be a disk that is full for a moment: it is looked at again.
+            if not (isinstance(verdict, Bad) and verdict.fault is Fault.UNREADABLE):
+                self._keep(name, at, verdict)
         return verdict
+
+    def _keep(self, name: bytes, at: datetime, verdict: Verdict) -> None:
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[name] = (at, verdict)
 
     def _verify(self, commit: bytes, at: datetime) -> Verdict:
         signed = taken_apart(commit)
         if isinstance(signed, Bad):
             return signed
-        if signed.signature.startswith(SSH_BEGIN):
-            return self._verify_ssh(signed, at)
-        if signed.signature.startswith(PGP_BEGIN):
-            return self._verify_gpg(signed, at)
+        try:
+            if signed.signature.startswith(SSH_BEGIN):
+                return self._verify_ssh(signed, at)
+            if signed.signature.startswith(PGP_BEGIN):
+                return self._verify_gpg(signed, at)
+        except OSError as error:
+            return Bad(Fault.UNREADABLE, f"it cannot be checked here: {error.strerror}")
         return Bad(Fault.UNREADABLE, "it is signed in a way that is neither ssh nor OpenPGP")
 
     def _verify_ssh(self, signed: Signed, at: datetime) -> Verdict:

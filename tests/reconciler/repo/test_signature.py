@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -197,6 +198,18 @@ def test_signing_says_why_it_cannot(ann: Path, ring: Keyring, tmp_path: Path) ->
             sign(b"text")
         assert caught.value.cure
         assert caught.value.code in CODES
+
+
+def test_a_disk_without_room_is_no_verdict_that_stays(
+    ann: Path, gpg_ann: str, ring: Keyring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = (tmp_path / "gone", Path(tempfile.gettempdir()))
+    verifier = Verifier(parse([public(ann), gpg_ann]), HERE, ring.home)
+    for sign in (SshSigner(ann, HERE), GpgSigner(gpg_ann, HERE, ring.home)):
+        data = signed(sign)
+        for folder, want in zip(kept, (Fault.UNREADABLE, None), strict=True):
+            monkeypatch.setattr(tempfile, "tempdir", str(folder))
+            assert fault(verifier.verify(data, NOW)) is want
 
 
 def test_a_verdict_is_kept_for_a_while_only(ann: Path, tmp_path: Path) -> None:
