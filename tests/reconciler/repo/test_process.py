@@ -9,6 +9,9 @@ import pytest
 from reconciler.repo.process import MOST_ERROR_BYTES, MOST_OUTPUT_BYTES, Ended, Expired, Missing, run
 
 HERE = {"PATH": os.environ["PATH"]}
+# A shell on a busy machine has said something after so long; and nothing takes so long that ends in time.
+SOON = 3.0
+LONG = 60.0
 
 
 def test_output_errors_status_and_input() -> None:
@@ -38,11 +41,11 @@ def test_past_the_deadline_the_whole_group_is_gone(tmp_path: Path, trap: str) ->
     pids = tmp_path / "pids"
     script = f"{trap} sleep 600 & echo $! > {pids}; echo $$ >> {pids}; echo waiting >&2; wait; sleep 600"
     start = time.monotonic()
-    outcome = run(["sh", "-c", script], HERE, 0.5)
-    assert time.monotonic() - start < 5
-    assert outcome == Expired(0.5, b"waiting\n")
+    outcome = run(["sh", "-c", script], HERE, SOON)
+    assert time.monotonic() - start < LONG
+    assert outcome == Expired(SOON, b"waiting\n")
     for pid in pids.read_text().split():
-        until = time.monotonic() + 5
+        until = time.monotonic() + LONG
         while _is_alive(int(pid)) and time.monotonic() < until:
             time.sleep(0.01)
         assert not _is_alive(int(pid))
@@ -51,7 +54,7 @@ def test_past_the_deadline_the_whole_group_is_gone(tmp_path: Path, trap: str) ->
 def test_output_that_is_closed_early_does_not_end_the_deadline() -> None:
     start = time.monotonic()
     assert isinstance(run(["sh", "-c", "exec >&- 2>&-; sleep 600"], HERE, 0.3), Expired)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < LONG
 
 
 def test_half_an_output_is_a_failure() -> None:
