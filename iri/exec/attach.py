@@ -137,6 +137,8 @@ def _send_input(
             if not keyboard.wait(linger_seconds if is_at_end else None, with_input=not is_at_end):
                 continue
             data = keyboard.read()
+            if not data and keyboard.is_terminal:
+                return
             if not data:
                 is_at_end, data = True, END_OF_INPUT
                 receiver.last_said = time.monotonic()

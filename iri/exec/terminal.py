@@ -47,7 +47,11 @@ class Keyboard:
         return bool(ready)
 
     def read(self) -> bytes:
-        return os.read(self.descriptor, CHUNK_BYTES)
+        """Empty at the end of input, and when the terminal has gone."""
+        try:
+            return os.read(self.descriptor, CHUNK_BYTES)
+        except OSError:
+            return b""
 
     def window(self) -> tuple[int, int]:
         """Columns and rows; a terminal that does not know says zero."""
@@ -61,6 +65,8 @@ class Keyboard:
         """Raw, with the signals of a window that is resized or closed. Only in the main thread."""
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
+        # The kernel may give a signal to another thread than this one; the descriptor wakes us then.
+        previous_wakeup = signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         previous = {
             number: signal.signal(number, self._on_signal)
             for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP)
@@ -77,6 +83,7 @@ class Keyboard:
                 termios.tcsetattr(self.descriptor, termios.TCSADRAIN, saved)
             for number, action in previous.items():
                 signal.signal(number, action)
+            signal.set_wakeup_fd(previous_wakeup)
             os.close(self._wake_reader)
             os.close(self._wake_writer)
             self._wake_reader = self._wake_writer = -1

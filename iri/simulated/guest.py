@@ -165,10 +165,12 @@ def removed(guest: Guest, now_ns: int, nature: Nature) -> Step:
 
 def resized(guest: Guest, resources: Mapping[str, int]) -> Guest:
     """Another class: at once when the machine is off, else at its next boot."""
-    if guest.phase not in IS_ON:
-        return replace(guest, resources=resources, resources_at_boot=None)
-    detail = replace(guest.machine.detail, pending_changes=("class",))
-    return replace(guest, machine=replace(guest.machine, detail=detail), resources_at_boot=resources)
+    waits = guest.phase in IS_ON and resources != guest.resources
+    detail = replace(guest.machine.detail, pending_changes=("class",) if waits else ())
+    guest = replace(guest, machine=replace(guest.machine, detail=detail))
+    if waits:
+        return replace(guest, resources_at_boot=resources)
+    return replace(guest, resources=resources, resources_at_boot=None)
 
 
 def switched_itself_off(guest: Guest, now_ns: int, nature: Nature) -> Step:
@@ -191,7 +193,8 @@ def restarted_itself(guest: Guest) -> Step:
     """A reboot from inside: the machine is never seen as off."""
     detail = replace(guest.machine.detail, boots=boots(guest) + 1)
     told = (Happening("Rebooted", "Run", "the guest rebooted"),)
-    return replace(guest, is_hung=False, machine=replace(guest.machine, detail=detail)), told
+    machine = replace(plugs.all_out(guest.machine, guest.plugs), detail=detail)
+    return replace(guest, is_hung=False, machine=machine, plugs=plugs.going_in(guest.plugs)), told
 
 
 def hung(guest: Guest) -> Step:

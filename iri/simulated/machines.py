@@ -27,7 +27,7 @@ from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
 from iri.machine import Disk, Machine, MachineSpec, NetworkInterface
 from iri.simulated import guest as guests
 from iri.simulated import plugs, usage
-from iri.simulated.guest import IS_ON, Guest, Step
+from iri.simulated.guest import IS_ON, Guest, Phase, Step
 from iri.simulated.host import Host
 from iri.simulated.nature import NEVER_NS, Happening
 from iri.simulated.records import Facts, Put
@@ -164,7 +164,7 @@ def remove(host: Host, guest: Guest, now_ns: int) -> None:
 
 def act(host: Host, guest: Guest, action: GuestAction, now_ns: int) -> None:
     """Something happens in the guest, by nobody's order. FailedPrecondition when nothing runs there."""
-    if guest.phase not in (guests.Phase.BOOTING, guests.Phase.RUNNING):
+    if guest.phase is not Phase.RUNNING:
         raise FailedPrecondition(f"machine {guest.machine.id} has no guest running")
     _commit(host, *_acted(host, guest, action, now_ns))
 

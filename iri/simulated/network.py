@@ -25,6 +25,10 @@ class AddressRange:
         self._cursor = self._first
         self._users: dict[int, int] = {}
 
+    @property
+    def is_used(self) -> bool:
+        return bool(self._users)
+
     def lowest_free(self) -> int | None:
         """None when there is none; taken by `hold`."""
         while self._cursor in self._users:
@@ -48,7 +52,7 @@ class AddressRange:
 
 class Networks:
     def __init__(self) -> None:
-        self._ranges: dict[str, AddressRange] = {}
+        self._ranges: dict[tuple[str, str], AddressRange] = {}
 
     def leases(self, interfaces: Iterable[NetworkInterface]) -> tuple[tuple[str, str], ...]:
         """By interface name, an address for each that brings none and whose network gives some."""
@@ -63,6 +67,7 @@ class Networks:
                 found.append((interface, address))
         for interface, address in found:
             self._range(interface).release(address)
+            self._forget_unused(interface)
         return tuple((interface.name, str(ipaddress.IPv4Address(address))) for interface, address in found)
 
     def change(self, before: Guest | None, after: Guest | None) -> list[str]:
@@ -76,16 +81,25 @@ class Networks:
             return []
         for interface, address in had:
             self._range(interface).release(address)
+            self._forget_unused(interface)
         taken = [address for interface, address in has if not self._range(interface).hold(address)]
         return [str(ipaddress.IPv4Address(address)) for address in taken]
 
     def _range(self, interface: NetworkInterface) -> AddressRange:
-        cidr = interface.attributes.get("cidr", "")
-        key = f"{interface.network_id} {cidr}"
+        key = _key(interface)
         found = self._ranges.get(key)
         if found is None:
-            found = self._ranges[key] = AddressRange(_network(interface.network_id, cidr))
+            found = self._ranges[key] = AddressRange(_network(*key))
         return found
+
+    def _forget_unused(self, interface: NetworkInterface) -> None:
+        """A range that nobody uses is worked out again when somebody does."""
+        if not self._range(interface).is_used:
+            del self._ranges[_key(interface)]
+
+
+def _key(interface: NetworkInterface) -> tuple[str, str]:
+    return interface.network_id, interface.attributes.get("cidr", "")
 
 
 def _addresses(guest: Guest | None) -> list[tuple[NetworkInterface, int]]:

@@ -12,7 +12,7 @@ from iri.machine import Machine
 from iri.runtime import Kind
 from iri.simulated.clock import ClockState
 from iri.simulated.guest import Guest
-from iri.simulated.ledger import Change, Key
+from iri.simulated.ledger import Change, Key, LedgerError
 from iri.simulated.store import Shot, Stored
 from iri.volume import Snapshot, Volume
 
@@ -58,10 +58,13 @@ def facts_change(facts: Facts) -> Change:
 def read(written: Mapping[Key, bytes]) -> tuple[Facts | None, list[Put]]:
     """In the order in which they can be applied."""
     facts = written.get(FACTS)
-    puts = [
-        Put(table, id, msgspec.msgpack.decode(data, type=table))
-        for name, table in TABLES.items()
-        for (kind, id), data in written.items()
-        if kind == name
-    ]
-    return (msgspec.msgpack.decode(facts, type=Facts) if facts else None), puts
+    try:
+        puts = [
+            Put(table, id, msgspec.msgpack.decode(data, type=table))
+            for name, table in TABLES.items()
+            for (kind, id), data in written.items()
+            if kind == name
+        ]
+        return (msgspec.msgpack.decode(facts, type=Facts) if facts else None), puts
+    except msgspec.MsgspecError as error:
+        raise LedgerError(f"the state was written by another version: {error}") from None

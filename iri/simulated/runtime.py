@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,17 @@ from msgspec.structs import replace
 
 from iri.change import Change, ExpandVolume
 from iri.errors import FailedPrecondition, Unimplemented
-from iri.host import About, Classes, HostInfo, MachineClass, MachineOffer, NodeInfo, Offers, VolumeOffer
+from iri.host import (
+    About,
+    Address,
+    Classes,
+    HostInfo,
+    MachineClass,
+    MachineOffer,
+    NodeInfo,
+    Offers,
+    VolumeOffer,
+)
 from iri.journal import Watcher
 from iri.machine import Machine
 from iri.runtime import AnyObject, Console, Event, Notice, Subscription
@@ -47,7 +58,7 @@ class SimulatedRuntime:
                     hypervisor="simulated",
                     hypervisor_version=VERSION,
                 ),
-                addresses=profile.addresses,
+                addresses=(Address(type="Hostname", address=profile.host), *profile.addresses),
                 labels=profile.labels,
             )
         return About(name=NAME, version=VERSION, host=info)
@@ -85,7 +96,7 @@ class SimulatedRuntime:
 
     def create(self, wanted: AnyObject) -> AnyObject:
         with self.host.entered() as now_ns:
-            match wanted:
+            match wanted := with_shared_keys(wanted):
                 case Machine():
                     return machines.create(self.host, wanted, now_ns)
                 case Volume():
@@ -156,6 +167,13 @@ def keep_time(host: Host, machine_id: str, console: Console) -> None:
     while host.is_attended(machine_id, console):
         host.settle()
         time.sleep(CONSOLE_TICK_SECONDS)
+
+
+def with_shared_keys(wanted: AnyObject) -> AnyObject:
+    """All objects have the same few keys; off a socket, each brings its own copies."""
+    labels = {sys.intern(key): value for key, value in wanted.labels.items()}
+    annotations = {sys.intern(key): value for key, value in wanted.annotations.items()}
+    return replace(wanted, labels=labels, annotations=annotations)
 
 
 class DueSubscription:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iri.address import Address
+from iri.errors import FailedPrecondition
 from iri.exec.streaming import ExecServer
 from iri.server import Extra, Server
 from iri.simulated.chance import Chance
@@ -35,9 +36,13 @@ class SimulatedServer:
         return self._server.addresses
 
     def start(self) -> None:
-        """FailedPrecondition when an address cannot be listened on."""
-        self._server.start()
+        """FailedPrecondition when an address cannot be listened on; nothing is left of it then."""
         self.consoles.start()
+        try:
+            self._server.start()
+        except FailedPrecondition:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         self.faults.release()

@@ -45,6 +45,8 @@ def attended(client: Client, machine_id: str, linger_seconds: float) -> int:
     url = client.console_url(machine_id)
     if not url:
         raise CommandError(f"machine {printable(machine_id)} has no console", "this runtime serves none")
+    if sys.stdin is None:
+        raise CommandError("there is no standard input to attach", "give it a terminal, a pipe or /dev/null")
     keyboard = Keyboard(sys.stdin.fileno())
     terminal = err()
     if keyboard.is_terminal:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import secrets
 import signal
-import threading
 from pathlib import Path
-from types import FrameType
 
 from iri.address import Address, parse
 from iri.errors import IRIError
@@ -61,16 +60,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop = _stop_signal()
+    stop = StopSignal()
     server = _server(arguments)
     try:
-        server.start()
-        _say_ready(out(), server.addresses)
-        stop.wait()
+        with server:
+            _say_ready(out(), server.addresses)
+            stop.wait()
     except IRIError as error:
         raise CommandError(printable(str(error)), "--listen says where else to serve") from None
-    finally:
-        server.stop()
     return Exit.OK
 
 
@@ -89,19 +86,24 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
         raise CommandError(printable(str(error)), "gitvirt runtime simulated --help", Exit.USAGE) from None
 
 
-def _stop_signal() -> threading.Event:
-    """Set by the first SIGTERM or Ctrl-C; a second one ends the process as usual."""
-    stop = threading.Event()
+class StopSignal:
+    """The first SIGTERM or Ctrl-C; a second one ends the process as usual.
 
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
+    The kernel gives a signal to any thread, gRPC's own among them, and then nothing interrupts the one that waits. What
+    Python writes to the wakeup descriptor does.
+    """
 
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
-    # Whoever hangs up on us must not end the process.
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    return stop
+    def __init__(self) -> None:
+        self._reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: signal.signal(number, signal.SIG_DFL))
+        # Whoever hangs up on us must not end the process.
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+    def wait(self) -> None:
+        os.read(self._reader, 1)
 
 
 def _say_ready(terminal: Terminal, addresses: tuple[Address, ...]) -> None:

@@ -31,6 +31,7 @@ from iri.simulated.behaviour import NAMED, with_flags
 from iri.simulated.clock import SECOND_NS, Clock
 from iri.simulated.guest import STATES, Guest
 from iri.simulated.host import Host
+from iri.simulated.ledger import Ledger, LedgerError
 from iri.simulated.machines import GuestAction
 from iri.simulated.profile import Profile, Times, decoded, encoded
 from iri.simulated.records import KINDS
@@ -307,6 +308,17 @@ def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(tmp_p
     with pytest.raises(errors.Unavailable, match="the state cannot be kept"):
         world.runtime.remove(Machine, made.id)
     assert world.machine(made.id) is made
+
+
+def test_a_state_of_another_version_is_named(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.load()
+    ledger.append([("machine", "m1", b"\x81\xa7machine\x05")])
+    ledger.close()
+    ledger = Ledger(tmp_path)
+    with pytest.raises(LedgerError, match="written by another version"):
+        Host(Profile(), 1, ledger=ledger)
+    ledger.close()
 
 
 def test_a_long_life_is_rewritten_and_stays_small(tmp_path: Path) -> None:

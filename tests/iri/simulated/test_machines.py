@@ -162,6 +162,24 @@ def test_a_guest_that_reboots_is_never_seen_as_off(world: World) -> None:
     assert world.machine(made.id).detail.boots == 2
 
 
+def test_a_reboot_lets_go_what_a_hung_guest_held(world: World) -> None:
+    made = world.running(machine("m1", local()))
+    act(world, made.id, GuestAction.HANG)
+    world.runtime.change(made.id, DetachVolume("root"))
+    world.pass_seconds(100)
+    assert world.machine(made.id).status.volumes
+    act(world, made.id, GuestAction.REBOOT)
+    assert world.machine(made.id).status.volumes == ()
+
+
+def test_a_class_and_back_again_waits_for_nothing(world: World) -> None:
+    made = world.running(machine("m1"))
+    world.runtime.change(made.id, Resize("medium"))
+    world.runtime.change(made.id, Resize("small"))
+    assert world.machine(made.id).detail.pending_changes == ()
+    assert world.host.state.usage.charged()["cpu"] == 1
+
+
 def test_a_guest_that_hangs_is_switched_off_when_grace_is_over(world: World) -> None:
     made = world.running(machine("m1", local()))
     act(world, made.id, GuestAction.HANG)

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iri import errors
+from iri.machine import Machine
 from iri.simulated.agenda import Agenda
 from iri.simulated.chance import Chance, Span
 from iri.simulated.clock import SECOND_NS, Clock
 from iri.simulated.faults import Effect, Fault, Faults
 from iri.simulated.network import AddressRange
+from tests.iri.simulated.world import World, interface, machine
 
 
 class Real:
@@ -145,6 +147,16 @@ def test_a_network_without_room_gives_none(cidr: str) -> None:
     if first is not None:
         addresses.hold(first)
     assert addresses.lowest_free() is None
+
+
+def test_networks_that_nobody_uses_are_forgotten() -> None:
+    world = World()
+    for number in range(20):
+        made = world.running(machine(f"m{number}", interface("nic", f"net-{number}")))
+        world.runtime.remove(Machine, made.id)
+        world.pass_seconds(10)
+    world.host.settle()
+    assert world.host.state.networks._ranges == {}
 
 
 def test_an_address_held_twice_is_free_after_both() -> None:
