@@ -13,7 +13,7 @@ from schemas import manifest
 from schemas.kinds import Key
 from schemas.manifest import Document
 from schemas.model import decode
-from schemas.problem import Problem
+from schemas.problem import Problem, Severity
 from schemas.validate import within
 from schemas.validate.finding import Finding
 from schemas.validate.policy import Policy
@@ -111,8 +111,8 @@ def parsed(source: Source, paths: Sequence[str], then: Ids) -> Parsed:
         batch.problems += found.problems
         batch.foreign += found.foreign
         batch.refused += found.refused
-        if found.is_malformed and not found.refused:
-            batch.unreadable.append(path)
+        if any(problem.severity is Severity.ERROR and not problem.object for problem in found.problems):
+            batch.unreadable.append(path)  # one of its documents may be anything
     return batch
 
 

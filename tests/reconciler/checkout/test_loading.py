@@ -86,6 +86,28 @@ def test_files_that_are_as_they_were(tmp_path: Path) -> None:
     assert blob_id(b"same") == ids["a.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("text", "may_hold_anything"),
+    [
+        (machine("one", spec={"imag": "x"}), False),
+        (together(machine("one", spec={"imag": "x"}), volume("two")), False),
+        (
+            together(
+                machine("one", spec={"imag": "x"}), machine_class().replace("MachineClass", "MachinClass")
+            ),
+            True,
+        ),
+        (machine_class().replace("MachineClass", "MachinClass"), True),
+        ("{[", True),
+    ],
+)
+def test_a_document_that_cannot_be_told_may_be_any_object(
+    tmp_path: Path, text: str, may_hold_anything: bool
+) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert parsed(Folder(tmp_path), ["a.yaml"], {}).unreadable == (["a.yaml"] if may_hold_anything else [])
+
+
 def test_nothing_to_load() -> None:
     assert joined(iter(()), 0, Policy(), print) == Loaded()
     assert parsed(Made(), [], {}) == Parsed()
