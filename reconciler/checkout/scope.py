@@ -87,7 +87,9 @@ def git_top(folder: Path) -> Path | None:
 
 
 def prefix(root: Path, here: Path) -> str:
-    relative = os.path.relpath(root, here)
+    """Relative below and above `here`; elsewhere a row of dots would say less than the whole path."""
+    is_near = root.is_relative_to(here) or here.is_relative_to(root)
+    relative = os.path.relpath(root, here) if is_near else str(root)
     return "" if relative == "." else f"{relative}/"
 
 

@@ -125,3 +125,8 @@ def test_branch_that_is_checked_out(tmp_path: Path) -> None:
 )
 def test_short_branch(name: str, want: str) -> None:
     assert short_branch(name) == want
+
+
+def test_a_repo_elsewhere_is_named_by_its_whole_path(place: Path) -> None:
+    (scope,) = scopes([str(place / "checkout" / "site")], place / "lone")
+    assert scope.prefix == f"{place}/checkout/site/"
