@@ -166,7 +166,7 @@ def drop(text: str, place: FlowPlace) -> str | None:
         start, end = line - (2 if text.startswith("\r\n", line - 2) else 1), after
     elif index + 1 < len(entries) and not text[end : entries[index + 1].key].strip(_BLANK):
         end = entries[index + 1].key
-    elif index + 1 == len(entries) and not text[entries[index - 1].comma + 1 : start].strip(_BLANK):
+    elif index + 1 == len(entries) and not text[entries[index - 1].comma + 1 : start].strip(" \t\r\n"):
         start = entries[index - 1].comma + 1
     text = text[:start] + text[end:]
     before = entries[index - 1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from schemas.edit import nodes
 from schemas.edit.fields import Changes, Path, Target
 from schemas.edit.round_trip import LARGEST
-from schemas.marks import Marks
+from schemas.marks import UNKNOWN, Marks
 from schemas.problem import Problem
 from schemas.reader import Unreadable
 
@@ -91,7 +91,8 @@ def problem(refusal: Refusal, file: str, text: str, document: int, start: int) -
     before = text[:start].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     if pointer:
-        line, column = Marks(text).key(document, pointer)
+        place = Marks(text).key(document, pointer)
+        line, column = place if place != UNKNOWN else (line, column)
     elif refusal.place != (0, 0):
         line, column = line + refusal.place[0] - 1, refusal.place[1]  # a document begins with its line
     return Problem(
