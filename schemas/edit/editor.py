@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from schemas.edit import nodes, refusals, scan
-from schemas.edit.fields import Changes
+from schemas.edit.fields import Body, Changes
 from schemas.edit.layout import Brink, Finder
 from schemas.edit.likeness import is_alike
 from schemas.edit.outcome import Edited, Means, Outcome, Refused
@@ -20,10 +20,22 @@ from schemas.edit.refusals import Refusal
 from schemas.edit.round_trip import round_trip
 from schemas.edit.scalars import UnwritableError
 from schemas.edit.splice import splice
-from schemas.edit.steps import Add, Body, NotAMap, Put, Step, steps
+from schemas.edit.steps import Add, NotAMap, Put, Step, steps
 from schemas.edit.stream import documents
 from schemas.edit.style import Style, has_break, line_ending
 from schemas.reader import Unreadable
+
+
+class Source(NamedTuple):
+    """One document's text, and what it has from the file around it."""
+
+    text: str
+    eol: str
+    is_followed: bool
+
+    def reads_as(self, new: str, wanted: Body) -> bool:
+        body = body_of(new, self.is_followed)
+        return isinstance(body, dict) and is_alike(body, wanted)
 
 
 class Written(NamedTuple):
@@ -54,7 +66,8 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
             return Refused(refusals.problem(missing, path, text, index, len(text)))
         start, end = spans[index]
         own = text[start:end]
-        written = _written(own, changes[index], line_ending(own if has_break(own) else text))
+        source = Source(own, line_ending(own if has_break(own) else text), index + 1 < len(spans))
+        written = _written(source, changes[index])
         if isinstance(written, Refusal):
             return Refused(refusals.problem(written, path, text, index, start))
         if written.means is not Means.UNTOUCHED:
@@ -63,9 +76,9 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
     return Edited(data if means is Means.UNTOUCHED else whole.encode(), means)
 
 
-def _written(text: str, changes: Changes, eol: str) -> Written | Refusal:
-    """One document's text, changed."""
-    body = body_of(text)
+def _written(source: Source, changes: Changes) -> Written | Refusal:
+    text = source.text
+    body = body_of(text, source.is_followed)
     if isinstance(body, Unreadable):
         return refusals.unreadable(body)
     planned = steps(body, changes)
@@ -73,22 +86,17 @@ def _written(text: str, changes: Changes, eol: str) -> Written | Refusal:
         return refusals.no_place(planned.path, planned.target)
     if not planned.steps:
         return Written(text, Means.UNTOUCHED)
-    hand = Style(text, eol)
+    hand = Style(text, source.eol)
     try:
         for new in _spliced(text, planned.steps, scan, hand):
-            if _reads_as(new, planned.wanted):
+            if source.reads_as(new, planned.wanted):
                 return Written(new, Means.LINES)
         for written in _careful(text, planned.steps, _overriding(text, body, changes), hand):
-            if _reads_as(written.text, planned.wanted):
+            if source.reads_as(written.text, planned.wanted):
                 return written
     except UnwritableError as reason:
         return refusals.unwritable(str(reason), changes)
-    return _blame(text, changes, eol)
-
-
-def _reads_as(text: str, wanted: Body) -> bool:
-    body = body_of(text)
-    return isinstance(body, dict) and is_alike(body, wanted)
+    return _blame(source, changes)
 
 
 def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: Style) -> Iterator[str]:
@@ -127,11 +135,11 @@ def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
     )
 
 
-def _blame(text: str, changes: Changes, eol: str) -> Refusal:
+def _blame(source: Source, changes: Changes) -> Refusal:
     """The refusal of the first field that is refused when asked for alone; of all, when only together they are."""
     if len(changes) > 1:
         for target, value in changes.items():
-            alone = _written(text, {target: value}, eol)
+            alone = _written(source, {target: value})
             if isinstance(alone, Refusal):
                 return alone
-    return refusals.shared(changes, text)
+    return refusals.shared(changes, source.text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+Body = dict[str, Value]
 Path = tuple[str, ...]
 
 

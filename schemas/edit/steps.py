@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, assert_never, cast
 
-from schemas.edit.fields import PRUNED_WHEN_EMPTY, Changes, Path, Target, Value, insertion_order
+from schemas.edit.fields import PRUNED_WHEN_EMPTY, Body, Changes, Path, Target, Value, insertion_order
 from schemas.edit.likeness import is_alike
-
-Body = dict[str, Value]
 
 
 class Put(NamedTuple):

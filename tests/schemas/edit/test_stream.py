@@ -62,9 +62,8 @@ def test_as_the_reader_sees_them(lines: list[tuple[str, str]], mark: str, ends: 
     if not isinstance(whole, tuple):
         return
     spans = documents(text)
-    alone = [read(text[start:end]) for start, end in spans]
-    assert [part[0] if isinstance(part, tuple) and len(part) == 1 else part for part in alone] == list(
-        whole
-    ), text
-    assert all(is_alike(part[0], value) for part, value in zip(alone, whole, strict=True))  # type: ignore[index]
+    neighbours = ["---\n" if at + 1 < len(spans) else "" for at in range(len(spans))]
+    alone = [read(text[start:end] + behind) for (start, end), behind in zip(spans, neighbours, strict=True)]
+    assert all(isinstance(part, tuple) for part in alone), (text, alone)
+    assert is_alike([part[0] for part in alone], list(whole)), text  # type: ignore[index]
     assert all(before.end <= after.start for before, after in pairwise(spans))
