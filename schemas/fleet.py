@@ -84,10 +84,30 @@ class Settings(Section, frozen=True):
 
     def owns(self, poollet: str, pool: str) -> bool:
         """Whether the poollet may report on this machine pool."""
-        return matches(poollet, pool, (self.poollets.get(poollet) or Poollet()).pools)
+        return self._owns(poollet, pool, "pools")
 
     def owns_volumes(self, poollet: str, pool: str) -> bool:
-        return matches(poollet, pool, (self.poollets.get(poollet) or Poollet()).volume_pools)
+        return self._owns(poollet, pool, "volume_pools")
+
+    def _owns(self, poollet: str, pool: str, field: str) -> bool:
+        """By what its entry says; else by name, unless another entry says so or has a longer name that fits too."""
+        patterns = self._patterns(poollet, field)
+        if patterns is not None:
+            return any(fnmatchcase(pool, pattern) for pattern in patterns)
+        return is_named_like(poollet, pool) and not any(
+            self._claims_before(other, poollet, pool, field) for other in self.poollets if other != poollet
+        )
+
+    def _claims_before(self, other: str, poollet: str, pool: str, field: str) -> bool:
+        patterns = self._patterns(other, field)
+        if patterns is not None:
+            return any(fnmatchcase(pool, pattern) for pattern in patterns)
+        return len(other) > len(poollet) and is_named_like(other, pool)
+
+    def _patterns(self, poollet: str, field: str) -> tuple[str, ...] | None:
+        entry = self.poollets.get(poollet) or Poollet()
+        found: tuple[str, ...] | None = getattr(entry, field)
+        return found
 
 
 def parse(data: bytes, path: str = PATH) -> Settings | tuple[Problem, ...]:
@@ -103,10 +123,8 @@ def grace_milliseconds(interval: str) -> int:
     return max(LEAST_GRACE_MILLISECONDS, MISSED_HEARTBEATS * milliseconds(interval))
 
 
-def matches(poollet: str, pool: str, patterns: tuple[str, ...] | None) -> bool:
-    if patterns is None:
-        return pool == poollet or pool.startswith(f"{poollet}-")
-    return any(fnmatchcase(pool, pattern) for pattern in patterns)
+def is_named_like(poollet: str, pool: str) -> bool:
+    return pool == poollet or pool.startswith(f"{poollet}-")
 
 
 def same_branch(settings: Settings) -> tuple[Violation, ...]:

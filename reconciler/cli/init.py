@@ -103,9 +103,14 @@ def written(path: Path, text: str, otherwise: Fate) -> Fate:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        if otherwise is Fate.KEPT or path.read_bytes() == text.encode():
+        if otherwise is Fate.KEPT or (not path.is_symlink() and path.read_bytes() == text.encode()):
             return Fate.KEPT
-        path.write_text(text, "utf-8")
+        # A new file in place of the old one: a link that somebody put there is not followed.
+        fresh = path.with_name(f"{path.name}.new")
+        fresh.unlink(missing_ok=True)
+        with fresh.open("x", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(path)
         return otherwise
     return Fate.MADE
 

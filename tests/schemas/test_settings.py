@@ -58,7 +58,9 @@ fleet: {{id: {ID}}}
 poollets:
   rack: {{pools: [a, b-*]}}
   other:
-  volumes: {{volumePools: ["*"]}}
+  volumes: {{volumePools: [shared, ssd-*]}}
+  other-far:
+  greedy: {{pools: [late-1]}}
 """.encode()
 
 
@@ -73,7 +75,12 @@ poollets:
         ("other", "others", False, False),
         ("unknown", "unknown", True, True),
         ("unknown", "other", False, False),
-        ("volumes", "any", False, True),
+        ("volumes", "ssd-1", False, True),
+        ("other", "other-far", False, False),
+        ("other", "other-far-2", False, False),
+        ("other-far", "other-far-2", True, True),
+        ("late", "late-1", False, True),
+        ("late", "late-2", True, True),
     ],
 )
 def test_ownership(poollet: str, pool: str, machines: bool, volumes: bool) -> None:

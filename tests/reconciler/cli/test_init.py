@@ -112,3 +112,15 @@ def test_the_example_has_the_same_ci_files(tmp_path: Path) -> None:
     for path in (".github/workflows/gitvirt.yaml", ".gitlab-ci.yml", ".gitvirtignore"):
         assert (ROOT / "examples" / "repo" / path).read_text() == (tmp_path / path).read_text()
     assert importlib.metadata.version("gitvirt") in (tmp_path / ".gitlab-ci.yml").read_text()
+
+
+def test_a_link_among_the_schemas_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    repo = tmp_path / "fleet"
+    main(["init", str(repo)])
+    outside = tmp_path / "precious"
+    outside.write_text("mine")
+    (repo / ".schemas" / "fleet.json").unlink()
+    (repo / ".schemas" / "fleet.json").symlink_to(outside)
+    assert main(["init", str(repo)]) == Exit.OK
+    assert outside.read_text() == "mine"
+    assert json.loads((repo / ".schemas" / "fleet.json").read_text())["title"] == "gitvirt.yaml"
