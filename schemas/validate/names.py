@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from schemas.kinds import Key, Kind
 from schemas.spelling import nearest
 from schemas.validate.finding import some
 from schemas.validate.tree import Tree
 
 # The work for one run is bounded: a typo deserves a suggestion, a hundred thousand missing objects do not.
-MOST_COMPARED = 20_000  # letter by letter
-MOST_LISTED = 2_000_000  # looked at
-FEW = 2_000
+MOST_WORK = 2_000_000  # names looked at
+FEW = 2_000  # so many are compared letter by letter; more, only with what one slip makes of the name
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
 class Names:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.hints: dict[tuple[Kind, str, str], str] = {}
-        self.left_to_compare = MOST_COMPARED
-        self.left_to_list = MOST_LISTED
+        self.work_left = MOST_WORK
 
     def is_refused(self, kind: Kind, namespace: str, name: str) -> bool:
         """Whether its document is there and invalid, which is reported already."""
@@ -32,13 +33,18 @@ class Names:
 
     def new_hint(self, kind: Kind, namespace: str, name: str) -> str:
         known = self.tree.by_kind[kind]
-        self.left_to_list -= len(known)
-        if self.left_to_list < 0:
+        self.work_left -= 50 * min(len(known), FEW) + len(known)
+        if self.work_left < 0:
             return ""
         here = [other for space, other in known if space == namespace]
-        if meant := self.nearest(name, here):
-            return f'did you mean "{meant}"?'
-        if elsewhere := [space for space, other in known if other == name]:
+        if len(here) <= FEW:
+            meant = nearest(name, here)
+        else:
+            meant = next((slip for slip in slips(name) if (namespace, slip) in known), None)
+        return f'did you mean "{meant}"?' if meant else self.whereabouts(kind, namespace, name, here)
+
+    def whereabouts(self, kind: Kind, namespace: str, name: str, here: list[str]) -> str:
+        if elsewhere := [space for space, other in self.tree.by_kind[kind] if other == name]:
             return f"there is one in namespace {some(elsewhere)}, but references stay in their namespace"
         for other in Kind:
             if self.tree.find(other, namespace, name):
@@ -49,8 +55,16 @@ class Names:
             return f"there is {some(here)}"
         return f"this repo declares no {kind}" + (f" in namespace {namespace}" if namespace else "")
 
-    def nearest(self, name: str, known: list[str]) -> str | None:
-        if len(known) > FEW:  # then only those that begin alike
-            known = [other for other in known if other[:2] == name[:2] and abs(len(other) - len(name)) <= 2]
-        self.left_to_compare -= len(known)
-        return nearest(name, known) if self.left_to_compare >= 0 else None
+
+def slips(name: str) -> Iterator[str]:
+    """Every name that is one slip away: a letter too many, two swapped, one wrong, one missing."""
+    for at in range(len(name) + 1):
+        before, after = name[:at], name[at:]
+        if after:
+            yield before + after[1:]
+        if len(after) > 1:
+            yield before + after[1] + after[0] + after[2:]
+        for letter in LETTERS:
+            if after:
+                yield before + letter + after[1:]
+            yield before + letter + after

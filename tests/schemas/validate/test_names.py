@@ -1,0 +1,64 @@
+"""Suggestions for names that nothing has: found in small repos and large ones, at a bounded cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.kinds import Key, Kind
+from schemas.model import decode
+from schemas.validate import Entry, Tree
+from schemas.validate.names import FEW, Names, slips
+
+
+def tree(names: list[str]) -> Tree:
+    entries = []
+    for name in names:
+        body = {
+            "apiVersion": "storage.ironcore.dev/v1alpha1",
+            "kind": "Volume",
+            "metadata": {"name": name},
+            "spec": {},
+        }
+        entries.append(Entry("f.yaml", 0, Key(Kind.VOLUME, "default", name), decode(Kind.VOLUME, body)))
+    return Tree(tuple(entries))
+
+
+@pytest.mark.parametrize("count", [10, FEW + 10])
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("data-0004", "data-00004"),
+        ("data-000004", "data-00004"),
+        ("dtaa-00004", "data-00004"),
+        ("xata-00004", "data-00004"),
+    ],
+)
+def test_one_slip_is_understood(count: int, written: str, meant: str) -> None:
+    names = Names(tree([f"data-{number:05}" for number in range(count)]))
+    hint = names.hint(Kind.VOLUME, "default", written)
+    assert hint.startswith('did you mean "data-0')
+    assert count <= FEW or hint == f'did you mean "{meant}"?'
+
+
+def test_what_resembles_nothing_is_answered_with_what_there_is() -> None:
+    names = Names(tree(["a", "b", "c", "d"]))
+    assert names.hint(Kind.VOLUME, "default", "something") == "there is a, b, c and 1 more"
+    assert (
+        names.hint(Kind.VOLUME, "other", "a")
+        == "there is one in namespace default, but references stay in their namespace"
+    )
+    assert names.hint(Kind.NETWORK, "default", "a") == "a is a Volume"
+    assert names.hint(Kind.NETWORK, "default", "lan") == "this repo declares no Network in namespace default"
+
+
+def test_work_is_bounded() -> None:
+    names = Names(tree([f"data-{number:05}" for number in range(FEW + 1)]))
+    hints = [names.hint(Kind.VOLUME, "default", f"missing-{number}") for number in range(1_000)]
+    assert hints[0]
+    assert not hints[-1]
+    assert names.hint(Kind.VOLUME, "default", "missing-0") == hints[0]
+
+
+def test_slips_are_one_edit_away() -> None:
+    assert {"ab", "acb", "abcd", "xbc", "abx", "a-bc"} <= set(slips("abc"))
+    assert "cba" not in set(slips("abc"))
