@@ -11,6 +11,7 @@ from reconciler.checkout.loading import Loaded, Progress, load
 from reconciler.checkout.scope import Scope
 from reconciler.checkout.settings import policy_of
 from reconciler.checkout.source import Commit, Source
+from reconciler.repo.worktree import Listing
 from schemas.problem import Problem
 from schemas.validate import Past, Policy, Tree, between, files
 from schemas.validate.finding import Finding
@@ -57,7 +58,7 @@ def check(request: Request, progress: Progress) -> Checked:
     findings = [
         *loaded.findings,
         *files.findings(listing.files, policy),
-        *unread(scope, manifests),
+        *unread(scope, listing, manifests),
         *between(tree, policy, past),
     ]
     problems = (*wrong_settings, *wrong_patterns, *listing.problems, *loaded.problems)
@@ -97,11 +98,11 @@ def past_of(earlier: Earlier, loaded: Loaded, then: dict[str, str], progress: Pr
     return Past(earlier.name, tuple(old.entries), frozenset(loaded.same), tuple(old.unreadable))
 
 
-def unread(scope: Scope, manifests: list[str]) -> Iterator[Finding]:
+def unread(scope: Scope, listing: Listing, manifests: list[str]) -> Iterator[Finding]:
     """Files that somebody named and that are no manifests by their names."""
-    known = set(manifests)
-    for path in scope.named:
-        if not path.endswith("/") and path not in known and not files.has_manifest_name(path):
+    others = set(listing.files) - set(manifests) if scope.named else set()
+    for path in others.intersection(scope.named):
+        if not files.has_manifest_name(path):
             yield files.not_read(path)
 
 

@@ -5,9 +5,11 @@ This process works too: it takes a batch whenever the others have enough to do, 
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import marshal
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -19,7 +21,8 @@ from reconciler.checkout.source import Source
 from schemas.kinds import Key, Kind
 from schemas.manifest import Document
 
-AHEAD = 2  # batches that wait for each other process, so that none runs dry
+PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+AHEAD = 4  # batches that wait for each other process: it is not to run dry while this one decodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,9 @@ def begin(task: Task) -> None:
     global _task
     _task = task
     gc.disable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one stops it
+    # Should that one be killed, nobody would: the end of its pipe is open in this one too.
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 class Packed:

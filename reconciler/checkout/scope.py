@@ -16,6 +16,10 @@ class NoSuchPathError(Exception):
         self.path = path
 
 
+class NotAFileError(NoSuchPathError):
+    """A pipe or a device."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """One repo, or a folder that is taken for one."""
@@ -49,6 +53,8 @@ def scopes(paths: Sequence[str], here: Path) -> list[Scope]:
         full = Path(os.path.abspath(here / path))  # noqa: PTH100 - resolve() would follow links
         if not os.path.lexists(full):
             raise NoSuchPathError(path)
+        if full.exists() and not (full.is_file() or full.is_dir()):
+            raise NotAFileError(path)
         root, named = meant(full)
         found.setdefault(root, []).append(named)
         lone[root] = lone.get(root, True) and bool(named) and around(root) is None
@@ -60,7 +66,8 @@ def scopes(paths: Sequence[str], here: Path) -> list[Scope]:
 
 def meant(full: Path) -> tuple[Path, str]:
     """The root of the repo that a path belongs to, and the path in it; "" means the whole."""
-    if full.is_dir() and not full.is_symlink():
+    # A link within a repo is what it is: a link. One that leads to a repo is a way to name that.
+    if full.is_dir() and not (full.is_symlink() and around(full.parent)):
         root = None if (full / SETTINGS).exists() else with_settings(full)
         return (full, "") if root is None else (root, full.relative_to(root).as_posix() + "/")
     root = around(full.parent) or full.parent

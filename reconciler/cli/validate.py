@@ -14,6 +14,7 @@ from reconciler.checkout.checking import Checked, Earlier, Request, check
 from reconciler.checkout.loading import WorkerLostError
 from reconciler.checkout.scope import (
     NoSuchPathError,
+    NotAFileError,
     Scope,
     around,
     branch,
@@ -65,10 +66,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
-    asked = requests(arguments, Path.cwd())
+    asked = requests(arguments, working_folder())
     outcome = outcome_of(checks(asked), time.perf_counter() - start, arguments.foreign)
     show(outcome, arguments.output, out(), Texts(asked))
     return outcome.exit_code(arguments.strict)
+
+
+def working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise CommandError("the folder you are in is gone", "go to one that exists") from None
 
 
 def checks(asked: Sequence[Request]) -> list[Checked]:
@@ -148,6 +156,9 @@ def requests(arguments: argparse.Namespace, here: Path) -> list[Request]:
         if arguments.rev:
             return at_revision(arguments, here)
         return [on_disk(scope, arguments.against) for scope in scopes(paths, here)]
+    except NotAFileError as error:
+        cure = "to check what another program writes, pipe it into gitvirt validate -"
+        raise CommandError(f"{error.path} is neither a file nor a folder", cure) from None
     except NoSuchPathError as error:
         where = f" at {arguments.rev}" if arguments.rev else ""
         raise CommandError(f"{error.path} does not exist{where}", "name a folder or files that do") from None

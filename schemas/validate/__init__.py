@@ -37,7 +37,9 @@ def within(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator
 
 
 def between(tree: Tree, policy: Policy, past: Past | None = None) -> Iterator[Finding]:
-    yield from identity.findings(tree, policy)
+    if policy.is_target:
+        tree = tree.without_deleting()
+    yield from identity.findings(tree)
     yield from references.findings(tree)
     yield from pools.findings(tree, policy)
     yield from usage.findings(tree)

@@ -6,18 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from schemas.kinds import Kind
 from schemas.validate.finding import Finding
-from schemas.validate.policy import Policy
 from schemas.validate.tree import AnyEntry, InterfaceSource, Name, Tree, VolumeSource
 
 LONGEST_NAME = 63
-GENERATED = ".gitvirt/generated/"
 
 
-def findings(tree: Tree, policy: Policy) -> Iterator[Finding]:
+def findings(tree: Tree) -> Iterator[Finding]:
     for entry in tree.further:
         yield from twice(tree, entry)
-    yield from generated(tree, tree.ephemeral_volumes, Kind.VOLUME, policy)
-    yield from generated(tree, tree.ephemeral_interfaces, Kind.NETWORK_INTERFACE, policy)
+    yield from generated(tree, tree.ephemeral_volumes, Kind.VOLUME)
+    yield from generated(tree, tree.ephemeral_interfaces, Kind.NETWORK_INTERFACE)
 
 
 def twice(tree: Tree, entry: AnyEntry) -> Iterator[Finding]:
@@ -32,9 +30,7 @@ def twice(tree: Tree, entry: AnyEntry) -> Iterator[Finding]:
         )._replace(also=(first.path,))
 
 
-def generated(
-    tree: Tree, sources: Sequence[VolumeSource | InterfaceSource], kind: Kind, policy: Policy
-) -> Iterator[Finding]:
+def generated(tree: Tree, sources: Sequence[VolumeSource | InterfaceSource], kind: Kind) -> Iterator[Finding]:
     seen: dict[Name, AnyEntry] = {}
     for source in sources:
         entry = source.entry
@@ -47,8 +43,7 @@ def generated(
             hint = "shorten the name of the machine or of the entry"
             yield entry.finding("GV303", pointer, said, hint)
         taken = tree.by_kind[kind].get(name) or seen.setdefault(name, entry)
-        is_itself = taken is entry or (policy.is_target and taken.path.startswith(GENERATED))
-        if not is_itself:
+        if taken is not entry:
             yield entry.finding(
                 "GV302",
                 pointer,

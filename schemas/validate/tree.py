@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from schemas.ignore import OWN_FOLDER
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Machine,
@@ -28,6 +29,7 @@ from schemas.problem import Severity
 from schemas.validate.finding import Finding
 
 T_co = TypeVar("T_co", bound=Object, covariant=True)
+GENERATED = f"{OWN_FOLDER}generated/"  # on the target branch only
 Name: TypeAlias = tuple[str, str]  # namespace, empty for cluster-wide kinds; name
 
 
@@ -92,6 +94,11 @@ class Tree:
             if entry is not self.find(entry.key.kind, entry.key.namespace, entry.key.name):
                 yield entry
 
+    def without_deleting(self) -> Tree:
+        """What is on its way out holds nothing that somebody else may not have."""
+        staying = tuple(entry for entry in self.entries if not entry.object.metadata.is_deleting)
+        return self if len(staying) == len(self.entries) else replace(self, entries=staying)
+
     @property
     def machine_classes(self) -> Entries[MachineClass]:
         return self.by_kind[Kind.MACHINE_CLASS]
@@ -141,13 +148,20 @@ class Tree:
 
     @cached_property
     def ephemeral_volumes(self) -> list[VolumeSource]:
+        """Of what the reconciler has generated already, that stands for it."""
         machines = self.machines.values()
-        return [source for each in machines for source in ephemeral_volumes(each, each.object)]
+        sources = (source for each in machines for source in ephemeral_volumes(each, each.object))
+        return [source for source in sources if not self.is_generated(Kind.VOLUME, source)]
 
     @cached_property
     def ephemeral_interfaces(self) -> list[InterfaceSource]:
         machines = self.machines.values()
-        return [source for each in machines for source in ephemeral_interfaces(each, each.object)]
+        sources = (source for each in machines for source in ephemeral_interfaces(each, each.object))
+        return [source for source in sources if not self.is_generated(Kind.NETWORK_INTERFACE, source)]
+
+    def is_generated(self, kind: Kind, source: VolumeSource | InterfaceSource) -> bool:
+        declared = self.by_kind[kind].get((source.entry.key.namespace, source.name))
+        return declared is not None and declared.path.startswith(GENERATED)
 
     @cached_property
     def volume_sources(self) -> list[VolumeSource]:

@@ -14,6 +14,7 @@ from schemas.problem import Problem, Severity
 TextOf: TypeAlias = Callable[[str], str | None]
 
 COLOURS = {Severity.ERROR: Style.RED, Severity.WARNING: Style.YELLOW, Severity.NOTICE: Style.CYAN}
+LINE_END = re.compile(r"\r\n|\n|\r")
 WIDEST = 100  # columns of a source line that are shown
 SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret""", re.IGNORECASE)
 
@@ -31,7 +32,7 @@ def source_lines(text: str | None) -> list[str]:
     """None for a file that holds a Secret: what is wrong with it may be told, never what is in it."""
     if text is None or SECRET.search(text):
         return []
-    return text.split("\n")
+    return LINE_END.split(text.removeprefix("\ufeff"))
 
 
 def write_problem(problem: Problem, terminal: Terminal, lines: list[str]) -> None:
@@ -50,7 +51,7 @@ def source_excerpt(problem: Problem, lines: list[str]) -> tuple[str, str] | None
     """The line, and the blanks that put a caret under its column."""
     if not (problem.line and problem.column) or problem.line > len(lines):
         return None
-    line = lines[problem.line - 1].rstrip("\r").replace("\t", " ")
+    line = lines[problem.line - 1].replace("\t", " ")
     start = problem.column - 1
     if not line.strip() or start > len(line):
         return None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +14,12 @@ import pytest
 
 from reconciler.checkout.loading import Loaded, Parsed, WorkerLostError, blob_id, joined, parsed, parts
 from reconciler.checkout.parallel import parsed_by_several
-from reconciler.checkout.source import Folder, Source
+from reconciler.checkout.source import Commit, Folder, Source
+from reconciler.repo.revision import revision
 from reconciler.repo.worktree import IsIgnored, Listing
 from schemas.problem import Problem
 from schemas.validate import Policy
-from tests.reconciler.repo.git import git, init
+from tests.reconciler.repo.git import commit, git, init
 from tests.schemas.validate.documents import machine, machine_class, secret, together, volume
 
 FILES = 2_000
@@ -111,3 +115,53 @@ def test_a_document_that_cannot_be_told_may_be_any_object(
 def test_nothing_to_load() -> None:
     assert joined(iter(()), 0, Policy(), print) == Loaded()
     assert parsed(Made(), [], {}) == Parsed()
+
+
+def test_several_processes_read_a_revision(tmp_path: Path) -> None:
+    """What the Git library has open is shared by the processes that `fork` makes."""
+    init(tmp_path)
+    commit(tmp_path, {f"m/{number}.yaml": machine(f"m{number}").encode() for number in range(1_200)})
+    source = Commit(revision(tmp_path, "HEAD"))
+    one, several = loaded(source, 1), loaded(source, 2)
+    assert len(one.entries) == 1_200
+    assert several.entries == one.entries
+
+
+ORPHANED = """
+import sys, time
+from reconciler.checkout.parallel import parsed_by_several
+from tests.reconciler.checkout.test_loading import Sleeping
+list(parsed_by_several(Sleeping(), [["a.yaml"]] * 8, {}, 2))
+"""
+
+
+@dataclass(frozen=True)
+class Sleeping:
+    """Says which process reads, and takes its time."""
+
+    def listing(self, is_ignored: IsIgnored) -> Listing:
+        return Listing(("a.yaml",), ())
+
+    def read(self, path: str) -> bytes | Problem:
+        print(os.getpid(), flush=True)
+        time.sleep(2)
+        return b""
+
+
+def test_nothing_is_left_behind_when_the_first_process_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", ORPHANED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        readers = {int(process.stdout.readline()) for _ in range(2)}
+        (worker,) = readers - {process.pid}
+        process.kill()
+    deadline = time.monotonic() + 20
+    while is_running(worker):
+        assert time.monotonic() < deadline, f"{worker} is still there"
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False

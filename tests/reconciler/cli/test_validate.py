@@ -167,6 +167,35 @@ def test_a_revision_outside_of_git(
     assert "not in a Git repo" in capsys.readouterr().err
 
 
+def test_a_pipe_that_is_named_is_refused_rather_than_passed_over(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(repo / "pipe.yaml")
+    assert main(["validate", "pipe.yaml"]) == Exit.FAILED
+    assert main(["validate", "/dev/null"]) == Exit.FAILED
+    assert "pipe it into gitvirt validate -" in capsys.readouterr().err
+
+
+def test_a_link_to_a_repo_names_it(
+    repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "folder").symlink_to("m")
+    assert places(asked(capsys, "-o", "json", "folder")[1]) == ["folder GV181"]
+    monkeypatch.chdir(repo.parent)
+    Path("link").symlink_to("repo")
+    assert "link/m/wrong.yaml GV310" in places(asked(capsys, "-o", "json", "link")[1])
+
+
+def test_a_working_folder_that_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main(["validate"]) == Exit.FAILED
+    assert "the folder you are in is gone" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["-", "x"], ["-o", "xml"], ["--rev", "HEAD", "-"]])
 def test_wrong_usage(repo: Path, arguments: list[str]) -> None:
     assert main(["validate", *arguments]) == Exit.USAGE

@@ -84,10 +84,27 @@ CASES = [
         {"m.yaml": machine(volumes=[ephemeral_volume("x")], networkInterfaces=[ephemeral_interface("x")])},
     ),
     Case(
-        "generated object on the target branch",
+        "generated objects on the target branch stand for what they were made of",
         {
             ".gitvirt/generated/Volume/default/web-data.yaml": volume("web-data"),
-            "m.yaml": machine(volumes=[ephemeral_volume("data")]),
+            ".gitvirt/generated/NetworkInterface/default/web-nic.yaml": interface(
+                "web-nic", ips=("10.1.0.5",)
+            ),
+            "m.yaml": machine(
+                volumes=[ephemeral_volume("data")], networkInterfaces=[ephemeral_interface(ips=("10.1.0.5",))]
+            ),
+            "q.yaml": quota(volumes="1"),
+        },
+        policy=TARGET,
+    ),
+    Case(
+        "what is being deleted on the target branch holds nothing",
+        {
+            "a.yaml": machine(
+                "a", volumes=[uses_volume("data")], metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}
+            ),
+            "b.yaml": machine("b", volumes=[uses_volume("data")]),
+            "v.yaml": volume(),
         },
         policy=TARGET,
     ),

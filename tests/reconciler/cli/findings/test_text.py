@@ -68,7 +68,6 @@ def test_no_line_of_a_file_that_holds_a_secret(kind: str) -> None:
         ("  name: 東京x", 11, ("name: 東京x", "          ")),
         ("    deep: x", 1, ("    deep: x", "")),
         ("x" * 300, 200, ("x" * 100, " " * 50)),
-        ("name: x\r", 7, ("name: x", "      ")),
         ("short", 40, None),
         ("", 1, None),
         ("é\x1b[31m: x", 8, (r"é\x1b[31m: x", "          ")),
@@ -77,3 +76,8 @@ def test_no_line_of_a_file_that_holds_a_secret(kind: str) -> None:
 def test_caret_stands_under_the_column(line: str, column: int, want: tuple[str, str] | None) -> None:
     problem = dataclasses.replace(ERROR, line=1, column=column)
     assert as_text.source_excerpt(problem, [line]) == want
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_those_of_yaml(end: str) -> None:
+    assert as_text.source_lines(f"\ufeffa: 1{end}b: 2{end}") == ["a: 1", "b: 2", ""]
