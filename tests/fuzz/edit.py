@@ -1,38 +1,78 @@
-"""Edits of any text: made or refused; made, the field reads back as asked, and editing again changes nothing."""
+"""Edits of any text: made or refused; made, the fields read back as asked, all else as before, and twice is once."""
 
 from __future__ import annotations
 
-from schemas.edit import Changes, Edited, Field, edit
+from typing import Any
+
+from schemas.edit import Annotation, Changes, Edited, Field, edit
+from schemas.edit.likeness import is_alike
+from schemas.edit.stream import documents
 from schemas.manifest import parse
 from schemas.reader import read
 from tests.fuzz.manifest import SEEDS as MANIFESTS
+from tests.schemas.edit.laws import field, rest
+from tests.schemas.edit.styles import block, flow, refused, removal, strange
 
-CHANGES: Changes = {
-    Field.MACHINE_POOL_REF: {"name": "rack-a1"},
-    Field.STATUS: {"state": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
-}
+# The first byte of an input chooses the edit, the second the document, the rest is the text.
+EDITS: tuple[Changes, ...] = (
+    {
+        Field.MACHINE_POOL_REF: {"name": "rack-a1"},
+        Field.STATUS: {"state": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    },
+    {Field.MACHINE_POOL_REF: {"name": "b"}},
+    {Field.MACHINE_POOL_REF: None, Field.STATUS: None},
+    {
+        Field.UID: "u-1",
+        Field.DELETION_TIMESTAMP: "2030-01-01T00:00:00Z",
+        Annotation("gitvirt.dev/paused"): "true",
+    },
+    {Annotation("gitvirt.dev/paused"): None, Field.UNSCHEDULABLE: None, Field.UID: None},
+    {Field.TAINTS: [{"key": "a", "effect": "NoExecute"}], Field.UNSCHEDULABLE: True},
+    {Field.STATUS: {"message": "one\n# two\n"}},
+)
+TEXTS = [
+    *(case.before.encode() for cases in (block, flow, removal, strange) for case in cases.CASES),
+    *(case.before if isinstance(case.before, bytes) else case.before.encode() for case in refused.CASES),
+]
 SEEDS = [
-    *MANIFESTS,
-    b"kind: Machine\nspec: {power: On}\nstatus: {}\n",
-    b'{"kind":"Machine","spec":{"power":"On"}}',
-    b"kind: Machine\nspec: &a\n  power: On\nstatus: *a\n",
-    b"kind: Machine\r\nspec:\r\n- a\r\n",
+    *(bytes([0, 0]) + text for text in MANIFESTS),
+    *(bytes([number % len(EDITS), number % 3 // 2]) + text for number, text in enumerate(TEXTS)),
 ]
 
 
 def once(data: bytes) -> None:
-    edited = edit(data, 0, CHANGES, path="a.yaml")
-    if not isinstance(edited, Edited):
-        assert edited.problem.message.isprintable(), edited.problem.message
+    if len(data) < 2:
         return
-    again = edit(edited.data, 0, CHANGES, path="a.yaml")
-    assert isinstance(again, Edited)
-    assert again.data == edited.data
-    before, documents = read(data.decode()), read(edited.data.decode())
-    if not isinstance(before, tuple):
-        return  # another document of the file is at fault
-    assert isinstance(documents, tuple)
-    assert isinstance(documents[0], dict)
-    assert documents[0]["status"] == CHANGES[Field.STATUS]
-    assert repr(before[1:]) == repr(documents[1:])
-    parse("a.yaml", edited.data)
+    changes, document, text = EDITS[data[0] % len(EDITS)], data[1] % 3, data[2:]
+    outcome = edit(text, document, changes, path="a.yaml")
+    if not isinstance(outcome, Edited):
+        problem = outcome.problem
+        assert problem.message.isprintable(), problem.message
+        assert problem.line > 0, problem
+        assert problem.column > 0, problem
+        return
+    again = edit(outcome.data, document, changes, path="a.yaml")
+    assert isinstance(again, Edited), again
+    assert again.data is outcome.data
+    _neighbours_are_untouched(text.decode(), outcome.data.decode(), document)
+    before, after = _read(text), _read(outcome.data)
+    if before is not None:  # else another document of the file is at fault
+        assert after is not None
+        assert is_alike(
+            [*before[:document], *before[document + 1 :]], [*after[:document], *after[document + 1 :]]
+        )
+        assert is_alike(rest(after[document], changes), rest(before[document], changes))
+        for target, value in changes.items():
+            assert is_alike(field(after[document], target.path), value)
+    parse("a.yaml", outcome.data)
+
+
+def _read(data: bytes) -> tuple[Any, ...] | None:
+    found = read(data.decode())
+    return found if isinstance(found, tuple) else None
+
+
+def _neighbours_are_untouched(before: str, after: str, document: int) -> None:
+    start, end = documents(before)[document]
+    assert after.startswith(before[:start])
+    assert after.endswith(before[end:])

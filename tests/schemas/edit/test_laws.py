@@ -12,6 +12,7 @@ from schemas.edit import Annotation, Changes, Edited, Field, Label, Means, Targe
 from schemas.edit.likeness import is_alike
 from schemas.reader import read
 from tests.schemas.edit.emitter import Body, emit
+from tests.schemas.edit.laws import field, rest, with_field
 
 TRICKY = (
     "spec:", "status: x", "# no", "machinePoolRef", "---", "...", "a\nb", "spec:\n  machinePoolRef: {name: a}\n", "on", "",
@@ -72,35 +73,6 @@ def edits(draw: st.DrawFn) -> Changes:
 
 
 dice = st.builds(Random, st.integers(0, 1 << 32))
-
-
-def with_field(body: Body, path: tuple[str, ...], value: Value) -> Body:
-    below = body.get(path[0])
-    inner = with_field(below if isinstance(below, dict) else {}, path[1:], value) if path[1:] else value
-    return {**body, path[0]: inner}
-
-
-def without_field(body: Body, path: tuple[str, ...]) -> Body:
-    """Also without the maps that this leaves empty, or that were: an edit may bring or take those."""
-    below = body.get(path[0])
-    if path[1:] and isinstance(below, dict):
-        below = without_field(below, path[1:])
-    if path[1:] and below:
-        return {**body, path[0]: below}
-    return {key: value for key, value in body.items() if key != path[0]}
-
-
-def rest(body: Value, changes: Changes) -> Body:
-    assert isinstance(body, dict)
-    for target in changes:
-        body = without_field(body, target.path)
-    return body
-
-
-def field(body: Value, path: tuple[str, ...]) -> Value:
-    for key in path:
-        body = body.get(key) if isinstance(body, dict) else None
-    return body
 
 
 def value_of(data: bytes) -> Value:
