@@ -11,10 +11,15 @@ import importlib
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
+from reconciler.cli import streams
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.verbs import VERBS, closest
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 EPILOGUE = "gitvirt VERB --help shows a verb's options and examples."
 
@@ -22,8 +27,11 @@ EPILOGUE = "gitvirt VERB --help shows a verb's options and examples."
 def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    streams.settle()
     try:
-        return dispatch(argv)
+        code = dispatch(argv)
+        streams.flush()
+        return code
     except CommandError as error:
         report(error)
         return error.exit_code
@@ -55,8 +63,18 @@ def dispatch(argv: Sequence[str]) -> int:
 class Parser(argparse.ArgumentParser):
     """argparse, with our exit code and our voice on a wrong call."""
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """As all output: argparse would say nothing when it cannot be written."""
+        from reconciler.cli.terminal import out
+
+        if file is not None:
+            super().print_help(file)
+            return
+        out().line(self.format_help().rstrip("\n"))
+        streams.flush()
+
     def error(self, message: str) -> NoReturn:
-        raise CommandError(message, f"{self.prog} --help shows what it takes", Exit.USAGE)
+        raise CommandError(message, f"`{self.prog} --help` shows what it takes", Exit.USAGE)
 
 
 def overview() -> int:
@@ -82,9 +100,10 @@ def report(error: CommandError) -> None:
     from reconciler.cli.terminal import Style, err
 
     terminal = err()
-    terminal.line(f"{terminal.paint('error:', Style.RED, Style.BOLD)} {error.cause}")
-    if error.cure:
-        terminal.line(f"  {error.cure}")
+    with suppress(CommandError):  # where not even this can be written, the exit code remains
+        terminal.line(f"{terminal.paint('error:', Style.RED, Style.BOLD)} {error.cause}")
+        if error.cure:
+            terminal.line(f"  {error.cure}")
 
 
 __all__ = ["main"]

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TextIO
 
+from reconciler.cli.streams import unwritable
+
 
 class Style(StrEnum):
     BOLD = "1"
@@ -34,7 +36,10 @@ class Terminal:
         return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
 
     def line(self, text: str = "") -> None:
-        self.stream.write(text + "\n")
+        try:
+            self.stream.write(text + "\n")
+        except OSError as error:
+            raise unwritable(error, self.stream) from None
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already."""

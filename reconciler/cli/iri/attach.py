@@ -22,7 +22,7 @@ EXAMPLES = """examples:
 a volume:
   name: data
   device: odb
-  connection: {driver: simulated, handle: 0011223344556677}
+  connection: {driver: simulated, handle: "0011223344556677"}
 
 a network interface:
   name: eth1

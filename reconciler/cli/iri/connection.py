@@ -66,7 +66,11 @@ def connected(arguments: argparse.Namespace, *endpoints: Endpoint) -> Iterator[C
 
 
 def _address(arguments: argparse.Namespace, endpoint: Endpoint) -> Address:
-    address = discover(endpoint, arguments.address, os.environ)
+    try:
+        address = discover(endpoint, arguments.address, os.environ)
+    except InvalidArgument as error:
+        cure = f"--address or {endpoint.variable} names a socket or a port of this host"
+        raise CommandError(printable(str(error)), cure, Exit.USAGE) from None
     if isinstance(address, UnixAddress) and not address.path.is_socket():
         raise Unavailable(f"there is no socket {address.path}")
     return address

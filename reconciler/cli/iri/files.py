@@ -40,7 +40,9 @@ def message(path: str, message_type: type[AnyMessage]) -> AnyMessage:
     """What a file with a single document says."""
     first, *others = messages(path, message_type)
     if others:
-        raise CommandError(f"{path}: {len(others) + 1} documents, where one belongs", "", Exit.PROBLEMS)
+        raise CommandError(
+            f"{path}: {len(others) + 1} documents, where one belongs", "a file each", Exit.PROBLEMS
+        )
     return first
 
 
@@ -52,10 +54,15 @@ def _text(path: str, name: str) -> str:
             with Path(path).open("rb") as file:
                 data = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
-        raise CommandError(f"{name}: {error.strerror}") from None
+        raise CommandError(
+            f"{printable(name)}: {error.strerror}",
+            "-f names a file that can be read, or - for standard input",
+        ) from None
     if len(data) > LARGEST_FILE_BYTES:
-        raise CommandError(f"{name}: larger than {LARGEST_FILE_BYTES >> 20} MiB", "", Exit.PROBLEMS)
+        raise CommandError(f"{name}: larger than {LARGEST_FILE_BYTES >> 20} MiB", "split it", Exit.PROBLEMS)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CommandError(f"{name}: byte {error.start} is no UTF-8", "", Exit.PROBLEMS) from None
+        raise CommandError(
+            f"{name}: byte {error.start} is no UTF-8", "save it as UTF-8", Exit.PROBLEMS
+        ) from None

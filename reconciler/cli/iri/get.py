@@ -88,11 +88,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _refuse_misfits(arguments: argparse.Namespace) -> None:
     is_object = arguments.noun in KINDS
     if arguments.id and not is_object:
-        raise CommandError(f"{arguments.noun} takes no ID", "", Exit.USAGE)
+        raise CommandError(f"{arguments.noun} takes no ID", "leave it out", Exit.USAGE)
     if arguments.watch and (not is_object or arguments.output in ("json", "yaml")):
-        raise CommandError("--watch shows lines of machines, volumes or volumesnapshots", "", Exit.USAGE)
+        raise CommandError(
+            "--watch shows lines of machines, volumes or volumesnapshots",
+            "leave out --watch, or -o json|yaml",
+            Exit.USAGE,
+        )
     if arguments.label and not is_object and arguments.noun is not Noun.EVENTS:
-        raise CommandError(f"{arguments.noun} takes no labels", "", Exit.USAGE)
+        raise CommandError(f"{arguments.noun} takes no labels", "leave them out", Exit.USAGE)
 
 
 def _objects(terminal: Terminal, arguments: argparse.Namespace, kind: Kind, endpoint: Endpoint) -> None:

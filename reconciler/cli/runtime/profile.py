@@ -14,6 +14,7 @@ from schemas import quantity
 from schemas.reader import read
 from schemas.text.value import Unreadable
 
+SHOWN = "`gitvirt runtime simulated --help` shows a profile"
 COUNTS = frozenset(("tps", "iops", "local_disk_bytes"))
 RESOURCES = frozenset(("capacity", "resources"))  # mappings of nothing but counts
 
@@ -23,22 +24,21 @@ def profile_of(path: str) -> Profile:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}") from None
+        raise CommandError(f"{path}: {error.strerror}", "--profile names a file that can be read") from None
     except UnicodeDecodeError:
-        raise CommandError(f"{path}: not UTF-8", "", Exit.PROBLEMS) from None
+        raise CommandError(f"{path}: not UTF-8", "save it as UTF-8", Exit.PROBLEMS) from None
     values = read(text)
     if isinstance(values, Unreadable):
         where = f"{path}:{values.line}:{values.column}"
         raise CommandError(f"{where}: {printable(values.message)}", printable(values.hint), Exit.PROBLEMS)
     if len(values) != 1:
-        raise CommandError(f"{path}: {len(values)} documents, where one belongs", "", Exit.PROBLEMS)
+        raise CommandError(f"{path}: {len(values)} documents, where one belongs", SHOWN, Exit.PROBLEMS)
     try:
         return decoded(msgspec.json.encode(counted(values[0])))
     except quantity.QuantityError as error:
         raise CommandError(f"{path}: {error.message}", error.hint, Exit.PROBLEMS) from None
     except (InvalidArgument, TypeError) as error:
-        cure = "gitvirt runtime simulated --help shows a profile"
-        raise CommandError(f"{path}: {printable(str(error))}", cure, Exit.PROBLEMS) from None
+        raise CommandError(f"{path}: {printable(str(error))}", SHOWN, Exit.PROBLEMS) from None
 
 
 def counted(value: object, *, is_count: bool = False) -> object:

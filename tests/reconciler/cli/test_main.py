@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_help_names_every_verb_and_imports_none(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,3 +42,52 @@ def test_wrong_option_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None
 def test_versions_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "-o", "json"]) == Exit.OK
     assert set(json.loads(capsys.readouterr().out)) >= {"gitvirt", "python", "pygit2"}
+
+
+PRINTS = (["--help"], ["validate", "--help"], ["validate", "-o", "json"])
+
+
+def gitvirt(folder: Path, *arguments: str, redirection: str = "", **environment: str) -> tuple[int, str]:
+    """Exit code and standard error of a process of its own, as a shell starts it."""
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from reconciler.cli import main; sys.exit(main())",
+        *arguments,
+    ]
+    result = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirection}', "sh", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "", **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    return result.returncode, result.stderr
+
+
+@pytest.mark.parametrize("arguments", PRINTS, ids=" ".join)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_an_answer(tmp_path: Path, arguments: list[str], unbuffered: str) -> None:
+    code, errors = gitvirt(tmp_path, *arguments, redirection="> /dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert code == Exit.FAILED
+    assert errors.splitlines()[0] == "error: cannot write the output: No space left on device"
+    assert len(errors.splitlines()) == 2
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["validate", "nowhere"]], ids=" ".join)
+@pytest.mark.parametrize("redirection", [">&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_no_exit_code(tmp_path: Path, arguments: list[str], redirection: str) -> None:
+    wanted, _ = gitvirt(tmp_path, *arguments)
+    code, errors = gitvirt(tmp_path, *arguments, redirection=redirection)
+    assert code == wanted
+    assert "Traceback" not in errors
+
+
+def test_a_closed_standard_input_is_empty(tmp_path: Path) -> None:
+    assert gitvirt(tmp_path, "validate", "-", redirection="<&-") == (Exit.OK, "")
+
+
+def test_what_the_encoding_cannot_say_is_escaped(tmp_path: Path) -> None:
+    code, errors = gitvirt(tmp_path, "validate", "caf\u00e9", PYTHONIOENCODING="ascii")
+    assert (code, errors.splitlines()[0]) == (Exit.FAILED, "error: caf\\xe9 does not exist")

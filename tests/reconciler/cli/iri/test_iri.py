@@ -206,7 +206,7 @@ def test_a_runtime_that_is_not_there_is_one_line_and_a_cure(
     cause, cure = capsys.readouterr().err.splitlines()
     assert "no.sock" in cause
     assert "gitvirt runtime simulated" in cure
-    assert main(["iri", "--address", "example.com:80", "get", "machine"]) == Exit.FAILED
+    assert main(["iri", "--address", "example.com:80", "get", "machine"]) == Exit.USAGE
     assert "is not the loopback" in capsys.readouterr().err
 
 

@@ -1,0 +1,39 @@
+"""The standard streams, in whatever state the caller left them: closed, full, or of a narrow encoding."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TextIO
+
+from reconciler.cli.exits import CommandError
+
+
+def settle() -> None:
+    """Closed streams lead nowhere, and what an encoding cannot say is written as an escape."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # Open for as long as the process lives, so that no socket or file gets the number of a standard stream.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush() -> None:
+    """What was printed has arrived; else the interpreter would say so, in its own words, when it is too late."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        raise unwritable(error, sys.stdout) from None
+
+
+def unwritable(error: OSError, stream: TextIO) -> CommandError:
+    """What to say of it; what is left goes nowhere, so that the end of the process does not try it again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    return CommandError(
+        f"cannot write the output: {error.strerror}", "make room, or send it to another file; then try again"
+    )
