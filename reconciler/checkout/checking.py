@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reconciler.checkout.ignored import ignored
 from reconciler.checkout.loading import Loaded, Progress, load
 from reconciler.checkout.scope import Scope
-from reconciler.checkout.settings import policy_of
+from reconciler.checkout.settings import policy_at
 from reconciler.checkout.source import Commit, Source
 from reconciler.repo.worktree import Listing
 from schemas.problem import Problem
@@ -47,7 +47,7 @@ class Checked:
 
 def check(request: Request, progress: Progress) -> Checked:
     source, scope = request.source, request.scope
-    policy, wrong_settings = policy_of(source, request.branch)
+    policy, wrong_settings = policy_at(source, request.branch)
     is_ignored, wrong_patterns = ignored(source)
     listing = source.listing(is_ignored)
     manifests = [path for path in listing.files if path == request.stream or files.is_read(path, policy)]

@@ -5,20 +5,15 @@ from __future__ import annotations
 from reconciler.checkout.source import Source
 from schemas import fleet
 from schemas.problem import Problem
-from schemas.validate.policy import Policy
+from schemas.validate.policy import Policy, policy_of
 
 
-def policy_of(source: Source, branch: str) -> tuple[Policy, tuple[Problem, ...]]:
+def policy_at(source: Source, branch: str) -> tuple[Policy, tuple[Problem, ...]]:
     """Without settings, or with broken ones, the defaults hold: they allow the least."""
+    fallback = Policy(is_target=branch == fleet.Branches().target)
     data = source.read(fleet.PATH)
     if isinstance(data, Problem):
         is_absent = data.code == "GV185"
-        return Policy(is_target=branch == fleet.Branches().target), () if is_absent else (data,)
+        return fallback, () if is_absent else (data,)
     found = fleet.parse(data)
-    if not isinstance(found, fleet.Settings):
-        return Policy(is_target=branch == fleet.Branches().target), found
-    return Policy(
-        has_open_pools=found.pools == "open",
-        allows_plain_secrets=found.secrets.plain == "allow",
-        is_target=branch == found.branches.target,
-    ), ()
+    return (policy_of(found, branch), ()) if isinstance(found, fleet.Settings) else (fallback, found)

@@ -141,7 +141,8 @@ def show(outcome: Outcome, output: str, terminal: Terminal, texts: Texts) -> Non
         case "github":
             from reconciler.cli.findings import as_github
 
-            terminal.stream.write(as_github.render(outcome))
+            for problem in outcome.problems:
+                terminal.line(as_github.command(problem))
         case _:
             from reconciler.cli.findings import as_text
 

@@ -4,52 +4,11 @@ Pure: entries in, findings out, all of them at once. `within` needs one document
 there is one, the revision before. Line and column come last, in `placement`, and only for what was found.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from schemas.validate import (
-    change,
-    identity,
-    network,
-    pools,
-    quota,
-    references,
-    removal,
-    secrets,
-    spread,
-    storage,
-    usage,
-    written,
-)
-from schemas.validate import within as one_document
 from schemas.validate.finding import Finding
 from schemas.validate.past import Past
 from schemas.validate.policy import Policy
+from schemas.validate.rules import between, within
 from schemas.validate.tree import AnyEntry, Entry, Tree
+from schemas.validate.whole import validate
 
-
-def within(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
-    yield from one_document.findings(entry)
-    yield from secrets.findings(entry, policy)
-    yield from written.findings(entry, body, policy)
-
-
-def between(tree: Tree, policy: Policy, past: Past | None = None) -> Iterator[Finding]:
-    if policy.is_target:
-        tree = tree.without_deleting()
-    yield from identity.findings(tree)
-    yield from references.findings(tree)
-    yield from pools.findings(tree, policy)
-    yield from usage.findings(tree)
-    yield from spread.findings(tree, policy)
-    yield from network.findings(tree)
-    yield from storage.findings(tree)
-    yield from quota.findings(tree)
-    if past is not None:
-        yield from change.findings(tree, past)
-        yield from removal.findings(tree, past)
-
-
-__all__ = ["AnyEntry", "Entry", "Finding", "Past", "Policy", "Tree", "between", "within"]
+__all__ = ["AnyEntry", "Entry", "Finding", "Past", "Policy", "Tree", "between", "validate", "within"]

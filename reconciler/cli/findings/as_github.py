@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from reconciler.cli.findings.outcome import Outcome, readable
+from reconciler.cli.findings.outcome import readable
 from schemas.problem import Problem, Severity
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
-
-
-def render(outcome: Outcome) -> str:
-    return "\n".join(command(problem) for problem in outcome.problems)
 
 
 def command(problem: Problem) -> str:

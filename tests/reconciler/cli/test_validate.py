@@ -67,6 +67,67 @@ def test_the_example_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == Exit.OK
 
 
+PUBLISHED = """\
+apiVersion: compute.OpenKCM.dev/v1alpha1
+kind: MachinePool
+metadata:
+  name: machinepool-sample
+spec:
+  providerID: OpenKCM://shared
+status:
+  state: Ready
+  availableMachineClasses:
+    - name: machineclass-sample
+---
+apiVersion: compute.OpenKCM.dev/v1alpha1
+kind: MachineClass
+metadata:
+  name: machineclass-sample
+capabilities:
+  cpu: 4
+  memory: 16Gi
+---
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata:
+  name: machine-sample
+spec:
+  machineClassRef:
+    name: machineclass-sample
+  machinePoolRef:
+    name: machinepool-sample
+"""
+
+
+def test_published_samples_are_fine_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, {"samples.yaml": PUBLISHED})
+    monkeypatch.chdir(tmp_path)
+    code, text = asked(capsys, "-o", "json", "--strict", "samples.yaml")
+    assert code == Exit.OK
+    assert places(text) == ["samples.yaml GV362"]
+
+
+def test_a_small_repo_loads_only_what_it_takes() -> None:
+    program = "import sys; from reconciler.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", program, "validate", str(ROOT / "examples/repo")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    loaded = {name.split(".")[0] for name in done.stderr.split()}
+    assert "jsonschema_rs" in loaded
+    assert not loaded & {
+        "grpc",
+        "libvirt",
+        "pygit2",
+        "ruamel",
+        "multiprocessing",
+        "concurrent",
+        "jsonschema",
+        "xml",
+    }
+
+
 def test_the_repo_around_here(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, text = asked(capsys)
     assert code == Exit.PROBLEMS

@@ -263,7 +263,7 @@ CHANGES = [
             "GV312 notice m.yaml /spec/machinePoolRef/name",
             "GV312 notice m.yaml /spec/volumes/1/ephemeral/volumeTemplate/spec/volumePoolRef/name",
         },
-        "MachineClass/gone is gone since main, and still used by Machine/default/web",
+        "MachineClass/gone is gone since the earlier revision, and still used by Machine/default/web",
     ),
     changed(
         "a volume goes and its snapshot stays",

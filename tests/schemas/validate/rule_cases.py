@@ -30,6 +30,7 @@ DECLARED = Policy(has_open_pools=False)
 PLAIN_ALLOWED = Policy(allows_plain_secrets=True)
 TARGET = Policy(is_target=True)
 BASE = {"base.yaml": together(machine_class(), volume_class(), volume_class("grow", "ExpandOnly"), network())}
+WRONG = machine(machineClassRef=ref("nothing-of-the-kind"))
 ZONE = "topology.ironcore.dev/zone"
 
 
@@ -562,7 +563,28 @@ CASES = [
             "GV363 notice n.yaml /spec/machineRef",
         },
     ),
-    Case("the same on the target branch", {"m.yaml": machine(status={"state": "Running"})}, policy=TARGET),
+    Case("status on the target branch", {"m.yaml": machine(status={"state": "Running"})}, policy=TARGET),
+    # names of files
+    Case(
+        "files in the reconciler's folder",
+        {".gitvirt/pools/a.yaml": machine(machineClassRef=ref("nothing")), ".gitvirt/orphans/b.yaml": "a: b"},
+        {"GV360 error .gitvirt/pools/a.yaml "},
+    ),
+    Case(
+        "the same on the target branch",
+        {
+            ".gitvirt/pools/a.yaml": machine_pool("announced"),
+            ".gitvirt/deleting/Machine/default/web.yaml": machine(machineClassRef=ref("gone")),
+            "m.yaml": machine(machinePoolRef=ref("announced")),
+        },
+        policy=TARGET,
+    ),
+    Case(
+        "names that look like a manifest's",
+        dict.fromkeys(("a.yaml.bak", "b.yml~", "c.YAML", "d.ymal", "README.md", "yaml", "e.tar.gz"), WRONG)
+        | dict.fromkeys((".github/x.yaml", "gitvirt.yaml"), "a: b"),
+        {f"GV361 notice {path} " for path in ("a.yaml.bak", "b.yml~", "c.YAML", "d.ymal")},
+    ),
     # quota
     Case(
         "every excess of a quota",

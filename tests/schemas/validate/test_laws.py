@@ -12,7 +12,7 @@ from schemas.codes import CODES
 from schemas.kinds import recognise_document
 from schemas.validate import Policy
 from tests.schemas.mutations import VALUES, changed, places
-from tests.schemas.validate.checks import checked, past_of
+from tests.schemas.validate.checks import checked
 from tests.schemas.validate.history_cases import CHANGES
 from tests.schemas.validate.rule_cases import BASE, CASES
 
@@ -72,7 +72,7 @@ def at_place(body: Any, where: tuple[Any, ...]) -> Any:
 
 @given(before=nearly_right(), after=nearly_right(), policy=st.builds(Policy))
 def test_anything_gets_findings(before: dict[str, str], after: dict[str, str], policy: Policy) -> None:
-    for problem in checked(after, policy, past_of(before, after)):
+    for problem in checked(after, policy, before):
         assert problem.code in CODES
         assert problem.message
         assert problem.message.isprintable()
@@ -83,14 +83,14 @@ def test_anything_gets_findings(before: dict[str, str], after: dict[str, str], p
 def test_nothing_changes_against_itself(files: dict[str, str]) -> None:
     """Also when every file was written anew: only what the documents say counts."""
     again = {path: f"{text}\n" for path, text in files.items()}
-    for past in (past_of(files, files), past_of(again, files)):
-        codes = {problem.code for problem in checked(files, Policy(), past)}
+    for before in (files, again):
+        codes = {problem.code for problem in checked(files, Policy(), before)}
         assert not {code for code in codes if code.startswith("GV4")} - {"GV420"}
 
 
 @given(files=nearly_right())
 def test_what_is_new_may_be_anything(files: dict[str, str]) -> None:
-    codes = {problem.code for problem in checked(files, Policy(), past_of({}, files))}
+    codes = {problem.code for problem in checked(files, Policy(), {})}
     assert not {code for code in codes if code.startswith("GV4")}
 
 

@@ -1,0 +1,48 @@
+"""Every rule, called: those that one document can be held to, and those between all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from schemas.validate import (
+    change,
+    identity,
+    network,
+    pools,
+    quota,
+    references,
+    removal,
+    secrets,
+    spread,
+    storage,
+    usage,
+    written,
+)
+from schemas.validate import within as one_document
+from schemas.validate.finding import Finding
+from schemas.validate.past import Past
+from schemas.validate.policy import Policy
+from schemas.validate.tree import AnyEntry, Tree
+
+
+def within(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
+    yield from one_document.findings(entry)
+    yield from secrets.findings(entry, policy)
+    yield from written.findings(entry, body, policy)
+
+
+def between(tree: Tree, policy: Policy, past: Past | None = None) -> Iterator[Finding]:
+    if policy.is_target:
+        tree = tree.without_deleting()
+    yield from identity.findings(tree)
+    yield from references.findings(tree)
+    yield from pools.findings(tree, policy)
+    yield from usage.findings(tree)
+    yield from spread.findings(tree, policy)
+    yield from network.findings(tree)
+    yield from storage.findings(tree)
+    yield from quota.findings(tree)
+    if past is not None:
+        yield from change.findings(tree, past)
+        yield from removal.findings(tree, past)
