@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
+from reconciler.repo.errors import MalformedError
 from reconciler.repo.protocol import Change
 from reconciler.repo.tree import File, Mode, ObjectId, Read, entries, mode_of, order, text
 
 _Entry: TypeAlias = tuple[bytes, bytes, bytes]  # octal mode, name, raw id
 _NAME = itemgetter(1)
 _FOLDER = b"40000"
+_ENTRY = re.compile(rb"[0-7]{5,6} [^\0/]+\0.{20}", re.DOTALL)
+_ENTRIES = re.compile(rb"(?:[0-7]{5,6} [^\0/]+\0.{20})*+", re.DOTALL)
+_CLOSE = 64  # changes further apart than so many entries are looked for by parsing all
 
 
 class _Folders(NamedTuple):
@@ -30,13 +35,55 @@ def difference(read: Read, old: ObjectId | None, new: ObjectId | None) -> Iterat
         if isinstance(found, Change):
             yield found
             continue
-        olds = entries(read(found.old)) if found.old else []
-        news = entries(read(found.new)) if found.new else []
+        olds, news = _parsed(read(found.old) if found.old else b"", read(found.new) if found.new else b"")
         prefix = found.path + "/" if found.path else ""
         below: list[Change | _Folders] = []
         for before, after in _pairs(olds, news):
             _compare(prefix, before, after, below)
         waiting.extend(reversed(below))
+
+
+def _parsed(old: bytes, new: bytes) -> tuple[list[_Entry], list[_Entry]]:
+    """The entries of both, without most of those at the start and the end that are the same."""
+    if len(old) != len(new) or old == new:
+        return entries(old), entries(new)
+    first, last = _first(old, new), _last(old, new)
+    aligned = _ENTRIES.match(old, 0, first)
+    start = end = aligned.end() if aligned else 0
+    for _ in range(_CLOSE):
+        if end > last or not (entry := _ENTRY.match(old, end)):
+            break
+        end = entry.end()
+    if end <= last:
+        end = len(old)
+    try:
+        return entries(old[start:end]), entries(new[start:end])
+    except MalformedError:  # names of other lengths that add up to the same by chance
+        return entries(old), entries(new)
+
+
+def _first(old: bytes, new: bytes) -> int:
+    """Where they begin to differ. Halving lets C compare, and only twice the bytes."""
+    low, high = 0, len(old)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _last(old: bytes, new: bytes) -> int:
+    """The last place where they differ."""
+    low, high = 0, len(old)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if old[middle:high] == new[middle:high]:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def _pairs(olds: list[_Entry], news: list[_Entry]) -> list[tuple[_Entry | None, _Entry | None]]:

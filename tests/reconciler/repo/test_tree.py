@@ -139,6 +139,30 @@ def test_a_difference_reads_only_what_changed() -> None:
     assert len(shelf.reads) == 4  # two roots, two folders
 
 
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.integers(0, 199), st.sampled_from([b"x", b"y", None]), max_size=6),
+    st.dictionaries(st.integers(0, 199), st.sampled_from(["0", "00", "."]), max_size=2),
+)
+def test_a_wide_folder_differs_where_it_was_edited(
+    edited: dict[int, bytes | None], renamed: dict[int, str]
+) -> None:
+    """Also where a file was renamed to one of the same length, or of another."""
+    shelf = Shelf()
+    old: Model = {f"m{place:03}": (Mode.FILE, b"%d" % place) for place in range(200)}
+    new = dict(old)
+    for place, content in edited.items():
+        leaf = new.pop(f"m{place:03}")
+        if content:
+            new[f"m{place:03}"] = (leaf[0], content)
+    for place, suffix in renamed.items():
+        if (name := f"m{place:03}") in new:
+            new[name[: -len(suffix)] + suffix + "-"] = new.pop(name)
+    changes = difference(shelf.read, shelf.stored(old), shelf.stored(new))
+    want = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+    assert [change.path for change in changes] == want
+
+
 def test_an_edit_reads_and_makes_only_what_is_on_its_path() -> None:
     shelf, tree = wide()
     shelf.reads.clear()
