@@ -52,8 +52,14 @@ def parse(text: str) -> Address:
 def unix(path: str, text: str) -> UnixAddress:
     if not path:
         raise InvalidArgument(f"not an address: {text!r} names no socket")
-    absolute = Path(path).absolute()
-    if len(str(absolute).encode()) > LONGEST_SOCKET_PATH:
+    try:
+        absolute = Path(path).absolute()
+        size = len(str(absolute).encode())
+    except FileNotFoundError:
+        raise InvalidArgument(f"the folder you are in is gone, so {text!r} leads nowhere") from None
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"not an address: {text!r} is not UTF-8") from None
+    if size > LONGEST_SOCKET_PATH:
         raise InvalidArgument(f"{absolute} is longer than the {LONGEST_SOCKET_PATH} bytes of a socket's path")
     return UnixAddress(absolute)
 

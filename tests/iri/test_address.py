@@ -22,6 +22,7 @@ REFUSED = [
     ("", "not an address"),
     ("unix:", "names no socket"),
     ("a", "not an address"),
+    ("/tmp/\udcff.sock", "is not UTF-8"),
     ("0.0.0.0:1", "loopback"),
     ("10.0.0.1:1", "loopback"),
     ("example.org:1", "loopback"),

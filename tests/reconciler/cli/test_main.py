@@ -91,3 +91,19 @@ def test_a_closed_standard_input_is_empty(tmp_path: Path) -> None:
 def test_what_the_encoding_cannot_say_is_escaped(tmp_path: Path) -> None:
     code, errors = gitvirt(tmp_path, "validate", "caf\u00e9", PYTHONIOENCODING="ascii")
     assert (code, errors.splitlines()[0]) == (Exit.FAILED, "error: caf\\xe9 does not exist")
+
+
+def test_a_socket_in_a_folder_that_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = "import sys; from reconciler.cli import main; sys.exit(main(['iri', '--address', './x', 'get', 'machine']))"
+    result = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD" && exec "$0" -c "$1"', sys.executable, program],
+        cwd=gone,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == Exit.USAGE
+    assert result.stderr.startswith("error: the folder you are in is gone, so './x' leads nowhere")
+    assert len(result.stderr.splitlines()) == 2
