@@ -123,7 +123,7 @@ def _file(text: str, parts: SplitResult) -> Address:
 def _web(scheme: Scheme, parts: SplitResult, host: str, port: int | None) -> Address:
     if parts.query or parts.fragment:
         raise AddressError(
-            f"the URL of {host} has a query",
+            "the URL of the repo has a query",
             "take everything after ? or # away; credentials have their own place",
         )
     place = f"[{host}]" if ":" in host else host

@@ -18,9 +18,8 @@ WRITERS = 8
     ("remote", "turns"),
     [
         ("path", 50),
-        ("http", 20),
+        ("http", 50),
         ("ssh", 3),
-        pytest.param("http", 50, marks=pytest.mark.long),
         pytest.param("ssh", 50, marks=pytest.mark.long),
     ],
     indirect=["remote"],
