@@ -27,7 +27,7 @@ from reconciler.checkout.source import Commit, Files, Folder, Overlaid, Source
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.findings.outcome import Outcome
 from reconciler.cli.progress import Progress
-from reconciler.cli.terminal import Terminal, err, out
+from reconciler.cli.terminal import Terminal, err, out, printable
 from reconciler.repo.errors import RepoError
 from schemas.manifest import MAX_BYTES
 from schemas.problem import Problem
@@ -68,6 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     asked = requests(arguments, working_folder())
     outcome = outcome_of(checks(asked), time.perf_counter() - start, arguments.foreign)
+    if not outcome.files and not outcome.problems and not any(request.scope.named for request in asked):
+        # To say "ok" would let a check in the wrong folder pass for ever.
+        where = ", ".join(printable(str(request.scope.root)) for request in asked)
+        cure = "manifests are *.yaml, *.yml and *.json; name the folder that holds them"
+        raise CommandError(f"there are no manifests in {where}", cure)
     show(outcome, arguments.output, out(), Texts(asked))
     return outcome.exit_code(arguments.strict)
 
@@ -151,6 +156,16 @@ def show(outcome: Outcome, output: str, terminal: Terminal, texts: Texts) -> Non
 
 def requests(arguments: argparse.Namespace, here: Path) -> list[Request]:
     paths: list[str] = arguments.paths
+    if "" in paths:
+        raise CommandError(
+            "a path is empty", "perhaps a variable is not set; . is the folder you are in", Exit.USAGE
+        )
+    if arguments.stdin_name and "-" not in paths:
+        raise CommandError(
+            "--stdin-name goes with -",
+            "generate | gitvirt validate - --stdin-name machines/web-1.yaml",
+            Exit.USAGE,
+        )
     try:
         if "-" in paths:
             return [of_standard_input(arguments, here)]

@@ -475,3 +475,16 @@ def test_the_volume_of_another_file_is_found(repo: Path, capsys: pytest.CaptureF
     assert places(asked(capsys, "-o", "json")[1]) == ["m/wrong.yaml GV310"]
     written(repo, {"v.json": together(volume("data")), "c.yml": volume_class()})
     assert places(asked(capsys, "-o", "json")[1]) == []
+
+
+def test_a_folder_without_manifests_is_not_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(tmp_path)]) == Exit.FAILED
+    assert f"there are no manifests in {tmp_path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[""], ["--stdin-name", "a.yaml"], ["m", ""]])
+def test_what_is_meant_is_not_guessed(
+    repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(["validate", *arguments]) == Exit.USAGE
+    assert len(capsys.readouterr().err.splitlines()) == 2
