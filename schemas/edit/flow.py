@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -23,6 +24,10 @@ _TOKEN = re.compile(
 )
 _AFTER_A_WORD = re.compile(rf"(?x) {_SHARED} | (?P<word> {_WORD_GOES_ON}++ )")
 
+_JSON_KEY = re.compile(r'[ \t\r\n]*("[^"\\\r\n]*+")[ \t\r\n]*(:)[ \t\r\n]*')
+_JSON_MARK = re.compile(r"[ \t\r\n]*([,}])")
+_decode_json = json.JSONDecoder().raw_decode
+
 _LARGEST = 1 << 20
 """In texts beyond it nothing is read: a scanner in Python takes seconds for them."""
 
@@ -33,6 +38,32 @@ def read(text: str, start: int) -> FlowMap | None:
     """The map whose opening brace stands at `start`; None where it does not end or holds what is not understood."""
     if not text.startswith("{", start):
         return None
+    return _read_json(text, start) or _read_yaml(text, start)
+
+
+def _read_json(text: str, start: int) -> FlowMap | None:
+    """The same for JSON, where the decoder in C says where values end."""
+    entries: list[FlowEntry] = []
+    at, is_last = start + 1, False
+    while not is_last:
+        key = _JSON_KEY.match(text, at)
+        if key is None:
+            return None
+        try:
+            value_end = _decode_json(text, key.end())[1]
+        except (ValueError, RecursionError):
+            return None
+        mark = _JSON_MARK.match(text, value_end)
+        if mark is None:
+            return None
+        at, is_last = mark.end(), mark[1] == "}"
+        entries.append(
+            FlowEntry(*key.span(1), key.end(2), key.end(), value_end, -1 if is_last else mark.start(1))
+        )
+    return FlowMap(start, at, tuple(entries))
+
+
+def _read_yaml(text: str, start: int) -> FlowMap | None:
     entries: list[FlowEntry] = []
     key = key_end = colon = value = value_end = -1
     for kind, at, end, depth in _tokens(text, start):

@@ -35,6 +35,7 @@ _INVISIBLE = re.compile(
 )
 """Breaks of YAML 1.1, controls, marks that reorder or hide what a person reviews."""
 
+_in_json = json.JSONEncoder(ensure_ascii=False).encode
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -55,7 +56,7 @@ def quoted(text: str) -> str:
     """Between double quotes; the same in JSON and in YAML."""
     if _HALF.search(text):
         raise UnwritableError("a text with half of a surrogate pair")
-    return _INVISIBLE.sub(_escape, json.dumps(text, ensure_ascii=False))
+    return _INVISIBLE.sub(_escape, _in_json(text))
 
 
 def _escape(match: re.Match[str]) -> str:

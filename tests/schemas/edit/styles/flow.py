@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.edit import Field
-from tests.schemas.edit.styles.case import DRAIN, PAUSE, PLACE, PLACE_AND_RUN, Case
+from tests.schemas.edit.styles.case import DRAIN, IDENTIFY, PAUSE, PLACE, PLACE_AND_RUN, Case
 
 CASES = (
     Case(
@@ -346,5 +346,23 @@ CASES = (
         PLACE_AND_RUN,
         "a: b\n...\n%YAML 1.2\n---\nspec: {machinePoolRef: {name: b}}\nstatus:\n  state: Running\n",
         document=1,
+    ),
+    Case(
+        "json with a comment",
+        '{"spec": {"power": "On" # on\n}, "a": [1, 2]}\n',
+        PLACE_AND_RUN,
+        '{"spec": {"power": "On", "machinePoolRef": {"name": "b"} # on\n}, "a": [1, 2], "status": {"state": "Running"}}\n',
+    ),
+    Case(
+        "json with a last comma",
+        '{"spec": {"power": "On",}, "a": NaNs, "b": 1.5.3,}\n',
+        PLACE_AND_RUN,
+        '{"spec": {"power": "On", "machinePoolRef": {"name": "b"},}, "a": NaNs, "b": 1.5.3, "status": {"state": "Running"},}\n',
+    ),
+    Case(
+        "json in block style",
+        'metadata: {"name": "x", "uid": "a"}\nspec: {"power":"On"}\n',
+        {**PLACE_AND_RUN, **IDENTIFY},
+        'metadata: {"name": "x", "uid": "u-1"}\nspec: {"power":"On","machinePoolRef":{"name":"b"}}\nstatus:\n  state: Running\n',
     ),
 )
