@@ -16,7 +16,11 @@ _DEEPEST = 64
 _BLANK = " \t"
 _BREAKS = "\r\n"
 _COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
-_ONE_LINE_MAP = re.compile(r"[:\[,][ \t]*\{[^{}\[\]\r\n#]*[^{}\[\]\r\n# \t][^{}\[\]\r\n#]*\}")
+_TEXT = r""" "(?:[^"\\]|\\.)*+" | (?<=[\s\[{,:])'(?:[^']|'')*+' """
+_ONE_LINE_MAP = re.compile(
+    rf"""(?xs) {_TEXT} | (?P<map> [:\[,][ \t]*+ \{{ (?!\s*\}}) (?: {_TEXT} | [^{{}}\[\]\r\n\#"] )++ \}} )"""
+)
+"""Texts are passed over: what is in them is no style."""
 
 
 class Hand(NamedTuple):
@@ -58,8 +62,13 @@ def hand(text: str, flow: FlowMap, document: FlowMap | None = None) -> Hand:
         line_ending(text),
         _step(text, shown),
         is_spread,
-        is_spread and _ONE_LINE_MAP.search(text, shown.start + 1, shown.end) is not None,
+        is_spread and _has_one_line_map(text, shown),
     )
+
+
+def _has_one_line_map(text: str, shown: FlowMap) -> bool:
+    found = _ONE_LINE_MAP.finditer(text, shown.start + 1, shown.end)
+    return any(match["map"] for match in found)
 
 
 def _step(text: str, flow: FlowMap) -> str:

@@ -3,9 +3,11 @@ editing twice is editing once, undone is as before."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
-from hypothesis import assume, event, given
+import pytest
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from schemas.edit import Annotation, Changes, Edited, Field, Label, Means, Target, Value, edit, edit_all
@@ -167,3 +169,19 @@ def test_neighbours_keep_their_bytes(many: list[Body], first: Changes, last: Cha
     assert alone.data == outcome.data, (stream, outcome.data, alone.data)
     if len(many) == 3:
         assert f"{marks[1]}{texts[1]}{marks[2]}".encode() in outcome.data
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "law",
+    [
+        test_the_fields_are_as_asked_and_the_rest_is_as_it_was,
+        test_twice_is_once,
+        test_a_new_field_is_one_stretch_of_new_bytes,
+        test_what_gitvirt_wrote_is_changed_and_changed_back,
+        test_neighbours_keep_their_bytes,
+    ],
+)
+def test_at_length(law: Callable[[], None]) -> None:
+    settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))(law)()
