@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+# Read when gRPC is loaded. Its handlers at a fork serve programs that go on in the child; ours only start others there.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 pytest_plugins = ["tests.servers.fixtures"]
 

@@ -69,6 +69,7 @@ def gitvirt(folder: Path, *arguments: str, redirection: str = "", **environment:
 @pytest.mark.parametrize("arguments", PRINTS, ids=" ".join)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_an_answer(tmp_path: Path, arguments: list[str], unbuffered: str) -> None:
+    (tmp_path / "something.yaml").write_text("a: b\n")
     code, errors = gitvirt(tmp_path, *arguments, redirection="> /dev/full", PYTHONUNBUFFERED=unbuffered)
     assert code == Exit.FAILED
     assert errors.splitlines()[0] == "error: cannot write the output: No space left on device"
