@@ -1,0 +1,71 @@
+"""A fleet's repo for tests of the poollet: manifests written as `live` holds them, and a client that commits them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from reconciler.repo.memory import Fault, MemoryObjects, MemoryRemote, MemoryTransport, no_fault
+from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot
+from reconciler.repo.store import Store
+
+FLEET = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+LIVE, MAIN, REPORTS = "refs/heads/live", "refs/heads/main", "refs/poollets/"
+START = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+ROBOT = Identity("gitvirt", "gitvirt@example.org")
+SETTINGS = f"fleet: {{id: {FLEET}}}\nsecrets: {{plain: allow}}\n"
+
+
+class Fleet:
+    """A remote in memory and whoever writes `live` and `main`."""
+
+    def __init__(self, files: Mapping[str, str] | None = None) -> None:
+        self.remote = MemoryRemote()
+        self.writer = self.client(Refs())
+        self.commit({"gitvirt.yaml": SETTINGS, **(files or {})})
+
+    def client(self, refs: Refs, fault: Fault = no_fault) -> Store:
+        local = MemoryObjects(self.remote)
+        return Store(local, MemoryTransport(local, fault), refs)
+
+    def head(self, ref: str = LIVE) -> str | None:
+        return self.remote.refs.get(ref)
+
+    def commit(self, files: Mapping[str, str | None], ref: str = LIVE, **more: object) -> str:
+        """Files written, or removed by None, in one commit on the ref."""
+        assert isinstance(self.writer.snapshot(), Snapshot)
+        edits: dict[str, Edit] = {
+            path: text if text is None else text.encode() for path, text in files.items()
+        }
+        head = self.head(ref)
+        given: dict[str, object] = {"expected": head, "base": head, "message": "change"}
+        draft = Draft(ref=ref, edits=edits, author=ROBOT, time=START, **(given | more))  # type: ignore[arg-type]
+        outcome = self.writer.write([draft])
+        assert isinstance(outcome, Pushed), outcome
+        return outcome.commits[ref]
+
+
+def machine(name: str, pool: str = "", uid: str = "", id: str = "", more: str = "", spec: str = "") -> str:
+    """A machine as it stands on `live`: with a uid once it was taken up, and an assignment once it was placed."""
+    status = f"status:\n  assignment: {{pool: {pool}, id: {id}}}\n" if id else ""
+    return (
+        "apiVersion: compute.ironcore.dev/v1alpha1\nkind: Machine\n"
+        f"metadata:\n  name: {name}\n"
+        + (f"  uid: {uid}\n" if uid else "")
+        + more
+        + "spec:\n  machineClassRef: {name: small}\n"
+        + (f"  machinePoolRef: {{name: {pool}}}\n" if pool else "")
+        + spec
+        + status
+    )
+
+
+def machine_class(name: str = "small", cpu: str = "1", memory: str = "1Gi") -> str:
+    return (
+        "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachineClass\n"
+        f"metadata: {{name: {name}}}\ncapabilities: {{cpu: {cpu!r}, memory: {memory}}}\n"
+    )
+
+
+def uid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012d}"

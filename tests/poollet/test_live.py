@@ -1,0 +1,166 @@
+"""`live` followed step by step: whatever the steps, it holds what a reading of the last commit alone would hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poollet.live import Live
+from reconciler.repo.errors import DamageError
+from reconciler.repo.protocol import Change, Refs
+from reconciler.repo.tree import ObjectId
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, MachineClass
+from tests.poollet.fleet import SETTINGS, Fleet, machine, machine_class, uid
+
+SNAPSHOT = (
+    "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\n"
+    "metadata: {name: s1}\nspec: {volumeRef: {name: data}}\n"
+)
+WEB = Key(Kind.MACHINE, "default", "web")
+
+
+class Counting:
+    """A repo that counts what is read of it, and may be damaged."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.repo = fleet.client(Refs())
+        self.reads = 0
+        self.breaks_at = 0
+
+    def read(self, id: ObjectId) -> bytes:
+        self.reads += 1
+        if self.reads == self.breaks_at:
+            raise DamageError("gone")
+        return self.repo.read(id)
+
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
+        return self.repo.difference(old, new)
+
+
+def shown(live: Live) -> dict[str, object]:
+    """All that a reader can see of it."""
+    kinds = {str(kind): {str(found.key): found for found in live.of(kind)} for kind in Kind}
+    pools = {pool: {found.metadata.uid for found in live.assigned(Kind.MACHINE, pool)} for pool in ("a", "b")}
+    snapshots = [found.name for found in live.snapshots("default", "data")]
+    return {"kinds": kinds, "pools": pools, "snapshots": snapshots, "settings": live.settings}
+
+
+def test_a_step_reads_only_what_changed() -> None:
+    fleet = Fleet(
+        {
+            f"machines/m{number}.yaml": machine(f"m{number}", "a", uid(number), uid(number))
+            for number in range(50)
+        }
+    )
+    repo, live = Counting(fleet), Live()
+    assert live.advance(repo, fleet.head())
+    assert len(list(live.assigned(Kind.MACHINE, "a"))) == 50
+    repo.reads = 0
+    assert live.advance(repo, fleet.commit({"machines/m7.yaml": machine("m7", "b", uid(7), uid(8))}))
+    assert repo.reads == 1
+    assert [found.name for found in live.assigned(Kind.MACHINE, "b")] == ["m7"]
+    assert not live.advance(repo, fleet.head())
+    assert repo.reads == 1
+
+
+def test_an_object_that_waits_aside_is_an_order_and_hides_nobody() -> None:
+    old = machine("web", "a", uid(1), uid(11), more="  deletionTimestamp: '2026-05-04T12:00:00Z'\n")
+    fleet = Fleet(
+        {"web.yaml": machine("web", "a", uid(2), uid(12)), ".gitvirt/deleting/Machine/default/web.yaml": old}
+    )
+    live = Live()
+    live.advance(Counting(fleet), fleet.head())
+    found = live.get(WEB)
+    assert isinstance(found, Machine)
+    assert found.metadata.uid == uid(2)
+    assert {each.metadata.uid for each in live.assigned(Kind.MACHINE, "a")} == {uid(1), uid(2)}
+
+
+def test_a_file_that_no_longer_reads_keeps_its_last_good_state() -> None:
+    fleet = Fleet({"web.yaml": machine("web", "a", uid(1), uid(11))})
+    repo, live = Counting(fleet), Live()
+    live.advance(repo, fleet.head())
+    live.advance(repo, fleet.commit({"web.yaml": "kind: [\n", "gitvirt.yaml": "fleet: 1\n"}))
+    assert live.get(WEB) is not None
+    assert set(live.frozen) == {"web.yaml", "gitvirt.yaml"}
+    assert live.settings is not None
+    live.advance(repo, fleet.commit({"web.yaml": machine("web"), "gitvirt.yaml": SETTINGS}))
+    assert not live.frozen
+    assert not list(live.assigned(Kind.MACHINE, "a"))
+
+
+def test_a_step_that_cannot_be_read_whole_changes_nothing() -> None:
+    fleet = Fleet({"web.yaml": machine("web", "a", uid(1), uid(11))})
+    repo, live = Counting(fleet), Live()
+    live.advance(repo, fleet.head())
+    before, known = shown(live), live.commit
+    head = fleet.commit(
+        {"web.yaml": machine("web"), "more.yaml": machine("more"), "gitvirt.yaml": SETTINGS + "\n"}
+    )
+    repo.breaks_at = repo.reads + 2
+    with pytest.raises(DamageError):
+        live.advance(repo, head)
+    assert shown(live) == before
+    assert live.commit == known
+    assert live.advance(repo, head)
+    assert live.get(Key(Kind.MACHINE, "default", "more")) is not None
+
+
+def test_what_is_ignored_counts_only_where_it_was_taken_up_before() -> None:
+    fleet = Fleet({"try/web.yaml": machine("web"), "try/db.yaml": machine("db", "a", uid(1), uid(11))})
+    repo, live = Counting(fleet), Live()
+    live.advance(repo, fleet.head())
+    assert live.get(WEB) is not None
+    repo.reads = 0
+    live.advance(repo, fleet.commit({".gitvirtignore": "try/\n"}))
+    assert repo.reads == 1
+    assert live.get(WEB) is None
+    assert [found.name for found in live.assigned(Kind.MACHINE, "a")] == ["db"]
+    live.advance(repo, fleet.commit({".gitvirtignore": None}))
+    assert live.get(WEB) is not None
+
+
+def test_of_two_documents_of_one_key_the_one_taken_up_counts() -> None:
+    fleet = Fleet(
+        {
+            "a.yaml": machine_class(cpu="2"),
+            "b.yaml": machine("web"),
+            "c.yaml": machine("web", "a", uid(1), uid(2)),
+        }
+    )
+    live = Live()
+    live.advance(Counting(fleet), fleet.head())
+    found = live.get(WEB)
+    assert found is not None
+    assert found.metadata.uid == uid(1)
+    assert [each.name for each in live.all(MachineClass)] == ["small"]
+
+
+FILES = ("a.yaml", "b.yaml", "x/c.yaml", ".gitvirt/deleting/Machine/default/web.yaml", ".gitvirtignore")
+TEXTS = (
+    None,
+    machine("web", "a", uid(1), uid(11)),
+    machine("web", "b", uid(2), uid(12)),
+    machine("db"),
+    machine_class() + "---\n" + SNAPSHOT,
+    "x/\n",
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from(FILES), st.sampled_from(TEXTS), min_size=1), max_size=6))
+def test_any_steps_lead_to_what_a_reading_of_the_last_commit_finds(
+    steps: list[dict[str, str | None]],
+) -> None:
+    fleet = Fleet()
+    repo, live = Counting(fleet), Live()
+    live.advance(repo, fleet.head())
+    for number, step in enumerate(steps):
+        live.advance(repo, fleet.commit({**step, "README.md": str(number)}))
+    fresh = Live()
+    fresh.advance(repo, fleet.head())
+    assert shown(live) | {"frozen": None} == shown(fresh) | {"frozen": None} or live.frozen
