@@ -42,7 +42,7 @@ class Place(NamedTuple):
     """Where a document stands; the order of places decides between two of one key."""
 
     path: str
-    index: int
+    number: int
 
 
 @dataclass
