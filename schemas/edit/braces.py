@@ -18,9 +18,9 @@ _BREAKS = "\r\n"
 _COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
 _TEXT = r""" "(?:[^"\\]|\\.)*+" | (?<=[\s\[{,:])'(?:[^']|'')*+' """
 _ONE_LINE_MAP = re.compile(
-    rf"""(?xs) {_TEXT} | (?P<map> [:\[,][ \t]*+ \{{ (?!\s*\}}) (?: {_TEXT} | [^{{}}\[\]\r\n\#"] )++ \}} )"""
+    rf"""(?xs) (?<=\s)\#[^\r\n]*+ | {_TEXT} | (?P<map> [:\[,][ \t]*+ \{{ (?!\s*\}}) (?: {_TEXT} | [^{{}}\[\]\r\n\#"] )++ \}} )"""
 )
-"""Texts are passed over: what is in them is no style."""
+"""Texts and comments are passed over: what is in them is no style."""
 
 
 class Hand(NamedTuple):
@@ -38,9 +38,9 @@ class Hand(NamedTuple):
     is_nested_on_one_line: bool = False
 
 
-def hand(text: str, flow: FlowMap, document: FlowMap | None = None) -> Hand:
-    """How the map is written; what an empty one does not show, the map that is the whole document does."""
-    shown = flow if flow.entries or document is None else document
+def hand(text: str, flow: FlowMap, outermost: FlowMap) -> Hand:
+    """How the map is written; what an empty one does not show, the outermost one around it does."""
+    shown = flow if flow.entries else outermost
     if not shown.entries:
         is_spread = any(sign in text[shown.start : shown.end] for sign in _BREAKS)
         return Hand(eol=line_ending(text), is_spread=is_spread)
@@ -62,7 +62,7 @@ def hand(text: str, flow: FlowMap, document: FlowMap | None = None) -> Hand:
         line_ending(text),
         _step(text, shown),
         is_spread,
-        is_spread and _has_one_line_map(text, shown),
+        is_spread and _has_one_line_map(text, outermost),
     )
 
 

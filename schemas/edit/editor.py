@@ -95,14 +95,14 @@ def _written(source: Source, changes: Changes) -> Written | Refusal:
             if source.reads_as(written.text, planned.wanted):
                 return written
     except UnwritableError as reason:
-        return refusals.unwritable(str(reason), changes)
-    return _blame(source, changes)
+        return _blame(source, changes) or refusals.unwritable(str(reason), changes)
+    return _blame(source, changes) or refusals.shared(changes, text)
 
 
 def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: Style) -> Iterator[str]:
     """Texts that may be the wanted one, the likeliest first."""
     adds = any(isinstance(step, Add) for step in planned)
-    for brink in Brink if adds else (Brink.LAST,):
+    for brink in Brink if adds else (Brink.LAST, Brink.END):
         new: str | None = text
         for step in planned:
             if new is not None:
@@ -135,11 +135,11 @@ def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
     )
 
 
-def _blame(source: Source, changes: Changes) -> Refusal:
-    """The refusal of the first field that is refused when asked for alone; of all, when only together they are."""
+def _blame(source: Source, changes: Changes) -> Refusal | None:
+    """The refusal of the first of several fields that is refused when asked for alone."""
     if len(changes) > 1:
         for target, value in changes.items():
             alone = _written(source, {target: value})
             if isinstance(alone, Refusal):
                 return alone
-    return refusals.shared(changes, source.text)
+    return None

@@ -31,6 +31,8 @@ _decode_json = json.JSONDecoder().raw_decode
 _LARGEST = 1 << 20
 """In texts beyond it nothing is read: a scanner in Python takes seconds for them."""
 
+_PROPERTIES = re.compile(r"(?:[&!][^ \t\r\n,\[\]{}]*[ \t\r\n]+)*")
+
 Token = tuple[str, int, int, int]
 
 
@@ -84,6 +86,12 @@ def _read_yaml(text: str, start: int) -> FlowMap | None:
         else:
             value, value_end = (at if value < 0 else value), end
     return None
+
+
+def below(text: str, entry: FlowEntry) -> FlowMap | None:
+    """The map that is the entry's value, behind its anchor and tag."""
+    properties = _PROPERTIES.match(text, max(entry.value, 0))
+    return read(text, properties.end()) if properties else None
 
 
 def closing(text: str, start: int) -> int:

@@ -65,12 +65,12 @@ class FlowPlace(NamedTuple):
 
 
 class Brink(Enum):
-    """Where a new entry goes in a block map. What ends the map can make one impossible: a block scalar that keeps its
-    last blank lines, for example."""
+    """Where a new entry goes in a block map, and whether comments stay that stand deeper than an entry before them. A
+    block scalar can make either impossible: one that keeps its last blank lines, or takes such a comment for its own."""
 
-    LAST = "after the last line of content"
-    END = "after the comments and blank lines too"
-    START = "before the first entry"
+    LAST = "after the last line of content; all comments stay"
+    END = "after the comments and blank lines too; deeper ones behind what changes go"
+    START = "before the first entry; the same"
 
 
 class Finder(Protocol):

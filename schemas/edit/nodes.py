@@ -7,8 +7,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from yaml import CSafeLoader, YAMLError
-from yaml import compose as parse
+import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from schemas.edit import flow
@@ -18,6 +17,8 @@ from schemas.edit.style import line_end, line_start
 
 LARGEST = 1 << 18
 """Texts beyond it are not composed: nodes take a hundred times the memory of their text."""
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NO_BREAKS = {0x85: "x", 0x2028: "x", 0x2029: "x"}
 """libyaml speaks YAML 1.1, which breaks lines there. As long as before, so every mark stays."""
@@ -54,8 +55,8 @@ def compose(text: str) -> Node | None:
     if len(text) > LARGEST:
         return None
     try:
-        return parse(text if text.isascii() else text.translate(_NO_BREAKS), CSafeLoader)
-    except YAMLError:
+        return yaml.compose(text if text.isascii() else text.translate(_NO_BREAKS), _LOADER)
+    except yaml.YAMLError:
         return None
 
 

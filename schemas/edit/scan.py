@@ -29,6 +29,7 @@ _INLINE = re.compile(
     (?:[^ \t\r\n:\#]|:(?=[^ \t\r\n])|(?<=[^ \t])\#|[ \t]++(?![\r\n\#]|\Z))*+
     """
 )
+_PROPERTIES = re.compile(r"(?:[&!][^ \t\r\n]*(?:[ \t]+|(?=[\r\n]|\Z)))+")
 _LITERAL_MARK = re.compile(r"[|>][-+1-9]{0,2}")
 _LITERAL_LINE = re.compile(
     r"^( *)((?:-[ \t]+)*+)(?:[^\n]*?:[ \t]++)?(?:[&!][^ \n]*[ \t]++)*[|>]([-+]?)([1-9]?)[-+]?[ \t]*(?:#[^\n]*)?\r?$",
@@ -72,7 +73,7 @@ def _descend(text: str, path: Path) -> _Lines | FlowMap | None:
             found = _below(text, found, key)
         else:
             number = flow.index_of(text, found, key)
-            found = None if number is None else flow.read(text, found.entries[number].value)
+            found = None if number is None else flow.below(text, found.entries[number])
     return found
 
 
@@ -97,9 +98,10 @@ def _below(text: str, above: _Lines, key: str) -> _Lines | FlowMap | None:
     if match is None:
         return None
     colon = match.end()
-    header = _TRAILER.match(text, colon)
+    at = _past_properties(text, colon)
+    header = _TRAILER.match(text, at)
     if header is None:
-        return flow.read(text, _past_blanks(text, colon))
+        return flow.read(text, _past_blanks(text, at))
     start, end = header.end(), _end(text, above, colon)
     first = _CONTENT.search(text, start, end)
     if first is None or first.end() >= end or text[first.end()] in _NO_MAP_STARTS_WITH:
@@ -130,14 +132,22 @@ def _entry(text: str, above: _Lines, key: str) -> BlockEntry | None:
     if match is None:
         return None
     line, colon = match.span()
-    value, value_end = _on_the_line(text, colon)
+    value, value_end, goes_on = _on_the_line(text, colon)
     trailer = _TRAILER.match(text, value_end)
     if trailer is None:
         return None
     tail = _last(text, trailer.end(), _end(text, above, colon), line)
-    if value != value_end and tail != trailer.end() and text[value] not in "|>":
-        return None  # a text that goes on below
+    if not goes_on and tail != trailer.end():
+        return None  # a text of several lines
     return BlockEntry(line, colon, value, value_end, tail, above.indent)
+
+
+def _past_properties(text: str, colon: int) -> int:
+    """After the anchor and the tag behind a colon; `colon` itself, when there are none."""
+    if _TRAILER.match(text, colon):
+        return colon
+    properties = _PROPERTIES.match(text, _past_blanks(text, colon))
+    return colon + len(text[colon : properties.end()].rstrip(" \t")) if properties else colon
 
 
 def _past_blanks(text: str, at: int) -> int:
@@ -146,16 +156,21 @@ def _past_blanks(text: str, at: int) -> int:
     return at
 
 
-def _on_the_line(text: str, colon: int) -> tuple[int, int]:
-    """What of the value stands behind the colon; two times the colon when nothing does, or nothing understood."""
-    if _TRAILER.match(text, colon):
-        return colon, colon
-    value = _past_blanks(text, colon)
-    if text[value] in "{[":
-        end = flow.closing(text, value)
-        return (value, end) if end > 0 else (colon, colon)
-    scalar = (_LITERAL_MARK if text[value] in "|>" else _INLINE).match(text, value)
-    return (value, scalar.end()) if scalar else (colon, colon)
+def _on_the_line(text: str, colon: int) -> tuple[int, int, bool]:
+    """What of the value stands behind the colon, and whether more of it can follow below; from the colon to the colon
+    when nothing stands there, or nothing understood."""
+    at = _past_properties(text, colon)
+    value = colon if at == colon else _past_blanks(text, colon)
+    if _TRAILER.match(text, at):
+        return value, at, True
+    at = _past_blanks(text, at)
+    value = at if value == colon else value
+    if text[at] in "{[":
+        end = flow.closing(text, at)
+        return (value, end, False) if end > 0 else (colon, colon, False)
+    is_literal = text[at] in "|>"
+    scalar = (_LITERAL_MARK if is_literal else _INLINE).match(text, at)
+    return (value, scalar.end(), is_literal) if scalar else (colon, colon, False)
 
 
 def _last(text: str, start: int, end: int, literals: int, comments_deeper_than: int | None = None) -> int:

@@ -2,45 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from schemas.edit import braces, flow, render, scalars
-from schemas.edit.fields import Value
+from schemas.edit.fields import Path, Value
 from schemas.edit.layout import BlockEntry, BlockMap, Brink, Finder, FlowMap, FlowPlace
 from schemas.edit.steps import Add, Clear, Drop, Prune, Put, Step
 from schemas.edit.style import Style, line_end, line_start
 
 _LONGEST_LINE = 100
 _BREAKS = ("\n", "\r")
+_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?[\r\n])*[ \t]*(?:#[^\r\n]*)?")
 
 
 def splice(text: str, step: Step, finder: Finder, style: Style, brink: Brink) -> str | None:
     """None: the finder does not see where."""
     match step:
         case Put(path, value):
-            entry = finder.entry_at(text, path)
+            entry = _entry(text, path, finder, brink)
             if isinstance(entry, FlowPlace):
-                return braces.put(text, entry, value, _hand(text, entry.flow, finder))
+                return braces.put(text, entry, value, _hand(text, entry.flow, finder, path))
             return None if entry is None else _put(text, entry, value, style)
         case Add(path, value):
             above = finder.map_at(text, path[:-1])
             if isinstance(above, FlowMap):
-                return braces.add(text, above, path[-1], value, _hand(text, above, finder))
+                return braces.add(text, above, path[-1], value, _hand(text, above, finder, path))
             return None if above is None else _add(text, above, path[-1], value, style, brink)
         case Drop(path):
-            entry = finder.entry_at(text, path)
+            entry = _entry(text, path, finder, brink)
             if isinstance(entry, FlowPlace):
                 return braces.drop(text, entry)
             return None if entry is None else _without(text, entry, entry.tail)
         case Clear(path) | Prune(path):
-            entry, above_it = finder.entry_at(text, path), finder.entry_at(text, path[:-1])
-            return _emptied(text, entry, above_it, isinstance(step, Prune))
+            entry, holder = _entry(text, path, finder, brink), _entry(text, path[:-1], finder, brink)
+            return _emptied(text, entry, holder, isinstance(step, Prune), brink)
     assert_never(step)
 
 
-def _hand(text: str, found: FlowMap, finder: Finder) -> braces.Hand:
-    whole = None if found.entries else finder.map_at(text, ())
-    return braces.hand(text, found, whole if isinstance(whole, FlowMap) else None)
+def _entry(text: str, path: Path, finder: Finder, brink: Brink) -> BlockEntry | FlowPlace | None:
+    entry = finder.entry_at(text, path)
+    if brink is Brink.LAST or not isinstance(entry, BlockEntry):
+        return entry
+    deeper = re.compile(rf"(?: {{{entry.indent + 1},}}#[^\r\n]*(?:\r\n|\n|\r|\Z))*").match(text, entry.tail)
+    return entry._replace(tail=deeper.end()) if deeper else entry
+
+
+def _hand(text: str, found: FlowMap, finder: Finder, path: Path) -> braces.Hand:
+    for depth in range(len(path) - 1):
+        outer = finder.map_at(text, path[:depth])
+        if isinstance(outer, FlowMap):
+            return braces.hand(text, found, outer)
+    return braces.hand(text, found, found)
 
 
 def _put(text: str, entry: BlockEntry, value: Value, style: Style) -> str:
@@ -65,7 +78,7 @@ def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
     if not value or not isinstance(value, dict | list) or old[:1] not in ("{", "[") or not old[1:-1].strip():
         return ""
     braced = flow.read(text, entry.value)
-    hand = braces.hand(text, braced) if braced else braces.Hand()
+    hand = braces.hand(text, braced, braced) if braced else braces.Hand()
     start = line_start(text, entry.value)
     new = braces.write(value, hand, " " * entry.indent if hand.is_spread else None)
     return new if hand.is_spread or entry.value - start + len(new) <= _LONGEST_LINE else ""
@@ -87,9 +100,13 @@ def _without(text: str, entry: BlockEntry, end: int) -> str | None:
 
 
 def _emptied(
-    text: str, entry: BlockEntry | FlowPlace | None, above: BlockEntry | FlowPlace | None, is_pruned: bool
+    text: str,
+    entry: BlockEntry | FlowPlace | None,
+    above: BlockEntry | FlowPlace | None,
+    is_pruned: bool,
+    brink: Brink,
 ) -> str | None:
-    """Without the only entry of the map that is the value of `above`. Comments in block style stay."""
+    """Without the only entry of the map that is the value of `above`."""
     if isinstance(entry, FlowPlace) and not is_pruned:
         return braces.clear(text, entry)
     if isinstance(entry, FlowPlace) and len(entry.flow.entries) == 1:
@@ -101,10 +118,11 @@ def _emptied(
     if not is_pruned:
         new = text[: above.value_end] + " {}" + text[above.value_end : entry.line] + text[entry.tail :]
         return _ended_like(text, new)
-    if above.line < 0:
+    comments = text[line_end(text, above.value_end) : entry.line] + text[entry.tail : above.tail]
+    if above.line < 0 or not _COMMENTS.fullmatch(comments):
         return None
-    new = text[: above.line] + text[line_end(text, above.value_end) : entry.line] + text[entry.tail :]
-    return _ended_like(text, new)
+    kept = comments if brink is Brink.LAST else ""
+    return _ended_like(text, text[: above.line] + kept + text[above.tail :])
 
 
 def _ended_like(text: str, new: str) -> str:

@@ -102,3 +102,11 @@ def test_of_several_fields_the_one_that_is_in_the_way_is_named() -> None:
     assert isinstance(outcome, Refused)
     assert "spec.machinePoolRef" in outcome.problem.message
     assert "metadata.uid" not in outcome.problem.message
+
+
+def test_of_several_values_the_one_without_a_text_is_named() -> None:
+    outcome = edit(b"spec: {}\n", 0, {Field.POWER: "a\ud800", Field.STATUS: {}})
+    assert isinstance(outcome, Refused)
+    assert outcome.problem.code == "GV705"
+    assert "spec.power" in outcome.problem.message
+    assert "status" not in outcome.problem.message

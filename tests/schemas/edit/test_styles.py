@@ -7,10 +7,10 @@ import pytest
 from schemas.codes import CODES
 from schemas.edit import Changes, Edited, Means, Refused, Value, edit
 from schemas.reader import read
-from tests.schemas.edit.styles import block, flow, refused, removal, strange
+from tests.schemas.edit.styles import block, flow, found, refused, removal, strange
 from tests.schemas.edit.styles.case import Case, Refusal
 
-CASES = (*block.CASES, *flow.CASES, *strange.CASES, *removal.CASES)
+CASES = (*block.CASES, *flow.CASES, *strange.CASES, *removal.CASES, *found.CASES)
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 each_refusal = pytest.mark.parametrize("case", refused.CASES, ids=lambda case: case.id)

@@ -39,14 +39,12 @@ CASES = (
         "spec: !!map\n  power: On\n",
         PLACE_AND_RUN,
         "spec: !!map\n  power: On\n  machinePoolRef:\n    name: b\nstatus:\n  state: Running\n",
-        means=Means.MARKS,
     ),
     Case(
         "spec anchor unused",
         "spec: &s\n  power: On\n",
         PLACE_AND_RUN,
         "spec: &s\n  power: On\n  machinePoolRef:\n    name: b\nstatus:\n  state: Running\n",
-        means=Means.MARKS,
     ),
     Case(
         "ref alias",
@@ -60,7 +58,6 @@ CASES = (
         "spec:\n  machinePoolRef: &s\n    name: a\n",
         PLACE,
         "spec:\n  machinePoolRef: &s\n    name: b\n",
-        means=Means.MARKS,
     ),
     Case(
         "ref name anchor used",
@@ -118,7 +115,7 @@ CASES = (
         "metadata:\n  uid: u-1\n  name: x\n",
         means=Means.MARKS,
     ),
-    Case("uid tag", "metadata:\n  uid: !!str 5\n", IDENTIFY, "metadata:\n  uid: u-1\n", means=Means.MARKS),
+    Case("uid tag", "metadata:\n  uid: !!str 5\n", IDENTIFY, "metadata:\n  uid: u-1\n"),
     Case(
         "anchor key",
         "&k spec:\n  power: On\n",
@@ -152,7 +149,6 @@ CASES = (
         "{spec: &s {power: !!str On}}\n",
         PLACE_AND_RUN,
         "{spec: &s {power: !!str On, machinePoolRef: {name: b}}, status: {state: Running}}\n",
-        means=Means.MARKS,
     ),
     Case(
         "flow value on next lines",
@@ -166,20 +162,17 @@ CASES = (
         "spec:\n  machinePoolRef: !!map\n    name: a\n",
         {Field.MACHINE_POOL_REF: {"name": "b", "uid": "c"}},
         "spec:\n  machinePoolRef:\n    name: b\n    uid: c\n",
-        means=Means.MARKS,
     ),
     Case(
         "tag on scalar kept style",
         'metadata:\n  uid: !!str "a"\n',
         {Field.UID: "b"},
         "metadata:\n  uid: b\n",
-        means=Means.MARKS,
     ),
     Case(
         "null tag status",
         "status: !!null\nspec: {}\n",
         RUN,
         "status:\n  state: Running\nspec: {}\n",
-        means=Means.MARKS,
     ),
 )
