@@ -86,4 +86,10 @@ def events(text: str) -> Iterator[Event]:
             )
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        yield Event(Sort.BROKEN, (0, 0) if mark is None else (mark.line + 1, mark.column + 1))
+        yield Event(Sort.BROKEN, (0, 0) if mark is None else _within(text, mark.line + 1, mark.column + 1))
+
+
+def _within(text: str, line: int, column: int) -> Place:
+    """libyaml may count one line more than the text has where it breaks off at the end."""
+    last = text.count("\n") + text.count("\r") + 1
+    return (line, column) if line <= last else (last, 1)

@@ -245,6 +245,7 @@ def test_aliases_copy() -> None:
         ("--- &a x\n--- *a\n", "GV112", (2, 5), "*a"),
         ("a: &a [1, *a]", "GV112", (1, 11), "within"),
         ("a: &a {b: {c: *a}}", "GV112", (1, 15), "within"),
+        ("&xb:  :-&x <<:*x\n0<<;  ", "GV112", (2, 1), "aliases"),  # found by fuzzing: a line after the last
         ("a: \x00b", "GV105", (1, 4), "U+0000"),
         ("a: 1\r\nb: \x07", "GV105", (2, 4), "U+0007"),
         ("a: 1\rb: \x7f", "GV105", (2, 4), "U+007F"),
