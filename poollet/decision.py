@@ -1,0 +1,41 @@
+"""What one look at everything is made of, and what comes out of it. Values only; `decide` makes the one of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poollet.facts import HostFacts
+from poollet.memory import Attempts, Memory
+from poollet.observed import Observed
+from poollet.step import Step
+from poollet.view import LiveView
+from schemas import report
+
+Name = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """`now_ms` is Unix time. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before."""
+
+    view: LiveView | None
+    observed: Observed
+    attempts: Attempts
+    memory: Memory
+    facts: HostFacts
+    now_ms: int
+    obeyed: bool = True
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens."""
+
+    steps: tuple[Step, ...] = ()
+    machines: Mapping[Name, report.Machine] = field(default_factory=dict)
+    volumes: Mapping[Name, report.Volume] = field(default_factory=dict)
+    snapshots: Mapping[Name, report.VolumeSnapshot] = field(default_factory=dict)
+    orphans: tuple[report.Orphan, ...] = ()
+    memory: Memory = field(default_factory=Memory)
+    again_ms: int | None = None

@@ -1,0 +1,55 @@
+"""What the poollet knows of its own host, besides what runs there. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from schemas.capacity import Vector
+from schemas.kinds import Kind
+
+GRACE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class PoolFacts:
+    """`classes` are those that the runtime offers with equal capabilities. No `allocatable`: not known, so nothing is admitted.
+
+    `shares` is for pools that tell class counts only: what one machine of each class takes of the host.
+    """
+
+    runtime: str
+    classes: frozenset[str] = frozenset()
+    allocatable: Vector | None = None
+    shares: Mapping[str, int] | None = None
+
+
+class HostSecrets:
+    """The operator's file on the host: by namespace and name, values by key. They stay out of every text made of it."""
+
+    def __init__(self, secrets: Mapping[tuple[str, str], Mapping[str, bytes]] | None = None) -> None:
+        self._secrets = dict(secrets or {})
+
+    def get(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
+        return self._secrets.get((namespace, name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostSecrets) and self._secrets == other._secrets
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self._secrets)))
+
+    def __repr__(self) -> str:
+        return f"HostSecrets({sorted(self._secrets)})"
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """`pools` are the pools that this poollet owns; `providers` the names that runtimes give themselves, by runtime."""
+
+    fleet: str
+    pools: Mapping[tuple[Kind, str], PoolFacts] = field(default_factory=dict)
+    providers: Mapping[str, str] = field(default_factory=dict)
+    secrets: HostSecrets = field(default_factory=HostSecrets)
+    plain_secrets: bool = False  # whether the fleet allows values in plain text
+    grace_seconds: int = GRACE_SECONDS  # that a guest is given to switch itself off before it is removed

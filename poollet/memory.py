@@ -1,0 +1,80 @@
+"""What is known from before. All of it may be lost: the report and the runtimes' lists bring back what must not be.
+
+`Memory` belongs to the decision, which takes one and returns the next. `Attempts` belongs to whoever executes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from poollet.step import Ref, Step
+from schemas import report
+from schemas.kinds import Key, Kind
+
+Entry = report.Machine | report.Volume | report.VolumeSnapshot
+
+
+class Missing(NamedTuple):
+    """Not in a list that should have had it: the first such list, and when that was asked for."""
+
+    number: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Something that is tried again and again: how often so far, and when last."""
+
+    count: int
+    last_ms: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """`entries` is what was reported last, and the only part that a restart needs.
+
+    `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` how often a guest was
+    told to be on or off without effect.
+    """
+
+    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    missing: Mapping[Ref, Missing] = field(default_factory=dict)
+    going: Mapping[Ref, int] = field(default_factory=dict)
+    paces: Mapping[Ref, Pace] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The step that did not succeed. `code` is the name of the error's class; an equal step waits until `retry_ms`."""
+
+    step: Step
+    code: str
+    message: str
+    count: int
+    retry_ms: int
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """`busy` are objects with a step under way, `ended_ms` says when the last step of an object was over.
+
+    A list that was asked for before that does not show its effect.
+    """
+
+    busy: frozenset[Ref] = frozenset()
+    ended_ms: Mapping[Ref, int] = field(default_factory=dict)
+    failures: Mapping[Ref, Failure] = field(default_factory=dict)
+
+
+def remembered(last: report.Report) -> Memory:
+    """What a poollet that has just started knows from its own last report."""
+    entries: dict[Key, Entry] = {}
+    for kind, found in (
+        (Kind.MACHINE, last.machines),
+        (Kind.VOLUME, last.volumes),
+        (Kind.VOLUME_SNAPSHOT, last.snapshots),
+    ):
+        entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
+    return Memory(entries=entries)

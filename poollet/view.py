@@ -1,0 +1,71 @@
+"""The target branch as the poollet looks at it: the documents that concern its own pools, and those that they refer to.
+
+Says which document is which; reads no repository and decides nothing about the objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Object, Volume, VolumeSnapshot
+
+DELETING = ".gitvirt/deleting/"
+RETAINED = ".gitvirt/retained/"
+ORPHANS = ".gitvirt/orphans/"
+
+Pools = Collection[tuple[Kind, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    path: str
+    object: Object
+
+    @property
+    def is_retained(self) -> bool:
+        """Kept although it left the source: no order removes it."""
+        return self.path.startswith(RETAINED)
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanOrder:
+    """People's word that an orphan may go: `.gitvirt/orphans/<uid>.yaml`, which names the pool that reported it."""
+
+    uid: str
+    pool: str
+
+
+@dataclass(frozen=True)
+class LiveView:
+    """`objects` is what references lead to, `mine` what this poollet has orders for, several documents of one name included.
+
+    `unread` names paths that are there and cannot be read: what they say is unknown, so nothing counts as unordered.
+    """
+
+    commit: str
+    objects: Mapping[Key, Object] = field(default_factory=dict)
+    mine: tuple[Document, ...] = ()
+    orphan_orders: tuple[OrphanOrder, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def is_current(path: str) -> bool:
+    """Whether a document at this path is the one that its name refers to."""
+    return not path.startswith((DELETING, RETAINED))
+
+
+def concerns(object: Object, pools: Pools) -> bool:
+    """Whether the document belongs into `mine`. Snapshots are where their volume is, so all of them may."""
+    match object:
+        case Machine():
+            assignment = object.status.assignment
+            return assignment is not None and (Kind.MACHINE_POOL, assignment.pool) in pools
+        case Volume():
+            assignment = object.status.assignment
+            return assignment is not None and (Kind.VOLUME_POOL, assignment.pool) in pools
+        case VolumeSnapshot():
+            return True
+        case _:
+            return False

@@ -1,0 +1,43 @@
+"""The values that the parts of a poollet hand each other."""
+
+from __future__ import annotations
+
+from iri.machine import Machine, MachineSpec
+from iri.volume import Access, Volume, VolumeSpec, VolumeStatus
+from poollet.facts import HostFacts, HostSecrets
+from poollet.memory import remembered
+from poollet.observed import Listing, Observed, Place, Unanswered
+from poollet.step import Create, Ref, Step
+from schemas import report
+from schemas.kinds import Key, Kind
+
+UID = "6f9b2f7c-0000-4000-8000-000000000001"
+
+
+def test_no_answer_is_no_empty_list() -> None:
+    listing = Listing(1, 0, {})
+    observed = Observed({Place("a", Machine): listing, Place("a", Volume): Unanswered("down", listing)})
+    assert observed.of(Machine, "a") == {}
+    assert observed.of(Volume, "a") is None
+    assert observed.of(Machine, "b") is None
+
+
+def test_secrets_stay_out_of_texts() -> None:
+    machine = Machine(labels={"l": "1"}, spec=MachineSpec(ignition_data=b"hidden"))
+    access = Access(secret_data={"key": b"hidden"})
+    volume = Volume(labels={"l": "1"}, spec=VolumeSpec(), status=VolumeStatus(access=access))
+    facts = HostFacts(fleet="f", secrets=HostSecrets({("default", "s"): {"key": b"hidden"}}))
+    steps = [
+        Step(Ref(type(wanted), UID), "a", "default", "x", (Create(wanted),)) for wanted in (machine, volume)
+    ]
+    assert "hidden" not in repr((facts, steps))
+
+
+def test_a_report_brings_back_what_was_said() -> None:
+    rejected = report.Machine(UID, "a", "rejected", reasons=(report.Reason("Full", "full"),))
+    present = report.Volume(UID, "b", "present")
+    memory = remembered(report.Report(machines={("default", "m"): rejected}, volumes={("lab", "v"): present}))
+    assert memory.entries == {
+        Key(Kind.MACHINE, "default", "m"): rejected,
+        Key(Kind.VOLUME, "lab", "v"): present,
+    }
