@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from reconciler.cli.verbs import VERBS, closest
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
+
+_CHOICE = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<known>.*)\)")
 
 EPILOGUE = "gitvirt VERB --help shows a verb's options and examples."
 
@@ -41,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def dispatch(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
-        return overview() if len(argv) < 2 else dispatch([argv[1], "--help"])
+        return overview() if len(argv) < 2 else dispatch([*argv[1:], "--help"])
     if argv[0] in ("-V", "--version"):
         return dispatch(["version"])
     verb = VERBS.get(argv[0])
@@ -74,7 +77,11 @@ class Parser(argparse.ArgumentParser):
         streams.flush()
 
     def error(self, message: str) -> NoReturn:
-        raise CommandError(message, f"`{self.prog} --help` shows what it takes", Exit.USAGE)
+        cure = f"`{self.prog} --help` shows what it takes"
+        if choice := _CHOICE.search(message):
+            near = closest(choice["given"], re.findall(r"[\w-]+", choice["known"]))
+            cure = f"did you mean {near!r}? {cure}" if near else cure
+        raise CommandError(message, cure, Exit.USAGE)
 
 
 def overview() -> int:

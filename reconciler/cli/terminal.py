@@ -22,12 +22,12 @@ class Style(StrEnum):
 
 
 class Terminal:
-    """Prints to one stream. Colour is decided once: a terminal, no NO_COLOR, no TERM=dumb."""
+    """Prints to one stream. Colour is decided once: a terminal that says what it is by TERM, and no NO_COLOR."""
 
     def __init__(self, stream: TextIO, environment: Mapping[str, str] | None = None) -> None:
         environment = os.environ if environment is None else environment
         self.stream = stream
-        self.is_interactive = stream.isatty() and environment.get("TERM") != "dumb"
+        self.is_interactive = stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
         self.has_colour = self.is_interactive and not environment.get("NO_COLOR")
 
     def paint(self, text: str, *styles: Style) -> str:

@@ -34,6 +34,18 @@ def test_unknown_verb_suggests_the_near_one(capsys: pytest.CaptureFixture[str]) 
     assert "did you mean `gitvirt version`?" in capsys.readouterr().err
 
 
+def test_a_near_miss_of_an_action_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["iri", "gte"]) == Exit.USAGE
+    assert "did you mean 'get'?" in capsys.readouterr().err
+
+
+def test_help_goes_as_deep_as_the_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["help", "iri", "get"])
+    assert exit.value.code == Exit.OK
+    assert "usage: gitvirt iri get" in capsys.readouterr().out
+
+
 def test_wrong_option_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "--frobnicate"]) == Exit.USAGE
     assert "gitvirt version --help" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from tests.reconciler.cli.findings.samples import ERROR, FINE, MIXED, WEB_1
 
 def written(outcome: Outcome, texts: dict[str, str]) -> str:
     stream = io.StringIO()
-    as_text.write(outcome, Terminal(stream, {}), texts.get)
+    as_text.write(outcome, Terminal(stream, {"TERM": "xterm"}), texts.get)
     return stream.getvalue()
 
 
@@ -50,7 +50,7 @@ def test_colour_on_a_terminal_only() -> None:
             return True
 
     stream = Screen()
-    as_text.write(MIXED, Terminal(stream, {}), lambda path: None)
+    as_text.write(MIXED, Terminal(stream, {"TERM": "xterm"}), lambda path: None)
     assert "\x1b[31;1merror\x1b[0m" in stream.getvalue()
 
 
