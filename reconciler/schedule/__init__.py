@@ -109,7 +109,8 @@ def decide(request: Request, signature: Signature, groups: Groups) -> Decision:
 
 def place_volume(request: Request, on: Board) -> Decision:
     """A volume that no unplaced machine waits for."""
-    bound = bind(on, None, request.volumes)
+    beside = on.pools.get(request.beside)
+    bound = bind(on, beside, request.volumes) if beside or not request.beside else None
     if bound is None:
         return Unschedulable(
             request.key,
@@ -163,9 +164,14 @@ def against(request: Request, on: Board, pool: Pool) -> Iterator[Reason]:
 def volume_rows(request: Request, on: Board) -> Iterator[Fit | Refusal]:
     if not on.volume_pools:
         yield Refusal("", (Reason(Predicate.NO_POOLS, "there are no volume pools"),))
+    beside = on.pools.get(request.beside)
+    if request.beside and beside is None:
+        said = f"its machine is on {request.beside}, which is not there"
+        yield Refusal(request.beside, (Reason(Predicate.VOLUME, said),))
+        return
     for volume in request.volumes:
         for volume_pool in on.volume_pools.values():
-            reasons = tuple(filters.volume_reasons(on, volume_pool, None, volume))
+            reasons = tuple(filters.volume_reasons(on, volume_pool, beside, volume))
             yield Refusal(volume_pool.name, reasons) if reasons else Fit(volume_pool.name, Score(0, ()))
 
 
@@ -229,6 +235,7 @@ def signature_of(request: Request, terms: Terms) -> Signature:
         request.anti_affinity,
         request.spread,
         request.volume_pools,
+        request.beside,
         request.rejections,
         request.pinned,
         tuple(sorted(request.quota.items())),

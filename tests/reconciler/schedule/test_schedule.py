@@ -262,6 +262,24 @@ def test_a_volume_alone() -> None:
     assert refused.refusals[0].reasons[0].predicate is Predicate.CORDON
 
 
+def test_a_volume_for_a_machine_that_stands_already_lands_where_that_reaches() -> None:
+    def on() -> Board:
+        stores = [
+            volume_pool("large", allocatable={"storage": 900 * GIB}, reachable_from=frozenset({"q"})),
+            volume_pool("near", reachable_from=frozenset({"p"})),
+        ]
+        return board([pool("p"), pool("q")], stores)
+
+    wanted = volume("v")
+    request_ = Request(key=wanted.key, volumes=(wanted,), beside="p")
+    (decision,) = schedule([request_], on())
+    assert isinstance(decision, Placed)
+    assert decision.volumes == ((wanted.key, "near"),)
+    (lost,) = schedule([Request(key=wanted.key, volumes=(wanted,), beside="gone")], on())
+    assert isinstance(lost, Unschedulable)
+    assert [row.pool for row in lost.refusals] == ["gone"]
+
+
 def test_pools_that_tell_class_counts_only_are_not_overfilled_across_classes() -> None:
     stock = pool("p", allocatable={SHARE: WHOLE_HOST}, shares={"small": share(3), "big": share(1)})
     asked = [*(machine(f"m{i}") for i in range(9)), machine("big", machine_class="big", priority=-1)]
