@@ -1,0 +1,1 @@
+"""The libvirt runtime: machines, volumes and networks of this host, made real by libvirt and QEMU."""

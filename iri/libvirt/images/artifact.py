@@ -1,0 +1,130 @@
+"""OCI manifests and indexes of disk images: which layer is what. Pure.
+
+The media types are IronCore's, in their present and their earlier spelling; the part after the last dot says what a layer
+is. A manifest comes from outside, so nothing in it is taken to be well formed.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import msgspec
+
+from iri.errors import InvalidArgument
+from iri.libvirt.images import digest as digests
+from iri.libvirt.images.digest import Digest
+
+MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+INDEXES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+CONFIG = "application/vnd.ironcore.image.config.v1+json"
+CONFIGS = (CONFIG, "application/vnd.ironcore.image.config.v1alpha1+json")
+PREFIX = "application/vnd.ironcore.image."
+PARTS = ("rootfs", "kernel", "initramfs")
+LARGEST_MANIFEST = 4 << 20
+OS = "linux"
+
+
+class Descriptor(msgspec.Struct, frozen=True):
+    digest: str = ""
+    size: int = 0
+    media_type: str = msgspec.field(name="mediaType", default="")
+
+
+class Platform(msgspec.Struct, frozen=True):
+    architecture: str = ""
+    os: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    digest: str = ""
+    size: int = 0
+    media_type: str = msgspec.field(name="mediaType", default="")
+    platform: Platform | None = None
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A manifest or an index: one of them has layers, the other manifests."""
+
+    media_type: str = msgspec.field(name="mediaType", default="")
+    config: Descriptor = Descriptor()
+    layers: tuple[Descriptor, ...] = ()
+    manifests: tuple[Entry, ...] = ()
+
+
+class Blob(msgspec.Struct, frozen=True):
+    digest: Digest
+    size: int
+
+
+class Config(msgspec.Struct, frozen=True, rename={"command_line": "commandLine"}):
+    command_line: str = ""
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    config: Blob
+    rootfs: Blob
+    kernel: Blob | None = None
+    initramfs: Blob | None = None
+
+
+def document(body: bytes) -> Document:
+    try:
+        return msgspec.json.decode(body, type=Document)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"the registry's manifest cannot be read: {error}") from None
+
+
+def chosen(index: Document, architecture: str) -> Digest:
+    """The manifest of an index for that architecture; without one asked for, there must be only one."""
+    there = [entry for entry in index.manifests if entry.platform is None or entry.platform.os in ("", OS)]
+    names = [entry.platform.architecture if entry.platform else "" for entry in there]
+    fits = [
+        entry
+        for entry, name in zip(there, names, strict=True)
+        if not architecture or name in (architecture, "")
+    ]
+    if not fits:
+        has = ", ".join(sorted(filter(None, names))) or "none"
+        raise InvalidArgument(f"the image is not there for {architecture}: it has {has}")
+    if len(fits) > 1 and not architecture:
+        raise InvalidArgument(f"the image is there for {', '.join(sorted(names))}: name the architecture")
+    return digests.parse(fits[0].digest)
+
+
+def artifact(manifest: Document) -> Artifact:
+    if manifest.config.media_type not in CONFIGS:
+        _refuse(f"its config is of type {manifest.config.media_type[:100]!r}, not {CONFIG!r}")
+    parts: dict[str, Blob] = {}
+    for layer in manifest.layers:
+        part = layer.media_type.rpartition(".")[2]
+        if not layer.media_type.startswith(PREFIX) or part not in PARTS:
+            continue
+        if part in parts:
+            _refuse(f"it has two layers of {part}")
+        parts[part] = _blob(layer)
+    if "rootfs" not in parts:
+        _refuse("it has no rootfs")
+    return Artifact(config=_blob(manifest.config), **parts)
+
+
+def command_line(config: bytes) -> str:
+    try:
+        return msgspec.json.decode(config, type=Config).command_line
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        _refuse(f"its config cannot be read: {error}")
+
+
+def _blob(descriptor: Descriptor) -> Blob:
+    if descriptor.size < 0:
+        _refuse("one of its layers has a negative size")
+    return Blob(digests.parse(descriptor.digest), descriptor.size)
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise InvalidArgument(f"the OCI artifact is no disk image: {reason}")

@@ -1,0 +1,148 @@
+"""Images by content, in one folder of this host. Knows digests and files, no servers.
+
+    blobs/<algorithm>-<hex>     whole and verified; never written again
+    partial/<key>               on its way in; `<key>.lock` is held by whoever fetches it
+    names/<key>                 which content a URL had last, and the server's word (validator) for it
+
+A blob comes into being by one rename, so it is there whole or not at all. How long it has not been used is its file's
+modification time. Several processes may share the folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from iri.errors import FailedPrecondition
+from iri.libvirt.images.digest import Digest
+
+PARTIAL_SECONDS = 24 * 3600  # an interrupted transfer can be continued for so long
+LOCK = ".lock"
+
+
+class Named(msgspec.Struct, frozen=True):
+    digest: Digest
+    validator: str
+
+
+class Cache:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for part in ("blobs", "partial", "names"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        # QEMU's user reads blobs through it.
+        folder.chmod(0o755)
+
+    def blob(self, digest: Digest) -> Path | None:
+        """The blob, used now."""
+        path = self.path(digest)
+        try:
+            os.utime(path)
+        except FileNotFoundError:
+            return None
+        return path
+
+    def path(self, digest: Digest) -> Path:
+        return self.folder / "blobs" / f"{digest.algorithm}-{digest.hex}"
+
+    @contextmanager
+    def coming(self, name: str) -> Iterator[Path]:
+        """The partial file of what has that name, ours alone while the context lasts."""
+        path = self.folder / "partial" / key(name)
+        file = path.with_name(f"{path.name}{LOCK}")
+        while True:
+            with file.open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not _is_at(file, lock.fileno()):
+                    continue  # whoever had it has removed it
+                try:
+                    yield path
+                finally:
+                    file.unlink(missing_ok=True)
+                return
+
+    def keep(self, partial: Path, expected: Digest | None) -> Digest:
+        """The partial file becomes a blob; what is not what it should be is thrown away."""
+        digest = digest_of(partial, expected.algorithm if expected else "sha256")
+        if expected is not None and digest != expected:
+            self.discard(partial)
+            raise FailedPrecondition(f"the image is not what was asked for: it is {digest}, not {expected}")
+        partial.chmod(0o644)
+        partial.replace(self.path(digest))
+        os.utime(self.path(digest))
+        _sync(self.folder / "blobs")
+        self.discard(partial)
+        return digest
+
+    def discard(self, partial: Path) -> None:
+        partial.unlink(missing_ok=True)
+        partial.with_name(f"{partial.name}.validator").unlink(missing_ok=True)
+
+    def named(self, name: str) -> Named | None:
+        with suppress(FileNotFoundError, msgspec.DecodeError):
+            named = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=Named)
+            return named if self.path(named.digest).exists() else None
+        return None
+
+    def name(self, name: str, named: Named) -> None:
+        path = self.folder / "names" / key(name)
+        written = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+        written.write_bytes(msgspec.json.encode(named))
+        written.replace(path)
+
+    def collect(self, used: Set[str], *, now: float, unused_seconds: float, most_bytes: int) -> int:
+        """Removes blobs that nothing uses: those unused for so long, and while the rest has more than so many bytes, the
+        longest unused. `used` holds file names. Returns how many bytes it freed."""
+        files = sorted(_files(self.folder / "blobs"), key=lambda entry: entry[1].st_mtime)
+        there = sum(_bytes(status) for _, status in files)
+        freed = 0
+        for path, status in files:
+            is_old = now - status.st_mtime > unused_seconds
+            if path.name in used or not (is_old or there - freed > most_bytes):
+                continue
+            path.unlink(missing_ok=True)
+            freed += _bytes(status)
+        for path, status in _files(self.folder / "partial"):
+            if path.suffix != LOCK and now - status.st_mtime > PARTIAL_SECONDS:
+                path.unlink(missing_ok=True)
+        return freed
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    with suppress(FileNotFoundError):
+        return path.stat().st_ino == os.fstat(handle).st_ino
+    return False
+
+
+def key(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def digest_of(path: Path, algorithm: str) -> Digest:
+    with path.open("rb") as file:
+        return Digest(algorithm, hashlib.file_digest(file, algorithm).hexdigest())
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            yield path, path.stat()
+
+
+def _bytes(status: os.stat_result) -> int:
+    return status.st_blocks * 512
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,43 @@
+"""Digests of content, as image references and registries write them: `sha256:<hex>` or `sha512:<hex>`. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from iri.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+HEX_LENGTHS = {"sha256": 64, "sha512": 128}
+WRITTEN = re.compile(r"(?P<algorithm>sha256|sha512)[:=](?P<hex>[0-9a-fA-F]+)")
+
+
+class Digest(msgspec.Struct, frozen=True):
+    algorithm: str
+    hex: str
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}:{self.hex}"
+
+    def hasher(self) -> _Hash:
+        return hashlib.new(self.algorithm)
+
+
+def parse(text: str) -> Digest:
+    match = WRITTEN.fullmatch(text)
+    if match is None:
+        raise InvalidArgument(
+            f"{text[:80]!r} is no digest: sha256:<64 hex digits> or sha512:<128 hex digits>"
+        )
+    digest = Digest(match["algorithm"], match["hex"].lower())
+    if len(digest.hex) != HEX_LENGTHS[digest.algorithm]:
+        expected = HEX_LENGTHS[digest.algorithm]
+        raise InvalidArgument(
+            f"a {digest.algorithm} digest has {expected} hex digits, this one {len(digest.hex)}"
+        )
+    return digest

@@ -1,0 +1,225 @@
+"""Images as the rest of the runtime asks for them: a reference in, files of this host out.
+
+`ensure` blocks until the image is there. However many ask for the same, it is fetched once; a tag or URL without a digest
+is asked for again each time, and served from the cache when its server does not answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Set
+from pathlib import Path
+
+import msgspec
+
+from iri.errors import FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted, Unavailable
+from iri.libvirt.images import artifact, qcow2, reference, transfer
+from iri.libvirt.images.artifact import Blob
+from iri.libvirt.images.cache import Cache, Named, digest_of
+from iri.libvirt.images.digest import Digest
+from iri.libvirt.images.reference import FileReference, OciReference, UrlReference
+from iri.libvirt.images.registry import Registry
+from iri.libvirt.images.settings import ImageSettings
+from iri.libvirt.images.transfer import Fetched, Limits
+
+PROGRESS_SECONDS = 2.0
+GRACE_SECONDS = 600.0  # an image just asked for is about to be used
+MIB = 1 << 20
+Tell = Callable[[str, str], None]
+"""Takes a reason in CamelCase and a sentence for people."""
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True):
+    """`reference` names it with its digest, whatever it was asked for as."""
+
+    reference: str
+    path: Path
+    format: str  # "raw" or "qcow2"
+    virtual_bytes: int
+    kernel: Path | None = None
+    initramfs: Path | None = None
+    command_line: str = ""
+
+
+class Images:
+    def __init__(self, settings: ImageSettings, folder: Path) -> None:
+        self._settings = settings
+        self._cache = Cache(Path(settings.folder) if settings.folder else folder)
+        self._limits = Limits(settings.max_bytes, settings.timeout_seconds)
+
+    @property
+    def folder(self) -> Path:
+        """Where the files lie that volumes rest on."""
+        return self._cache.folder / "blobs"
+
+    def refuse(self, text: str) -> None:
+        """What can never be had is refused at once: InvalidArgument."""
+        if not isinstance(reference.parse(text), FileReference):
+            self._refuse_source(text)
+
+    def ensure(self, text: str, architecture: str, tell: Tell) -> Image:
+        match named := reference.parse(text):
+            case FileReference():
+                digest, path = self._copied(named)
+                return _image(f"{named.path}#{digest}", path)
+            case UrlReference():
+                self._refuse_source(text)
+                digest, path = self._downloaded(named, tell)
+                return _image(f"{named.url}#{digest}", path)
+            case OciReference():
+                self._refuse_source(text)
+                return self._pulled(named, architecture, tell)
+
+    def collect(self, used: Set[str]) -> int:
+        """Removes what is not used and need not be kept. `used` holds names of files in `folder`."""
+        recent = time.time() - GRACE_SECONDS
+        fresh = {path.name for path in self.folder.iterdir() if path.stat().st_mtime > recent}
+        return self._cache.collect(
+            used | fresh,
+            now=time.time(),
+            unused_seconds=self._settings.unused_seconds,
+            most_bytes=self._settings.cache_bytes,
+        )
+
+    def _refuse_source(self, text: str) -> None:
+        sources = self._settings.sources
+        if sources and not text.removeprefix("oci://").startswith(sources):
+            raise InvalidArgument(
+                f"images come from {', '.join(sources)} on this host, not from {text[:100]!r}"
+            )
+
+    def _copied(self, named: FileReference) -> tuple[Digest, Path]:
+        """A copy, because volumes rest on it: the original may change."""
+        source = Path(named.path)
+        try:
+            real = source.resolve(strict=True)
+        except (OSError, RuntimeError):
+            real = None
+        roots = [Path(root).resolve() for root in self._settings.paths]
+        if real is None or not real.is_file() or not any(real.is_relative_to(root) for root in roots):
+            # Whether it is there or not allowed is not told: specs must not look around on a host.
+            raise NotFound(f"there is no image {named.path}, or it lies in no folder that this host allows")
+        digest = digest_of(real, named.digest.algorithm if named.digest else "sha256")
+        if named.digest not in (None, digest):
+            raise FailedPrecondition(
+                f"the image is not what was asked for: it is {digest}, not {named.digest}"
+            )
+        if (path := self._cache.blob(digest)) is not None:
+            return digest, path
+        with self._cache.coming(str(digest)) as partial:
+            if (path := self._cache.blob(digest)) is None:
+                transfer.copied(real, partial, self._limits)
+                path = self._kept(partial, digest)[1]
+        return digest, path
+
+    def _downloaded(self, named: UrlReference, tell: Tell) -> tuple[Digest, Path]:
+        host = named.url.removeprefix("http://").partition("/")[0]
+        if named.url.startswith("http://") and named.digest is None and host not in self._settings.plain_http:
+            raise InvalidArgument(
+                "an image over http needs a digest, as in #sha256=<64 hex digits>; or take https"
+            )
+        if named.digest is not None and (path := self._cache.blob(named.digest)) is not None:
+            return named.digest, path
+        with self._cache.coming(f"{named.url}#{named.digest}") as partial:
+            if named.digest is not None and (path := self._cache.blob(named.digest)) is not None:
+                return named.digest, path
+            known = None if named.digest else self._cache.named(named.url)
+            try:
+                fetched = self._fetch(named.url, partial, {}, known.validator if known else "", tell)
+            except Unavailable as error:
+                if known is None:
+                    raise
+                tell("ImageNotRefreshed", f"{error}; the image fetched before is used")
+                return known.digest, self._cache.path(known.digest)
+            if known is not None and fetched.is_same:
+                return known.digest, self._cache.blob(known.digest) or self._cache.path(known.digest)
+            digest, path = self._kept(partial, named.digest)
+            if named.digest is None:
+                self._cache.name(named.url, Named(digest, fetched.validator))
+            return digest, path
+
+    def _pulled(self, named: OciReference, architecture: str, tell: Tell) -> Image:
+        registry = Registry(
+            named,
+            plain_http=named.registry in self._settings.plain_http,
+            credentials_file=self._settings.credentials,
+            timeout=self._settings.timeout_seconds,
+        )
+        manifest, found = registry.resolved(architecture)
+        config = registry.blob(found.config.digest, artifact.LARGEST_MANIFEST)
+        return _image(
+            f"{named.registry}/{named.repository}@{manifest}",
+            self._layer(registry, found.rootfs, tell),
+            kernel=self._layer(registry, found.kernel, tell) if found.kernel else None,
+            initramfs=self._layer(registry, found.initramfs, tell) if found.initramfs else None,
+            command_line=artifact.command_line(config),
+        )
+
+    def _layer(self, registry: Registry, layer: Blob, tell: Tell) -> Path:
+        if (path := self._cache.blob(layer.digest)) is not None:
+            return path
+        with self._cache.coming(str(layer.digest)) as partial:
+            if (path := self._cache.blob(layer.digest)) is None:
+                self._fetch(registry.blob_url(layer.digest), partial, registry.headers(), "", tell)
+                path = self._kept(partial, layer.digest)[1]
+        return path
+
+    def _fetch(self, url: str, partial: Path, headers: dict[str, str], known: str, tell: Tell) -> Fetched:
+        tell("PullingImage", f"fetching {transfer.path_of(url)}")
+        try:
+            fetched = transfer.fetch(
+                url, partial, headers=headers, limits=self._limits, known=known, progress=_progress(url, tell)
+            )
+        except (InvalidArgument, ResourceExhausted):
+            # Nothing to go on from: too large, or no room for it, which others get back.
+            self._cache.discard(partial)
+            raise
+        tell(
+            "ImagePullSucceeded", f"{transfer.path_of(url)}: {'unchanged' if fetched.is_same else 'fetched'}"
+        )
+        return fetched
+
+    def _kept(self, partial: Path, expected: Digest | None) -> tuple[Digest, Path]:
+        try:
+            if expected is None:
+                qcow2.inspect(partial)
+        except InvalidArgument:
+            self._cache.discard(partial)
+            raise
+        digest = self._cache.keep(partial, expected)
+        return digest, self._cache.path(digest)
+
+
+def _image(
+    name: str,
+    path: Path,
+    *,
+    kernel: Path | None = None,
+    initramfs: Path | None = None,
+    command_line: str = "",
+) -> Image:
+    format = qcow2.inspect(path)
+    return Image(
+        reference=name,
+        path=path,
+        format=format.name,
+        virtual_bytes=format.virtual_bytes,
+        kernel=kernel,
+        initramfs=initramfs,
+        command_line=command_line,
+    )
+
+
+def _progress(url: str, tell: Tell) -> transfer.Progress:
+    """Tells people every so often."""
+    last = time.monotonic()
+
+    def progress(there: int, total: int) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last < PROGRESS_SECONDS:
+            return
+        last = now
+        share = f"{there * 100 // total}% of {total // MIB} MiB" if total else f"{there // MIB} MiB"
+        tell("PullingImage", f"{transfer.path_of(url)}: {share}")
+
+    return progress

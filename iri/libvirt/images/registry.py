@@ -1,0 +1,125 @@
+"""A registry of the OCI distribution API: tags to manifests, manifests to bytes, tokens where it wants them.
+
+What is fetched by digest is checked against it by whoever keeps it; manifests are checked here.
+"""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from http import HTTPStatus
+
+import msgspec
+
+from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
+from iri.libvirt.images import artifact, credentials, transfer
+from iri.libvirt.images.artifact import Artifact, Document
+from iri.libvirt.images.digest import Digest
+from iri.libvirt.images.reference import OciReference
+
+ACCEPT = ", ".join((*artifact.MANIFESTS, *artifact.INDEXES))
+CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
+NESTING = 2  # an index may name another, no deeper
+
+
+class Token(msgspec.Struct, frozen=True):
+    token: str = ""
+    access_token: str = ""
+
+
+class Registry:
+    """One repository of one registry."""
+
+    def __init__(
+        self, reference: OciReference, *, plain_http: bool, credentials_file: str, timeout: float
+    ) -> None:
+        self._reference = reference
+        self._base = f"{'http' if plain_http else 'https'}://{reference.registry}"
+        self._credentials_file = credentials_file
+        self._timeout = timeout
+        self._authorization = ""
+
+    def resolved(self, architecture: str) -> tuple[Digest, Artifact]:
+        """The artifact for that architecture and its manifest's digest."""
+        wanted, digest = self._reference.wanted, self._reference.digest
+        for _ in range(NESTING + 1):
+            body, document = self._manifest(wanted, digest)
+            if not document.manifests:
+                hasher = (digest or Digest("sha256", "")).hasher()
+                hasher.update(body)
+                return Digest(hasher.name, hasher.hexdigest()), artifact.artifact(document)
+            digest = artifact.chosen(document, architecture)
+            wanted = str(digest)
+        raise InvalidArgument(f"{self._reference.repository}: indexes of indexes of indexes are not followed")
+
+    def blob_url(self, digest: Digest) -> str:
+        return self._url(f"blobs/{digest}")
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": self._authorization} if self._authorization else {}
+
+    def blob(self, digest: Digest, limit: int) -> bytes:
+        """A small one, checked."""
+        body = self._get(self.blob_url(digest), "*/*", limit)
+        _refuse_other(body, digest, "config")
+        return body
+
+    def _manifest(self, wanted: str, digest: Digest | None) -> tuple[bytes, Document]:
+        body = self._get(self._url(f"manifests/{wanted}"), ACCEPT, artifact.LARGEST_MANIFEST)
+        if digest is not None:
+            _refuse_other(body, digest, "manifest")
+        return body, artifact.document(body)
+
+    def _url(self, rest: str) -> str:
+        return f"{self._base}/v2/{self._reference.repository}/{rest}"
+
+    def _get(self, url: str, accept: str, limit: int) -> bytes:
+        for is_second_try in (False, True):
+            with transfer.opened(url, {"Accept": accept, **self.headers()}, self._timeout) as response:
+                if response.status == HTTPStatus.UNAUTHORIZED and not is_second_try:
+                    self._authorization = self._answer(response.headers.get("WWW-Authenticate", ""))
+                    continue
+                if response.status != HTTPStatus.OK:
+                    break
+                body = transfer.read(response, limit + 1)
+            if len(body) > limit:
+                raise InvalidArgument(
+                    f"{self._reference.registry} sends more than {limit} bytes for a manifest"
+                )
+            return body
+        raise FailedPrecondition(f"{self._reference.registry} lets nobody read {self._reference.repository}")
+
+    def _answer(self, challenge: str) -> str:
+        scheme, _, rest = challenge.partition(" ")
+        basic = credentials.basic(self._credentials_file, self._reference.registry)
+        if scheme.lower() == "basic":
+            return basic
+        if scheme.lower() != "bearer":
+            return ""
+        said = dict(CHALLENGE.findall(rest))
+        query = {"service": said.get("service", ""), "scope": f"repository:{self._reference.repository}:pull"}
+        realm = said.get("realm", "")
+        if not realm.startswith("https://") and not (
+            realm.startswith("http://") and self._base.startswith("http://")
+        ):
+            raise FailedPrecondition(f"{self._reference.registry} gives out its tokens without TLS")
+        url = f"{realm}?{urllib.parse.urlencode(query)}"
+        headers = {"Authorization": basic} if basic else {}
+        with transfer.opened(url, headers, self._timeout) as response:
+            if response.status != HTTPStatus.OK:
+                raise FailedPrecondition(f"{self._reference.registry} refuses the credentials given for it")
+            body = transfer.read(response, artifact.LARGEST_MANIFEST)
+        try:
+            token = msgspec.json.decode(body, type=Token)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise Unavailable(f"{self._reference.registry} sends a token that cannot be read") from None
+        return f"Bearer {token.token or token.access_token}"
+
+
+def _refuse_other(body: bytes, digest: Digest, what: str) -> None:
+    hasher = digest.hasher()
+    hasher.update(body)
+    if hasher.hexdigest() != digest.hex:
+        raise FailedPrecondition(
+            f"the registry's {what} is not {digest}: it is {hasher.name}:{hasher.hexdigest()}"
+        )

@@ -1,0 +1,222 @@
+"""One resource over HTTP into one file, going on where an earlier try stopped. Knows no images and no cache.
+
+A partial file is continued only if the server says by validator (ETag or Last-Modified) that it is still the same
+resource; a server that cannot do that sends it again from the start.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import os
+import shutil
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from email.message import Message
+from http import HTTPStatus
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+import msgspec
+
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
+
+CHUNK = 1 << 20
+READ = (HTTPStatus.NOT_MODIFIED, HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+Progress = Callable[[int, int], None]
+"""Bytes there, and bytes in all or 0 when the server does not say."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    max_bytes: int
+    timeout_seconds: float
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """`is_same`: the server says that what `validator` named is what it still has; nothing was fetched."""
+
+    size: int
+    validator: str = ""
+    is_same: bool = False
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """A redirect never leads from TLS to none, and takes no credentials to another host."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:  # fmt: skip
+        if req.full_url.startswith("https://") and not newurl.startswith("https://"):
+            raise FailedPrecondition(f"{_host(req.full_url)} redirects to a place without TLS")
+        redirected = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if redirected is not None and _host(newurl) != _host(req.full_url):
+            redirected.remove_header("Authorization")
+        return redirected
+
+
+def _host(url: str) -> str:
+    return urllib.request.Request(url).host or ""  # noqa: S310 -- parsed, not opened
+
+
+def opened(
+    url: str, headers: Mapping[str, str], timeout_seconds: float, data: bytes | None = None
+) -> http.client.HTTPResponse:
+    """The response, or what its failure means for who asked. Statuses of READ are the caller's to read."""
+    opener = urllib.request.build_opener(_Redirects)
+    request = urllib.request.Request(url, data=data, headers=dict(headers))  # noqa: S310 -- http and https alone
+    try:
+        response: http.client.HTTPResponse = opener.open(request, timeout=timeout_seconds)
+    except urllib.error.HTTPError as error:
+        if error.code in READ:
+            return cast(http.client.HTTPResponse, error)
+        with error:
+            raise _refusal(url, error.code) from None
+    except urllib.error.URLError as error:
+        raise _unreachable(url, error.reason) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise _unreachable(url, error) from None
+    return response
+
+
+def _refusal(url: str, code: int) -> IRIError:
+    said = f"{_host(url)} answers {code} {http.client.responses.get(code, '')}".rstrip()
+    if code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+        return NotFound(f"{said} for {path_of(url)}")
+    if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return FailedPrecondition(f"{said} for {path_of(url)}")
+    return Unavailable(f"{said} for {path_of(url)}")
+
+
+def _unreachable(url: str, reason: object) -> IRIError:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return FailedPrecondition(f"{_host(url)} is not trusted: {reason.verify_message}")
+    return Unavailable(f"{_host(url)} does not answer: {reason}")
+
+
+def path_of(url: str) -> str:
+    """Without the query, in which signed URLs carry their keys."""
+    return url.partition("?")[0]
+
+
+def fetch(
+    url: str, into: Path, *, headers: Mapping[str, str], limits: Limits, known: str, progress: Progress
+) -> Fetched:
+    """Fetches what is not in `into` yet. `known` is the validator of a copy that is already elsewhere, or empty."""
+    for _ in range(2):
+        fetched = _fetched(url, into, headers, limits, known, progress)
+        if fetched is not None:
+            return fetched
+        into.unlink()
+    raise Unavailable(f"{_host(url)} answers {HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE} to a whole request")
+
+
+def _fetched(
+    url: str, into: Path, headers: Mapping[str, str], limits: Limits, known: str, progress: Progress
+) -> Fetched | None:
+    """None: the server has less than what is there already, so that is something else."""
+    there = into.stat().st_size if into.exists() else 0
+    note = into.with_name(f"{into.name}.validator")
+    validator = note.read_text() if there and note.exists() else ""
+    asked = dict(headers)
+    if there and validator:
+        asked |= {"Range": f"bytes={there}-", "If-Range": validator}
+    elif known:
+        asked |= {"If-None-Match": known} if '"' in known else {"If-Modified-Since": known}
+    with opened(url, asked, limits.timeout_seconds) as response:
+        if response.status == HTTPStatus.NOT_MODIFIED:
+            return Fetched(0, known, is_same=True)
+        if response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and there:
+            return None
+        if response.status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
+            raise _refusal(url, response.status)
+        start = there if _continues(response, there) else 0
+        length = response.headers.get("Content-Length", "")
+        total = start + int(length) if length.isdigit() else 0
+        _refuse_size(total, start, limits, into)
+        said = _validator(response.headers)
+        note.write_text(said)
+        size = _received(response, into, start, total, limits, progress)
+    if total and size < total:
+        raise Unavailable(f"{_host(url)} broke off after {size} of {total} bytes")
+    return Fetched(size, said)
+
+
+def _continues(response: http.client.HTTPResponse, there: int) -> bool:
+    said = response.headers.get("Content-Range", "")
+    return response.status == HTTPStatus.PARTIAL_CONTENT and said.startswith(f"bytes {there}-")
+
+
+def _validator(headers: Message) -> str:
+    """A strong one: a weak ETag says that the meaning is the same, not that the bytes are."""
+    etag = headers.get("ETag", "")
+    if etag and not etag.startswith("W/"):
+        return str(etag)
+    return str(headers.get("Last-Modified", ""))
+
+
+def _refuse_size(total: int, start: int, limits: Limits, into: Path) -> None:
+    if total > limits.max_bytes:
+        raise InvalidArgument(f"the image has {total} bytes, and {limits.max_bytes} are allowed")
+    free = shutil.disk_usage(into.parent).free
+    if total - start > free:
+        raise ResourceExhausted(f"the image cache is full: {total - start} bytes are needed, {free} are free")
+
+
+def _received(
+    response: http.client.HTTPResponse, into: Path, start: int, total: int, limits: Limits, progress: Progress
+) -> int:
+    with into.open("r+b" if start else "wb") as file:
+        file.seek(start)
+        size = start
+        while chunk := _chunk(response):
+            size += len(chunk)
+            if size > limits.max_bytes:
+                raise InvalidArgument(
+                    f"the image has more than the {limits.max_bytes} bytes that are allowed"
+                )
+            written(file, chunk)
+            progress(size, total)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+    return size
+
+
+def _chunk(response: http.client.HTTPResponse) -> bytes:
+    try:
+        return response.read1(CHUNK)
+    except (OSError, http.client.HTTPException) as error:
+        raise Unavailable(f"the transfer broke off: {error or type(error).__name__}") from None
+
+
+def written(file: BinaryIO, chunk: bytes) -> None:
+    try:
+        file.write(chunk)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ResourceExhausted("the image cache is full: no space is left for the image") from None
+        raise
+
+
+def read(response: http.client.HTTPResponse, limit: int) -> bytes:
+    try:
+        return response.read(limit)
+    except (OSError, http.client.HTTPException) as error:
+        raise Unavailable(f"the transfer broke off: {error or type(error).__name__}") from None
+
+
+def copied(source: Path, into: Path, limits: Limits) -> None:
+    """The same of a file of this host."""
+    size = source.stat().st_size
+    _refuse_size(size, 0, limits, into)
+    try:
+        with source.open("rb") as file, into.open("wb") as copy:
+            while chunk := file.read(CHUNK):
+                written(copy, chunk)
+            copy.flush()
+            os.fsync(copy.fileno())
+    except ResourceExhausted:
+        into.unlink(missing_ok=True)
+        raise

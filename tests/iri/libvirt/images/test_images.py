@@ -1,0 +1,380 @@
+"""Images fetched from real servers, good ones and bad ones."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
+from iri.libvirt.images.images import Image, Images
+from tests.iri.libvirt.images.conftest import Asking
+from tests.servers.depot import INDEX, Depot, digest_of
+from tests.servers.mounts import small_filesystem
+
+BODY = os.urandom(1 << 10) * 700
+SHA = hashlib.sha256(BODY).hexdigest()
+
+
+def ensured(images: Images, asking: Asking, text: str, architecture: str = "") -> Image:
+    return images.ensure(text, architecture, asking.tell)
+
+
+def test_url_with_digest_is_fetched_once_and_verified(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    images = asking.images()
+    image = ensured(images, asking, f"{url}#sha256={SHA}")
+    assert image.path.read_bytes() == BODY
+    assert (image.format, image.virtual_bytes) == ("raw", len(BODY))
+    assert image.reference == f"{url}#sha256:{SHA}"
+    assert ensured(images, asking, f"{url}#sha256={SHA}") == image
+    assert ensured(asking.images(), asking, f"{depot.url('/elsewhere')}#sha256={SHA}").path == image.path
+    assert depot.times("/a.img") == 1
+    assert [reason for reason, _ in asking.told] == ["PullingImage", "ImagePullSucceeded"]
+    assert asking.partials() == []
+
+
+def test_sha512_will_do(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    digest = hashlib.sha512(BODY).hexdigest()
+    assert ensured(asking.images(), asking, f"{url}#sha512={digest}").path.name == f"sha512-{digest}"
+
+
+def test_wrong_checksum_is_refused_and_nothing_is_kept(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY + b"!")
+    with pytest.raises(FailedPrecondition, match=f"not sha256:{SHA}"):
+        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+    assert asking.blobs() == []
+    assert asking.partials() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(404, NotFound), (410, NotFound), (403, FailedPrecondition), (401, FailedPrecondition), (500, Unavailable), (503, Unavailable)],
+)  # fmt: skip
+def test_what_a_server_answers_is_told(
+    depot: Depot, asking: Asking, status: int, error: type[IRIError]
+) -> None:
+    url = depot.put("/a.img", BODY)
+    depot.answer = status
+    with pytest.raises(error, match=f"answers {status} .* for http://{depot.host}/a.img$"):
+        ensured(asking.images(), asking, f"{url}?signature=hidden#sha256={SHA}")
+    assert "hidden" not in str(asking.told)
+    assert asking.blobs() == []
+
+
+def test_server_that_is_down_is_unavailable(asking: Asking) -> None:
+    with pytest.raises(Unavailable, match=r"127.0.0.1:1 does not answer: .*refused"):
+        ensured(asking.images(), asking, f"http://127.0.0.1:1/a.img#sha256={SHA}")
+
+
+def test_server_that_falls_silent_is_unavailable(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    depot.pause = 3.0
+    started = time.monotonic()
+    with pytest.raises(Unavailable, match=r"broke off: .*timed out"):
+        ensured(asking.images(timeout_seconds=0.2), asking, f"{url}#sha256={SHA}")
+    assert time.monotonic() - started < 2
+
+
+def test_broken_transfer_goes_on_where_it_stopped(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    depot.break_after, depot.breaks = 200_000, 1
+    with pytest.raises(Unavailable, match=f"broke off after 200000 of {len(BODY)} bytes"):
+        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+    assert depot.asked == [("/a.img", ""), ("/a.img", "bytes=200000-")]
+
+
+@pytest.mark.parametrize("lacks", ["has_ranges", "has_etags"])
+def test_server_that_cannot_go_on_starts_again(depot: Depot, asking: Asking, lacks: str) -> None:
+    url = depot.put("/a.img", BODY)
+    setattr(depot, lacks, False)
+    depot.break_after, depot.breaks = 200_000, 1
+    with pytest.raises(Unavailable):
+        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+
+
+def test_other_content_since_the_transfer_broke_starts_again(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", b"old" * 200_000)
+    depot.break_after, depot.breaks = 200_000, 1
+    with pytest.raises(Unavailable):
+        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+    depot.put("/a.img", BODY)
+    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+
+
+def test_whole_partial_file_is_no_trouble(depot: Depot, asking: Asking) -> None:
+    """The process was killed after the last byte and before the rename."""
+    url = depot.put("/a.img", BODY)
+    depot.break_after, depot.breaks = len(BODY) - 1, 1
+    with pytest.raises(Unavailable):
+        ensured(asking.images(), asking, f"{url}#sha256={SHA}")
+    [partial] = [asking.folder / "partial" / name for name in asking.partials() if "." not in name]
+    partial.write_bytes(BODY)
+    assert ensured(asking.images(), asking, f"{url}#sha256={SHA}").path.read_bytes() == BODY
+    assert asking.partials() == []
+
+
+def test_many_who_ask_at_once_fetch_it_once(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    depot.pause = 0.01
+    got: list[Path] = []
+    asked = [
+        threading.Thread(
+            target=lambda: got.append(ensured(asking.images(), asking, f"{url}#sha256={SHA}").path)
+        )
+        for _ in range(8)
+    ]
+    for thread in asked:
+        thread.start()
+    for thread in asked:
+        thread.join()
+    assert len(got) == 8
+    assert len(set(got)) == 1
+    assert depot.times("/a.img") == 1
+
+
+def test_url_without_digest_is_asked_again_and_fetched_when_it_changed(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    images = asking.images()
+    first = ensured(images, asking, url)
+    assert ensured(images, asking, url) == first
+    depot.put("/a.img", b"new" * 100_000)
+    second = ensured(images, asking, url)
+    assert second.path.read_bytes() == b"new" * 100_000
+    assert first.path.read_bytes() == BODY
+    assert depot.times("/a.img") == 3
+
+
+def test_known_image_is_used_while_its_server_is_down(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    first = ensured(asking.images(), asking, url)
+    depot.answer = 503
+    assert ensured(asking.images(), asking, url) == first
+    assert asking.told[-1][0] == "ImageNotRefreshed"
+
+
+def test_http_without_a_digest_is_refused(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    with pytest.raises(InvalidArgument, match="over http needs a digest"):
+        ensured(asking.images(plain_http=()), asking, url)
+    assert depot.asked == []
+
+
+def test_only_allowed_sources_are_asked(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    images = asking.images(sources=("https://images.example.org/", "registry.example.org/os/"))
+    for text in (f"{url}#sha256={SHA}", "registry.example.org/private/a:1", "oci://other.example.org/a:1"):
+        with pytest.raises(InvalidArgument, match="images come from"):
+            images.refuse(text)
+        with pytest.raises(InvalidArgument, match="images come from"):
+            ensured(images, asking, text)
+    images.refuse("oci://registry.example.org/os/a:1")
+    assert depot.asked == []
+
+
+def test_image_too_large_is_refused_before_it_is_fetched(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    with pytest.raises(InvalidArgument, match=f"{len(BODY)} bytes, and 1000 are allowed"):
+        ensured(asking.images(max_bytes=1000), asking, f"{url}#sha256={SHA}")
+    assert asking.partials() == []
+
+
+def test_untrusted_qcow2_is_refused_and_not_kept(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", b"QFI\xfb\0\0\0\3" + b"\0\0\0\0\0\0\0\x70" + bytes(4096))
+    with pytest.raises(InvalidArgument, match="names a backing file"):
+        ensured(asking.images(), asking, url)
+    assert asking.blobs() == []
+
+
+def test_cut_off_qcow2_is_refused(depot: Depot, asking: Asking, tmp_path: Path) -> None:
+    depot.put("/a.img", b"QFI\xfb\0\0\0\3" + bytes(100))
+    with pytest.raises(InvalidArgument, match="cut off"):
+        ensured(asking.images(), asking, depot.url("/a.img"))
+
+
+def test_disk_full_is_told_and_leaves_nothing(depot: Depot, asking: Asking, tmp_path: Path) -> None:
+    """Once the server says how much comes, and once it does not."""
+    with small_filesystem(tmp_path / "small", 1 << 20) as folder:
+        url = depot.put("/a.img", bytes(4 << 20))
+        asking.folder = folder / "images"
+        digest = hashlib.sha256(bytes(4 << 20)).hexdigest()
+        with pytest.raises(ResourceExhausted, match="image cache is full: 4194304 bytes are needed"):
+            ensured(asking.images(), asking, f"{url}#sha256={digest}")
+        depot.says_length = False
+        with pytest.raises(ResourceExhausted, match="image cache is full: no space is left"):
+            ensured(asking.images(), asking, f"{url}#sha256={digest}")
+        assert asking.partials() == []
+        assert asking.blobs() == []
+
+
+def test_redirect_is_followed(depot: Depot, asking: Asking) -> None:
+    depot.put("/real.img", BODY)
+    depot.redirects["/a.img"] = "/real.img"
+    assert ensured(asking.images(), asking, f"{depot.url('/a.img')}#sha256={SHA}").path.read_bytes() == BODY
+
+
+def test_redirect_to_a_file_is_not_followed(depot: Depot, asking: Asking) -> None:
+    depot.redirects["/a.img"] = "file:///etc/passwd"
+    with pytest.raises(Unavailable):
+        ensured(asking.images(), asking, f"{depot.url('/a.img')}#sha256={SHA}")
+
+
+def test_files_of_allowed_folders_are_images(asking: Asking, tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (allowed / "a.img").write_bytes(BODY)
+    (tmp_path / "secret").write_bytes(BODY)
+    (allowed / "link").symlink_to(tmp_path / "secret")
+    (allowed / "loop").symlink_to(allowed / "loop")
+    images = asking.images(paths=(str(allowed),))
+    image = ensured(images, asking, str(allowed / "a.img"))
+    assert image.path.read_bytes() == BODY
+    assert image.path.parent == images.folder
+    (allowed / "a.img").write_bytes(b"other" * 1000)
+    assert image.path.read_bytes() == BODY
+    with pytest.raises(FailedPrecondition, match="not what was asked for"):
+        ensured(images, asking, f"{allowed / 'a.img'}#sha256={SHA}")
+    for name in (tmp_path / "secret", allowed / "link", allowed / "loop", allowed, allowed / "none"):
+        with pytest.raises(NotFound, match="or it lies in no folder that this host allows"):
+            ensured(images, asking, str(name))
+
+
+def test_unused_images_are_collected_and_used_ones_stay(depot: Depot, asking: Asking) -> None:
+    images = asking.images(unused_seconds=3600)
+    paths = [ensured(images, asking, depot.put(f"/{n}", bytes([n]) * 5000)).path for n in range(4)]
+    assert images.collect(set()) == 0  # just asked for
+    for hours, path in enumerate(paths, start=1):
+        os.utime(path, (time.time() - hours * 3000,) * 2)
+    assert images.collect({paths[3].name}) > 0
+    assert asking.blobs() == sorted([paths[0].name, paths[3].name])
+    assert asking.images(cache_bytes=1).collect({paths[3].name}) > 0
+    assert asking.blobs() == [paths[3].name]
+    assert ensured(images, asking, depot.url("/0")).path.exists()
+
+
+# OCI
+
+
+PARTS = {"rootfs": BODY, "kernel": b"kernel" * 100, "initramfs": b"initramfs" * 100}
+
+
+def test_artifact_is_pulled_by_tag(depot: Depot, asking: Asking) -> None:
+    manifest = depot.image("os/debian", "12", PARTS, "console=ttyS0")
+    image = ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+    assert image.path.read_bytes() == BODY
+    assert image.kernel is not None
+    assert image.kernel.read_bytes() == PARTS["kernel"]
+    assert image.initramfs is not None
+    assert image.initramfs.read_bytes() == PARTS["initramfs"]
+    assert image.command_line == "console=ttyS0"
+    assert image.reference == f"{depot.host}/os/debian@{manifest['digest']}"
+    assert ensured(asking.images(), asking, image.reference) == image
+    assert depot.times(f"/v2/os/debian/blobs/{digest_of(BODY)}") == 1
+
+
+def test_artifact_without_kernel_boots_from_its_disk(depot: Depot, asking: Asking) -> None:
+    depot.image("os/debian", "latest", {"rootfs": BODY, "squashfs": b"unused"})
+    image = ensured(asking.images(), asking, f"oci://{depot.host}/os/debian")
+    assert (image.kernel, image.initramfs, image.command_line) == (None, None, "")
+    assert len(asking.blobs()) == 1
+
+
+def platform(manifest: dict[str, object], architecture: str) -> dict[str, object]:
+    return manifest | {"platform": {"os": "linux", "architecture": architecture}}
+
+
+def test_index_is_chosen_from_by_architecture(depot: Depot, asking: Asking) -> None:
+    ours = depot.image("os/debian", "x-amd64", {"rootfs": BODY})
+    theirs = depot.image("os/debian", "x-arm64", {"rootfs": b"arm" * 10_000})
+    index = {"schemaVersion": 2, "manifests": [platform(theirs, "arm64"), platform(ours, "amd64")]}
+    depot.manifest("os/debian", "12", index, INDEX)
+    images, text = asking.images(), f"{depot.host}/os/debian:12"
+    assert ensured(images, asking, text, "amd64").path.read_bytes() == BODY
+    assert ensured(images, asking, text, "arm64").path.read_bytes() == b"arm" * 10_000
+    with pytest.raises(InvalidArgument, match="not there for riscv64: it has amd64, arm64"):
+        ensured(images, asking, text, "riscv64")
+    with pytest.raises(InvalidArgument, match="name the architecture"):
+        ensured(images, asking, text)
+
+
+@pytest.mark.parametrize("password", ["", "ann:secret"])
+def test_registry_that_wants_a_token_gets_one(
+    depot: Depot, asking: Asking, password: str, tmp_path: Path
+) -> None:
+    depot.image("os/debian", "12", PARTS)
+    depot.wants_token, depot.password = True, password
+    login = tmp_path / "config.json"
+    auth = "YW5uOnNlY3JldA=="
+    login.write_text(f'{{"auths": {{"{depot.host}": {{"auth": "{auth}"}}}}}}' if password else "{}")
+    image = ensured(asking.images(credentials=str(login)), asking, f"{depot.host}/os/debian:12")
+    assert image.path.read_bytes() == BODY
+
+
+def test_registry_that_lets_nobody_in_is_told_without_the_password(
+    depot: Depot, asking: Asking, tmp_path: Path
+) -> None:
+    depot.image("os/debian", "12", PARTS)
+    depot.wants_token, depot.password = True, "ann:secret"
+    login = tmp_path / "config.json"
+    login.write_text(f'{{"auths": {{"{depot.host}": {{"auth": "YW5uOndyb25n"}}}}}}')
+    with pytest.raises(FailedPrecondition, match="refuses the credentials") as refused:
+        ensured(asking.images(credentials=str(login)), asking, f"{depot.host}/os/debian:12")
+    assert "YW5uOndyb25n" not in str(refused.value)
+
+
+def test_credentials_do_not_follow_a_redirect_to_another_host(depot: Depot, asking: Asking) -> None:
+    depot.image("os/debian", "12", {"rootfs": BODY})
+    depot.wants_token = True
+    layer = f"/v2/os/debian/blobs/{digest_of(BODY)}"
+    depot.put("/storage", BODY)
+    depot.redirects[layer] = f"http://localhost:{depot.port}/storage"
+    ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+    at = [path for path, _ in depot.asked].index("/storage")
+    assert depot.authorizations[at] == ""
+
+
+def test_manifest_that_is_not_its_digest_is_refused(depot: Depot, asking: Asking) -> None:
+    manifest = depot.image("os/debian", "12", PARTS)
+    depot.bodies[f"/v2/os/debian/manifests/{manifest['digest']}"] += b" "
+    with pytest.raises(FailedPrecondition, match="manifest is not sha256:"):
+        ensured(asking.images(), asking, f"{depot.host}/os/debian@{manifest['digest']}")
+
+
+def test_layer_that_is_not_its_digest_is_refused(depot: Depot, asking: Asking) -> None:
+    depot.image("os/debian", "12", PARTS)
+    depot.bodies[f"/v2/os/debian/blobs/{digest_of(BODY)}"] = b"evil" * 1000
+    with pytest.raises(FailedPrecondition, match="not what was asked for"):
+        ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+
+
+MALFORMED: list[tuple[str, object, str]] = [
+    ("text", "words", "cannot be read"),
+    ("container", {"config": {"mediaType": "application/vnd.oci.image.config.v1+json"}}, "its config is of type"),
+    ("no-rootfs", {"config": {"mediaType": "application/vnd.ironcore.image.config.v1+json", "digest": digest_of(b"")}}, "has no rootfs"),
+    ("wrong-digest", {"config": {"mediaType": "application/vnd.ironcore.image.config.v1+json", "digest": "../../etc"},
+      "layers": [{"mediaType": "application/vnd.ironcore.image.rootfs", "digest": "../../../etc/shadow"}]}, "is no digest"),
+    ("loop", {"manifests": [{"digest": "self"}]}, "is no digest"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED]
+)
+def test_manifest_that_is_no_image_is_refused(
+    depot: Depot, asking: Asking, manifest: object, reason: str
+) -> None:
+    depot.manifest("os/debian", "12", manifest)
+    with pytest.raises(InvalidArgument, match=reason):
+        ensured(asking.images(), asking, f"{depot.host}/os/debian:12")
+
+
+def test_unknown_tag_is_not_found(depot: Depot, asking: Asking) -> None:
+    with pytest.raises(NotFound, match="404"):
+        ensured(asking.images(), asking, f"{depot.host}/os/none:1")
