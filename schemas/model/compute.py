@@ -17,6 +17,7 @@ from schemas.model.part import (
     LabelSelector,
     NameRef,
     Part,
+    Rejection,
     Taint,
     Toleration,
 )
@@ -230,6 +231,7 @@ class MachineStatus(Part, frozen=True):
     network_interfaces: tuple[MachineNetworkInterfaceStatus, ...] = ()
     assignment: Assignment | None = None
     evict: Evict | None = None
+    rejections: tuple[Rejection, ...] = ()
     restart: str = ""
 
 

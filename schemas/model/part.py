@@ -131,3 +131,14 @@ class Evict(Part, frozen=True):
 
     assignment: str
     reason: str = ""
+
+
+class Rejection(Part, frozen=True):
+    """A pool's refusal of an object: who said no, to which assignment, and how often by now."""
+
+    pool: str
+    assignment: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int = 1
+    time: str = ""

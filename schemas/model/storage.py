@@ -14,6 +14,7 @@ from schemas.model.part import (
     Evict,
     NameRef,
     Part,
+    Rejection,
     Taint,
     TemplateMetadata,
     Toleration,
@@ -130,6 +131,7 @@ class VolumeStatus(Part, frozen=True):
     conditions: tuple[Condition, ...] = ()
     assignment: Assignment | None = None
     evict: Evict | None = None
+    rejections: tuple[Rejection, ...] = ()
 
 
 class Volume(Resource, frozen=True):

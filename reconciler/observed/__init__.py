@@ -1,0 +1,1 @@
+"""What the reports of poollets say, judged: who may speak of what, how fresh it is, and what it means for status."""

@@ -1,0 +1,29 @@
+"""What poollets say about one object, taken out of their reports. Values only."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from schemas.report.objects import MachineStatus, Phase, Reason, VolumeSnapshotStatus, VolumeStatus
+
+Reported: TypeAlias = MachineStatus | VolumeStatus | VolumeSnapshotStatus
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """One poollet's word on one object. `assignment` is the order that it speaks of."""
+
+    poollet: str
+    pool: str
+    uid: str
+    assignment: str
+    phase: Phase
+    reasons: tuple[Reason, ...] = ()
+    attached_to: tuple[str, ...] = ()  # uids of machines; volumes only
+    status: Reported | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """It stands on the pool, or may: what a poollet cannot tell is not gone."""
+        return self.phase in ("present", "unknown")

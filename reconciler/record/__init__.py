@@ -1,0 +1,28 @@
+"""What the reconciler itself keeps about one object, as it stands on the target branch: read from a document, written as fields.
+
+Pure. `record_of` the edited text is the record that was written, so that writing it again changes nothing.
+"""
+
+from reconciler.record.condition import condition, folded, own, with_condition, without_condition
+from reconciler.record.moment import moment, stamp
+from reconciler.record.reading import record_of
+from reconciler.record.record import ASSIGNABLE, NOTHING, Record, Status, assignment_of, empty_status
+from reconciler.record.writing import fields
+
+__all__ = [
+    "ASSIGNABLE",
+    "NOTHING",
+    "Record",
+    "Status",
+    "assignment_of",
+    "condition",
+    "empty_status",
+    "fields",
+    "folded",
+    "moment",
+    "own",
+    "record_of",
+    "stamp",
+    "with_condition",
+    "without_condition",
+]

@@ -1,0 +1,48 @@
+"""What one step of the world brought. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from reconciler.repo.tree import ObjectId
+from schemas.kinds import Key
+from schemas.problem import Problem
+
+
+class Confirm(StrEnum):
+    """What people confirm by a trailer of a source commit."""
+
+    DELETION = "Confirm-Deletion"  # the digest of what is held
+    SOURCE = "Confirm-Source"  # the source commit that was reconciled last and is given up
+    POOL_DESTROYED = "Pool-Destroyed"  # a pool that never returns
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    about: Confirm
+    value: str
+    commit: ObjectId
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The source head is not followed: `use` is gone by instead. `trailer` is what would confirm it, where that helps."""
+
+    head: ObjectId
+    use: ObjectId | None
+    message: str
+    trailer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """`dirty` is everything a decision may come out differently for; paths are those whose files differ from before."""
+
+    dirty: frozenset[Key] = frozenset()
+    source_paths: frozenset[str] = frozenset()
+    live_paths: frozenset[str] = frozenset()
+    problems: tuple[Problem, ...] = ()  # all that stand now, not only the new ones
+    due: datetime | None = None  # when time alone changes something
+    blobs_read: int = 0

@@ -1,0 +1,50 @@
+"""One object as the world knows it. Values only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from reconciler.record import Record
+from schemas.kinds import Key
+from schemas.model import Object
+
+
+class Standing(StrEnum):
+    DECLARED = "declared"  # the source says so
+    FROZEN = "frozen"  # the source cannot be understood about it: it stays as live has it
+    LEAVING = "leaving"  # on live, and not in the source any more; or ordered gone
+    GENERATED = "generated"  # on live alone, of an owner
+    ANNOUNCED = "announced"  # a pool that a poollet announces and nobody declares
+    RETAINED = "retained"  # a volume that its policy keeps
+
+
+class Place(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A document: which of its file, counted from 0."""
+
+    path: str
+    index: int
+
+
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """`object` is what holds now: the source's where it is declared, else live's.
+
+    `live` is the document that `record` was read from. An object on live that the source no longer has, and that was not
+    ordered gone yet, is LEAVING without a deletion timestamp.
+    """
+
+    key: Key
+    object: Object
+    standing: Standing
+    record: Record
+    source: Place | None = None
+    live: Place | None = None
+
+    @property
+    def is_ordered_gone(self) -> bool:
+        return self.record.is_deleting
+
+    @property
+    def is_staying(self) -> bool:
+        return self.standing is not Standing.LEAVING and not self.record.is_deleting

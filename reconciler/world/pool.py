@@ -1,0 +1,45 @@
+"""A pool as the world knows it: what people declare and what its poollet announces, in one. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.observed.freshness import Freshness
+from schemas.capacity import Vector
+from schemas.kinds import Key
+from schemas.model.part import Taint
+from schemas.report import objects as report
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """`why_not_ready` is empty when new objects may go there.
+
+    `allocatable` is in vectors of schemas.capacity; with `shares` the pool tells counts of classes alone, and is one
+    whole host to be shared. `classes` are those it offers, by name or because they are equal.
+    """
+
+    key: Key
+    is_declared: bool
+    poollet: str = ""  # whose report announces it
+    freshness: Freshness | None = None  # None: nobody announces it
+    announced: report.Pool | report.VolumePool | None = None
+    why_not_ready: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    is_cordoned: bool = False
+    classes: frozenset[str] = frozenset()
+    allocatable: Vector = field(default_factory=dict)
+    shares: Mapping[str, int] | None = None
+    reachable_from: frozenset[str] | None = None
+    machine_pool_selector: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def is_lost(self) -> bool:
+        """What is there may still run."""
+        return self.freshness in (None, Freshness.LOST)
