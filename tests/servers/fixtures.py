@@ -13,6 +13,8 @@ from typing import cast
 import pytest
 
 from tests.servers.gitolite import GitoliteServer, gitolite_server
+from tests.servers.libvirtd import Libvirtd
+from tests.servers.libvirtd import libvirtd as started_libvirtd
 from tests.servers.places import Place, place
 from tests.servers.proxy import Proxy, proxy
 from tests.servers.relay import Relay, relay
@@ -60,6 +62,12 @@ def gitolite(short_folder: Path) -> Iterator[GitoliteServer]:
     with gitolite_server(short_folder / "lite") as server:
         server.configure(GITOLITE_RULES, "ann", "reconciler", "host-1", "host-2")
         yield server
+
+
+@pytest.fixture(scope="session")
+def libvirtd() -> Iterator[Libvirtd]:
+    with started_libvirtd() as daemon:
+        yield daemon
 
 
 @dataclass(frozen=True)

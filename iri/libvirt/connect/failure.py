@@ -1,0 +1,55 @@
+"""What libvirt's errors mean to a caller of the runtime interface."""
+
+from __future__ import annotations
+
+import libvirt
+
+from iri.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    IRIError,
+    NotFound,
+    ResourceExhausted,
+    TimedOut,
+    Unavailable,
+    Unimplemented,
+)
+
+MEANINGS: dict[int, type[IRIError]] = {
+    libvirt.VIR_ERR_NO_DOMAIN: NotFound,
+    libvirt.VIR_ERR_NO_DOMAIN_METADATA: NotFound,
+    libvirt.VIR_ERR_NO_NETWORK: NotFound,
+    libvirt.VIR_ERR_NO_SECRET: NotFound,
+    libvirt.VIR_ERR_NO_STORAGE_POOL: NotFound,
+    libvirt.VIR_ERR_NO_STORAGE_VOL: NotFound,
+    libvirt.VIR_ERR_DEVICE_MISSING: NotFound,
+    libvirt.VIR_ERR_DOM_EXIST: AlreadyExists,
+    libvirt.VIR_ERR_NETWORK_EXIST: AlreadyExists,
+    libvirt.VIR_ERR_STORAGE_VOL_EXIST: AlreadyExists,
+    libvirt.VIR_ERR_INVALID_ARG: InvalidArgument,
+    libvirt.VIR_ERR_XML_ERROR: InvalidArgument,
+    libvirt.VIR_ERR_XML_DETAIL: InvalidArgument,
+    libvirt.VIR_ERR_XML_INVALID_SCHEMA: InvalidArgument,
+    libvirt.VIR_ERR_NO_SUPPORT: Unimplemented,
+    libvirt.VIR_ERR_CONFIG_UNSUPPORTED: Unimplemented,
+    libvirt.VIR_ERR_ARGUMENT_UNSUPPORTED: Unimplemented,
+    libvirt.VIR_ERR_OPERATION_UNSUPPORTED: Unimplemented,
+    libvirt.VIR_ERR_OPERATION_TIMEOUT: TimedOut,
+    libvirt.VIR_ERR_AGENT_UNRESPONSIVE: TimedOut,
+    libvirt.VIR_ERR_AGENT_UNSYNCED: TimedOut,
+    libvirt.VIR_ERR_NO_CONNECT: Unavailable,
+    libvirt.VIR_ERR_INVALID_CONN: Unavailable,
+    libvirt.VIR_ERR_RPC: Unavailable,
+    libvirt.VIR_ERR_NO_MEMORY: ResourceExhausted,
+}
+# Neither has a code of its own.
+EXHAUSTED = ("No space left", "Cannot allocate memory", "not enough space", "cannot set up guest memory")
+
+
+def meaning(error: libvirt.libvirtError, doing: str) -> IRIError:
+    """Everything else is the object's present state: QEMU's own refusals have no code that says more."""
+    text = error.get_error_message() or str(error)
+    if any(sign in text for sign in EXHAUSTED):
+        return ResourceExhausted(f"{doing}: {text}")
+    return MEANINGS.get(error.get_error_code(), FailedPrecondition)(f"{doing}: {text}")

@@ -1,0 +1,147 @@
+"""The connection to libvirtd: calls through it, events from it, and a new one whenever it breaks.
+
+Guests do not notice when libvirtd dies. While it is away every call is Unavailable at once; nobody waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import libvirt
+
+from iri.errors import Unavailable
+from iri.libvirt.connect import loop
+from iri.libvirt.connect.failure import meaning
+from iri.libvirt.connect.telling import register
+from iri.libvirt.events import DomainEvent
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+Listener = Callable[[DomainEvent], None]
+
+KEEPALIVE_SECONDS = 10
+KEEPALIVE_COUNT = 6
+FIRST_RETRY_SECONDS = 0.05
+LONGEST_RETRY_SECONDS = 2.0
+
+
+class Link:
+    """Thread-safe. Listeners are called on the event thread: they take note and return."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self._raw: libvirt.virConnect | None = None
+        self._listeners: list[Listener] = []
+        self._on_connected: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+        self._is_lost = threading.Event()
+        self._closing = threading.Event()
+        self._mender = threading.Thread(target=self._mend, name="libvirt-link", daemon=True)
+
+    def open(self) -> None:
+        """Unavailable when libvirtd does not answer now; it is not tried again then."""
+        self._raw = self._connected()
+        self._mender.start()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._is_lost.set()
+        if self._mender.is_alive():
+            self._mender.join()
+        with self._lock:
+            raw, self._raw = self._raw, None
+        if raw is not None:
+            with contextlib.suppress(libvirt.libvirtError):
+                raw.unregisterCloseCallback()
+                raw.close()
+
+    def listen(self, listener: Listener) -> None:
+        """Before `open`."""
+        self._listeners.append(listener)
+
+    def on_connected(self, callback: Callable[[], None]) -> None:
+        """Called after each new connection but the first, on a thread that may block: events were lost before it."""
+        self._on_connected.append(callback)
+
+    @property
+    def is_connected(self) -> bool:
+        return self._raw is not None
+
+    def call(self, action: Callable[[libvirt.virConnect], T], doing: str) -> T:
+        """`doing` begins the message of what goes wrong: "defining the domain"."""
+        raw = self._raw
+        if raw is None:
+            raise Unavailable("libvirt does not answer")
+        try:
+            return action(raw)
+        except libvirt.libvirtError as error:
+            if not is_alive(raw):
+                self._lose(raw)
+                raise Unavailable(f"{doing}: libvirt went away") from error
+            raise meaning(error, doing) from error
+
+    def _connected(self) -> libvirt.virConnect:
+        loop.begin()
+        try:
+            raw = libvirt.open(self.uri)
+        except libvirt.libvirtError as error:
+            raise Unavailable(
+                f"libvirt does not answer at {self.uri}: {error.get_error_message()}"
+            ) from error
+        try:
+            raw.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
+            raw.registerCloseCallback(self._closed, None)
+            register(raw, self._tell)
+        except libvirt.libvirtError as error:
+            raise Unavailable(f"libvirt went away: {error.get_error_message()}") from error
+        return raw
+
+    def _tell(self, event: DomainEvent) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+    def _closed(self, raw: libvirt.virConnect, reason: int, context: object) -> None:
+        del context
+        log.warning("libvirt went away reason=%d", reason)
+        self._lose(raw)
+
+    def _lose(self, raw: libvirt.virConnect) -> None:
+        with self._lock:
+            if self._raw is not None and (self._raw is raw or not is_alive(self._raw)):
+                self._raw = None
+                self._is_lost.set()
+
+    def _mend(self) -> None:
+        while self._is_lost.wait() and not self._closing.is_set():
+            self._is_lost.clear()
+            if self._raw is None:
+                self._connect_again()
+
+    def _connect_again(self) -> None:
+        delay = FIRST_RETRY_SECONDS
+        while not self._closing.wait(delay):
+            try:
+                raw = self._connected()
+            except Unavailable as error:
+                log.info("libvirt is away error=%s", error)
+                delay = min(2 * delay, LONGEST_RETRY_SECONDS)
+                continue
+            self._raw = raw
+            if not is_alive(raw):
+                self._lose(raw)
+                continue
+            log.info("libvirt is back")
+            for callback in self._on_connected:
+                callback()
+            return
+
+
+def is_alive(raw: libvirt.virConnect) -> bool:
+    try:
+        return bool(raw.isAlive())
+    except libvirt.libvirtError:
+        return False

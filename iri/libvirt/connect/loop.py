@@ -1,0 +1,35 @@
+"""libvirt's event loop: one a process, on a thread of its own, begun before the first connection and never ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import libvirt
+
+log = logging.getLogger(__name__)
+_begun = threading.Lock()
+_threads: list[threading.Thread] = []
+
+
+def begin() -> None:
+    with _begun:
+        if _threads:
+            return
+        libvirt.registerErrorHandler(_ignore, None)  # it would print every error that is also raised
+        libvirt.virEventRegisterDefaultImpl()
+        thread = threading.Thread(target=_run, name="libvirt-events", daemon=True)
+        _threads.append(thread)
+        thread.start()
+
+
+def _ignore(context: object, error: object) -> None:
+    del context, error
+
+
+def _run() -> None:
+    while True:
+        try:
+            libvirt.virEventRunDefaultImpl()
+        except libvirt.libvirtError as error:
+            log.error("event loop failed error=%s", error)

@@ -1,0 +1,81 @@
+"""What machines need from storage, networks, seeds and the host, each as a seam. Storage and networks implement them.
+
+Every method is thread-safe and can be repeated without harm. Those that make something ready may block; they raise
+IRIErrors, which become a condition of the machine and a retry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from iri.host import MachineClass
+from iri.libvirt.sources import NicSource, PreparedDisk
+from iri.machine import Disk, Machine, NetworkInterface
+
+
+class Disks(Protocol):
+    def refuse(self, machine_id: str, disk: Disk) -> None:
+        """Quick. InvalidArgument or FailedPrecondition for a disk that this host will never attach."""
+        ...
+
+    def prepare(self, machine_id: str, disk: Disk) -> PreparedDisk:
+        """Blocks: fetches the image, makes the local disk, hands secrets to libvirt."""
+        ...
+
+    def release(self, machine_id: str, name: str) -> None:
+        """The machine has let go of it for good: its local disk is deleted, its secrets are dropped."""
+        ...
+
+    def sweep(self, machine_ids: frozenset[str]) -> None:
+        """Removes what was made for machines other than these."""
+        ...
+
+    def let_go(self) -> None:
+        """Some machine no longer holds something; whoever waits for a volume may look again."""
+        ...
+
+
+class Interfaces(Protocol):
+    def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+        """Pure. InvalidArgument for an interface that this host will never connect."""
+        ...
+
+    def connect(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+        """Makes sure the network is there."""
+        ...
+
+    def prune(self, wanted: Callable[[], Iterable[tuple[str, NetworkInterface]]]) -> None:
+        """Removes networks and reservations made for machines that none of those needs, asked under its own lock."""
+        ...
+
+    def addresses(self, machine_id: str, macs: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+        """What the guest has on each, as far as anybody knows. May take a while."""
+        ...
+
+
+class SeedFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Host paths of what a guest is configured by at its first boot."""
+
+    iso: Path | None = None
+    ignition: Path | None = None
+    nvram: Path | None = None  # EFI variables to begin with
+
+
+class Seeds(Protocol):
+    def write(self, machine: Machine, folder: Path) -> SeedFiles:
+        """Into the machine's folder, anew each time. InvalidArgument for data that no guest could read."""
+        ...
+
+
+class HostClasses(Protocol):
+    def machine_class(self, name: str) -> MachineClass:
+        """InvalidArgument, with its name, when it is not on offer."""
+        ...
+
+    def domain_type(self) -> str:
+        """`kvm` where a guest has been seen to boot with it, else `qemu`."""
+        ...

@@ -1,0 +1,60 @@
+"""Where a domain's devices come from, once storage, networks and images have been made ready. Frozen and pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class FileSource(msgspec.Struct, frozen=True, kw_only=True):
+    path: str
+    format: str = "qcow2"  # or raw; never left to be guessed from the content
+
+
+class BlockSource(msgspec.Struct, frozen=True, kw_only=True):
+    path: str
+
+
+class RbdSource(msgspec.Struct, frozen=True, kw_only=True):
+    image: str  # pool/name
+    monitors: tuple[tuple[str, int], ...]
+    user: str
+    secret_id: str  # a libvirt secret's UUID
+
+
+class DiskSource(msgspec.Struct, frozen=True, kw_only=True):
+    where: FileSource | BlockSource | RbdSource
+    luks_secret_id: str = ""  # of a libvirt secret; empty: not encrypted
+    is_read_only: bool = False
+    iops: int = 0  # 0: without a limit
+    bytes_per_second: int = 0
+
+
+class Boot(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel that the hypervisor loads itself: files of the host."""
+
+    kernel: str
+    initramfs: str = ""
+    cmdline: str = ""
+
+
+class PreparedDisk(msgspec.Struct, frozen=True, kw_only=True):
+    source: DiskSource
+    boot: Boot | None = None  # when the disk's image brings a kernel
+    image_ref: str = ""
+
+
+class NetworkNic(msgspec.Struct, frozen=True, kw_only=True):
+    network: str  # a libvirt network
+
+
+class BridgeNic(msgspec.Struct, frozen=True, kw_only=True):
+    bridge: str
+    vlan: int = 0  # 0: untagged
+    openvswitch: bool = False
+
+
+class NicSource(msgspec.Struct, frozen=True, kw_only=True):
+    where: NetworkNic | BridgeNic
+    mac: str
+    mtu: int = 0  # 0: the network's
+    handle: str = ""

@@ -1,0 +1,108 @@
+"""The connection: events come by themselves, errors mean something, and a dead libvirtd costs nobody his guests."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, Unavailable
+from iri.libvirt.connect.link import Link
+from iri.libvirt.events import DomainEvent, Lived, Turn
+from iri.libvirt.xml import child, element, text
+from tests.guests.micro import micro_kernel
+from tests.servers.libvirtd import Libvirtd, libvirtd
+
+UUID = "11111111-2222-4333-8444-555555555555"
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Libvirtd]:
+    """Not the shared one: this one dies."""
+    with libvirtd() as daemon:
+        yield daemon
+
+
+def micro_domain(daemon: Libvirtd, name: str = "micro", uuid: str = UUID) -> str:
+    root = element("domain", type_="qemu")
+    child(root, "name", name)
+    child(root, "uuid", uuid)
+    child(root, "memory", "8", unit="MiB")
+    system = child(root, "os")
+    child(system, "type", "hvm", arch="x86_64", machine="q35")
+    child(system, "kernel", str(micro_kernel(daemon.folder)))
+    child(child(root, "features"), "acpi")
+    devices = child(root, "devices")
+    child(devices, "controller", type_="usb", model="none")
+    child(devices, "memballoon", model="none")
+    return text(root)
+
+
+def until(events: queue.Queue[DomainEvent], wanted: DomainEvent) -> None:
+    while events.get(timeout=10) != wanted:
+        pass
+
+
+def test_guests_outlive_libvirtd_and_events_go_on(own: Libvirtd) -> None:
+    link = Link(own.uri)
+    events: queue.Queue[DomainEvent] = queue.Queue()
+    connected: queue.Queue[str] = queue.Queue()
+    link.listen(events.put)
+    link.on_connected(lambda: connected.put("again"))
+    link.open()
+    link.call(lambda raw: raw.defineXML(micro_domain(own)).create(), "starting")
+    until(events, Lived(UUID, Turn.STARTED))
+    pid = own.guests()[UUID]
+
+    own.kill()
+    until_unavailable(link)
+    own.start()
+    assert connected.get(timeout=10) == "again"
+    assert own.guests()[UUID] == pid, "the guest never noticed"
+    assert link.call(lambda raw: raw.lookupByUUIDString(UUID).isActive(), "looking") == 1
+    # libvirtd tells of no guest that ends before it has spoken to it again; whoever listens looks for himself.
+    link.call(lambda raw: raw.lookupByUUIDString(UUID).memoryStats(), "speaking to it")
+    own.kill_guest(UUID)
+    until(events, Lived(UUID, Turn.STOPPED))
+    link.call(lambda raw: raw.lookupByUUIDString(UUID).undefine(), "undefining")
+    link.close()
+    assert own.guests() == {}
+
+
+def until_unavailable(link: Link) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            link.call(lambda raw: raw.getLibVersion(), "asking")
+        except Unavailable:
+            return
+    raise AssertionError("still answers")
+
+
+def test_nobody_to_connect_to_is_unavailable(own: Libvirtd) -> None:
+    with pytest.raises(Unavailable, match="does not answer at"):
+        Link(f"qemu+unix:///system?socket={own.folder}/nobody").open()
+
+
+def test_errors_mean_what_the_caller_can_do(libvirtd: Libvirtd) -> None:
+    link = Link(libvirtd.uri)
+    link.open()
+    domain = micro_domain(libvirtd, "first")
+    link.call(lambda raw: raw.defineXML(domain), "defining")
+    try:
+        cases: list[tuple[type[IRIError], object]] = [
+            (NotFound, lambda raw: raw.lookupByName("nobody")),
+            (NotFound, lambda raw: raw.networkLookupByName("nobody")),
+            (NotFound, lambda raw: raw.storagePoolLookupByName("nobody")),
+            (InvalidArgument, lambda raw: raw.defineXML("<domain")),
+            (FailedPrecondition, lambda raw: raw.lookupByName("first").destroy()),
+            (FailedPrecondition, lambda raw: raw.defineXML(domain.replace("first", "second"))),
+        ]
+        for error, action in cases:
+            with pytest.raises(error, match=r"^trying: "):
+                link.call(action, "trying")  # type: ignore[arg-type]
+    finally:
+        link.call(lambda raw: raw.lookupByName("first").undefine(), "undefining")
+        link.close()
