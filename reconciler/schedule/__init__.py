@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from reconciler.schedule import filters
 from reconciler.schedule.board import Board, Quota, board
@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 Signature = tuple[object, ...]
+key_of = attrgetter("key")
 
 
 def schedule(
@@ -58,12 +59,9 @@ def schedule(
     """Decides all requests and charges `on` for those placed. Higher priority first, then the larger, equal ones together, by key."""
     decisions: list[Decision] = []
     groups = Groups(on, policy)
-    for (_, _, signature, _), run in groupby(
-        queue(requests, on), key=lambda queued: (queued.priority, queued.size, queued.signature, queued.lead)
-    ):
+    for signature, run in queue(requests, on):
         refused: tuple[Refusal, ...] | None = None
-        for queued in run:
-            request = queued.request
+        for request in run:
             if refused is not None:
                 decisions.append(Unschedulable(request.key, refused))
                 continue
@@ -96,13 +94,14 @@ def decide(request: Request, signature: Signature, groups: Groups) -> Decision:
         return Unschedulable(request.key, (over,))
     if not request.machine_class:
         return place_volume(request, on)
-    found = groups.get(request, signature).take(request)
+    candidates = groups.get(request, signature)
+    found = candidates.take(request)
     if found is None:
         return Unschedulable(
             request.key, tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
         )
     pool, volumes = found
-    points = score(on, on.pools[pool], request, policy)
+    points = score(on, on.pools[pool], request, policy, candidates.points.get()[pool])
     on.place(request, pool, volumes)
     return Placed(request.key, pool, tuple((volume.key, where) for volume, where in volumes), points)
 
@@ -192,17 +191,9 @@ def over_quota(request: Request, on: Board) -> Refusal | None:
     return Refusal("", tuple(reasons)) if reasons else None
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
-    request: Request
-    priority: int
-    size: tuple[int, int]
-    signature: Signature
-    lead: str  # the first key of its group: equal requests stand together
-
-
-def queue(requests: Iterable[Request], on: Board) -> list[Queued]:
-    """In the order of decision. Larger ones first, because what is left after small ones may hold no large one."""
+def queue(requests: Iterable[Request], on: Board) -> list[tuple[Signature, list[Request]]]:
+    """Runs of equal requests, in the order of decision. Larger ones first, because what is left after small ones may hold
+    no large one."""
     requests = tuple(requests)
     terms = Terms((*on.terms(), *(term for request in requests for term in terms_of(request))))
     grouped: dict[tuple[int, Signature], list[Request]] = {}
@@ -210,15 +201,12 @@ def queue(requests: Iterable[Request], on: Board) -> list[Queued]:
         grouped.setdefault((request.priority, signature_of(request, terms)), []).append(request)
     runs = []
     for (priority, signature), members in grouped.items():
-        members.sort(key=lambda request: request.key)
-        size = (members[0].charge.get("memory", 0), members[0].charge.get("cpu", 0))
-        runs.append((-priority, (-size[0], -size[1]), members[0].key, signature, members))
-    runs.sort(key=lambda run: run[:3])
-    return [
-        Queued(request, order, size, signature, str(lead))
-        for order, size, lead, signature, members in runs
-        for request in members
-    ]
+        members.sort(key=key_of)
+        charge = members[0].charge
+        rank = (-priority, -charge.get("memory", 0), -charge.get("cpu", 0), members[0].key)
+        runs.append((rank, signature, members))
+    runs.sort(key=itemgetter(0))
+    return [(signature, members) for _, signature, members in runs]
 
 
 def signature_of(request: Request, terms: Terms) -> Signature:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.schedule.request import AntiAffinity, Pool, Request, VolumePool, VolumeRequest
@@ -72,7 +72,7 @@ class Board:
     def terms(self) -> Iterable[Term]:
         return self._held
 
-    def held_against(self, request: Request) -> Iterable[tuple[Term, set[str]]]:
+    def held_against(self, request: Request) -> Sequence[tuple[Term, set[str]]]:
         """Who is there already and wants no such machine near: the term, and the domains where they stand."""
         return [
             (term, self._held[term]) for term in self._holders.counting(request.key.namespace, request.labels)

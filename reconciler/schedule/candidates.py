@@ -109,10 +109,8 @@ class Candidates:
             domain = board.domain(self.apart.topology_key, pool)
             if domain is not None and board.tally(self.apart)[domain]:
                 return True
-        return any(
-            board.domain(term.topology_key, pool) in domains
-            for term, domains in board.held_against(self.request)
-        )
+        held = board.held_against(self.request)
+        return bool(held) and any(board.domain(term.topology_key, pool) in domains for term, domains in held)
 
 
 def smallest(heap: list[tuple[int, str]], counts: dict[str, int]) -> int:

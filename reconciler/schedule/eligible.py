@@ -20,10 +20,12 @@ Sort = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """`heaps` holds the entries by domain of the topology key, each list sorted; `domains` all that count for the skew."""
+    """`heaps` holds the entries by domain of the topology key, each list sorted; `domains` all that count for the skew;
+    `where` the domain of each pool where machines are to be spread."""
 
     heaps: Mapping[str, list[Entry]]
     standing: Mapping[str, int]
+    where: Mapping[str, str]
     domains: tuple[str, ...]
     made_at: int
 
@@ -37,14 +39,30 @@ class Points:
         self.needs = scores.measured(charge)
         self.by_pool = {name: self.worth(board, pool, self.needs) for name, pool in board.pools.items()}
         self.seen = len(board.touched)
+        self.ranked: list[Entry] = []
+        self.unranked = set(self.by_pool)
 
     def get(self) -> dict[str, int]:
-        touched = self.board.touched
-        if self.seen != len(touched):
-            for name in set(touched[self.seen :]):
-                self.by_pool[name] = self.worth(self.board, self.board.pools[name], self.needs)
+        board, seen = self.board, self.seen
+        touched = board.touched
+        if seen != len(touched):
             self.seen = len(touched)
+            changed = touched[seen:]
+            for name in changed if len(changed) == 1 else set(changed):
+                self.by_pool[name] = self.worth(board, board.pools[name], self.needs)
+            self.unranked.update(changed)
         return self.by_pool
+
+    def ranking(self) -> list[Entry]:
+        """All pools, the best first. Only what was touched is made anew; the rest is in order already, which sorting notices."""
+        points, unranked, version = self.get(), self.unranked, self.board.version
+        if unranked:
+            ranked = [entry for entry in self.ranked if entry[2] not in unranked]
+            ranked += sorted((0, -points[name], name, version[name]) for name in unranked)
+            ranked.sort()
+            self.ranked = ranked
+            self.unranked = set()
+        return self.ranked
 
 
 class Shelf:
@@ -85,27 +103,33 @@ class Shelf:
         )
 
     def make(self, request: Request, before: Eligible | None) -> Eligible:
-        board = self.board
         standing = self.standing(request) if before is None else before.standing
-        points, version = self.points_of(request.charge).get(), board.version
-        heaps: dict[str, list[Entry]] = {}
+        where = self.where(request, standing) if before is None else before.where
+        domains = self.domains(request, where) if before is None else before.domains
+        ranking = self.points_of(request.charge).ranking()
+        heaps: dict[str, list[Entry]] = {"": []}
         if request.spread is None:
-            heaps[""] = [(0, -points[name] - extra, name, version[name]) for name, extra in standing.items()]
+            heaps[""] = [entry for entry in ranking if entry[2] in standing]
         else:
-            for name, extra in standing.items():
-                entry = (0, -points[name] - extra, name, version[name])
-                heaps.setdefault(domain_of(board, request, name), []).append(entry)
-        for heap in heaps.values():
-            heap.sort()
-        if before is not None:
-            domains = before.domains
-        elif request.spread is None:
-            domains = ()
-        else:
-            domains = tuple(
-                sorted(filters.domains_of(board, request, request.spread.topology_key) | set(heaps))
-            )
-        return Eligible(heaps, standing, domains, len(board.touched))
+            heaps = {domain: [] for domain in where.values()}
+            for entry in ranking:
+                if (domain := where.get(entry[2])) is not None:
+                    heaps[domain].append(entry)
+        if any(standing.values()):
+            for domain, heap in heaps.items():
+                heaps[domain] = sorted((0, rank - standing[name], name, seen) for _, rank, name, seen in heap)
+        return Eligible(heaps, standing, where, domains, len(self.board.touched))
+
+    def where(self, request: Request, standing: Mapping[str, int]) -> Mapping[str, str]:
+        if request.spread is None:
+            return {}
+        return {name: domain_of(self.board, request, name) for name in standing}
+
+    def domains(self, request: Request, where: Mapping[str, str]) -> tuple[str, ...]:
+        if request.spread is None:
+            return ()
+        known = filters.domains_of(self.board, request, request.spread.topology_key)
+        return tuple(sorted(known | set(where.values())))
 
     def standing(self, request: Request) -> dict[str, int]:
         """The pools that no standing predicate refuses, with the part of their score that stands too."""
@@ -116,8 +140,12 @@ class Shelf:
             pools = list(board.pools.values())
         else:
             alike = self.looking_alike(relevant_labels(request)).values()
-            pools = [pool for same in alike if self.is_eligible(same[0], request) for pool in same]
-            return {pool.name: scores.standing(board, pool, request) if pool.taints else 0 for pool in pools}
+            standing: dict[str, int] = {}
+            for same in alike:
+                if self.is_eligible(same[0], request):
+                    extra = scores.standing(board, same[0], request)
+                    standing.update(dict.fromkeys([pool.name for pool in same], extra))
+            return standing
         return {
             pool.name: scores.standing(board, pool, request)
             for pool in pools

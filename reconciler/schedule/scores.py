@@ -87,9 +87,14 @@ def standing(board: Board, pool: Pool, request: Request) -> int:
     return soft_taints(pool, request) + locality(board, pool, request)
 
 
-def score(board: Board, pool: Pool, request: Request, policy: Policy) -> Score:
+def score(board: Board, pool: Pool, request: Request, policy: Policy, by_policy: int | None = None) -> Score:
+    """`by_policy` is what the policy gives, where that is known already."""
+    if by_policy is None:
+        by_policy = BY_POLICY[policy](board, pool, measured(request.charge))
+    if not pool.taints and not request.volume_pools:
+        return Score(by_policy, ((policy.value, by_policy),))
     parts = (
-        (policy.value, BY_POLICY[policy](board, pool, measured(request.charge))),
+        (policy.value, by_policy),
         ("SoftTaints", soft_taints(pool, request)),
         ("VolumeLocality", locality(board, pool, request)),
     )
