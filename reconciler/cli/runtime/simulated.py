@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import secrets
-import signal
 from pathlib import Path
 
 from iri.address import Address, parse
@@ -17,6 +15,7 @@ from iri.simulated.profile import Profile
 from iri.simulated.serving import SimulatedServer
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.runtime.profile import profile_of
+from reconciler.cli.stopping import StopSignal
 from reconciler.cli.terminal import Terminal, out, printable
 
 DEFAULT_SOCKETS = ("/var/run/iri-machineprovider.sock", "/var/run/iri-volumeprovider.sock")
@@ -84,26 +83,6 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
         raise CommandError(printable(str(error)), "another --state DIR starts an empty host") from None
     except IRIError as error:
         raise CommandError(printable(str(error)), "gitvirt runtime simulated --help", Exit.USAGE) from None
-
-
-class StopSignal:
-    """The first SIGTERM or Ctrl-C; a second one ends the process as usual.
-
-    The kernel gives a signal to any thread, gRPC's own among them, and then nothing interrupts the one that waits. What
-    Python writes to the wakeup descriptor does.
-    """
-
-    def __init__(self) -> None:
-        self._reader, writer = os.pipe()
-        os.set_blocking(writer, False)
-        signal.set_wakeup_fd(writer)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, _: signal.signal(number, signal.SIG_DFL))
-        # Whoever hangs up on us must not end the process.
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-
-    def wait(self) -> None:
-        os.read(self._reader, 1)
 
 
 def _say_ready(terminal: Terminal, addresses: tuple[Address, ...]) -> None:
