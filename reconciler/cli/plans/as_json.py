@@ -1,0 +1,89 @@
+"""A plan for programs. Stable: new fields may come; when one goes or changes its meaning, `version` goes up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from reconciler.cli.plans import words
+from reconciler.plan import Change, Declaration, Held, Plan, Unplaced
+from reconciler.plan.remedy import remedy
+from reconciler.record import Record
+from schemas.problem import Problem
+
+VERSION = 1
+
+
+def render(plan: Plan) -> str:
+    return json.dumps(document(plan), indent=2, ensure_ascii=False)
+
+
+def document(plan: Plan) -> dict[str, object]:
+    return {
+        "version": VERSION,
+        "base": {"source": plan.base.source, "target": plan.base.target},
+        "summary": words.summary(plan),
+        "nextDue": plan.next_due.isoformat() if plan.next_due else None,
+        "declared": [_declaration(each) for each in plan.declared],
+        "changes": [_change(each) for each in words.told(plan)],
+        "unplaced": [_unplaced(each) for each in plan.unplaced],
+        "held": [_held(each) for each in plan.held],
+        "problems": [_problem(each) for each in sorted(plan.problems)],
+        "capacity": [
+            {
+                "pool": str(room.pool),
+                "resource": resource,
+                "allocatable": most,
+                "before": before,
+                "after": after,
+            }
+            for room in plan.rooms
+            for resource, most, before, after in words.amounts(room)
+        ],
+    }
+
+
+def _declaration(each: Declaration) -> dict[str, object]:
+    what = "add" if each.is_added else "remove" if each.is_gone else "change"
+    return {"object": str(each.key), "change": what, "fields": list(each.fields), "effect": each.effect.value}
+
+
+def _change(each: Change) -> dict[str, object]:
+    return {
+        "object": str(each.key),
+        "action": each.action.value,
+        "pool": each.pool,
+        "reason": each.reason,
+        "before": _record(each.before),
+        "after": _record(each.after),
+    }
+
+
+def _record(record: Record | None) -> dict[str, object] | None:
+    if record is None:
+        return None
+    return {"uid": record.uid, "pool": record.pool, "deletionTimestamp": record.deletion_timestamp}
+
+
+def _unplaced(each: Unplaced) -> dict[str, object]:
+    return {
+        "object": str(each.key),
+        "wouldFit": remedy(each.refusals),
+        "refusals": [
+            {"pool": refusal.pool, "reasons": [asdict(reason) for reason in refusal.reasons]}
+            for refusal in each.refusals
+        ],
+    }
+
+
+def _held(each: Held) -> dict[str, object]:
+    return {
+        "kind": each.kind.value if each.kind else None,
+        "reason": each.reason,
+        "objects": [str(key) for key in each.keys],
+        "trailer": each.trailer,
+    }
+
+
+def _problem(each: Problem) -> dict[str, object]:
+    return {name: value for name, value in asdict(each).items() if value not in ("", 0)}

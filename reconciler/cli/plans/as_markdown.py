@@ -1,0 +1,131 @@
+"""A plan as a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.cli.plans import words
+from reconciler.cli.terminal import printable
+from reconciler.plan import Action, Plan
+from reconciler.plan.remedy import remedy
+
+MOST_ROWS = 100  # forges refuse comments beyond some 60,000 characters
+
+
+def render(plan: Plan) -> str:
+    return "\n".join(_lines(plan))
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f"### gitvirt plan: {words.summary(plan)}"
+    for part in (
+        _declared(plan),
+        _placed(plan),
+        _others(plan),
+        _unplaced(plan),
+        _held(plan),
+        _problems(plan),
+        _rooms(plan),
+    ):
+        lines = list(part)
+        if lines:
+            yield ""
+            yield from lines
+
+
+def _declared(plan: Plan) -> Iterator[str]:
+    rows = []
+    for each in plan.declared:
+        what = "add" if each.is_added else "remove" if each.is_gone else "change"
+        rows.append((what, _code(str(each.key)), _plain(words.of_declaration(each))))
+    yield from _table("Declared", ("", "object", "what and when"), rows)
+
+
+def _placed(plan: Plan) -> Iterator[str]:
+    rows = [
+        (
+            _code(pool),
+            f"{len(changes):,}",
+            ", ".join(_code(str(change.key)) for change in changes[:5]) + (", …" if len(changes) > 5 else ""),
+        )
+        for pool, changes in words.by_pool(plan).items()
+    ]
+    yield from _table("Placements", ("pool", "", "objects"), rows)
+
+
+def _others(plan: Plan) -> Iterator[str]:
+    rows = [
+        (change.action.value, _code(str(change.key)), _plain(words.reason_of(change)))
+        for change in words.told(plan)
+        if change.action not in (Action.SCHEDULE, Action.ADOPT, Action.STATUS, Action.TAKE)
+    ]
+    yield from _table("Other changes", ("", "object", "why"), rows)
+
+
+def _unplaced(plan: Plan) -> Iterator[str]:
+    rows = [
+        (
+            _code(str(each.key)),
+            "<br>".join(
+                _plain(f"{refusal.pool + ': ' if refusal.pool else ''}{words.of_reason(reason)}")
+                for refusal in each.refusals[:10]
+                for reason in refusal.reasons
+            ),
+            _plain(remedy(each.refusals)),
+        )
+        for each in plan.unplaced
+    ]
+    yield from _table("Without a place", ("object", "why", "would fit"), rows)
+
+
+def _held(plan: Plan) -> Iterator[str]:
+    for each in plan.held:
+        yield f"> **Held:** {_plain(each.reason)}"
+        for key in each.keys[:10]:
+            yield f"> - {_code(str(key))}"
+        if len(each.keys) > 10:
+            yield f"> - and {len(each.keys) - 10:,} more"
+        if each.trailer:
+            yield f"> To confirm, merge a commit with the trailer {_code(each.trailer)}"
+
+
+def _problems(plan: Plan) -> Iterator[str]:
+    rows = [
+        (each.severity.value, _code(each.code), _code(each.file) if each.file else "", _plain(each.message))
+        for each in sorted(plan.problems)
+    ]
+    yield from _table("Problems", ("", "code", "file", "what"), rows)
+
+
+def _rooms(plan: Plan) -> Iterator[str]:
+    rows = [(_code(str(room.pool)), *row) for room in plan.rooms for row in words.amounts(room)]
+    yield from _table("Capacity", ("pool", "resource", "allocatable", "before", "after"), rows)
+
+
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"**{title}**"
+    yield ""
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'---|' * len(header)}"
+    for row in rows[:MOST_ROWS]:
+        yield f"| {' | '.join(row)} |"
+    if len(rows) > MOST_ROWS:
+        yield ""
+        yield f"and {len(rows) - MOST_ROWS:,} more"
+
+
+def _code(text: str) -> str:
+    """As it is; nothing in it can end the span or the cell."""
+    return "`" + printable(text).replace("`", "'").replace("|", "\\|") + "`" if text else ""
+
+
+def _plain(text: str) -> str:
+    """Words of people and hosts: neither markup, nor mentions, nor links of theirs take effect."""
+    escaped = printable(text)
+    for sign in "\\`*_[]<>|@#!":
+        escaped = escaped.replace(
+            sign, f"\\{sign}" if sign not in "<>@" else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[sign]
+        )
+    return escaped

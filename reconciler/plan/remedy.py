@@ -1,0 +1,85 @@
+"""The smallest change that would give an object a place, told from why each pool refused it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reconciler.schedule import Predicate, Reason, Refusal
+from schemas.quantity import Quantity, QuantityError, parse
+
+# What is easier to change comes first: the object, a switch on the pool, then what must be bought.
+_EFFORT = {
+    Predicate.PINNED: 1,
+    Predicate.SELECTOR: 1,
+    Predicate.TAINT: 1,
+    Predicate.CORDON: 1,
+    Predicate.QUOTA: 1,
+    Predicate.SPREAD: 2,
+    Predicate.ANTI_AFFINITY: 2,
+    Predicate.CLASS: 2,
+    Predicate.VOLUME: 2,
+    Predicate.CAPACITY: 3,
+    Predicate.VOLUME_CAPACITY: 3,
+    Predicate.REJECTED: 4,
+    Predicate.READY: 5,
+    Predicate.NO_POOLS: 6,
+}
+
+
+def remedy(refusals: Sequence[Refusal]) -> str:
+    """`rack-a1 with memory 12Gi more`. Nothing when nobody was asked."""
+    general = [refusal for refusal in refusals if not refusal.pool]
+    pools = [refusal for refusal in refusals if refusal.pool]
+    parts = [_steps(refusal.reasons) for refusal in general]
+    if pools:
+        best = min(pools, key=lambda refusal: (_effort(refusal.reasons), refusal.pool))
+        parts.append(f"{best.pool} {_steps(best.reasons)}")
+    return ", and ".join(parts)
+
+
+def _effort(reasons: Iterable[Reason]) -> tuple[int, int]:
+    reasons = tuple(reasons)
+    return sum(_EFFORT[reason.predicate] for reason in reasons), len(reasons)
+
+
+def _steps(reasons: Iterable[Reason]) -> str:
+    return "with " + ", ".join(dict.fromkeys(_step(reason) for reason in reasons))
+
+
+_FIXED = {
+    Predicate.READY: "the pool ready",
+    Predicate.CORDON: "the pool uncordoned",
+    Predicate.CLASS: "that class offered",
+    Predicate.PINNED: "the pin removed",
+    Predicate.VOLUME: "its volumes within reach",
+    Predicate.ANTI_AFFINITY: "the machines it keeps apart from elsewhere",
+    Predicate.REJECTED: "the cause of its rejection mended",
+    Predicate.NO_POOLS: "a pool",
+}
+
+
+def _step(reason: Reason) -> str:
+    match reason.predicate:
+        case Predicate.TAINT:
+            return (
+                f"a toleration of {reason.message.removesuffix(' is not tolerated').removeprefix('taint ')}"
+            )
+        case Predicate.SELECTOR:
+            return f"label {reason.resource}={reason.need} on it"
+        case Predicate.CAPACITY | Predicate.VOLUME_CAPACITY:
+            return f"{reason.resource} {_more(reason)} more"
+        case Predicate.QUOTA:
+            return f"{reason.resource} {_more(reason)} more in its quota"
+        case Predicate.SPREAD:
+            return "a larger maxSkew" if reason.need else "that label on it"
+        case fixed:
+            return _FIXED[fixed]
+
+
+def _more(reason: Reason) -> str:
+    """Need minus have, in the notation of the need."""
+    try:
+        need, have = parse(reason.need), parse(reason.have)
+    except QuantityError:
+        return f"({reason.need} needed, {reason.have} there)"
+    return str(Quantity(need.nano - have.nano, need.notation))

@@ -1,0 +1,50 @@
+"""The smallest change that would make it fit."""
+
+import pytest
+
+from reconciler.plan.remedy import remedy
+from reconciler.schedule import Predicate, Reason, Refusal
+
+SHORT = Reason(Predicate.CAPACITY, "memory is short", "memory", "64Gi", "12Gi")
+TAINTED = Reason(Predicate.TAINT, "taint gpu=yes:NoSchedule is not tolerated")
+OFFLINE = Reason(Predicate.READY, "its poollet left")
+QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cpu", "4", "1500m")
+
+
+@pytest.mark.parametrize(
+    ("refusals", "want"),
+    [
+        pytest.param((), "", id="nobody was asked"),
+        pytest.param(
+            (Refusal("a", (SHORT,)),),
+            "a with memory 52Gi more",
+            id="the difference, in the notation of the need",
+        ),
+        pytest.param(
+            (Refusal("a", (SHORT,)), Refusal("b", (TAINTED,))),
+            "b with a toleration of gpu=yes:NoSchedule",
+            id="a field is easier than memory",
+        ),
+        pytest.param(
+            (Refusal("a", (SHORT, TAINTED)), Refusal("b", (SHORT,))),
+            "b with memory 52Gi more",
+            id="fewer are less",
+        ),
+        pytest.param(
+            (Refusal("b", (OFFLINE,)), Refusal("a", (OFFLINE,))), "a with the pool ready", id="ties by name"
+        ),
+        pytest.param(
+            (Refusal("", (QUOTA,)), Refusal("a", (SHORT,))),
+            "with requests.cpu 2500m more in its quota, and a with memory 52Gi more",
+            id="what concerns the object as such is needed anyhow",
+        ),
+        pytest.param((Refusal("", (Reason(Predicate.NO_POOLS, "none"),)),), "with a pool", id="no pools"),
+    ],
+)
+def test_remedy(refusals: tuple[Refusal, ...], want: str) -> None:
+    assert remedy(refusals) == want
+
+
+def test_every_predicate_has_a_remedy() -> None:
+    for predicate in Predicate:
+        assert remedy((Refusal("a", (Reason(predicate, "words", "cpu", "2", "1"),)),))
