@@ -1,0 +1,111 @@
+"""What a commit of the reconciler says: a subject that reads well in `git log --oneline`, and a line for each change.
+
+Pure. Words that come from people or poollets stay on one line, so that none of them ends the message early.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from reconciler.plan import Action, Change
+from schemas.kinds import Key, Kind
+
+LONGEST_LINE = 240
+MOST_LINES = 1_000  # a log that nobody can page through helps nobody
+MOST_NAMES = 3
+
+_DONE = {
+    Action.SCHEDULE: "scheduled",
+    Action.ADOPT: "adopted",
+    Action.EVICT: "evicted",
+    Action.WITHDRAW: "withdrawn",
+    Action.ORDER: "to be deleted",
+    Action.RETAIN: "retained",
+    Action.REMOVE: "removed",
+    Action.GENERATE: "generated",
+    Action.ANNOUNCE: "announced",
+    Action.CLAIM: "claimed",
+    Action.HOLD: "held",
+    Action.BLOCK: "blocked",
+    Action.TAKE: "noted",
+}
+_BETWEEN = {
+    Action.SCHEDULE: "onto",
+    Action.ADOPT: "on",
+    Action.EVICT: "from",
+    Action.WITHDRAW: "from",
+    Action.REMOVE: "from",
+}
+_VERB = {Action.ORDER: "order the deletion of", Action.TAKE: "note"}
+
+
+def message(changes: Sequence[Change], files: Sequence[str], source: str) -> str:
+    """`files` are the paths that people changed in the branch `source`, taken over by this commit."""
+    lines = list(_body(changes, files, source))
+    if len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES:,} more"]
+    return "\n\n".join(part for part in (subject(changes, files, source), "\n".join(lines)) if part)
+
+
+def subject(changes: Sequence[Change], files: Sequence[str], source: str) -> str:
+    """Of one change what it is; of several how many of each, the weightiest first."""
+    told = [change for change in changes if change.action is not Action.TAKE] or list(changes)
+    if not told:
+        return _line(f"take over {source}: {_named(files)}" if files else f"take over {source}")
+    if len(told) == 1:
+        return _line(sentence(told[0]))
+    weight = {action: rank for rank, action in enumerate(Action)}
+    counts = Counter(_word(change) for change in sorted(told, key=lambda change: weight[change.action]))
+    return _line(", ".join(f"{count:,} {word}" for word, count in counts.items()))
+
+
+def sentence(change: Change) -> str:
+    """`schedule default/web-1 onto pool-a`, `default/web-1 is running`."""
+    name = of(change.key)
+    match change.action:
+        case Action.STATUS:
+            return f"{name} is {_word(change)}"
+        case Action.BLOCK:
+            return f"{name} is blocked"
+        case action:
+            where = f" {_BETWEEN[action]} {change.pool}" if action in _BETWEEN and change.pool else ""
+            return f"{_VERB.get(action, action.value)} {name}{where}"
+
+
+def of(key: Key) -> str:
+    """Machines and machine pools are what it is mostly about, so they go without their kind."""
+    name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+    return name if key.kind in (Kind.MACHINE, Kind.MACHINE_POOL) else f"{_noun(key.kind)} {name}"
+
+
+def _noun(kind: Kind) -> str:
+    """VolumePool: volume pool."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind.value).strip()
+
+
+def _word(change: Change) -> str:
+    if change.action is not Action.STATUS:
+        return _DONE[change.action]
+    state = str(getattr(change.after.status, "state", "")) if change.after is not None else ""
+    before = str(getattr(change.before.status, "state", "")) if change.before is not None else ""
+    return state.lower() if state and state != before else "updated"
+
+
+def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Iterator[str]:
+    for change in changes:
+        reason = f": {change.reason}" if change.reason else ""
+        yield _line(f"- {sentence(change)}{reason}")
+    if files and (changes or len(files) > MOST_NAMES):
+        yield _line(f"- from {source}: {_named(files)}")
+
+
+def _named(files: Sequence[str]) -> str:
+    if len(files) > MOST_NAMES:
+        return f"{len(files):,} files"
+    return ", ".join(files)
+
+
+def _line(text: str) -> str:
+    text = "".join(character if character.isprintable() else " " for character in text)
+    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"

@@ -1,0 +1,40 @@
+"""Documents cut out of files and put together again. Pure: text in, text out; nothing inside a document changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from schemas.edit.stream import documents
+
+_START = "---\n"
+
+
+def piece(data: bytes, index: int) -> bytes:
+    """One document as a file of its own."""
+    text = data.decode()
+    start, end = documents(text)[index]
+    return _started(text[start:end]).encode()
+
+
+def without(data: bytes, indexes: Collection[int]) -> bytes | None:
+    """The file without some of its documents; None when none is left."""
+    text = data.decode()
+    spans = documents(text)
+    if len(indexes) >= len(spans):
+        return None
+    for index in sorted(indexes, reverse=True):
+        start, end = spans[index]
+        text = text[:start] + text[end:]
+    return text.encode()
+
+
+def joined(pieces: Sequence[bytes]) -> bytes:
+    """Several documents in one file."""
+    first, *others = pieces
+    return first + b"".join(each if each.startswith(b"---") else _START.encode() + each for each in others)
+
+
+def _started(text: str) -> str:
+    """Without the marker that only parted it from the one before, and with a line end."""
+    text = text.removeprefix("---\r\n").removeprefix(_START)
+    return text if text.endswith(("\n", "\r")) else text + "\n"
