@@ -16,11 +16,12 @@ from reconciler.repo.tree import File, Mode, ObjectId
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """Which refs a party reads, by their full names. `reports` that ends in `/` means every ref below."""
+    """Which refs a party reads, by their full names. `reports` that ends in `/` means every ref below; several are named
+    one by one."""
 
     source: str | None = "refs/heads/main"
     target: str | None = "refs/heads/live"
-    reports: str | None = "refs/poollets/"
+    reports: str | tuple[str, ...] | None = "refs/poollets/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +113,6 @@ class Repo(Protocol):
 
     def files(self, commit: ObjectId) -> Iterator[File]:
         """Every file of a commit, in tree order."""
-        ...
-
-    def file(self, commit: ObjectId, path: str) -> File | None:
-        """The file at a path, at the cost of the folders above it. None when there is none, or a folder is there."""
         ...
 
     def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
