@@ -115,6 +115,10 @@ class Repo(Protocol):
         """Every file of a commit, in tree order."""
         ...
 
+    def file(self, commit: ObjectId, path: str) -> File | None:
+        """The file at a path, at the cost of the folders above it. None when there is none, or a folder is there."""
+        ...
+
     def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
         """What changed between two commits, at the cost of what changed. None is the empty tree."""
         ...

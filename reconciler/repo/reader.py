@@ -12,7 +12,7 @@ from reconciler.repo.errors import DamageError, NotACommitError
 from reconciler.repo.graft import EMPTY
 from reconciler.repo.objects import Objects, Type
 from reconciler.repo.protocol import Change
-from reconciler.repo.tree import File, ObjectId
+from reconciler.repo.tree import File, Mode, ObjectId
 
 _BUDGET_BYTES = 32 << 20  # the trees of about 500,000 files
 
@@ -58,6 +58,20 @@ class Reader:
 
     def files(self, commit: ObjectId) -> Iterator[File]:
         return tree.files(self.listing, self.tree(commit))
+
+    def file(self, commit: ObjectId, path: str) -> File | None:
+        found, mode = self.tree(commit), Mode.FOLDER
+        for part in path.split("/"):
+            if mode is not Mode.FOLDER:
+                return None
+            wanted = tree.raw(part)
+            entry = next(
+                ((octal, id) for octal, name, id in tree.entries(self.listing(found)) if name == wanted), None
+            )
+            if entry is None:
+                return None
+            mode, found = tree.mode_of(entry[0]), entry[1].hex()
+        return None if mode is Mode.FOLDER else File(path, mode, found)
 
     def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
         return difference.difference(self.listing, self.tree(old), self.tree(new))

@@ -83,6 +83,10 @@ class Store:
         with self._noticing(commit):
             yield from self._reader.files(commit)
 
+    def file(self, commit: ObjectId, path: str) -> File | None:
+        with self._noticing(commit):
+            return self._reader.file(commit, path)
+
     def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
         with self._noticing(new or old or ""):
             yield from self._reader.difference(old, new)

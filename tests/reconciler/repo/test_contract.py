@@ -178,6 +178,15 @@ class TestReading:
         assert [change.path for change in robot.difference(None, first)] == ["a/x", "a/y", "b"]
         assert [change.path for change in robot.difference(first, None)] == ["a/x", "a/y", "b"]
 
+    def test_one_file_is_found_by_its_path(self, people: Repo, robot: Repo) -> None:
+        commit = put(people, MAIN, {"a/b/c.yaml": b"c", "a/b.yaml": b"b", "d.yaml": b"d"})
+        snap(robot)
+        for path in ("a/b/c.yaml", "a/b.yaml", "d.yaml"):
+            assert robot.file(commit, path) in set(robot.files(commit))
+        assert [robot.file(commit, path) for path in ("a", "a/b", "a/b/c", "d.yaml/e", "", "x/y")] == [
+            None
+        ] * 6
+
     def test_what_is_not_there_is_damage_and_later_reads_are_fine(self, people: Repo, robot: Repo) -> None:
         first = put(people, MAIN, {"a": b"1"})
         snap(robot)

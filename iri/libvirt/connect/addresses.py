@@ -1,0 +1,39 @@
+"""What libvirt can learn of the addresses of a running domain."""
+
+from __future__ import annotations
+
+import libvirt
+
+from iri.libvirt import xml
+from iri.libvirt.connect.link import Link
+from iri.libvirt.networks.addresses import Learned, Source
+
+SOURCES = {
+    Source.LEASE: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE,
+    Source.AGENT: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT,
+    Source.ARP: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP,
+}
+AGENT = "devices/channel/target[@name='org.qemu.guest_agent.0'][@state='connected']"
+
+
+class LibvirtAddresses:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def has_agent(self, machine_id: str) -> bool:
+        """An agent that does not answer costs seconds, so it is asked only where it runs."""
+        document = self._link.call(
+            lambda raw: raw.lookupByUUIDString(machine_id).XMLDesc(), "looking for a guest agent"
+        )
+        return xml.parse(document).find(AGENT) is not None
+
+    def learned(self, machine_id: str, source: Source) -> Learned:
+        answer = self._link.call(
+            lambda raw: raw.lookupByUUIDString(machine_id).interfaceAddresses(SOURCES[source]),
+            "learning addresses",
+        )
+        return {
+            interface["hwaddr"]: [address["addr"] for address in interface["addrs"] or ()]
+            for interface in answer.values()
+            if interface["hwaddr"]
+        }

@@ -1,0 +1,93 @@
+"""libvirt's networks: XML and plain values in, plain values out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libvirt
+
+from iri.errors import NotFound
+from iri.libvirt import xml
+from iri.libvirt.connect.link import Link
+from iri.libvirt.networks.definition import Found, found, reservation
+
+LIVE_AND_KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_LIVE | libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
+KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
+
+
+class LibvirtNetworks:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def find(self, name: str) -> Found | None:
+        try:
+            return self._link.call(lambda raw: _found(raw.networkLookupByName(name)), "looking for a network")
+        except NotFound:
+            return None
+
+    def all(self) -> tuple[Found, ...]:
+        def listed(raw: libvirt.virConnect) -> tuple[Found, ...]:
+            return tuple(each for network in raw.listAllNetworks() if (each := _still_there(network)))
+
+        return self._link.call(listed, "listing the networks")
+
+    def define(self, document: str) -> None:
+        """What has the same name and UUID is defined anew, from its next start on."""
+        self._link.call(lambda raw: raw.networkDefineXML(document), "defining a network")
+
+    def start(self, name: str) -> None:
+        def started(network: libvirt.virNetwork) -> None:
+            if not network.isActive():
+                network.create()
+            network.setAutostart(True)
+
+        self._with(name, started, "starting a network")
+
+    def stop(self, name: str) -> None:
+        self._with(
+            name, lambda network: network.destroy() if network.isActive() else None, "stopping a network"
+        )
+
+    def undefine(self, name: str) -> None:
+        self._with(name, lambda network: network.undefine(), "removing a network")
+
+    def reserve(self, name: str, mac: str, address: str) -> None:
+        self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, mac, address)
+
+    def release(self, name: str, mac: str, address: str) -> None:
+        self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_DELETE, mac, address)
+
+    def leases(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Pairs of mac and address."""
+        found: list[tuple[str, str]] = []
+
+        def asked(network: libvirt.virNetwork) -> None:
+            found.extend((lease["mac"], lease["ipaddr"]) for lease in network.DHCPLeases() if lease["mac"])
+
+        self._with(name, asked, "reading the leases of a network")
+        return tuple(found)
+
+    def _update(self, name: str, command: int, mac: str, address: str) -> None:
+        document = xml.text(reservation(mac, address))
+
+        def updated(network: libvirt.virNetwork) -> None:
+            flags = LIVE_AND_KEPT if network.isActive() else KEPT
+            network.update(command, libvirt.VIR_NETWORK_SECTION_IP_DHCP_HOST, -1, document, flags)
+
+        self._with(name, updated, "changing the reservations of a network")
+
+    def _with(self, name: str, action: Callable[[libvirt.virNetwork], object], doing: str) -> None:
+        self._link.call(lambda raw: action(raw.networkLookupByName(name)), doing)
+
+
+def _found(network: libvirt.virNetwork) -> Found:
+    return found(xml.parse(network.XMLDesc()), is_active=bool(network.isActive()))
+
+
+def _still_there(network: libvirt.virNetwork) -> Found | None:
+    try:
+        return _found(network)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() == libvirt.VIR_ERR_NO_NETWORK:
+            return None
+        raise

@@ -1,0 +1,214 @@
+"""Networks as machines need them: made when the first interface comes, removed when the last one has gone.
+
+Nobody counts users. Who uses what follows from the machines' specs, which `prune` is given, and from the interfaces of
+running guests, which libvirt counts; so a crash between any two steps leaves nothing that the next prune does not see.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted
+from iri.libvirt import xml
+from iri.libvirt.networks.addresses import Addresses, AddressSource
+from iri.libvirt.networks.asked import Asked, Bridged, Named, asked, isolated_identity
+from iri.libvirt.networks.definition import Found, definition, found
+from iri.libvirt.networks.ondemand import Isolated
+from iri.libvirt.networks.routes import TABLE, overlapped
+from iri.libvirt.networks.rules import NetworkRules
+from iri.libvirt.sources import BridgeNic, NetworkNic, NicSource
+from iri.machine import NetworkInterface
+
+log = logging.getLogger(__name__)
+Wanted = Callable[[], Iterable[tuple[str, NetworkInterface]]]
+
+
+class NetworkStore(Protocol):
+    """What libvirt does, as far as networks need it."""
+
+    def find(self, name: str) -> Found | None: ...
+    def all(self) -> tuple[Found, ...]: ...
+    def define(self, document: str) -> None: ...
+    def start(self, name: str) -> None: ...
+    def stop(self, name: str) -> None: ...
+    def undefine(self, name: str) -> None: ...
+    def reserve(self, name: str, mac: str, address: str) -> None: ...
+    def release(self, name: str, mac: str, address: str) -> None: ...
+
+
+def host_routes() -> str:
+    return Path(TABLE).read_text(encoding="ascii")
+
+
+class Networks:
+    """Thread-safe. `routes` gives the host's routing table in the kernel's own words."""
+
+    def __init__(
+        self,
+        store: NetworkStore,
+        source: AddressSource,
+        rules: NetworkRules,
+        routes: Callable[[], str] = host_routes,
+    ) -> None:
+        self._store = store
+        self._addresses = Addresses(source)
+        self._rules = rules
+        self._routes = routes
+        self._lock = threading.Lock()
+
+    def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+        """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
+        return _nic(asked(machine_id, interface, self._rules))
+
+    def connect(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+        """The same, once its network is there. Idempotent. FailedPrecondition and Unavailable may pass."""
+        wish = asked(machine_id, interface, self._rules)
+        match wish.where:
+            case Named(network):
+                self._require(network)
+            case Isolated() as network:
+                with self._lock:
+                    self._ensure(network)
+                    self._reserve(network.name, wish)
+            case Bridged():
+                pass  # libvirt says so when the host has no such bridge
+        return _nic(wish)
+
+    def prune(self, wanted: Wanted) -> None:
+        """Removes what none of the interfaces needs: those of all machines, asked for while nothing can be connected."""
+        with self._lock:
+            interfaces = tuple(wanted())
+            needed = _needed(interfaces, self._rules)
+            for network in self._store.all():
+                if not network.identity or network.users:
+                    continue
+                reservations = needed.get(network.identity)
+                try:
+                    if network.identity not in needed:
+                        self._remove(network)
+                    elif reservations is not None:
+                        self._forget(network, reservations)
+                except NotFound:
+                    continue  # somebody else was faster
+                except IRIError as error:
+                    log.warning("network stays name=%s error=%s", network.name, error)
+
+    def addresses(self, machine_id: str, macs: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+        return self._addresses.of(machine_id, macs)
+
+    def _require(self, name: str) -> None:
+        network = self._store.find(name)
+        if network is None:
+            raise FailedPrecondition(f"the host has no libvirt network {name!r}: its operator defines it")
+        if not network.is_active:
+            raise FailedPrecondition(
+                f"the host's libvirt network {name!r} is stopped: its operator starts it"
+            )
+
+    def _ensure(self, network: Isolated) -> None:
+        there = self._store.find(network.name)
+        if there is not None and there.uuid != network.uuid:
+            raise FailedPrecondition(
+                f"the host has another libvirt network {network.name}: remove or rename it"
+            )
+        document = definition(network)
+        if there is None:
+            self._make(network, xml.text(document))
+        elif there.shape != found(document, is_active=False).shape:
+            if there.users:
+                raise FailedPrecondition(
+                    f"network {network.identity} is in use with other addresses ({', '.join(there.shape)});"
+                    " it changes once no guest uses it"
+                )
+            self._store.stop(network.name)
+            self._make(network, xml.text(document))
+        elif not there.is_active:
+            self._store.start(network.name)
+
+    def _make(self, network: Isolated, document: str) -> None:
+        self._refuse_overlap(network)
+        self._store.define(document)
+        try:
+            self._store.start(network.name)
+        except IRIError:
+            self._store.undefine(network.name)
+            raise
+        log.info("network made name=%s bridge=%s", network.name, network.bridge)
+
+    def _refuse_overlap(self, network: Isolated) -> None:
+        others = [other for other in self._store.all() if other.identity and other.name != network.name]
+        if len(others) >= self._rules.on_demand.most:
+            raise ResourceExhausted(
+                f"the host has {len(others)} isolated networks, as many as networks.onDemand.most allows"
+            )
+        if network.subnet is None:
+            return
+        subnet = ipaddress.IPv4Network(network.subnet.network)
+        for other in others:
+            if any(subnet.overlaps(taken) for taken in other.subnets):
+                raise FailedPrecondition(
+                    f"{subnet} overlaps the addresses of {other.identity} on this host: choose another cidr"
+                )
+        route = overlapped(str(subnet), self._routes(), network.bridge)
+        if route is not None:
+            raise FailedPrecondition(
+                f"{subnet} overlaps {route.network}, which this host reaches through {route.device}: choose another cidr"
+            )
+
+    def _reserve(self, name: str, wish: Asked) -> None:
+        there = self._store.find(name)
+        known = there.reservations if there else frozenset()
+        for mac, address in known:
+            if mac == wish.mac and address not in wish.reserved:
+                self._store.release(name, mac, address)
+        for address in wish.reserved:
+            if (wish.mac, address) not in known:
+                self._store.reserve(name, wish.mac, address)
+
+    def _forget(self, network: Found, needed: frozenset[tuple[str, str]]) -> None:
+        for mac, address in network.reservations - needed:
+            self._store.release(network.name, mac, address)
+
+    def _remove(self, network: Found) -> None:
+        self._store.stop(network.name)
+        self._store.undefine(network.name)
+        log.info("network removed name=%s", network.name)
+
+
+def _nic(wish: Asked) -> NicSource:
+    match wish.where:
+        case Named(network):
+            return NicSource(
+                where=NetworkNic(network=network), mac=wish.mac, handle=f"libvirt:{network}/{wish.mac}"
+            )
+        case Bridged(bridge, vlan, openvswitch):
+            where = BridgeNic(bridge=bridge, vlan=vlan, openvswitch=openvswitch)
+            return NicSource(where=where, mac=wish.mac, handle=f"bridge:{bridge}/{wish.mac}")
+        case Isolated() as network:
+            where_ = NetworkNic(network=network.name)
+            return NicSource(where=where_, mac=wish.mac, handle=f"libvirt:{network.name}/{wish.mac}")
+
+
+def _needed(
+    interfaces: Iterable[tuple[str, NetworkInterface]], rules: NetworkRules
+) -> dict[str, frozenset[tuple[str, str]] | None]:
+    """By identity, the reservations to keep; None: all, for the rules have changed since somebody was let in."""
+    needed: dict[str, frozenset[tuple[str, str]] | None] = {}
+    for machine_id, interface in interfaces:
+        identity = isolated_identity(interface.network_id)
+        if not identity:
+            continue
+        before = needed.get(identity, frozenset())
+        try:
+            wish = asked(machine_id, interface, rules)
+        except InvalidArgument:
+            needed[identity] = None
+            continue
+        if before is not None:
+            needed[identity] = before | {(wish.mac, address) for address in wish.reserved}
+    return needed

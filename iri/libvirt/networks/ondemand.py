@@ -1,0 +1,57 @@
+"""Isolated networks: what makes two interfaces meet on the same one, and what libvirt calls it. Pure.
+
+All names follow from the identity, by a digest: an identity can be any text, a device's name is 15 bytes of few letters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import uuid
+
+import msgspec
+
+NAMESPACE = uuid.UUID("b1b4a6f0-37cb-5c8e-8f0c-0f5c0a4d6a77")
+NAME_PREFIX, BRIDGE_PREFIX = "gitvirt-", "gv"
+DIGITS = 12
+SPAN = 0xFFFF  # libvirt refuses a DHCP range that crosses a /16
+
+
+class Subnet(msgspec.Struct, frozen=True, kw_only=True):
+    network: str
+    dhcp: bool = True
+    nat: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host's own address, the first."""
+        return str(ipaddress.IPv4Network(self.network).network_address + 1)
+
+    @property
+    def range(self) -> tuple[str, str]:
+        """The first and the last address that DHCP gives."""
+        network = ipaddress.IPv4Network(self.network)
+        first = int(network.network_address) + 2
+        last = min(int(network.broadcast_address) - 1, first | SPAN)
+        return str(ipaddress.IPv4Address(first)), str(ipaddress.IPv4Address(last))
+
+
+class Isolated(msgspec.Struct, frozen=True, kw_only=True):
+    identity: str
+    subnet: Subnet | None = None  # None: guests only, the host has no part in it
+
+    @property
+    def name(self) -> str:
+        return NAME_PREFIX + self._digest
+
+    @property
+    def bridge(self) -> str:
+        return BRIDGE_PREFIX + self._digest
+
+    @property
+    def uuid(self) -> str:
+        return str(uuid.uuid5(NAMESPACE, self.identity))
+
+    @property
+    def _digest(self) -> str:
+        return hashlib.sha256(self.identity.encode()).hexdigest()[:DIGITS]

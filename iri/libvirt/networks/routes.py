@@ -1,0 +1,39 @@
+"""Where the host's packets go, as the kernel tells it: a network on demand must not take any of that over. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+TABLE = "/proc/net/route"
+UP = 0x1
+
+
+class Route(msgspec.Struct, frozen=True):
+    network: ipaddress.IPv4Network
+    device: str
+
+
+def routes(table: str) -> Iterator[Route]:
+    """All but the default route, which every network is a part of."""
+    for line in table.splitlines()[1:]:
+        device, destination, _, flags, *_, mask = line.split()[:8]
+        network = ipaddress.IPv4Network((_address(destination), _address(mask)))
+        if int(flags, 16) & UP and network.prefixlen:
+            yield Route(network, device)
+
+
+def overlapped(network: str, table: str, own_device: str) -> Route | None:
+    """The first route of another device that shares an address with the network."""
+    wanted = ipaddress.IPv4Network(network)
+    return next(
+        (route for route in routes(table) if route.device != own_device and route.network.overlaps(wanted)),
+        None,
+    )
+
+
+def _address(text: str) -> str:
+    return str(ipaddress.IPv4Address(struct.pack("=I", int(text, 16))))

@@ -1,0 +1,113 @@
+"""EFI variables as a machine brings them, and the firmware's variable store with them in it. Pure.
+
+A template is a whole flash image: a firmware volume that holds one variable store. Variables are entered into the free
+space behind those that the template has; nothing in it is changed. Names are limited to what firmware setup shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+import uuid
+
+import msgspec
+
+from iri.errors import FailedPrecondition, InvalidArgument
+
+VOLUME_SIGNATURE = b"_FVH"
+AUTHENTICATED_STORE = uuid.UUID("aaf32c78-947b-439a-a180-2e144ec37792").bytes_le
+STORE_HEADER = struct.Struct("<16sIBBHI")  # kind, size, format, state, reserved
+FORMATTED, HEALTHY = 0x5A, 0xFE
+VARIABLE = struct.Struct(
+    "<HBBIQ16sIII16s"
+)  # start, state, -, attributes, count, time, key, name size, data size, vendor
+START, ADDED = 0x55AA, 0x3F
+NON_VOLATILE_AND_VISIBLE = 0x1 | 0x2 | 0x4  # kept, seen by boot services, and by the running system
+ERASED = b"\xff"
+MOST, LONGEST_NAME, LARGEST_VALUE = 64, 256, 16 << 10
+
+
+class EfiVariable(msgspec.Struct, frozen=True):
+    name: str
+    uuid: str
+    value: bytes
+
+
+class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    uuid: str
+    value: str
+
+
+def efi_variables(text: str) -> tuple[EfiVariable, ...]:
+    """Those of an annotation: JSON, values in base64."""
+    if not text:
+        return ()
+    try:
+        written = msgspec.json.decode(text, type=tuple[_Written, ...])
+    except msgspec.MsgspecError as error:
+        raise InvalidArgument(
+            f"the machine's EFI variables are no list of name, uuid, value: {error}"
+        ) from None
+    if len(written) > MOST:
+        raise InvalidArgument(f"a machine has at most {MOST} EFI variables, not {len(written)}")
+    return tuple(_checked(one) for one in written)
+
+
+def _checked(one: _Written) -> EfiVariable:
+    if not one.name or len(one.name) > LONGEST_NAME or not one.name.isprintable():
+        raise InvalidArgument(f"the name of an EFI variable has 1 to {LONGEST_NAME} printable characters")
+    try:
+        vendor = str(uuid.UUID(one.uuid))
+        value = base64.b64decode(one.value, validate=True)
+    except (ValueError, binascii.Error):
+        raise InvalidArgument(f"EFI variable {one.name}: uuid is no UUID or value no base64") from None
+    if not value or len(value) > LARGEST_VALUE:
+        raise InvalidArgument(f"EFI variable {one.name}: a value has 1 to {LARGEST_VALUE} bytes")
+    return EfiVariable(one.name, vendor, value)
+
+
+def with_variables(template: bytes, variables: tuple[EfiVariable, ...]) -> bytes:
+    """FailedPrecondition when the template is no variable store, or has no room."""
+    start, end = _store(template)
+    free = _end_of_variables(template, start, end)
+    entries = b"".join(_entry(variable) for variable in variables)
+    if free + len(entries) > end:
+        raise FailedPrecondition("the firmware's variable store has no room for the machine's EFI variables")
+    return template[:free] + entries + template[free + len(entries) :]
+
+
+def _store(template: bytes) -> tuple[int, int]:
+    """Where variables begin and where their space ends."""
+    if template[40:44] == VOLUME_SIGNATURE:
+        (header,) = struct.unpack_from("<H", template, 48)
+        if header + STORE_HEADER.size <= len(template):
+            kind, size, format_, state, _, _ = STORE_HEADER.unpack_from(template, header)
+            is_store = kind == AUTHENTICATED_STORE and (format_, state) == (FORMATTED, HEALTHY)
+            if is_store and header + size <= len(template):
+                return header + STORE_HEADER.size, header + size
+    raise FailedPrecondition("the firmware's template for variables is none that this runtime can write to")
+
+
+def _end_of_variables(template: bytes, start: int, end: int) -> int:
+    at = start
+    while at + VARIABLE.size <= end:
+        begin, _, _, _, _, _, _, name_size, data_size, _ = VARIABLE.unpack_from(template, at)
+        if begin != START:
+            break
+        at = _aligned(at + VARIABLE.size + name_size + data_size)
+    return at
+
+
+def _entry(variable: EfiVariable) -> bytes:
+    name = (variable.name + "\0").encode("utf-16-le")
+    vendor = uuid.UUID(variable.uuid).bytes_le
+    sizes = (len(name), len(variable.value), vendor)
+    head = VARIABLE.pack(START, ADDED, 0, NON_VOLATILE_AND_VISIBLE, 0, b"\0" * 16, 0, *sizes)
+    whole = head + name + variable.value
+    return whole.ljust(_aligned(len(whole)), ERASED)
+
+
+def _aligned(offset: int) -> int:
+    return (offset + 3) & ~3

@@ -1,0 +1,152 @@
+"""Which fleet a verb is about: `--repo`, GITVIRT_REPO, or the checkout around the working folder; and its refs as they are now."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import printable
+from reconciler.repo import access, address, guards, opening, person, revision
+from reconciler.repo.address import Address
+from reconciler.repo.errors import RepoError
+from reconciler.repo.protocol import Refs, Repo, Snapshot
+from reconciler.repo.transport import Unavailable
+from schemas import fleet
+
+HEADS = "refs/heads/"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """`checkout` is the top of a checkout of the repo, where there is one."""
+
+    address: Address
+    checkout: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A repo that answered. `settings` are those of its source branch, or the defaults where that has none."""
+
+    location: Location
+    repo: Repo
+    refs: Refs
+    snapshot: Snapshot
+    settings: fleet.Settings | None
+
+    def again(self) -> Fleet:
+        """The same, as it is now."""
+        return replace(self, snapshot=taken(self.repo, self.location))
+
+
+def add_repo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repo",
+        metavar="URL|DIR",
+        help="the fleet's repo (default: GITVIRT_REPO, else the checkout you are in)",
+    )
+
+
+def located(named: str | None, environment: Mapping[str, str], here: Path) -> Location:
+    """Raises CommandError when no repo is named and none is around."""
+    text = named or environment.get("GITVIRT_REPO", "")
+    try:
+        if text and not (here / text).is_dir():
+            return Location(address.parse(text, here))
+        folder = here / text
+        checkout = revision.discover(folder)
+        if checkout is None:
+            cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO, or go to a checkout of it"
+            raise CommandError(f"{printable(str(folder))} is not in a Git repo", cure, Exit.USAGE)
+        if checkout.root is None:
+            return Location(address.parse(str(checkout.git_directory), here))
+        url = person.remote_url(folder)
+        return Location(address.parse(url or str(checkout.root), checkout.root), checkout.root)
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+
+
+@contextmanager
+def opened(
+    location: Location, environment: Mapping[str, str] | None = None, *, with_reports: bool = True
+) -> Iterator[Fleet]:
+    """Asks the remote once, or once more where its settings name other branches than expected."""
+    environment = os.environ if environment is None else environment
+    guess = settings_in(location.checkout)
+    refs = refs_of(guess, with_reports=with_reports)
+    for _ in range(3):
+        with store(location, refs, environment) as repo:
+            snapshot = taken(repo, location)
+            settings = settings_at(repo, snapshot)
+            better = refs if settings is None else refs_of(settings, with_reports=with_reports)
+            if guess is None and snapshot.source is None and snapshot.default_branch:
+                better = replace(refs, source=snapshot.default_branch)
+            if better == refs:
+                for problem in guards.of_refs(refs, snapshot):
+                    raise CommandError(f"{location.address}: {problem.message}", problem.hint)
+                yield Fleet(location, repo, refs, snapshot, settings)
+                return
+            refs = better
+    raise CommandError(
+        f"the settings of {location.address} name other branches each time they are read", "try again"
+    )
+
+
+@contextmanager
+def store(location: Location, refs: Refs, environment: Mapping[str, str]) -> Iterator[Repo]:
+    try:
+        own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
+        repo = opening.opened(location.address, own, refs, mirrors=mirrors(environment), ambient=environment)
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+    except OSError as error:
+        cure = "set GITVIRT_CACHE to a folder that can be written"
+        raise CommandError(f"cannot keep a copy of the repo: {error}", cure) from None
+    try:
+        yield repo
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+    finally:
+        repo.close()
+
+
+def mirrors(environment: Mapping[str, str]) -> Path:
+    """Copies of remotes; whoever deletes them loses only time."""
+    if named := environment.get("GITVIRT_CACHE"):
+        return Path(named) / "mirrors"
+    cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or "/tmp") / ".cache")  # noqa: S108
+    return Path(cache) / "gitvirt" / "mirrors"
+
+
+def taken(repo: Repo, location: Location) -> Snapshot:
+    found = repo.snapshot()
+    if isinstance(found, Unavailable):
+        raise CommandError(f"{location.address}: {found.cause}", found.cure)
+    return found
+
+
+def settings_in(checkout: Path | None) -> fleet.Settings | None:
+    """Of the files on disk; broken ones say nothing here, gitvirt validate says what is wrong."""
+    if checkout is None or not (checkout / fleet.PATH).is_file():
+        return None
+    found = fleet.parse((checkout / fleet.PATH).read_bytes())
+    return found if isinstance(found, fleet.Settings) else None
+
+
+def settings_at(repo: Repo, snapshot: Snapshot) -> fleet.Settings | None:
+    if snapshot.source is None:
+        return None
+    file = repo.file(snapshot.source, fleet.PATH)
+    found = () if file is None else fleet.parse(repo.read(file.id))
+    return found if isinstance(found, fleet.Settings) else None
+
+
+def refs_of(settings: fleet.Settings | None, *, with_reports: bool) -> Refs:
+    branches = fleet.Branches() if settings is None else settings.branches
+    reports = fleet.Reports() if settings is None else settings.reports
+    return Refs(HEADS + branches.source, HEADS + branches.target, reports.ref if with_reports else None)

@@ -1,0 +1,40 @@
+"""What a person's own Git says: which remote a checkout follows, where its files are, and who it is that commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pygit2
+
+from reconciler.repo.protocol import Identity
+
+_USUAL = "origin"
+
+
+def remote_url(directory: Path) -> str | None:
+    """Of `origin`, or of the only remote there is; None where nobody could say which is meant."""
+    found = pygit2.discover_repository(str(directory))
+    if found is None:
+        return None
+    urls = {remote.name: remote.url for remote in pygit2.Repository(found).remotes}
+    if _USUAL in urls:
+        return urls[_USUAL]
+    return next(iter(urls.values())) if len(urls) == 1 else None
+
+
+def identity(directory: Path | None, environment: Mapping[str, str]) -> Identity | None:
+    """Who commits: as the environment says, else the checkout's or the person's configuration. None when nobody said."""
+    name = environment.get("GIT_AUTHOR_NAME") or environment.get("GIT_COMMITTER_NAME")
+    email = environment.get("GIT_AUTHOR_EMAIL") or environment.get("GIT_COMMITTER_EMAIL")
+    name, email = name or _configured(directory, "user.name"), email or _configured(directory, "user.email")
+    return Identity(name, email) if name and email else None
+
+
+def _configured(directory: Path | None, key: str) -> str:
+    found = None if directory is None else pygit2.discover_repository(str(directory))
+    try:
+        config = pygit2.Repository(found).config if found else pygit2.Config.get_global_config()
+        return str(config[key])
+    except (KeyError, OSError, pygit2.GitError):
+        return ""

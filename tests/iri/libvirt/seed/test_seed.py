@@ -1,0 +1,162 @@
+"""Seeds: what the content decides, the disk that other tools can read, files that are whole or not there."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
+from iri.libvirt.seed.content import Language, language
+from iri.libvirt.seed.files import Seeds
+from iri.libvirt.seed.iso import SECTOR, iso
+from iri.libvirt.seed.nocloud import meta_data, nocloud
+from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
+from iri.machine import GuestConfig, Machine, MachineSpec
+
+ID = "0d0c2d9e-0000-4000-8000-000000000001"
+
+
+def machine(data: bytes = b"", hostname: str = "", annotations: dict[str, str] | None = None) -> Machine:
+    guest = GuestConfig(hostname=hostname) if hostname else None
+    return Machine(
+        id=ID, annotations=annotations or {}, spec=MachineSpec(ignition_data=data, guest_config=guest)
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "want"),
+    [
+        (b"", Language.NONE),
+        (b"#cloud-config\nusers: []\n", Language.CLOUD_INIT),
+        (b"\xef\xbb\xbf#cloud-config\n", Language.CLOUD_INIT),
+        (b"#!/bin/sh\ntrue\n", Language.CLOUD_INIT),
+        (b"## template: jinja\n#cloud-config\n", Language.CLOUD_INIT),
+        (b"Content-Type: multipart/mixed; boundary=x\n", Language.CLOUD_INIT),
+        (b"MIME-Version: 1.0\n", Language.CLOUD_INIT),
+        (b"\x1f\x8b\x08rest", Language.CLOUD_INIT),
+        (b"#include\nhttp://there\n", Language.CLOUD_INIT),
+        (b'{"ignition": {"version": "3.4.0"}}', Language.IGNITION),
+        (b"  \n{}", Language.IGNITION),
+        (b"# a comment of YAML\nignition: {version: 3.4.0}\n", Language.IGNITION),
+        (b"\x00\xffsecret", Language.IGNITION),
+    ],
+)
+def test_the_content_decides(data: bytes, want: Language) -> None:
+    assert language(data) is want
+
+
+def test_nothing_to_say_makes_no_seed() -> None:
+    assert (plan(machine()).iso, plan(machine()).ignition) == (b"", b"")
+
+
+def test_hostname_goes_with_either_language() -> None:
+    for data in (b"", b"#cloud-config\n", b"{}"):
+        assert b'local-hostname: "web-1"' in plan(machine(data, "web-1")).iso
+    assert plan(machine(b"{}", "web-1")).ignition == b"{}"
+    assert plan(machine(b"#cloud-config\n")).ignition == b""
+
+
+def test_the_same_machine_has_the_same_seed() -> None:
+    assert plan(machine(b"#cloud-config\n", "a")) == plan(machine(b"#cloud-config\n", "a"))
+
+
+@given(st.text(max_size=80))
+def test_a_hostname_is_one_value_of_meta_data_or_refused(hostname: str) -> None:
+    try:
+        made = plan(machine(hostname=hostname))
+    except InvalidArgument:
+        assert hostname
+        assert not HOSTNAME.fullmatch(hostname)
+        return
+    assert made.iso == (nocloud(ID, hostname, b"") if hostname else b"")
+    values = dict(line.split(": ") for line in meta_data(ID, hostname).decode().splitlines())
+    assert {key: msgspec.json.decode(value) for key, value in values.items()} == (
+        {"instance-id": ID} | ({"local-hostname": hostname} if hostname else {})
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nusers: []", "a b", "-a", "a-", "a..b", "ä", "a" * 64, ".".join(["abc"] * 64)]
+)
+def test_what_is_no_hostname_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="hostname"):
+        plan(machine(hostname=name))
+
+
+def read_by_isoinfo(image: Path, *flags: str) -> dict[str, bytes]:
+    """As a tool that is not ours finds the files."""
+    listing = subprocess.run(
+        ["isoinfo", *flags, "-f", "-i", image], check=True, capture_output=True, text=True
+    )
+    return {
+        name.strip("/"): subprocess.run(
+            ["isoinfo", *flags, "-i", image, "-x", name], check=True, capture_output=True
+        ).stdout
+        for name in listing.stdout.split()
+    }
+
+
+@pytest.mark.parametrize("size", [0, 1, SECTOR, SECTOR + 1, 100_000])
+def test_other_tools_read_the_image(tmp_path: Path, size: int) -> None:
+    files = {"meta-data": b"m" * 10, "user-data": b"u" * size, "vendor-data": b"v"}
+    image = tmp_path / "seed.iso"
+    image.write_bytes(iso("cidata", files))
+    info = subprocess.run(["isoinfo", "-d", "-i", image], check=True, capture_output=True, text=True).stdout
+    assert "Volume id: cidata" in info
+    assert f"Volume size is: {image.stat().st_size // SECTOR}" in info
+    assert read_by_isoinfo(image, "-J") == files
+    assert read_by_isoinfo(image) == {f"{name.upper()};1": data for name, data in files.items()}
+
+
+def test_more_names_than_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="sector"):
+        iso("cidata", {f"a-rather-long-name-{n}": b"" for n in range(60)})
+
+
+def test_files_are_private_and_go_when_the_wish_goes(tmp_path: Path) -> None:
+    made = Seeds().write(machine(b"{}", "web-1"), tmp_path)
+    assert (made.iso, made.ignition, made.nvram) == (tmp_path / "seed.iso", tmp_path / "ignition.ign", None)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+    assert (tmp_path / "ignition.ign").read_bytes() == b"{}"
+    Seeds().write(machine(), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_right_is_left_alone(tmp_path: Path) -> None:
+    first = Seeds().write(machine(b"{}"), tmp_path).ignition
+    assert first is not None
+    before = first.stat()
+    Seeds().write(machine(b"{}"), tmp_path)
+    assert first.stat().st_ino == before.st_ino
+    Seeds().write(machine(b'{"other": 1}'), tmp_path)
+    assert first.read_bytes() == b'{"other": 1}'
+
+
+def test_what_a_crash_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere"
+    target.write_bytes(b"untouched")
+    (tmp_path / "ignition.ign.partial").symlink_to(target)
+    Seeds().write(machine(b"{}"), tmp_path)
+    assert target.read_bytes() == b"untouched"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "ignition.ign"]
+
+
+def test_a_folder_that_is_gone_is_a_condition(tmp_path: Path) -> None:
+    with pytest.raises(ResourceExhausted, match="seed"):
+        Seeds().write(machine(b"{}"), tmp_path / "gone")
+
+
+def test_efi_variables_need_efi(tmp_path: Path) -> None:
+    variable = '[{"name": "Vendor", "uuid": "2b6a1ee7-5a5a-4a3c-9a8e-000000000001", "value": "aGk="}]'
+    wanted = machine(annotations={EFI_ANNOTATION: variable})
+    with pytest.raises(FailedPrecondition, match="EFI"):
+        Seeds().refuse(wanted)
+    with pytest.raises(FailedPrecondition, match="EFI"):
+        Seeds().write(wanted, tmp_path)
+    with pytest.raises(InvalidArgument, match="base64"):
+        Seeds().refuse(machine(annotations={EFI_ANNOTATION: variable.replace("aGk=", "!")}))
