@@ -62,6 +62,12 @@ def inspect(path: Path) -> Format:
     return Format("raw", size)
 
 
+def virtual_bytes(path: Path) -> int:
+    """Of a qcow2 file that was made here."""
+    with path.open("rb") as file:
+        return int(HEADER.unpack(file.read(HEADER.size))[5])
+
+
 def _checked(file: BinaryIO, head: bytes, size: int) -> int:
     if len(head) < 104 or size < 512:
         raise InvalidArgument("the qcow2 image is cut off in its header")

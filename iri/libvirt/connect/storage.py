@@ -1,0 +1,163 @@
+"""libvirt's storage pools and volumes, by name."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import TypeVar
+from xml.etree import ElementTree
+
+import libvirt
+import msgspec
+
+from iri.errors import NotFound
+from iri.libvirt.connect.link import Link
+
+T = TypeVar("T")
+BUSY_SECONDS = 60.0
+BUSY_POLL_SECONDS = 0.02
+
+
+class Room(msgspec.Struct, frozen=True):
+    """Bytes of a pool. Ceph without a manager says 0 of everything."""
+
+    capacity: int
+    allocated: int
+    available: int
+
+
+class Storage:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def ensure_pool(self, name: str, definition: str) -> None:
+        """Defined, built, running, and started with the host. One that exists already is used as it is."""
+
+        def ensure(raw: libvirt.virConnect) -> None:
+            pool = _pool_or_none(raw, name)
+            if pool is None:
+                pool = raw.storagePoolDefineXML(definition, 0)
+            if not pool.isActive():
+                pool.create(libvirt.VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+            if not pool.autostart():
+                pool.setAutostart(1)
+
+        self._link.call(ensure, f"starting storage pool {name}")
+
+    def pool_path(self, name: str) -> str:
+        def path(pool: libvirt.virStoragePool) -> str:
+            return ElementTree.fromstring(pool.XMLDesc(0)).findtext("target/path", "")  # noqa: S314 -- libvirt wrote it
+
+        return self._with_pool(name, path, "reading storage pool")
+
+    def room(self, name: str) -> Room:
+        def info(pool: libvirt.virStoragePool) -> Room:
+            _refreshed(pool)
+            _, capacity, allocated, available = pool.info()
+            return Room(capacity, allocated, available)
+
+        return self._with_pool(name, info, "measuring storage pool")
+
+    def create(self, pool_name: str, volume: str, definition: str) -> None:
+        """What is there by that name already is refused."""
+
+        def create(pool: libvirt.virStoragePool) -> None:
+            pool.createXML(definition, 0)
+
+        self._with_pool(pool_name, create, f"creating {volume} in storage pool")
+
+    def resize(self, pool_name: str, volume: str, size_bytes: int) -> None:
+        self._with_volume(pool_name, volume, lambda found: found.resize(size_bytes, 0), "resizing")
+
+    def size(self, pool_name: str, volume: str) -> int:
+        """As it is now, whoever has changed it."""
+
+        def size(found: libvirt.virStorageVol) -> int:
+            return int(found.info()[1])
+
+        return self._with_volume(pool_name, volume, size, "measuring")
+
+    def refresh(self, pool_name: str) -> None:
+        """Has libvirt look at what others changed."""
+        self._with_pool(pool_name, _refreshed, "refreshing storage pool")
+
+    def wipe(self, pool_name: str, volume: str) -> None:
+        self._with_volume(pool_name, volume, lambda found: found.wipe(0), "wiping")
+
+    def delete(self, pool_name: str, volume: str) -> None:
+        """Gone, or was not there."""
+        with contextlib.suppress(NotFound):
+            self._with_volume(pool_name, volume, lambda found: found.delete(0), "deleting")
+
+    def _with_pool(self, name: str, action: Callable[[libvirt.virStoragePool], T], doing: str) -> T:
+        return self._link.call(lambda raw: action(raw.storagePoolLookupByName(name)), f"{doing} {name}")
+
+    def _with_volume(
+        self, pool: str, volume: str, action: Callable[[libvirt.virStorageVol], T], doing: str
+    ) -> T:
+        """libvirt knows what it made itself; of what others changed it hears by a refresh."""
+
+        def found(raw: libvirt.virConnect) -> libvirt.virStorageVol:
+            at = raw.storagePoolLookupByName(pool)
+            try:
+                return at.storageVolLookupByName(volume)
+            except libvirt.libvirtError as error:
+                if error.get_error_code() != libvirt.VIR_ERR_NO_STORAGE_VOL:
+                    raise
+            _refreshed(at)
+            return at.storageVolLookupByName(volume)
+
+        return self._link.call(lambda raw: action(found(raw)), f"{doing} {volume} in storage pool {pool}")
+
+
+class Secrets:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def put(self, definition: str, value: bytes) -> None:
+        def put(raw: libvirt.virConnect) -> None:
+            raw.secretDefineXML(definition, 0).setValue(value, 0)
+
+        self._link.call(put, "keeping a secret")
+
+    def value(self, id: str) -> bytes:
+        """Of one that is not private."""
+        return self._link.call(
+            lambda raw: bytes(raw.secretLookupByUUIDString(id).value(0)), "reading a secret"
+        )
+
+    def drop(self, id: str) -> None:
+        """Gone, or was not there."""
+        with contextlib.suppress(NotFound):
+            self._link.call(lambda raw: raw.secretLookupByUUIDString(id).undefine(), "dropping a secret")
+
+    def usages(self) -> dict[str, str]:
+        """What each is used for, by id; foreign ones too."""
+        return self._link.call(
+            lambda raw: {secret.UUIDString(): secret.usageID() for secret in raw.listAllSecrets(0)},
+            "listing secrets",
+        )
+
+
+def _refreshed(pool: libvirt.virStoragePool) -> None:
+    """libvirt refuses it while a volume of the pool is being made."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            pool.refresh(0)
+        except libvirt.libvirtError as error:
+            if "asynchronous jobs running" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(BUSY_POLL_SECONDS)
+        else:
+            return
+
+
+def _pool_or_none(raw: libvirt.virConnect, name: str) -> libvirt.virStoragePool | None:
+    try:
+        return raw.storagePoolLookupByName(name)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() != libvirt.VIR_ERR_NO_STORAGE_POOL:
+            raise
+        return None

@@ -1,0 +1,110 @@
+"""What is in the file of a disk: copied while nobody writes it, overwritten before it goes, what it rests on. Files alone;
+no libvirt.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+
+from iri.errors import FailedPrecondition
+
+MAGIC = b"QFI\xfb"
+FICLONE = 0x40049409
+PIECE = 1 << 22
+FLOCK = "hhqqi4x"
+# QEMU says by locks on bytes of an image what it does with it (100 and on) and what it lets nobody do (200 and on).
+WRITES, LETS_NOBODY_WRITE, LETS_NOBODY_RESIZE = 101, 201, 203
+
+
+def is_plain_file(path: Path) -> bool:
+    """Not a link: whoever else can write to the folder must not lead us out of it."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def held_still(path: Path) -> Iterator[FileIO]:
+    """No QEMU writes to the image as long as this lasts. FailedPrecondition when one does."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        for byte in (LETS_NOBODY_WRITE, LETS_NOBODY_RESIZE):
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_RDLCK, os.SEEK_SET, byte, 1, 0))
+        asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, WRITES, 1, 0)
+        kind = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_OFD_GETLK, asked))[0]
+        if kind != fcntl.F_UNLCK:
+            raise FailedPrecondition(f"{path.name} is in use: a guest writes to it")
+        yield file
+
+
+def copied(source: Path, into: Path) -> None:
+    """Byte by byte, holes and all; by reference where the filesystem can. On disk when it returns."""
+    with held_still(source) as file, into.open("xb", buffering=0) as copy:
+        into.chmod(0o600)
+        try:
+            fcntl.ioctl(copy, FICLONE, file.fileno())
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY):
+                raise
+            size = os.fstat(file.fileno()).st_size
+            for start, end in extents(file.fileno(), size):
+                _copy_range(file.fileno(), copy.fileno(), start, end)
+            copy.truncate(size)
+        os.fsync(copy.fileno())
+
+
+def _copy_range(source: int, copy: int, start: int, end: int) -> None:
+    os.lseek(copy, start, os.SEEK_SET)
+    while start < end:
+        sent = os.sendfile(copy, source, start, min(end - start, PIECE))
+        if not sent:
+            return
+        start += sent
+
+
+def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where there is data."""
+    at = 0
+    while at < size:
+        try:
+            start = os.lseek(handle, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return
+        at = os.lseek(handle, start, os.SEEK_HOLE)
+        yield start, at
+
+
+def overwrite(path: Path) -> None:
+    """Zeros over all that was ever written to it. On disk when it returns."""
+    zeros = bytes(PIECE)
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(handle, "r+b", buffering=0) as file:
+        for start, end in list(extents(file.fileno(), os.fstat(file.fileno()).st_size)):
+            file.seek(start)
+            while start < end:
+                start += file.write(zeros[: min(end - start, PIECE)])
+        os.fsync(file.fileno())
+
+
+def backing_name(path: Path) -> str:
+    """The path that a qcow2 image rests on; empty for none."""
+    with path.open("rb") as file:
+        head = file.read(20)
+        if not head.startswith(MAGIC) or len(head) < 20:
+            return ""
+        offset, length = struct.unpack(">QI", head[8:20])
+        if not offset:
+            return ""
+        file.seek(offset)
+        return file.read(min(length, 1023)).decode(errors="surrogateescape")

@@ -1,0 +1,108 @@
+"""Pools, volumes and secrets as libvirt's XML. Pure; golden files show each."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, Pool, RbdPool
+from iri.libvirt.xml import Element, child, element, text
+
+MODES = {"dir": "0711", "netfs": "0711"}  # of pool folders: QEMU opens by path, and nobody lists
+
+
+class NewVolume(msgspec.Struct, frozen=True, kw_only=True):
+    """`backing` is a path and its format. Everything is sparse."""
+
+    name: str
+    size_bytes: int
+    format: str = "qcow2"
+    backing: tuple[str, str] | None = None
+    secret_id: str = ""  # of a passphrase: LUKS
+
+
+def pool(settings: Pool, secret_id: str = "") -> str:
+    root = element("pool", type=_type(settings))
+    child(root, "name", settings.name)
+    match settings:
+        case DirPool():
+            _target(root, settings.path)
+        case NetfsPool():
+            source = child(root, "source")
+            child(source, "host", name=settings.host)
+            child(source, "dir", path=settings.export)
+            child(source, "format", type=settings.format)
+            _target(root, settings.path)
+        case LogicalPool():
+            source = child(root, "source")
+            for device in settings.devices:
+                child(source, "device", path=device)
+            child(source, "name", settings.volume_group)
+            child(source, "format", type="lvm2")
+            child(child(root, "target"), "path", f"/dev/{settings.volume_group}")
+        case RbdPool():
+            source = child(root, "source")
+            for monitor in settings.monitors:
+                host, port = address(monitor)
+                child(source, "host", name=host, port=port)
+            child(source, "name", settings.ceph_pool)
+            auth = child(source, "auth", type="ceph", username=settings.user)
+            child(auth, "secret", uuid=secret_id)
+        case _:
+            assert_never(settings)
+    return text(root)
+
+
+def _type(settings: Pool) -> str:
+    return str(settings.__struct_config__.tag)
+
+
+def _target(root: Element, path: str) -> None:
+    target = child(root, "target")
+    child(target, "path", path)
+    child(child(target, "permissions"), "mode", "0711")
+
+
+def volume(new: NewVolume, *, is_logical: bool = False) -> str:
+    root = element("volume")
+    child(root, "name", new.name)
+    child(root, "capacity", str(new.size_bytes), unit="bytes")
+    # LVM has whole extents or thin pools; a plain logical volume is allocated at once.
+    child(root, "allocation", str(new.size_bytes if is_logical else 0), unit="bytes")
+    target = child(root, "target")
+    if not is_logical:
+        child(target, "format", type=new.format)
+        child(child(target, "permissions"), "mode", "0600")
+        if new.format == "qcow2":
+            child(target, "compat", "1.1")
+    if new.secret_id:
+        encryption = child(target, "encryption", format="luks")
+        child(encryption, "secret", type="passphrase", uuid=new.secret_id)
+    if new.backing is not None:
+        path, format = new.backing
+        backing = child(root, "backingStore")
+        child(backing, "path", path)
+        child(backing, "format", type=format)
+    return text(root)
+
+
+def secret(id: str, usage: str, *, type: str, is_private: bool, is_ephemeral: bool) -> str:
+    """`type` is what libvirt calls what it is used for: volume or ceph."""
+    root = element("secret", ephemeral=_said(is_ephemeral), private=_said(is_private))
+    child(root, "uuid", id)
+    used = child(root, "usage", type=type)
+    child(used, "name" if type == "ceph" else "volume", usage)
+    return text(root)
+
+
+def _said(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def address(monitor: str, default_port: int = 6789) -> tuple[str, int]:
+    """`host`, `host:port`, `[v6]:port`."""
+    host, separator, port = monitor.rpartition(":")
+    if not separator or not port.isdigit() or (":" in host and not host.startswith("[")):
+        return monitor.strip("[]"), default_port
+    return host.strip("[]"), int(port)

@@ -1,0 +1,216 @@
+"""Disks as machines attach them: volumes of this host or of Ceph, and local disks, which are a machine's own.
+
+A local disk is a qcow2 file of the first pool that has files, named by its machine and attachment. It is made under another
+name and then renamed, so that one which a machine may have is whole. Implements iri.libvirt.parts.Disks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from iri.errors import FailedPrecondition, InvalidArgument
+from iri.libvirt.connect.holding import Holders
+from iri.libvirt.connect.storage import Storage
+from iri.libvirt.images import qcow2
+from iri.libvirt.images.images import Image, Images
+from iri.libvirt.sources import Boot, DiskSource, FileSource, PreparedDisk, RbdSource
+from iri.libvirt.volumes import access, contents, definition, names, sidecar
+from iri.libvirt.volumes.access import VolumeFile, VolumeImage
+from iri.libvirt.volumes.definition import NewVolume
+from iri.libvirt.volumes.files import FileShelf
+from iri.libvirt.volumes.record import PASSPHRASE, VolumeRecord, rounded
+from iri.libvirt.volumes.secrets import Passphrases
+from iri.libvirt.volumes.volumes import Volumes
+from iri.machine import Connection, Disk, LocalDisk
+
+SMALLEST_BYTES = 1 << 20
+Tell = Callable[[str, str, str], None]
+"""Takes a machine's id, a reason in CamelCase and a sentence for people."""
+
+
+class LocalDisks:
+    """Those of all machines, in one folder."""
+
+    def __init__(self, shelf: FileShelf, storage: Storage, holders: Holders, images: Images) -> None:
+        self._shelf = shelf
+        self._storage = storage
+        self._holders = holders
+        self._images = images
+        self._making = threading.Lock()
+
+    def prepare(
+        self, machine_id: str, name: str, wanted: LocalDisk, architecture: str, tell: Tell
+    ) -> PreparedDisk:
+        image = None
+        if wanted.image is not None and wanted.image.image:
+            image = self._images.ensure(
+                wanted.image.image, architecture, lambda *told: tell(machine_id, *told)
+            )
+        size = _size(wanted, image)
+        path = self._shelf.folder / names.local_disk(machine_id, name)
+        with self._making:
+            if not contents.is_plain_file(path):
+                self._make(path, size, image)
+            elif qcow2.virtual_bytes(path) < size:
+                self._grow(path, size)
+        return PreparedDisk(
+            source=DiskSource(where=FileSource(path=str(path))),
+            boot=_boot(image),
+            image_ref=image.reference if image else "",
+        )
+
+    def _make(self, path: Path, size: int, image: Image | None) -> None:
+        partial = path.with_name(f"{path.name}.partial")
+        partial.unlink(missing_ok=True)
+        self._storage.refresh(self._shelf.name)
+        backing = (str(image.path), image.format) if image else None
+        new = NewVolume(name=partial.name, size_bytes=size, backing=backing)
+        self._storage.create(self._shelf.name, new.name, definition.volume(new))
+        partial.rename(path)
+        sidecar.sync(path.parent)
+        self._storage.refresh(self._shelf.name)
+
+    def _grow(self, path: Path, size: int) -> None:
+        running = [holding for holding in self._holders.of(FileSource(path=str(path))) if holding.is_running]
+        if running:
+            self._holders.grow(running[0], size)
+        else:
+            self._storage.resize(self._shelf.name, path.name, size)
+
+    def release(self, machine_id: str, name: str) -> None:
+        (self._shelf.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
+
+    def sweep(self, machine_ids: frozenset[str]) -> None:
+        for path in self._shelf.folder.iterdir():
+            match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(".partial"))
+            if match is not None and (match["machine"] not in machine_ids or path.name.endswith(".partial")):
+                path.unlink(missing_ok=True)
+
+
+class VolumeDisks:
+    def __init__(
+        self,
+        volumes: Volumes,
+        local: LocalDisks | None,
+        passphrases: Passphrases,
+        *,
+        architecture: str,
+        tell: Tell,
+    ) -> None:
+        self._volumes = volumes
+        self._local = local
+        self._passphrases = passphrases
+        self._architecture = architecture
+        self._tell = tell
+
+    def refuse(self, machine_id: str, disk: Disk) -> None:
+        if disk.connection is not None:
+            match access.understood(disk.connection, self._volumes.folders()):
+                case VolumeFile() as file:
+                    self._refuse_file(machine_id, disk.name, file)
+                case VolumeImage() as image:
+                    _key(image)
+        elif disk.local_disk is None:
+            raise InvalidArgument(f"disk {disk.name} is neither a volume nor a local disk")
+        else:
+            self._refuse_local(disk.name, disk.local_disk)
+
+    def _refuse_local(self, name: str, wanted: LocalDisk) -> None:
+        if self._local is None:
+            raise FailedPrecondition(f"disk {name}: this host has no pool for local disks")
+        has_image = wanted.image is not None and bool(wanted.image.image)
+        if wanted.size_bytes < 0 or (not wanted.size_bytes and not has_image):
+            raise InvalidArgument(f"disk {name} needs a size or an image")
+        if wanted.image is not None and has_image:
+            self._volumes.images.refuse(wanted.image.image)
+
+    def _refuse_file(self, machine_id: str, name: str, file: VolumeFile) -> None:
+        there = self._volumes.record(file.volume_id)
+        if there is None or not isinstance(there.record, VolumeRecord):
+            raise FailedPrecondition(f"disk {name}: this host has no volume {file.volume_id}")
+        if not there.record.is_ready or there.record.volume.deleted_at:
+            raise FailedPrecondition(f"disk {name}: volume {file.volume_id} is not available")
+        if not contents.is_plain_file(Path(file.path)):
+            raise FailedPrecondition(f"disk {name}: the data of volume {file.volume_id} is missing")
+        others = [
+            held
+            for held in self._volumes.holders.of(FileSource(path=file.path))
+            if held.domain_id != machine_id
+        ]
+        if others:
+            raise FailedPrecondition(
+                f"disk {name} is attached to machine {others[0].domain_id}; detach it there first"
+            )
+
+    def prepare(self, machine_id: str, disk: Disk) -> PreparedDisk:
+        self.refuse(machine_id, disk)
+        if disk.connection is None:
+            assert self._local is not None
+            assert disk.local_disk is not None
+            return self._local.prepare(machine_id, disk.name, disk.local_disk, self._architecture, self._tell)
+        secret_name = _secret_name(machine_id, disk.name)
+        luks = self._passphrase(disk.connection, secret_name)
+        found = access.understood(disk.connection, self._volumes.folders())
+        where = self._where(found, secret_name)
+        source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
+        return PreparedDisk(source=source)
+
+    def _where(self, found: VolumeFile | VolumeImage, secret_name: str) -> FileSource | RbdSource:
+        match found:
+            case VolumeFile(path=path):
+                return FileSource(path=path)
+            case VolumeImage(image=image, monitors=monitors, user=user):
+                key = self._passphrases.put_key(secret_name, _key(found))
+                return RbdSource(image=image, monitors=monitors, user=user, secret_id=key)
+
+    def _passphrase(self, connection: Connection, name: str) -> str:
+        value = connection.encryption_data.get(PASSPHRASE)
+        return self._passphrases.put(name, value) if value else ""
+
+    def release(self, machine_id: str, name: str) -> None:
+        if self._local is not None:
+            self._local.release(machine_id, name)
+        self._passphrases.drop(_secret_name(machine_id, name))
+        self._passphrases.drop_key(_secret_name(machine_id, name))
+
+    def sweep(self, machine_ids: frozenset[str]) -> None:
+        if self._local is not None:
+            self._local.sweep(machine_ids)
+        self._passphrases.drop_unused(
+            lambda name: not name.startswith("disk-") or name[len("disk-") :][:36] in machine_ids
+        )
+
+    def let_go(self) -> None:
+        self._volumes.let_go()
+
+
+def _secret_name(machine_id: str, name: str) -> str:
+    return names.local_disk(machine_id, name).removesuffix(".qcow2")
+
+
+def _key(image: VolumeImage) -> bytes:
+    try:
+        return base64.b64decode(image.key, validate=True)
+    except binascii.Error:
+        raise InvalidArgument("the secret userKey is no Ceph key") from None
+
+
+def _size(wanted: LocalDisk, image: Image | None) -> int:
+    if image is None:
+        return rounded(wanted.size_bytes)
+    if wanted.size_bytes and wanted.size_bytes < image.virtual_bytes:
+        raise InvalidArgument(
+            f"the image needs a disk of {image.virtual_bytes} bytes or more, not of {wanted.size_bytes}"
+        )
+    return max(rounded(wanted.size_bytes), rounded(image.virtual_bytes))
+
+
+def _boot(image: Image | None) -> Boot | None:
+    if image is None or image.kernel is None:
+        return None
+    initramfs = str(image.initramfs) if image.initramfs else ""
+    return Boot(kernel=str(image.kernel), initramfs=initramfs, cmdline=image.command_line)

@@ -1,0 +1,195 @@
+"""A shelf of qcow2 files in a folder: pools of type dir and netfs.
+
+    volume-<id>.qcow2     the data         volume-<id>.json      what it is
+    snapshot-<id>.qcow2   a copy of data   snapshot-<id>.json
+
+A snapshot is a copy, by reference where the filesystem can, so a running guest's disk never changes its path. A volume made
+of one rests on it; the copy stays until the last such volume is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Set
+from pathlib import Path
+
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError
+from iri.libvirt.connect.holding import Holders
+from iri.libvirt.connect.storage import Room, Storage
+from iri.libvirt.images.images import Images
+from iri.libvirt.sources import FileSource
+from iri.libvirt.volumes import contents, definition, names, sidecar
+from iri.libvirt.volumes.definition import NewVolume
+from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
+from iri.libvirt.volumes.secrets import Passphrases, tried
+from iri.libvirt.volumes.settings import FilePool
+from iri.libvirt.volumes.shelf import Tell
+from iri.libvirt.volumes.sidecar import Found, Sidecars
+from iri.volume import Access
+
+DRIVER = "file"
+LOCK = ".gitvirt.lock"
+
+
+class FileShelf:
+    def __init__(
+        self, pool: FilePool, storage: Storage, holders: Holders, passphrases: Passphrases, images: Images
+    ) -> None:
+        self._pool = pool
+        self._storage = storage
+        self._holders = holders
+        self._passphrases = passphrases
+        self._images = images
+        self.folder = Path(pool.path)
+        self._sidecars = Sidecars(self.folder)
+        self._lock = -1
+
+    @property
+    def name(self) -> str:
+        return self._pool.name
+
+    @property
+    def hides_passphrases(self) -> bool:
+        return True
+
+    def open(self) -> Found:
+        self._storage.ensure_pool(self.name, definition.pool(self._pool))
+        self.folder = Path(self._storage.pool_path(self.name))
+        self._sidecars = Sidecars(self.folder)
+        if self._lock < 0:
+            self._lock = self._locked()
+        return self._sidecars.read()
+
+    def _locked(self) -> int:
+        handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            reason = f"storage pool {self.name} at {self.folder} is another runtime's"
+            raise FailedPrecondition(f"{reason}: each has folders of its own") from None
+        return handle
+
+    def close(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def add(self, record: Record) -> None:
+        if self._path(record).exists() or self._path(record).is_symlink():
+            raise FailedPrecondition(
+                f"there is data of {record.name} in pool {self.name}, and no record that says what it is"
+            )
+        self.write(record)
+
+    def write(self, record: Record) -> None:
+        self._sidecars.write(record)
+
+    def make(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+        self._storage.delete(self.name, self._file(record))
+        backing: tuple[str, str] | None = None
+        if base is not None and base.is_encrypted:
+            # A container keeps its passphrase; a layer over one would need two.
+            self._copy(self._path(base), self._path(record))
+            if record.wanted_bytes > base.snapshot.status.size:
+                self._storage.resize(self.name, self._file(record), record.wanted_bytes)
+            return self._storage.size(self.name, self._file(record))
+        if base is not None:
+            backing = (str(self._path(base)), "qcow2")
+        if (source := record.source.image_data_source) is not None:
+            image = self._images.ensure(source.image, source.architecture, tell)
+            if image.virtual_bytes > record.wanted_bytes:
+                raise InvalidArgument(
+                    f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record.wanted_bytes}"
+                )
+            backing = (str(image.path), image.format)
+        self._create(record, backing)
+        return self._storage.size(self.name, self._file(record))
+
+    def _create(self, record: VolumeRecord, backing: tuple[str, str] | None) -> None:
+        file = self._file(record)
+        secret = self._passphrases.id(record.name) if record.is_encrypted else ""
+        new = NewVolume(name=file, size_bytes=record.wanted_bytes, backing=backing, secret_id=secret)
+        tried(
+            lambda: self._storage.create(self.name, file, definition.volume(new)),
+            lambda: self._storage.delete(self.name, file),
+        )
+
+    def base_of(self, snapshot: SnapshotRecord) -> str:
+        return snapshot.base if snapshot.is_encrypted else snapshot.id
+
+    def grow(self, record: VolumeRecord) -> int:
+        running = [holding for holding in self._holders.of(self._source(record)) if holding.is_running]
+        if running:
+            self._holders.grow(running[0], record.wanted_bytes)
+        else:
+            self._storage.resize(self.name, self._file(record), record.wanted_bytes)
+        return max(record.wanted_bytes, self._storage.size(self.name, self._file(record)))
+
+    def copy(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
+        path = self._path(snapshot)
+        path.unlink(missing_ok=True)
+        running = [holding for holding in self._holders.of(self._source(volume)) if holding.is_running]
+        if not running:
+            self._copy(self._path(volume), path)
+            return volume.base
+        secret = self._passphrases.id(volume.name) if volume.is_encrypted else ""
+        tried(lambda: self._holders.copy(running[0], str(path), secret), lambda: path.unlink(missing_ok=True))
+        return ""
+
+    def _copy(self, source: Path, into: Path) -> None:
+        try:
+            contents.copied(source, into)
+        except OSError as error:
+            into.unlink(missing_ok=True)
+            raise sidecar.failure(error, f"copying {source.name}") from None
+        except IRIError:
+            into.unlink(missing_ok=True)
+            raise
+
+    def drop(self, record: Record) -> None:
+        path = self._path(record)
+        if contents.is_plain_file(path):
+            try:
+                if record.wipe:
+                    contents.overwrite(path)
+                path.unlink()
+            except OSError as error:
+                raise sidecar.failure(error, f"deleting {path.name}") from None
+        elif path.is_symlink():
+            path.unlink()
+        self._passphrases.drop(record.name)
+        self._sidecars.drop(record.name)
+
+    def is_held(self, record: VolumeRecord) -> bool:
+        return bool(self._holders.of(self._source(record)))
+
+    def access(self, record: VolumeRecord) -> Access:
+        attributes = {"path": str(self._path(record)), "format": "qcow2"}
+        limits = {"iops": record.iops, "tps": record.tps}
+        attributes |= {name: str(value) for name, value in limits.items() if value}
+        return Access(driver=DRIVER, handle=names.handle(record.id), attributes=attributes)
+
+    def room(self) -> Room:
+        """Of the filesystem, without a look at every volume."""
+        status = os.statvfs(self.folder)
+        capacity, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+        return Room(capacity, capacity - free, free)
+
+    def rests_on(self) -> Set[str]:
+        found = set()
+        for path in self.folder.glob("*.qcow2*"):
+            with contextlib.suppress(FileNotFoundError):
+                found.add(Path(contents.backing_name(path)).name)
+        return found
+
+    def _source(self, record: VolumeRecord) -> FileSource:
+        return FileSource(path=str(self._path(record)))
+
+    def _file(self, record: Record) -> str:
+        return f"{record.name}.qcow2"
+
+    def _path(self, record: Record) -> Path:
+        return self.folder / self._file(record)

@@ -1,0 +1,40 @@
+"""What volumes, snapshots, local disks and secrets are called outside of us: always by ids, never by what a spec says. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+
+UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+OBJECT = re.compile(rf"(?P<kind>volume|snapshot)-(?P<id>{UUID})")
+LOCAL_DISK = re.compile(rf"disk-(?P<machine>{UUID})-[0-9a-f]{{16}}\.qcow2")
+PARTIAL = re.compile(rf"(?:(?:volume|snapshot)-{UUID}\.json|disk-{UUID}-[0-9a-f]{{16}}\.qcow2)\.partial")
+SECRET_USAGE = re.compile(rf"gitvirt/(?P<name>volume-{UUID}|disk-{UUID}-[0-9a-f]{{16}}|pool-.+)")
+SECRETS = uuid.UUID("6a2f0c4e-9d36-5b0f-8a3c-2f6f6d0b7e51")
+
+
+def volume(id: str) -> str:
+    return f"volume-{id}"
+
+
+def snapshot(id: str) -> str:
+    return f"snapshot-{id}"
+
+
+def local_disk(machine_id: str, attachment: str) -> str:
+    """An attachment's name is any text, so its digest stands for it."""
+    return f"disk-{machine_id}-{hashlib.sha256(attachment.encode()).hexdigest()[:16]}.qcow2"
+
+
+def handle(volume_id: str) -> str:
+    """A world wide name, which a disk can have as its serial number. It depends on nothing but the id."""
+    return hashlib.blake2b(volume_id.encode(), digest_size=8).hexdigest()
+
+
+def secret_usage(name: str) -> str:
+    return f"gitvirt/{name}"
+
+
+def secret_id(usage: str) -> str:
+    return str(uuid.uuid5(SECRETS, usage))

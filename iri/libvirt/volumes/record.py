@@ -1,0 +1,141 @@
+"""What a volume or a snapshot is, as it is kept beside its data: all that a runtime which lost everything else must know.
+
+Passphrases are never in it: libvirt's secret store has them for as long as they are needed. Pure.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from iri.errors import FailedPrecondition
+from iri.libvirt.volumes import names
+from iri.volume import (
+    DataSource,
+    Encryption,
+    Resources,
+    Snapshot,
+    SnapshotState,
+    Volume,
+    VolumeSpec,
+    VolumeState,
+    VolumeStatus,
+)
+
+FORMAT = 1
+MIB = 1 << 20
+PASSPHRASE = "encryptionKey"
+
+
+class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
+    """`volume.status` says what is there and never how to reach it. `base` is the snapshot that its data rests on."""
+
+    volume: Volume
+    base: str = ""
+    is_encrypted: bool = False
+    wipe: bool = False
+    tps: int = 0
+    iops: int = 0
+    format: int = FORMAT
+
+    @property
+    def id(self) -> str:
+        return self.volume.id
+
+    @property
+    def name(self) -> str:
+        return names.volume(self.volume.id)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.volume.status.state is VolumeState.AVAILABLE
+
+    @property
+    def has_bytes(self) -> int:
+        return self.volume.status.resources.storage_bytes if self.volume.status.resources else 0
+
+    @property
+    def wanted_bytes(self) -> int:
+        return rounded(asked_bytes(self.volume.spec))
+
+    @property
+    def charged_bytes(self) -> int:
+        return max(self.has_bytes, self.wanted_bytes)
+
+    @property
+    def source(self) -> DataSource:
+        return self.volume.spec.volume_data_source or DataSource()
+
+
+class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
+    """`is_retired`: deleted, but volumes still rest on its data."""
+
+    snapshot: Snapshot
+    base: str = ""
+    is_encrypted: bool = False
+    is_retired: bool = False
+    wipe: bool = False
+    format: int = FORMAT
+
+    @property
+    def id(self) -> str:
+        return self.snapshot.id
+
+    @property
+    def name(self) -> str:
+        return names.snapshot(self.snapshot.id)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.snapshot.status.state is SnapshotState.READY
+
+    @property
+    def charged_bytes(self) -> int:
+        return self.snapshot.status.size
+
+
+Record = VolumeRecord | SnapshotRecord
+
+
+def asked_bytes(spec: VolumeSpec) -> int:
+    return spec.resources.storage_bytes if spec.resources else 0
+
+
+def rounded(size_bytes: int) -> int:
+    """Whole MiB: every kind of pool can have that."""
+    return -(-size_bytes // MIB) * MIB
+
+
+def passphrase(spec: VolumeSpec) -> bytes | None:
+    return spec.encryption.secret_data.get(PASSPHRASE) if spec.encryption else None
+
+
+def without_secrets(spec: VolumeSpec) -> VolumeSpec:
+    """The keys are kept: that there is a passphrase is part of what was asked for."""
+    if spec.encryption is None:
+        return spec
+    return replace(spec, encryption=Encryption(secret_data=dict.fromkeys(spec.encryption.secret_data, b"")))
+
+
+def available(record: VolumeRecord, size_bytes: int) -> VolumeRecord:
+    status = VolumeStatus(state=VolumeState.AVAILABLE, resources=Resources(storage_bytes=size_bytes))
+    return replace(record, volume=replace(record.volume, status=status))
+
+
+def encode(record: Record) -> bytes:
+    return msgspec.json.encode(record)
+
+
+def decode(body: bytes, name: str) -> Record:
+    """FailedPrecondition for what is no record, or that of another."""
+    try:
+        record: Record = msgspec.json.decode(body, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FailedPrecondition(f"the record of {name} cannot be read: {error}") from None
+    if record.name != name:
+        raise FailedPrecondition(f"the record of {name} is that of {record.name}")
+    if record.format > FORMAT:
+        raise FailedPrecondition(
+            f"the record of {name} was written by a later gitvirt (format {record.format})"
+        )
+    return record

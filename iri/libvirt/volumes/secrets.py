@@ -1,0 +1,76 @@
+"""Passphrases and Ceph keys in libvirt's secret store, named by what they are for. A new LUKS container is tried several
+times: QEMU measures how fast this host is, and on a busy one that fails by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from iri.errors import FailedPrecondition, IRIError
+from iri.libvirt.connect.storage import Secrets
+from iri.libvirt.volumes import definition, names
+
+LUKS_TRIES = 8
+LUKS_CHANCE = "accurate CPU usage"
+
+
+class Passphrases:
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+
+    def put(self, name: str, value: bytes, *, is_private: bool = True) -> str:
+        """Kept until it is dropped; the secret's id."""
+        usage = names.secret_usage(name)
+        id = names.secret_id(usage)
+        self._secrets.put(
+            definition.secret(id, usage, type="volume", is_private=is_private, is_ephemeral=False), value
+        )
+        return id
+
+    def put_key(self, name: str, value: bytes) -> str:
+        """A Ceph user's."""
+        usage = names.secret_usage(name)
+        id = _key_id(name)
+        self._secrets.put(
+            definition.secret(id, usage, type="ceph", is_private=True, is_ephemeral=False), value
+        )
+        return id
+
+    def id(self, name: str) -> str:
+        return names.secret_id(names.secret_usage(name))
+
+    def value(self, name: str) -> bytes:
+        return self._secrets.value(self.id(name))
+
+    def drop(self, name: str) -> None:
+        self._secrets.drop(self.id(name))
+
+    def drop_key(self, name: str) -> None:
+        self._secrets.drop(_key_id(name))
+
+    def drop_unused(self, is_used: Callable[[str], bool]) -> None:
+        """Those of ours whose name nobody uses."""
+        for id, usage in self._secrets.usages().items():
+            match = names.SECRET_USAGE.fullmatch(usage)
+            if match is not None and not is_used(match["name"]):
+                self._secrets.drop(id)
+
+
+def _key_id(name: str) -> str:
+    return names.secret_id(f"ceph {names.secret_usage(name)}")
+
+
+def tried(make: Callable[[], None], undo: Callable[[], None]) -> None:
+    """`make`, again when it failed by that chance. `undo` removes what a failed try left."""
+    for left in reversed(range(LUKS_TRIES)):
+        try:
+            make()
+        except IRIError as error:
+            undo()
+            if LUKS_CHANCE not in str(error):
+                raise
+            if not left:
+                reason = f"this host could not format a LUKS container in {LUKS_TRIES} tries"
+                raise FailedPrecondition(f"{reason}: {error}") from None
+        else:
+            return

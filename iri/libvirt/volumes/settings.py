@@ -1,0 +1,128 @@
+"""Which storage pools this host has for volumes, and which class of volumes lies in which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from iri.errors import InvalidArgument
+
+
+class DirPool(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+    tag_field="type",
+    tag="dir",
+):
+    """A folder of this host. Disks are sparse qcow2 files."""
+
+    name: str
+    path: str
+    overcommit: float = 1.0  # sizes promised may add up to so many times the capacity
+    reserved_bytes: int = 0  # of the capacity, for others
+    wipe: bool = False  # overwrite every volume before it is deleted
+
+
+class NetfsPool(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+    tag_field="type",
+    tag="netfs",
+):
+    """A folder that libvirt mounts from elsewhere. The folder is this runtime's alone."""
+
+    name: str
+    path: str
+    host: str
+    export: str
+    format: str = "nfs"
+    overcommit: float = 1.0
+    reserved_bytes: int = 0
+    wipe: bool = False
+
+
+class LogicalPool(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+    tag_field="type",
+    tag="logical",
+):
+    """An LVM volume group. `records` is the folder where what its volumes are is kept."""
+
+    name: str
+    volume_group: str
+    records: str
+    devices: tuple[str, ...] = ()  # to make the group of, when it is not there
+    overcommit: float = 1.0
+    reserved_bytes: int = 0
+    wipe: bool = True
+
+
+class RbdPool(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+    tag_field="type",
+    tag="rbd",
+):
+    """A Ceph pool. The user needs `profile rbd` on it, and its images named volume-, snapshot- and image- are ours."""
+
+    name: str
+    ceph_pool: str
+    monitors: tuple[str, ...]  # host:port
+    user: str
+    key_file: str  # the key alone, as `ceph auth get-key` prints it
+    capacity_bytes: int = 0  # 0: as Ceph says
+    overcommit: float = 1.0
+    reserved_bytes: int = 0
+    wipe: bool = False
+
+
+FilePool = DirPool | NetfsPool
+Pool = DirPool | NetfsPool | LogicalPool | RbdPool
+
+
+class StorageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Without pools there is one: a folder below the runtime's own. A class that is not named lies in the first pool."""
+
+    pools: tuple[Pool, ...] = ()
+    classes: Mapping[str, str] = {}
+    workers: int = 4
+
+    def __post_init__(self) -> None:
+        names = [pool.name for pool in self.pools]
+        if len(set(names)) < len(names):
+            raise InvalidArgument("two storage pools have the same name")
+        for class_name, name in self.classes.items():
+            if name not in names:
+                raise InvalidArgument(
+                    f"volume class {class_name!r} lies in pool {name!r}, which is not among the pools"
+                )
+        for pool in self.pools:
+            if pool.overcommit < 1 or pool.reserved_bytes < 0:
+                raise InvalidArgument(
+                    f"storage pool {pool.name!r}: overcommit is at least 1, a reserve at least 0"
+                )
+
+
+def with_default(settings: StorageSettings, folder: str) -> StorageSettings:
+    if settings.pools:
+        return settings
+    return msgspec.structs.replace(settings, pools=(DirPool(name="gitvirt", path=folder),))
+
+
+def pool_of(settings: StorageSettings, class_name: str) -> Pool:
+    name = settings.classes.get(class_name, settings.pools[0].name)
+    return next(pool for pool in settings.pools if pool.name == name)

@@ -1,0 +1,78 @@
+"""Records as files beside the data: `<name>.json`. One is there whole or not at all, and is on disk when `write` returns."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from iri.errors import FailedPrecondition, IRIError, ResourceExhausted, Unavailable
+from iri.libvirt.volumes import names, record
+from iri.libvirt.volumes.record import Record
+
+
+class Found(msgspec.Struct, frozen=True):
+    """`damaged` is what has our name and no record that can be read: it is left alone, and nothing is made in its place."""
+
+    records: tuple[Record, ...]
+    damaged: Mapping[str, str]  # why, by name
+
+
+class Sidecars:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self) -> Found:
+        """All of them. What writing one was interrupted at is removed."""
+        found: list[Record] = []
+        damaged: dict[str, str] = {}
+        for path in sorted(self._folder.iterdir()):
+            if names.PARTIAL.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+            elif path.suffix == ".json" and names.OBJECT.fullmatch(path.stem):
+                try:
+                    found.append(record.decode(_body(path), path.stem))
+                except IRIError as error:
+                    damaged[path.stem] = str(error)
+        return Found(tuple(found), damaged)
+
+    def write(self, record_: Record) -> None:
+        path = self._folder / f"{record_.name}.json"
+        partial = path.with_name(f"{path.name}.partial")
+        try:
+            with partial.open("wb") as file:
+                file.write(record.encode(record_))
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+            sync(self._folder)
+        except OSError as error:
+            raise failure(error, f"writing the record of {record_.name}") from None
+
+    def drop(self, name: str) -> None:
+        (self._folder / f"{name}.json").unlink(missing_ok=True)
+        sync(self._folder)
+
+
+def _body(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FailedPrecondition(f"the record {path.name} cannot be read: {error.strerror}") from None
+
+
+def sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def failure(error: OSError, doing: str) -> IRIError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ResourceExhausted(f"{doing}: no space is left in the storage pool")
+    return Unavailable(f"{doing}: {error.strerror}")

@@ -1,0 +1,92 @@
+"""Records of what is asked for, or the reason why it is not to be had. Pure."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from iri.errors import FailedPrecondition, InvalidArgument
+from iri.host import VolumeClass
+from iri.libvirt.volumes.record import (
+    PASSPHRASE,
+    Record,
+    SnapshotRecord,
+    VolumeRecord,
+    asked_bytes,
+    passphrase,
+    without_secrets,
+)
+from iri.volume import Snapshot, SnapshotStatus, Volume, VolumeStatus
+
+WIPE = "gitvirt.dev/wipe"
+
+
+def volume(
+    wanted: Volume,
+    id: str,
+    now_ns: int,
+    *,
+    volume_class: VolumeClass,
+    snapshot: SnapshotRecord | None,
+    base: str,
+    wipes: bool,
+) -> VolumeRecord:
+    """`snapshot` is what it starts as, `base` what its data rests on then."""
+    spec = wanted.spec
+    if asked_bytes(spec) <= 0:
+        raise InvalidArgument("a volume needs a size")
+    source = spec.volume_data_source
+    if (
+        source is not None
+        and source.image_data_source is not None
+        and source.snapshot_data_source is not None
+    ):
+        raise InvalidArgument("a volume starts as an image or as a snapshot, not as both")
+    if spec.encryption is not None and not passphrase(spec):
+        raise InvalidArgument(f"an encrypted volume needs a passphrase under {PASSPHRASE!r}")
+    is_encrypted = spec.encryption is not None
+    if snapshot is not None:
+        if asked_bytes(spec) < snapshot.snapshot.status.size:
+            size = snapshot.snapshot.status.size
+            raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of {size} bytes or more")
+        if is_encrypted and not snapshot.is_encrypted:
+            raise InvalidArgument(
+                f"snapshot {snapshot.id} is not encrypted, so a volume made of it cannot be"
+            )
+        is_encrypted = snapshot.is_encrypted
+    made = replace(
+        wanted,
+        id=id,
+        generation=0,
+        created_at=now_ns,
+        deleted_at=0,
+        spec=without_secrets(spec),
+        status=VolumeStatus(),
+    )
+    return VolumeRecord(
+        volume=made,
+        base=base,
+        is_encrypted=is_encrypted,
+        wipe=wipes or wanted.annotations.get(WIPE) == "true",
+        tps=volume_class.tps,
+        iops=volume_class.iops,
+    )
+
+
+def snapshot(wanted: Snapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:
+    assert isinstance(source, VolumeRecord)
+    if not source.is_ready or source.volume.deleted_at:
+        raise FailedPrecondition(f"volume {source.id} is not available")
+    status = SnapshotStatus(size=source.has_bytes)
+    made = replace(wanted, id=id, generation=0, created_at=now_ns, deleted_at=0, status=status)
+    # What the volume rests on must not go while it is copied.
+    return SnapshotRecord(snapshot=made, base=source.base, is_encrypted=source.is_encrypted, wipe=source.wipe)
+
+
+def removed(record: Record, now_ns: int) -> Record:
+    match record:
+        case VolumeRecord(volume=volume) if not volume.deleted_at:
+            return replace(record, volume=replace(volume, deleted_at=now_ns))
+        case SnapshotRecord(snapshot=snapshot) if not snapshot.deleted_at:
+            return replace(record, snapshot=replace(snapshot, deleted_at=now_ns))
+        case _:
+            return record

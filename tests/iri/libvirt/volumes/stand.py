@@ -1,0 +1,146 @@
+"""Volumes of a real libvirtd, as a runtime that has nothing else; it can be stopped and started like a process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from iri.change import Change, ExpandVolume
+from iri.errors import InvalidArgument, NotFound, Unimplemented
+from iri.host import About, Classes, Offers, VolumeClass
+from iri.journal import Journal
+from iri.libvirt.connect.link import Link
+from iri.libvirt.images.settings import ImageSettings
+from iri.libvirt.volumes.opening import Settings, opened
+from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
+from iri.machine import Machine
+from iri.runtime import AnyObject, Console, Event, Subscription
+from iri.volume import DataSource, ImageSource, Resources, Volume
+from tests.iri.contract.subject import Subject
+
+CLASSES = (VolumeClass(name="standard"), VolumeClass(name="limited", tps=10 << 20, iops=500))
+
+
+class Stand:
+    """Implements iri.runtime.Runtime."""
+
+    def __init__(
+        self, uri: str, folder: Path, pools: Sequence[Pool] = (), images: ImageSettings | None = None
+    ) -> None:
+        self.folder = folder
+        self.pools = tuple(pools) or (DirPool(name=f"pool-{folder.name}", path=str(folder / "volumes")),)
+        self.image_settings = images or ImageSettings(paths=(str(folder / "originals"),))
+        self.uri = uri
+        self.told: list[tuple[str, str, str]] = []
+        self.is_started = False
+
+    def start(self) -> Stand:
+        self.journal = Journal(time.time_ns)
+        self.link = Link(self.uri)
+        settings = Settings(storage=StorageSettings(pools=self.pools), images=self.image_settings)
+        parts = opened(
+            self.link,
+            settings,
+            self.folder,
+            journal=self.journal,
+            volume_class=volume_class,
+            tell=lambda *told: self.told.append(told),
+        )
+        self.volumes, self.disks = parts.volumes, parts.disks
+        self.link.open()
+        self.volumes.start()
+        self.is_started = True
+        return self
+
+    def stop(self) -> None:
+        if self.is_started:
+            self.is_started = False
+            self.volumes.close()
+            self.link.close()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    @property
+    def pool(self) -> str:
+        return self.pools[0].name
+
+    @property
+    def data(self) -> Path:
+        return self.volumes.folders()[0]
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.data.iterdir() if not path.name.startswith("."))
+
+    def subject(self) -> Subject:
+        return Subject(
+            runtime=self,
+            machine_class="none",
+            larger_class="none",
+            volume_class="standard",
+            network_id="none",
+            seconds=30,
+        )
+
+    def image(self, body: bytes = b"image" * 400_000, name: str = "a.img") -> DataSource:
+        original = self.folder / "originals" / name
+        original.parent.mkdir(exist_ok=True)
+        original.write_bytes(body)
+        return DataSource(image_data_source=ImageSource(image=str(original)))
+
+    def warnings(self) -> list[tuple[str, str]]:
+        return [(event.reason, event.message) for event in self.events() if event.type == "Warning"]
+
+    def about(self) -> About:
+        return About(name="stand", version="0.0.0")
+
+    def offers(self) -> Offers:
+        return Offers(volumes=self.volumes.offers(CLASSES))
+
+    def set_classes(self, classes: Classes) -> None:
+        raise Unimplemented("classes are fixed")
+
+    def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        if kind is Machine:
+            return {}
+        found: Mapping[str, AnyObject] = self.volumes.objects(kind)  # type: ignore[type-var]
+        return found
+
+    def create(self, wanted: AnyObject) -> AnyObject:
+        if isinstance(wanted, Machine):
+            raise Unimplemented("there are no machines")
+        return self.volumes.create(wanted)
+
+    def change(self, id: str, change: Change) -> None:
+        if not isinstance(change, ExpandVolume):
+            raise NotFound("there are no machines")
+        self.volumes.expand(id, change)
+
+    def remove(self, kind: type[AnyObject], id: str) -> None:
+        if kind is Machine:
+            raise NotFound("there are no machines")
+        self.volumes.remove(kind, id)  # type: ignore[arg-type]
+
+    def events(self) -> Sequence[Event]:
+        return self.journal.events()
+
+    def watch(self) -> Subscription:
+        return self.journal.watch()
+
+    def console(self, machine_id: str) -> Console:
+        raise NotFound("there are no machines")
+
+
+def volume_class(name: str) -> VolumeClass:
+    for there in CLASSES:
+        if there.name == name:
+            return there
+    raise InvalidArgument(f"there is no volume class {name!r} here")
+
+
+def sized(volume: Volume, size: int) -> Volume:
+    from msgspec.structs import replace
+
+    return replace(volume, spec=replace(volume.spec, resources=Resources(storage_bytes=size)))

@@ -1,0 +1,117 @@
+"""Encrypted volumes: one is really made, used and grown; the passphrase is nowhere but in libvirt's secret store."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+
+import pytest
+from msgspec.structs import replace
+
+from iri.change import ExpandVolume
+from iri.errors import FailedPrecondition, InvalidArgument
+from iri.libvirt.volumes.secrets import LUKS_TRIES, tried
+from iri.volume import (
+    DataSource,
+    Encryption,
+    Resources,
+    Snapshot,
+    SnapshotSource,
+    Volume,
+)
+from tests.iri.contract.subject import MIB, Subject
+from tests.iri.libvirt.volumes.stand import Stand
+from tests.servers.libvirtd import Libvirtd
+
+PASSPHRASE = b"correct horse"
+FLAKE = "qemu-img: Unable to get accurate CPU usage"
+
+
+def encrypted(wanted: Volume) -> Volume:
+    encryption = Encryption(secret_data={"encryptionKey": PASSPHRASE})
+    return replace(wanted, spec=replace(wanted.spec, encryption=encryption))
+
+
+def test_encrypted_volume_is_made_grown_copied_and_deleted_with_its_secret(
+    stand: Stand, subject: Subject, libvirtd: Libvirtd
+) -> None:
+    patient = dataclasses.replace(subject, seconds=100)
+    volume = patient.available(encrypted(subject.volume(stand.image())))
+    assert volume.spec.encryption == Encryption(secret_data={"encryptionKey": b""})
+    path = stand.data / f"volume-{volume.id}.qcow2"
+    said = json.loads(
+        subprocess.run(["qemu-img", "info", "--output=json", path], check=True, capture_output=True).stdout
+    )
+    assert said["format-specific"]["data"]["encrypt"]["format"] == "luks"
+    assert said["backing-filename"]
+    assert PASSPHRASE not in (stand.data / f"volume-{volume.id}.json").read_bytes()
+
+    stand.change(volume.id, ExpandVolume(Resources(storage_bytes=32 * MIB)))
+    patient.until_volume(
+        volume.id, lambda there: there.status.resources == Resources(storage_bytes=32 * MIB), "grow"
+    )
+
+    snapshot = patient.ready(volume.id)
+    source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
+    wanted = subject.volume(source)
+    same_size = replace(wanted, spec=replace(wanted.spec, resources=Resources(storage_bytes=32 * MIB)))
+    restored = patient.available(same_size)
+    copy = stand.data / f"volume-{restored.id}.qcow2"
+    command = ["qemu-io", "--object", f"secret,id=s,data={PASSPHRASE.decode()}", "--image-opts"]
+    opened = f"driver=qcow2,encrypt.format=luks,encrypt.key-secret=s,file.filename={copy}"
+    read = subprocess.run(
+        [*command, "-c", "read -v 0 16", opened], check=True, capture_output=True, text=True
+    )
+    assert "69 6d 61 67 65" in read.stdout  # "image"
+
+    subject.removed(Snapshot, snapshot.id)
+    subject.removed(Volume, restored.id)
+    subject.removed(Volume, volume.id)
+    assert stand.files() == []
+    assert volume.id not in libvirtd.virsh("secret-list").stdout
+
+
+def test_secret_of_a_volume_that_never_came_to_be_goes(stand: Stand, libvirtd: Libvirtd) -> None:
+    name = "volume-6e0a5d5c-0000-4000-8000-000000000001"
+    stand.volumes.passphrases.put(name, PASSPHRASE)
+    assert name in libvirtd.virsh("secret-list").stdout
+    stand.restart()
+    assert name not in libvirtd.virsh("secret-list").stdout
+
+
+def test_plain_snapshot_makes_no_encrypted_volume(stand: Stand, subject: Subject) -> None:
+    snapshot = subject.ready(subject.available().id)
+    source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
+    with pytest.raises(InvalidArgument, match="is not encrypted"):
+        stand.create(encrypted(subject.volume(source)))
+
+
+@pytest.mark.parametrize("fails", range(LUKS_TRIES + 2))
+def test_format_that_fails_by_chance_is_tried_a_bounded_number_of_times(fails: int) -> None:
+    done: list[str] = []
+
+    def make() -> None:
+        done.append("make")
+        if done.count("make") <= fails:
+            raise FailedPrecondition(FLAKE)
+
+    if fails < LUKS_TRIES:
+        tried(make, lambda: done.append("undo"))
+        assert done == ["make", "undo"] * fails + ["make"]
+    else:
+        with pytest.raises(FailedPrecondition, match=f"in {LUKS_TRIES} tries: {FLAKE}"):
+            tried(make, lambda: done.append("undo"))
+        assert done == ["make", "undo"] * LUKS_TRIES
+
+
+def test_any_other_failure_is_not_tried_again() -> None:
+    done: list[str] = []
+
+    def make() -> None:
+        done.append("make")
+        raise FailedPrecondition("disk on fire")
+
+    with pytest.raises(FailedPrecondition, match="disk on fire"):
+        tried(make, lambda: done.append("undo"))
+    assert done == ["make", "undo"]
