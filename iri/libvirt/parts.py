@@ -66,6 +66,10 @@ class SeedFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seeds(Protocol):
+    def refuse(self, machine: Machine) -> None:
+        """Quick. InvalidArgument for what no guest could be told."""
+        ...
+
     def write(self, machine: Machine, folder: Path) -> SeedFiles:
         """Into the machine's folder, anew each time. InvalidArgument for data that no guest could read."""
         ...

@@ -1,0 +1,164 @@
+"""Domains by their UUIDs: plain values in and out. Never lists or touches one that has no metadata of ours."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import libvirt
+
+from iri.errors import FailedPrecondition, NotFound
+from iri.libvirt.connect.link import Link
+from iri.libvirt.domain.record import NAMESPACE, PREFIX, TAG
+from iri.libvirt.domain.seen import End, Life, Seen, hardware, has_agent
+from iri.libvirt.xml import Element, parse, text
+
+T = TypeVar("T")
+CONFIG = libvirt.VIR_DOMAIN_AFFECT_CONFIG
+LIVE = libvirt.VIR_DOMAIN_AFFECT_LIVE
+PAUSED_STATES = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PMSUSPENDED)
+OFF_STATES = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_CRASHED, libvirt.VIR_DOMAIN_NOSTATE)
+ENDS = {
+    libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: End.SHUTDOWN,
+    libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: End.DESTROYED,
+    libvirt.VIR_DOMAIN_SHUTOFF_CRASHED: End.CRASHED,
+    libvirt.VIR_DOMAIN_SHUTOFF_FAILED: End.FAILED,
+}
+# Whatever libvirt keeps beside a domain goes with it.
+UNDEFINE = (
+    libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
+    | libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
+    | libvirt.VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA
+    | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
+)
+
+
+class Domains:
+    """Every method may raise an IRIError: NotFound when there is no such domain. Thread-safe."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def metadata(self) -> Mapping[str, Element]:
+        """Of all domains that have any of ours, by id."""
+
+        def listed(raw: libvirt.virConnect) -> Mapping[str, Element]:
+            found = {}
+            for domain in raw.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_PERSISTENT):
+                with contextlib.suppress(NotFound):
+                    found[domain.UUIDString()] = parse(metadata_of(domain))
+            return found
+
+        return self._link.call(listed, "listing the domains")
+
+    def define(self, document: str) -> None:
+        self._link.call(lambda raw: raw.defineXML(document), "defining the domain")
+
+    def describe(self, id: str, metadata: Element) -> None:
+        """Replaces our metadata, in what outlives the guest."""
+        written = text(metadata)
+        self._do(
+            id,
+            lambda domain: domain.setMetadata(
+                libvirt.VIR_DOMAIN_METADATA_ELEMENT, written, PREFIX, NAMESPACE, CONFIG
+            ),
+            "recording",
+        )
+
+    def next_document(self, id: str) -> str:
+        flags = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE
+        document: str = self._do(id, lambda domain: domain.XMLDesc(flags), "reading the domain")
+        return document
+
+    def look(self, id: str) -> Seen:
+        return self._do(id, seen_of, "looking at the domain")
+
+    def speak(self, id: str) -> None:
+        """Waits until libvirtd has spoken to the guest's QEMU again, before which it tells of no end."""
+        with contextlib.suppress(FailedPrecondition):
+            self._do(id, lambda domain: domain.memoryStats(), "speaking to QEMU")
+
+    def start(self, id: str) -> None:
+        self._do(id, lambda domain: domain.createWithFlags(0), "starting the machine")
+
+    def press_power_button(self, id: str) -> None:
+        self._do(
+            id,
+            lambda domain: domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN),
+            "pressing the power button",
+        )
+
+    def ask_agent_to_power_off(self, id: str) -> None:
+        self._do(
+            id,
+            lambda domain: domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_GUEST_AGENT),
+            "asking the guest's agent to power off",
+        )
+
+    def force_off(self, id: str) -> None:
+        self._do(id, lambda domain: domain.destroyFlags(0), "switching the machine off")
+
+    def resume(self, id: str) -> None:
+        self._do(id, lambda domain: domain.resume(), "resuming the machine")
+
+    def undefine(self, id: str) -> None:
+        self._do(id, lambda domain: domain.undefineFlags(UNDEFINE), "undefining the domain")
+
+    def set_autostart(self, id: str, *, is_on: bool) -> None:
+        self._do(id, lambda domain: domain.setAutostart(int(is_on)), "setting autostart")
+
+    def attach(self, id: str, device: Element, *, is_live: bool) -> None:
+        document = text(device)
+        flags = LIVE if is_live else CONFIG
+        self._do(id, lambda domain: domain.attachDeviceFlags(document, flags), "attaching a device")
+
+    def detach(self, id: str, alias: str, *, is_live: bool) -> None:
+        """A running guest lets go of it later, or never; an event tells."""
+        flags = LIVE if is_live else CONFIG
+        self._do(id, lambda domain: domain.detachDeviceAlias(alias, flags), "detaching a device")
+
+    def set_cpus(self, id: str, count: int) -> None:
+        self._do(id, lambda domain: domain.setVcpusFlags(count, LIVE), "changing the processors")
+
+    def set_memory(self, id: str, size_bytes: int) -> None:
+        """Of the guest's balloon: up to what it was started with."""
+        self._do(id, lambda domain: domain.setMemoryFlags(size_bytes // 1024, LIVE), "changing the memory")
+
+    def disk_bytes(self, id: str, target: str) -> int:
+        size: int = self._do(id, lambda domain: domain.blockInfo(target)[0], "looking at a disk")
+        return size
+
+    def grow_disk(self, id: str, target: str, size_bytes: int) -> None:
+        self._do(
+            id,
+            lambda domain: domain.blockResize(target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES),
+            "growing a disk",
+        )
+
+    def _do(self, id: str, action: Callable[[libvirt.virDomain], T], doing: str) -> T:
+        return self._link.call(lambda raw: action(raw.lookupByUUIDString(id)), doing)
+
+
+def metadata_of(domain: libvirt.virDomain) -> str:
+    """NotFound for a domain that is not ours, or no longer there."""
+    try:
+        found: str = domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE, CONFIG)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() in (libvirt.VIR_ERR_NO_DOMAIN_METADATA, libvirt.VIR_ERR_NO_DOMAIN):
+            raise NotFound(f"no <{TAG}> of ours") from None
+        raise
+    return found
+
+
+def seen_of(domain: libvirt.virDomain) -> Seen:
+    state, reason = domain.state()
+    following = hardware(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+    if state in OFF_STATES:
+        return Seen(life=Life.OFF, end=ENDS.get(reason, End.UNKNOWN), next=following)
+    document = domain.XMLDesc(0)
+    life = Life.RUNNING
+    if state in PAUSED_STATES:
+        is_stuck = state == libvirt.VIR_DOMAIN_PAUSED and reason == libvirt.VIR_DOMAIN_PAUSED_IOERROR
+        life = Life.STUCK if is_stuck else Life.PAUSED
+    return Seen(life=life, live=hardware(document), next=following, has_agent=has_agent(document))

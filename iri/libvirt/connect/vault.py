@@ -1,0 +1,78 @@
+"""Bytes that only who may control libvirt can read, kept as libvirt secrets: machines' keys and ignition data.
+
+A secret holds 64 KiB, so a value takes as many as it needs. They are found by their UUIDs, which follow from the machine's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import uuid
+from collections.abc import Iterator
+
+import libvirt
+
+from iri.errors import NotFound
+from iri.libvirt.connect.link import Link
+from iri.libvirt.xml import child, element, parse, text
+
+PIECE_BYTES = 65536
+DESCRIPTION = "gitvirt machine "
+
+
+class Vault:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def put(self, id: str, value: bytes) -> None:
+        """In place of what was there; empty: nothing is left."""
+        pieces = [value[start : start + PIECE_BYTES] for start in range(0, len(value), PIECE_BYTES)]
+        for number, piece in enumerate(pieces):
+            self._put_piece(id, number, piece)
+        self._drop_from(id, len(pieces))
+
+    def get(self, id: str) -> bytes:
+        return b"".join(self._pieces(id))
+
+    def owners(self) -> frozenset[str]:
+        """Ids of all machines that have something here."""
+
+        def listed(raw: libvirt.virConnect) -> frozenset[str]:
+            found = set()
+            for secret in raw.listAllSecrets():
+                with contextlib.suppress(libvirt.libvirtError):  # gone meanwhile
+                    text_ = parse(secret.XMLDesc()).findtext("description") or ""
+                    if text_.startswith(DESCRIPTION):
+                        found.add(text_.removeprefix(DESCRIPTION))
+            return frozenset(found)
+
+        return self._link.call(listed, "listing the secrets")
+
+    def _put_piece(self, id: str, number: int, piece: bytes) -> None:
+        root = element("secret", ephemeral="no", private="no")
+        child(root, "uuid", piece_uuid(id, number))
+        child(root, "description", DESCRIPTION + id)
+        document = text(root)
+        self._link.call(lambda raw: raw.secretDefineXML(document).setValue(piece), "keeping a secret")
+
+    def _pieces(self, id: str) -> Iterator[bytes]:
+        with contextlib.suppress(NotFound):
+            for number in itertools.count():
+                yield self._read(piece_uuid(id, number))
+
+    def _drop_from(self, id: str, first: int) -> None:
+        with contextlib.suppress(NotFound):
+            for number in itertools.count(first):
+                self._drop(piece_uuid(id, number))
+
+    def _read(self, piece: str) -> bytes:
+        return self._link.call(
+            lambda raw: bytes(raw.secretLookupByUUIDString(piece).value()), "reading a secret"
+        )
+
+    def _drop(self, piece: str) -> None:
+        self._link.call(lambda raw: raw.secretLookupByUUIDString(piece).undefine(), "dropping a secret")
+
+
+def piece_uuid(id: str, number: int) -> str:
+    return str(uuid.uuid5(uuid.UUID(id), f"piece {number}"))

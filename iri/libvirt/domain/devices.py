@@ -1,0 +1,107 @@
+"""The elements of disks and network interfaces, the same in a new domain and for one that runs. Pure."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from iri.libvirt.domain.names import Alias
+from iri.libvirt.sources import (
+    BlockSource,
+    BridgeNic,
+    DiskSource,
+    FileSource,
+    NetworkNic,
+    NicSource,
+    RbdSource,
+)
+from iri.libvirt.xml import Element, child, element
+
+LONGEST_SERIAL = 20  # what a virtio disk has room for
+
+
+def disk_element(alias: Alias, device: str, target: str, source: DiskSource) -> Element:
+    """`device` is the spec's name; the guest finds it as the serial number."""
+    made = disk_of(source)
+    child(made, "target", dev=target, bus="virtio")
+    if source.iops or source.bytes_per_second:
+        limits = child(made, "iotune")
+        if source.bytes_per_second:
+            child(limits, "total_bytes_sec", str(source.bytes_per_second))
+        if source.iops:
+            child(limits, "total_iops_sec", str(source.iops))
+    if source.is_read_only:
+        child(made, "readonly")
+    child(made, "serial", device[:LONGEST_SERIAL])
+    child(made, "alias", name=str(alias))
+    return made
+
+
+def disk_of(source: DiskSource) -> Element:
+    where = source.where
+    match where:
+        case FileSource(path=path, format=format_):
+            made = driven("file", format_)
+            inner = child(made, "source", file=path)
+        case BlockSource(path=path):
+            made = driven("block", "raw")
+            inner = child(made, "source", dev=path)
+        case RbdSource():
+            made = driven("network", "raw")
+            inner = child(made, "source", protocol="rbd", name=where.image)
+            for host, port in where.monitors:
+                child(inner, "host", name=host, port=port)
+            auth = child(inner, "auth", username=where.user)
+            child(auth, "secret", type_="ceph", uuid=where.secret_id)
+        case _:
+            assert_never(where)
+    if source.luks_secret_id:
+        encryption = child(inner, "encryption", format="luks")
+        child(encryption, "secret", type_="passphrase", uuid=source.luks_secret_id)
+    return made
+
+
+def driven(type_: str, format_: str) -> Element:
+    """A full host disk stops the guest, who goes on when there is room again, instead of losing what it writes."""
+    made = element("disk", type_=type_, device="disk")
+    child(
+        made,
+        "driver",
+        name="qemu",
+        type_=format_,
+        cache="none" if type_ == "block" else "writeback",
+        discard="unmap",
+        error_policy="stop",
+    )
+    return made
+
+
+def cdrom_element(path: str, target: str, bus: str) -> Element:
+    made = element("disk", type_="file", device="cdrom")
+    child(made, "driver", name="qemu", type_="raw")
+    child(made, "source", file=path)
+    child(made, "target", dev=target, bus=bus)
+    child(made, "readonly")
+    return made
+
+
+def nic_element(alias: Alias, source: NicSource) -> Element:
+    where = source.where
+    match where:
+        case NetworkNic(network=network):
+            made = element("interface", type_="network")
+            child(made, "source", network=network)
+        case BridgeNic(bridge=bridge, vlan=vlan, openvswitch=openvswitch):
+            made = element("interface", type_="bridge")
+            child(made, "source", bridge=bridge)
+            if vlan:
+                child(child(made, "vlan"), "tag", id=vlan)
+            if openvswitch:
+                child(made, "virtualport", type_="openvswitch")
+        case _:
+            assert_never(where)
+    child(made, "mac", address=source.mac)
+    child(made, "model", type_="virtio")
+    if source.mtu:
+        child(made, "mtu", size=source.mtu)
+    child(made, "alias", name=str(alias))
+    return made

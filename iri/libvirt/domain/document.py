@@ -1,0 +1,187 @@
+"""A domain's whole XML from a plan of it. Pure, and the only place that says how our machines are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from iri.libvirt.domain.devices import cdrom_element, disk_element, nic_element
+from iri.libvirt.domain.names import alias_of, domain_name, target_of
+from iri.libvirt.domain.record import Record, sealed, written
+from iri.libvirt.domain.traits import Platform, Traits
+from iri.libvirt.parts import SeedFiles
+from iri.libvirt.sources import Boot, NicSource, PreparedDisk
+from iri.libvirt.xml import Element, child, element, parse, text
+from iri.machine import Disk, NetworkInterface
+
+MIB = 1 << 20
+OWN_PORTS = 3  # serial bus, random numbers, balloon
+MOST_CPUS_BY_ITSELF = 16
+TRANSLATION_SHARE = 4  # of the memory, for QEMU's cache of translated code where it emulates
+LEAST_TRANSLATION, MOST_TRANSLATION = 16, 512  # MiB
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Without disks and nics it is the machine that has only been recorded."""
+
+    id: str
+    record: Record
+    traits: Traits = Traits()
+    platform: Platform = Platform()
+    disks: tuple[tuple[Disk, PreparedDisk], ...] = ()
+    nics: tuple[tuple[NetworkInterface, NicSource], ...] = ()
+    seed: SeedFiles = SeedFiles()
+    folder: Path  # the machine's own
+
+    @property
+    def machine(self) -> str:
+        return self.traits.machine or self.platform.machine
+
+    @property
+    def cpus(self) -> int:
+        return max(1, self.record.resources.get("cpu", 1))
+
+    @property
+    def most_cpus(self) -> int:
+        return max(self.cpus, self.traits.most_cpus or min(self.platform.cpus, MOST_CPUS_BY_ITSELF))
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.record.resources.get("memory", 0)
+
+    @property
+    def boot(self) -> Boot | None:
+        """The first disk whose image brings a kernel decides, then the class."""
+        for _, prepared in self.disks:
+            if prepared.boot is not None:
+                return prepared.boot
+        if self.traits.kernel:
+            return Boot(
+                kernel=self.traits.kernel, initramfs=self.traits.initramfs, cmdline=self.traits.cmdline
+            )
+        return None
+
+
+def document(plan: Plan) -> str:
+    root = element("domain", type_=plan.platform.domain_type)
+    child(root, "name", domain_name(plan.id, plan.record.labels))
+    child(root, "uuid", plan.id)
+    spec, _ = sealed(plan.record.spec)
+    child(root, "metadata").append(written(msgspec.structs.replace(plan.record, spec=spec)))
+    for part in resources(plan):
+        root.append(part)
+    if plan.seed.ignition is not None:
+        info = child(root, "sysinfo", type_="fwcfg")
+        child(info, "entry", name="opt/com.coreos/config", file=str(plan.seed.ignition))
+    root.append(system(plan))
+    root.append(features(plan))
+    child(root, "clock", offset="utc")
+    child(root, "on_poweroff", "destroy")
+    child(root, "on_reboot", "restart")
+    child(root, "on_crash", "destroy")
+    root.append(devices(plan))
+    return text(root)
+
+
+def regraded(existing: str, plan: Plan) -> str:
+    """The domain's next configuration with the class's part of it anew. All else stays as it is, addresses included."""
+    root = parse(existing)
+    for tag in ("maxMemory", "memory", "currentMemory", "vcpu", "vcpus", "memoryBacking", "cpu"):
+        for part in root.findall(tag):
+            root.remove(part)
+    for part in resources(plan):
+        root.append(part)
+    return text(root)
+
+
+def resources(plan: Plan) -> tuple[Element, ...]:
+    """What a class decides; a resize replaces just these."""
+    memory_kib = str(plan.memory_bytes // 1024)
+    parts = [
+        element("memory", memory_kib, unit="KiB"),
+        element("currentMemory", memory_kib, unit="KiB"),
+        element("vcpu", str(plan.most_cpus), placement="static", current=plan.cpus),
+    ]
+    if plan.traits.is_hugepages:
+        backing = element("memoryBacking")
+        child(backing, "hugepages")
+        parts.append(backing)
+    mode = plan.traits.cpu
+    if mode == "auto":
+        # Emulation takes QEMU's default: nothing of the host's processor is to be had there.
+        mode = "host-passthrough" if plan.platform.domain_type == "kvm" else "default"
+    if mode != "default":
+        parts.append(element("cpu", mode=mode))
+    return tuple(parts)
+
+
+def system(plan: Plan) -> Element:
+    uefi = plan.traits.firmware == "uefi"
+    made = element("os", firmware="efi") if uefi else element("os")
+    child(made, "type", "hvm", arch=plan.platform.architecture, machine=plan.machine)
+    if uefi:
+        # Without this the build with Secure Boot may be picked, which starts no unsigned kernel.
+        firmware = child(made, "firmware")
+        child(firmware, "feature", enabled="no", name="secure-boot")
+        child(firmware, "feature", enabled="no", name="enrolled-keys")
+        child(made, "nvram", str(plan.seed.nvram or plan.folder / "nvram.fd"))
+    boot = plan.boot
+    if boot is not None:
+        child(made, "kernel", boot.kernel)
+        if boot.initramfs:
+            child(made, "initrd", boot.initramfs)
+        if boot.cmdline:
+            child(made, "cmdline", boot.cmdline)
+    else:
+        child(made, "boot", dev="hd")
+    return made
+
+
+def features(plan: Plan) -> Element:
+    made = element("features")
+    child(made, "acpi")
+    if plan.platform.architecture == "x86_64":
+        child(made, "apic")
+    if plan.platform.domain_type == "qemu":
+        share = plan.memory_bytes // MIB // TRANSLATION_SHARE
+        size = min(max(share, LEAST_TRANSLATION), MOST_TRANSLATION)
+        child(child(made, "tcg"), "tb-cache", str(size), unit="MiB")
+    return made
+
+
+def devices(plan: Plan) -> Element:
+    made = element("devices")
+    is_x86 = plan.platform.architecture == "x86_64"
+    child(made, "controller", type_="usb", model="none")
+    if "i440fx" not in plan.machine and plan.machine != "pc":  # these have slots for all in their only bus
+        child(made, "controller", type_="pci", index=0, model="pcie-root")
+        for _ in range(OWN_PORTS + len(plan.disks) + len(plan.nics) + plan.traits.hotplug_ports):
+            child(made, "controller", type_="pci", model="pcie-root-port")
+    for part in own_devices(plan):
+        made.append(part)
+    if plan.seed.iso is not None:
+        made.append(cdrom_element(str(plan.seed.iso), "sda", "sata" if is_x86 else "scsi"))
+    taken: list[str] = []
+    for disk, prepared in plan.disks:
+        taken.append(target_of(disk.device, taken))
+        made.append(disk_element(alias_of(disk), disk.device, taken[-1], prepared.source))
+    for interface, source in plan.nics:
+        made.append(nic_element(alias_of(interface), source))
+    return made
+
+
+def own_devices(plan: Plan) -> tuple[Element, ...]:
+    """What every machine has, whatever its spec says."""
+    serial = element("serial", type_="unix")
+    child(serial, "source", mode="bind", path=str(plan.folder / "console.sock"))
+    child(serial, "log", file=str(plan.folder / "console.log"), append="on")
+    agent = element("channel", type_="unix")
+    child(agent, "target", type_="virtio", name="org.qemu.guest_agent.0")
+    random = element("rng", model="virtio")
+    child(random, "backend", "/dev/urandom", model="random")
+    balloon = element("memballoon", model="virtio")
+    parts = [serial, agent, random, balloon]
+    if plan.platform.architecture == "x86_64":
+        parts.append(element("panic", model="isa"))
+    return tuple(parts)

@@ -1,0 +1,113 @@
+"""What a domain's metadata says of its machine, and how it is written there. Pure.
+
+Any user of the host may read a domain's XML, so keys and ignition data are no part of it: `sealed` takes them out of a
+spec, and they are kept where libvirt keeps secrets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+import msgspec
+from msgspec.structs import replace
+
+from iri.libvirt.xml import Element, element
+from iri.machine import Connection, Disk, Machine, MachineSpec
+
+NAMESPACE = "https://gitvirt.dev/machine/v1"
+PREFIX = "gitvirt"
+TAG = "machine"
+ElementTree.register_namespace(PREFIX, NAMESPACE)  # or people would read ns0 in virsh
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The wish, and the little that cannot be seen of the domain."""
+
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    generation: int = 0
+    created_at: int = 0
+    deleted_at: int = 0
+    spec: MachineSpec = MachineSpec()
+    resources: Mapping[str, int] = {}  # of its class when it was last set
+    is_built: bool = False  # the domain has its devices
+    has_seal: bool = False
+    is_halted: bool = False  # the guest powered itself off and is to stay off
+    boots: int = 0
+    image_ref: str = ""
+
+
+class Seal(msgspec.Struct, frozen=True, kw_only=True):
+    """The secret parts of a spec. `disks`: secret and encryption data by attachment name."""
+
+    ignition_data: bytes = b""
+    disks: Mapping[str, tuple[Mapping[str, bytes], Mapping[str, bytes]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.ignition_data or self.disks)
+
+
+def sealed(spec: MachineSpec) -> tuple[MachineSpec, Seal]:
+    """The spec without its secrets, and these."""
+    disks = {}
+    volumes = []
+    for disk in spec.volumes:
+        connection = disk.connection
+        if connection is not None and (connection.secret_data or connection.encryption_data):
+            disks[disk.name] = (connection.secret_data, connection.encryption_data)
+            disk = replace(disk, connection=replace(connection, secret_data={}, encryption_data={}))
+        volumes.append(disk)
+    seal = Seal(ignition_data=spec.ignition_data, disks=disks)
+    return replace(spec, ignition_data=b"", volumes=tuple(volumes)), seal
+
+
+def unsealed(spec: MachineSpec, seal: Seal) -> MachineSpec:
+    volumes = tuple(unsealed_disk(disk, seal) for disk in spec.volumes)
+    return replace(spec, ignition_data=seal.ignition_data, volumes=volumes)
+
+
+def unsealed_disk(disk: Disk, seal: Seal) -> Disk:
+    if disk.connection is None or disk.name not in seal.disks:
+        return disk
+    secret_data, encryption_data = seal.disks[disk.name]
+    connection: Connection = replace(
+        disk.connection, secret_data=secret_data, encryption_data=encryption_data
+    )
+    return replace(disk, connection=connection)
+
+
+def packed(seal: Seal) -> bytes:
+    return msgspec.msgpack.encode(seal)
+
+
+def unpacked(data: bytes) -> Seal:
+    return msgspec.msgpack.decode(data, type=Seal)
+
+
+def written(record: Record) -> Element:
+    """JSON in ASCII: XML can carry it, whatever labels and annotations hold."""
+    made = element(f"{{{NAMESPACE}}}{TAG}")
+    made.text = json.dumps(msgspec.to_builtins(record), separators=(",", ":"))
+    return made
+
+
+def read(metadata: Element) -> Record:
+    """ValueError for what no version of this runtime has written."""
+    try:
+        return msgspec.json.decode(metadata.text or "", type=Record)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"the metadata of the machine cannot be read: {error}") from None
+
+
+def wish(record: Record, id: str) -> Machine:
+    return Machine(
+        id=id,
+        labels=record.labels,
+        annotations=record.annotations,
+        generation=record.generation,
+        created_at=record.created_at,
+        deleted_at=record.deleted_at,
+        spec=record.spec,
+    )

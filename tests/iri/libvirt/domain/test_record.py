@@ -1,0 +1,53 @@
+"""What a domain's metadata remembers of its machine."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iri.libvirt.domain.record import Record, packed, read, sealed, unpacked, unsealed, written
+from iri.libvirt.xml import element, parse, text
+from iri.machine import Connection, Disk, MachineSpec
+
+TEXTS = st.dictionaries(st.text(), st.text(), max_size=3)
+KEYS = st.dictionaries(st.text(), st.binary(), max_size=2)
+
+
+def disk(name: str, secret: dict[str, bytes], encryption: dict[str, bytes]) -> Disk:
+    return Disk(name=name, connection=Connection(driver="d", secret_data=secret, encryption_data=encryption))
+
+
+SPECS = st.builds(
+    MachineSpec,
+    class_name=st.text(),
+    ignition_data=st.binary(),
+    unknown=st.binary(),
+    volumes=st.lists(
+        st.builds(disk, st.text(), KEYS, KEYS), max_size=3, unique_by=lambda made: made.name
+    ).map(tuple),
+)
+
+
+@given(st.builds(Record, labels=TEXTS, annotations=TEXTS, spec=SPECS, generation=st.integers(0, 1 << 60)))
+def test_whatever_is_recorded_is_read_back(record: Record) -> None:
+    assert read(parse(text(written(record)))) == record
+
+
+@given(SPECS)
+def test_secrets_come_out_of_a_spec_and_back_in(spec: MachineSpec) -> None:
+    bare, seal = sealed(spec)
+    assert bare.ignition_data == b""
+    assert not any(
+        volume.connection.secret_data or volume.connection.encryption_data
+        for volume in bare.volumes
+        if volume.connection
+    )
+    assert unsealed(bare, unpacked(packed(seal))) == spec
+    assert bool(seal) == (bare != spec)
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"spec": 5}'])
+def test_what_nobody_wrote_is_not_guessed_at(content: str | None) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        read(element("machine", content))
