@@ -1,0 +1,235 @@
+"""One machine as the runtime knows it, and what it tells of it. Frozen and pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from iri.libvirt.domain.names import Alias, DeviceKind, alias_of
+from iri.libvirt.domain.record import Record, wish
+from iri.libvirt.domain.seen import End, Hardware, Life, Seen
+from iri.libvirt.machines.rules import CRASH_LOOP
+from iri.machine import (
+    AttachmentState,
+    AttachmentStatus,
+    Condition,
+    Disk,
+    InterfaceDetail,
+    Machine,
+    MachineDetail,
+    MachineState,
+    MachineStatus,
+    NetworkInterface,
+    Power,
+)
+
+GUEST_POWER_OFF = "GuestPowerOff"
+CRASH = "Crash"
+SWITCHED_OFF = "SwitchedOff"  # by somebody else
+POWER_OFF = "PowerOff"  # as wished
+ENDED = (GUEST_POWER_OFF, CRASH, SWITCHED_OFF)
+REASONS: Mapping[End, str] = {
+    End.SHUTDOWN: GUEST_POWER_OFF,
+    End.CRASHED: CRASH,
+    End.DESTROYED: SWITCHED_OFF,
+}
+MIB = 1 << 20
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Why the last step failed; the number of failures in a row."""
+
+    reason: str
+    message: str
+    failures: int = 1
+
+
+class Guest(msgspec.Struct, frozen=True, kw_only=True):
+    """`record` has the whole spec, secrets included. Times are those of a monotonic clock, in seconds."""
+
+    id: str
+    record: Record
+    seen: Seen = Seen()
+    reason: str = ""  # why it is off
+    trouble: Trouble | None = None
+    settled: int = -1  # the last generation that was made so
+    gone: frozenset[Alias] = frozenset()  # let go by the guest, not yet released
+    grown: Mapping[Alias, int] = {}  # sizes that have been made sure of
+    asked: Mapping[Alias, float] = {}  # when the guest was last asked to let a device go
+    addresses: Mapping[str, tuple[str, ...]] = {}  # by MAC address
+    restarts: int = 0
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    stopping_since: float = 0.0  # 0: it is not asked to
+    pressed_at: float = 0.0
+    has_asked_agent: bool = False
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def is_wanted_on(self) -> bool:
+        return self.record.spec.power is not Power.OFF
+
+    @property
+    def wanted(self) -> dict[Alias, Disk | NetworkInterface]:
+        spec = self.record.spec
+        devices: tuple[Disk | NetworkInterface, ...] = (*spec.volumes, *spec.network_interfaces)
+        return {alias_of(device): device for device in devices}
+
+    @property
+    def is_crash_looping(self) -> bool:
+        return self.restarts >= CRASH_LOOP
+
+    @property
+    def has_class_pending(self) -> bool:
+        """Whether the running guest is not yet of the class that was asked for."""
+        live = self.seen.live
+        if live is None or not self.record.is_built:
+            return False
+        return live.cpus != wanted_cpus(self.record) or wanted_memory(self.record) not in (
+            live.memory_bytes,
+            live.balloon_bytes,
+        )
+
+
+def wanted_cpus(record: Record) -> int:
+    return max(1, record.resources.get("cpu", 1))
+
+
+def wanted_memory(record: Record) -> int:
+    """In whole MiB, as libvirt rounds it."""
+    return -(-record.resources.get("memory", 0) // MIB) * MIB
+
+
+def looked_at(guest: Guest, seen: Seen, now: float) -> Guest:
+    """The guest as it has been found. What ended, began or left since the last look is noted."""
+    lost = guest.seen.aliases - seen.aliases
+    gone = (guest.gone | lost) - seen.aliases
+    after = replace(guest, seen=seen, gone=gone)
+    if seen.is_on and not guest.seen.is_on:
+        return replace(after, reason="", started_at=now)
+    if not seen.is_on and guest.seen.is_on:
+        return ended(after, now)
+    if not seen.is_on and guest.settled < 0 and not after.reason and guest.is_wanted_on:
+        # The first look of this process: libvirt still knows.
+        return replace(after, reason=GUEST_POWER_OFF if guest.record.is_halted else REASONS.get(seen.end, ""))
+    return after
+
+
+def ended(guest: Guest, now: float) -> Guest:
+    is_own_doing = guest.is_wanted_on and not guest.record.deleted_at
+    reason = REASONS.get(guest.seen.end, SWITCHED_OFF) if is_own_doing else POWER_OFF
+    return replace(
+        guest,
+        reason=reason,
+        ended_at=now,
+        stopping_since=0.0,
+        pressed_at=0.0,
+        has_asked_agent=False,
+        grown={},
+        asked={},
+        addresses={},
+    )
+
+
+def told(guest: Guest, console: str) -> Machine:
+    """What the runtime answers. `console` is a command on the host."""
+    machine = wish(guest.record, guest.id)
+    status = MachineStatus(
+        observed_generation=max(guest.settled, 0),
+        state=state_of(guest),
+        image_ref=guest.record.image_ref,
+        volumes=entries(guest, guest.record.spec.volumes, DeviceKind.DISK),
+        network_interfaces=entries(guest, guest.record.spec.network_interfaces, DeviceKind.NIC),
+        conditions=guest.conditions,
+    )
+    detail = MachineDetail(
+        network_interfaces=interfaces(guest),
+        console=console,
+        pending_changes=("class",) if guest.has_class_pending else (),
+        boots=guest.record.boots,
+        reason=guest.reason,
+    )
+    return replace(machine, status=status, detail=detail)
+
+
+def state_of(guest: Guest) -> MachineState:
+    if guest.record.deleted_at:
+        return MachineState.TERMINATING
+    if guest.seen.is_on:
+        return MachineState.RUNNING
+    if not guest.record.is_built:
+        return MachineState.PENDING
+    if not guest.is_wanted_on:
+        return MachineState.SUSPENDED
+    return MachineState.TERMINATED if guest.reason in ENDED else MachineState.PENDING
+
+
+def entries(
+    guest: Guest, devices: Iterable[Disk | NetworkInterface], kind: DeviceKind
+) -> tuple[AttachmentStatus, ...]:
+    """One a name: attached only when it is the wished device that is there, and leaving ones until they are gone."""
+    there = [alias for alias in sorted(guest.seen.now.aliases) if alias.kind == kind.value]
+    result: dict[str, AttachmentStatus] = {}
+    for device in devices:
+        alias = alias_of(device)
+        is_there = alias in there
+        state = AttachmentState.ATTACHED if is_there else AttachmentState.PENDING
+        handle = handle_of(device, alias) if is_there else ""
+        result[device.name] = AttachmentStatus(name=device.name, handle=handle, state=state)
+    for alias in there:
+        leaving = AttachmentStatus(name=alias.name, handle=str(alias), state=AttachmentState.ATTACHED)
+        result.setdefault(alias.name, leaving)
+    return tuple(result.values())
+
+
+def handle_of(device: Disk | NetworkInterface, alias: Alias) -> str:
+    if isinstance(device, Disk) and device.connection is not None:
+        return device.connection.handle or str(alias)
+    return str(alias)
+
+
+def interfaces(guest: Guest) -> tuple[InterfaceDetail, ...]:
+    there: Hardware = guest.seen.now
+    order = {
+        name: number for number, name in enumerate(nic.name for nic in guest.record.spec.network_interfaces)
+    }
+    return tuple(
+        InterfaceDetail(name=alias.name, mac=mac, ips=guest.addresses.get(mac, ()))
+        for alias, mac in sorted(
+            there.nics.items(), key=lambda item: (order.get(item[0].name, len(order)), item[0])
+        )
+    )
+
+
+def conditions_of(guest: Guest) -> tuple[tuple[str, str, str, str], ...]:
+    """Type, status, reason and message of each; when they changed is not theirs to know."""
+    trouble = guest.trouble
+    if trouble is not None:
+        ready = ("Ready", "False", trouble.reason, trouble.message)
+    elif guest.seen.life is Life.STUCK:
+        ready = ("Ready", "False", "DiskError", "the guest waits: its host could not read or write a disk")
+    elif guest.seen.life is Life.PAUSED:
+        ready = ("Ready", "False", "Paused", "somebody has paused the guest")
+    elif guest.settled < 0:
+        ready = ("Ready", "Unknown", "Preparing", "it has not been looked at since it was recorded")
+    else:
+        ready = ("Ready", "True", "AsWished", "the machine is as it should be")
+    if not guest.is_crash_looping:
+        return (ready,)
+    message = f"it has ended {guest.restarts + 1} times in a row; the next start waits longer each time"
+    return (ready, ("CrashLoop", "True", guest.reason or CRASH, message))
+
+
+def with_conditions(guest: Guest, now_ns: int) -> Guest:
+    """Transition times move only when the status does."""
+    before = {condition.type: condition for condition in guest.conditions}
+    made = []
+    for type_, status, reason, message in conditions_of(guest):
+        old = before.get(type_)
+        time = old.last_transition_time if old is not None and old.status == status else now_ns
+        made.append(
+            Condition(type=type_, status=status, reason=reason, message=message, last_transition_time=time)
+        )
+    return replace(guest, conditions=tuple(made))

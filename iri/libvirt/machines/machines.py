@@ -1,0 +1,204 @@
+"""The machine half of the runtime: calls record wishes, threads make them real, events and looks tell what is."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import threading
+import uuid
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from iri.change import (
+    AttachInterface,
+    AttachVolume,
+    MachineChange,
+    Resize,
+    SetPower,
+    UpdateVolume,
+    changed_machine,
+)
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
+from iri.identity import identity
+from iri.libvirt.connect.link import Link
+from iri.libvirt.domain.record import Record, wish
+from iri.libvirt.machines import building
+from iri.libvirt.machines.addresses import Addresses
+from iri.libvirt.machines.guest import Guest
+from iri.libvirt.machines.queue import Queue
+from iri.libvirt.machines.site import Site
+from iri.libvirt.machines.tending import tend
+from iri.libvirt.machines.watching import Watching
+from iri.machine import Disk, Machine, MachineDetail, MachineStatus, Power
+
+log = logging.getLogger(__name__)
+THREADS = 8
+LOOK_SECONDS = 30.0  # between looks at a machine of which nothing has been heard
+
+
+class Machines:
+    """Thread-safe. Started once, closed once."""
+
+    def __init__(self, site: Site, link: Link) -> None:
+        self._site = site
+        self._link = link
+        self._queue = Queue(self._tend, THREADS)
+        self._watching = Watching(site, self._queue.wake)
+        self._addresses = Addresses(site)
+        self._creating = threading.Lock()
+        link.listen(self._watching.put)
+        link.on_connected(self._reconnected)
+
+    def start(self) -> None:
+        """The link is open. Finds all machines and goes on where it stands with each."""
+        for id, reason in self._site.roster.recover():
+            log.error("machine is left alone id=%s error=%s", id, reason)
+        self._sweep()
+        self._queue.start()
+        self._watching.start()
+        self._addresses.start()
+        for id in self._site.roster.ids():
+            self._queue.wake(id)
+
+    def close(self) -> None:
+        """Machines go on; nobody tends them."""
+        self._addresses.close()
+        self._watching.close()
+        self._queue.close()
+
+    def all(self) -> Mapping[str, Machine]:
+        return self._site.roster.machines
+
+    def create(self, wanted: Machine) -> Machine:
+        id = identity(Machine, wanted.labels) or str(uuid.uuid4())
+        with self._site.roster.one(id):
+            existing = self._site.roster.machines.get(id)
+            if existing is not None:
+                return existing
+            resources = dict(self._resources(wanted.spec.class_name))
+            record = Record(
+                labels=dict(wanted.labels),
+                annotations=dict(wanted.annotations),
+                created_at=self._site.roster.now_ns(),
+                spec=wanted.spec,
+                resources=resources,
+            )
+            machine = replace(wish(record, id), status=MachineStatus(), detail=MachineDetail())
+            self._refuse(machine)
+            record = self._site.roster.sealed_away(id, record)
+            self._site.domains.define(building.recorded(self._site, id, record))
+            made = self._site.roster.add(Guest(id=id, record=record))
+        self._site.journal.event(made, "Created", "Create", "the machine is recorded")
+        self._queue.wake(id)
+        return made
+
+    def change(self, id: str, change: MachineChange) -> None:
+        roster = self._site.roster
+        with roster.one(id):
+            guest = roster.get(id)
+            machine = wish(guest.record, id)
+            after = changed_machine(machine, change)
+            self._refuse_change(machine, change)
+            resources = guest.record.resources
+            if isinstance(change, Resize):
+                resources = dict(self._resources(change.class_name))
+            is_on_again = isinstance(change, SetPower) and change.power is Power.ON
+
+            def changed(record: Record) -> Record:
+                return replace(
+                    record,
+                    spec=after.spec,
+                    annotations=after.annotations,
+                    generation=after.generation,
+                    resources=resources,
+                    is_halted=record.is_halted and not is_on_again,
+                )
+
+            roster.edit(id, changed)
+            if is_on_again and not guest.seen.is_on:
+                roster.update(id, lambda found: replace(found, reason="", restarts=0))
+        self._queue.wake(id)
+
+    def remove(self, id: str) -> None:
+        guest = self._site.roster.get(id)
+        if guest.record.deleted_at:
+            return
+        now_ns = self._site.roster.now_ns()
+        self._site.roster.edit(id, lambda record: replace(record, deleted_at=record.deleted_at or now_ns))
+        self._site.tell(guest, "Removing", "Remove", "the machine is being removed")
+        self._queue.wake(id)
+
+    def get(self, id: str) -> Guest:
+        return self._site.roster.get(id)
+
+    def _resources(self, class_name: str) -> Mapping[str, int]:
+        resources = self._site.parts.classes.machine_class(class_name).resources
+        if resources.get("memory", 0) <= 0:
+            raise InvalidArgument(f"machine class {class_name} says nothing of memory")
+        return resources
+
+    def _refuse(self, machine: Machine) -> None:
+        for disk in machine.spec.volumes:
+            self._refuse_disk(machine.id, disk)
+        for interface in machine.spec.network_interfaces:
+            self._site.parts.interfaces.plan(machine.id, interface)
+        self._site.parts.seeds.refuse(machine)
+
+    def _refuse_change(self, machine: Machine, change: MachineChange) -> None:
+        match change:
+            case AttachVolume(disk) | UpdateVolume(disk):
+                self._refuse_disk(machine.id, disk)
+            case AttachInterface(interface):
+                self._site.parts.interfaces.plan(machine.id, interface)
+            case _:
+                pass
+
+    def _refuse_disk(self, machine_id: str, disk: Disk) -> None:
+        self._site.parts.disks.refuse(machine_id, disk)
+        held = volume_of(disk)
+        if held is None:
+            return
+        for guest in self._site.roster.guests():
+            if guest.id != machine_id and held in map(volume_of, guest.record.spec.volumes):
+                raise FailedPrecondition(f"volume {disk.name} is attached to machine {guest.id}")
+
+    def _tend(self, id: str) -> float | None:
+        delay = tend(self._site, id)
+        if self._site.roster.find(id) is None:
+            return None
+        self._addresses.expect(id)
+        return LOOK_SECONDS if delay is None else min(delay, LOOK_SECONDS)
+
+    def _reconnected(self) -> None:
+        """Events were lost, and libvirtd tells of no guest that it has not spoken to since."""
+        for id in self._site.roster.ids():
+            with contextlib.suppress(IRIError):
+                self._site.roster.look(id)
+            self._queue.wake(id)
+        for guest in self._site.roster.guests():
+            if guest.seen.is_on:
+                with contextlib.suppress(IRIError):
+                    self._site.domains.speak(guest.id)
+                    self._site.roster.look(guest.id)
+                self._queue.wake(guest.id)
+
+    def _sweep(self) -> None:
+        """What a process that was killed has left of machines that are gone."""
+        ids = self._site.roster.ids()
+        self._site.parts.disks.sweep(ids)
+        self._site.parts.interfaces.prune(self._site.wanted_interfaces)
+        for owner in self._site.vault.owners() - ids:
+            with contextlib.suppress(NotFound):
+                self._site.vault.put(owner, b"")
+        self._site.build.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+        for folder in self._site.build.folder.iterdir():
+            if folder.name not in ids:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def volume_of(disk: Disk) -> tuple[str, str] | None:
+    if disk.connection is None or not disk.connection.handle:
+        return None
+    return disk.connection.driver, disk.connection.handle

@@ -1,0 +1,80 @@
+"""Switching machines on and off: asked politely first, by button and then by agent, and forced after the grace."""
+
+from __future__ import annotations
+
+import contextlib
+
+from msgspec.structs import replace
+
+from iri.errors import FailedPrecondition, IRIError
+from iri.libvirt.machines.building import ready_disks, ready_interfaces
+from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
+from iri.libvirt.machines.site import Site
+
+AGENT_SHARE = 1 / 3  # of the grace, until the agent is asked too
+
+
+def on(site: Site, guest: Guest, *, is_fresh: bool) -> float | None:
+    """Starts it when its time has come. Gives the seconds until then, or until it counts as steady.
+
+    `is_fresh`: its devices have been made ready just now.
+    """
+    if guest.record.is_halted:
+        return None
+    is_restart = guest.reason in ENDED
+    if is_restart and guest.reason == GUEST_POWER_OFF and site.rules.guest_poweroff == "stay":
+        site.roster.edit(guest.id, lambda record: replace(record, is_halted=True))
+        site.domains.set_autostart(guest.id, is_on=False)
+        return None
+    if is_restart:
+        lasted = guest.ended_at - guest.started_at
+        restarts = 0 if lasted >= site.rules.steady else guest.restarts
+        wait = guest.ended_at + site.rules.restart_delay(restarts) - site.roster.now()
+        if wait > 0:
+            return wait
+        site.roster.update(guest.id, lambda found: replace(found, restarts=restarts + 1))
+    if not is_fresh:
+        ready_disks(site, guest)
+        ready_interfaces(site, guest)
+    start(site, guest)
+    return site.rules.steady
+
+
+def start(site: Site, guest: Guest) -> None:
+    site.roster.edit(guest.id, lambda record: replace(record, boots=record.boots + 1))
+    with site.starts:
+        site.domains.set_autostart(guest.id, is_on=True)
+        site.domains.start(guest.id)
+    if site.roster.look(guest.id) is not None:
+        site.tell(guest, "Started", "Start", "the machine is running")
+
+
+def off(site: Site, guest: Guest) -> float:
+    """One step towards off. Gives the seconds until the next."""
+    rules = site.rules
+    now = site.roster.now()
+    since = guest.stopping_since or now
+    if not guest.stopping_since:
+        site.domains.set_autostart(guest.id, is_on=False)
+        site.roster.update(guest.id, lambda found: replace(found, stopping_since=now))
+        site.tell(guest, "Stopping", "Stop", f"the guest has {rules.grace:g} s to power off")
+    if now - since >= rules.grace:
+        force(site, guest, f"it did not power off within {rules.grace:g} s")
+        return rules.press
+    if guest.seen.has_agent and not guest.has_asked_agent and now - since >= rules.grace * AGENT_SHARE:
+        site.roster.update(guest.id, lambda found: replace(found, has_asked_agent=True))
+        site.tell(guest, "AskingAgent", "Stop", "the power button did nothing: the guest's agent is asked")
+        with contextlib.suppress(IRIError):  # then it is forced in the end
+            site.domains.ask_agent_to_power_off(guest.id)
+    elif now - guest.pressed_at >= rules.press or not guest.stopping_since:
+        site.roster.update(guest.id, lambda found: replace(found, pressed_at=now))
+        with contextlib.suppress(FailedPrecondition):  # off meanwhile
+            site.domains.press_power_button(guest.id)
+    return max(0.01, min(rules.press, since + rules.grace - now))
+
+
+def force(site: Site, guest: Guest, why: str) -> None:
+    site.tell(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}", is_warning=True)
+    with contextlib.suppress(FailedPrecondition):  # off meanwhile
+        site.domains.force_off(guest.id)
+    site.roster.look(guest.id)

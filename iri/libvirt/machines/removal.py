@@ -1,0 +1,61 @@
+"""Deleting machines, wholly: the guest first, then all that was made for it, the domain with its record last."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+
+from iri.errors import FailedPrecondition, NotFound
+from iri.libvirt.domain.names import DeviceKind, domain_name
+from iri.libvirt.machines import power
+from iri.libvirt.machines.guest import Guest
+from iri.libvirt.machines.site import Site
+
+
+def step(site: Site, guest: Guest) -> float | None:
+    """Gives the seconds until the next step; None once it is gone."""
+    if guest.seen.is_on:
+        if outlives(guest):
+            return power.off(site, guest)
+        with contextlib.suppress(FailedPrecondition):
+            site.domains.force_off(guest.id)
+        found = site.roster.look(guest.id)
+        if found is not None and found.seen.is_on:
+            return 1.0
+    clear(site, guest)
+    with contextlib.suppress(NotFound):
+        site.domains.undefine(guest.id)
+    forget(site, guest)
+    return None
+
+
+def outlives(guest: Guest) -> bool:
+    """Whether it has data that stays: the guest may write it down, if it listens."""
+    return any(disk.connection is not None for disk in guest.record.spec.volumes)
+
+
+def clear(site: Site, guest: Guest) -> None:
+    """All that was made for it but its domain, in which the order stands until the end."""
+    names = {disk.name for disk in guest.record.spec.volumes}
+    names |= {alias.name for alias in guest.seen.aliases | guest.gone if alias.kind == DeviceKind.DISK.value}
+    for name in sorted(names):
+        site.parts.disks.release(guest.id, name)
+    site.vault.put(guest.id, b"")
+    shutil.rmtree(site.folder(guest.id), ignore_errors=True)
+    # libvirt writes this one and leaves it.
+    name = domain_name(guest.id, guest.record.labels)
+    (site.build.qemu_logs / f"{name}.log").unlink(missing_ok=True)
+
+
+def forget(site: Site, guest: Guest) -> None:
+    site.tell(guest, "Removed", "Remove", "the machine is gone")
+    site.roster.drop(guest.id)
+    site.parts.interfaces.prune(site.wanted_interfaces)
+    site.parts.disks.let_go()
+
+
+def lost(site: Site, guest: Guest) -> None:
+    """Somebody else has undefined it: there is no machine any more, and nothing of it shall stay."""
+    site.tell(guest, "Lost", "Look", "somebody has undefined the domain", is_warning=True)
+    clear(site, guest)
+    forget(site, guest)

@@ -1,0 +1,31 @@
+"""How machines are switched and how long is waited for them. Frozen."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class PowerRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Times in seconds."""
+
+    grace: float = 60.0  # from the first press of the power button until the machine is switched off
+    press: float = 5.0  # between presses: one that comes before the guest listens is lost
+    guest_poweroff: Literal["restart", "stay"] = "restart"  # when the guest does so while it should be on
+    first_restart: float = 2.0  # until a guest that ended is started again; doubled each time
+    longest_restart: float = 300.0
+    steady: float = 60.0  # a guest that has run so long is not in a crash loop
+
+    def restart_delay(self, restarts: int) -> float:
+        return min(self.first_restart * 2.0 ** min(restarts, 30), self.longest_restart)
+
+
+CRASH_LOOP = 3  # restarts in a row that make one
+RETRY_FIRST, RETRY_LONGEST = 1.0, 60.0  # of a step that failed
+UNPLUG_SECONDS = 5.0  # until a guest is asked again to let a device go
+STUCK_SECONDS = 5.0  # until a guest that an input or output error stopped is let go on
+
+
+def retry_delay(failures: int) -> float:
+    return min(RETRY_FIRST * 2.0 ** min(failures, 30), RETRY_LONGEST)

@@ -1,0 +1,71 @@
+"""What the steps of a machine's life need from around it, in one frozen value. No step knows any other runtime state."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from iri.journal import Journal
+from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.vault import Vault
+from iri.libvirt.domain.traits import Platform, Traits
+from iri.libvirt.machines.guest import Guest
+from iri.libvirt.machines.roster import Roster
+from iri.libvirt.machines.rules import PowerRules
+from iri.libvirt.parts import Disks, HostClasses, Interfaces, Seeds
+from iri.machine import NetworkInterface
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What comes from storage, networks, seeds and the host."""
+
+    disks: Disks
+    interfaces: Interfaces
+    seeds: Seeds
+    classes: HostClasses
+
+
+@dataclass(frozen=True)
+class Build:
+    """How machines are built here. `folder` holds one folder a machine."""
+
+    folder: Path
+    platform: Platform
+    default_traits: Traits
+    traits: Mapping[str, Traits]  # by class, where they differ
+    qemu_logs: Path = Path("/var/log/libvirt/qemu")
+
+
+@dataclass(frozen=True)
+class Site:
+    domains: Domains
+    vault: Vault
+    roster: Roster
+    parts: Parts
+    build: Build
+    rules: PowerRules
+    starts: threading.Semaphore  # more at once than processors start none of them sooner
+
+    @property
+    def journal(self) -> Journal:
+        return self.roster.journal
+
+    def folder(self, id: str) -> Path:
+        return self.build.folder / id
+
+    def traits(self, class_name: str) -> Traits:
+        return self.build.traits.get(class_name, self.build.default_traits)
+
+    def tell(self, guest: Guest, reason: str, action: str, message: str, *, is_warning: bool = False) -> None:
+        machine = self.roster.machines.get(guest.id)
+        if machine is not None:
+            self.journal.event(machine, reason, action, message, is_warning=is_warning)
+
+    def wanted_interfaces(self) -> Iterable[tuple[str, NetworkInterface]]:
+        """Of all machines, those under deletion included: they hold theirs to the end."""
+        for guest in self.roster.guests():
+            for interface in guest.record.spec.network_interfaces:
+                yield guest.id, interface

@@ -1,0 +1,86 @@
+"""One turn of one machine: look, compare with the wish, take the next step. What fails becomes a condition and a retry."""
+
+from __future__ import annotations
+
+import logging
+
+from msgspec.structs import replace
+
+from iri.errors import IRIError, Unavailable
+from iri.libvirt.domain.seen import Life
+from iri.libvirt.machines import plugging, power, removal, resizing
+from iri.libvirt.machines.building import built
+from iri.libvirt.machines.guest import Guest, Trouble
+from iri.libvirt.machines.rules import STUCK_SECONDS, retry_delay
+from iri.libvirt.machines.site import Site
+
+log = logging.getLogger(__name__)
+
+
+def tend(site: Site, id: str) -> float | None:
+    """Gives the seconds until the next turn; None: when something happens. Never raises."""
+    try:
+        guest = site.roster.look(id)
+        if guest is None:
+            known = site.roster.find(id)
+            if known is not None:
+                removal.lost(site, known)
+            return None
+        if guest.record.deleted_at:
+            return removal.step(site, guest)
+        delay = step(site, guest)
+    except (IRIError, OSError) as error:
+        return failed(site, id, error)
+    generation = guest.record.generation
+    site.roster.update(id, lambda found: replace(found, settled=max(found.settled, generation), trouble=None))
+    return delay
+
+
+def step(site: Site, guest: Guest) -> float | None:
+    is_fresh = not guest.record.is_built
+    found = built(site, guest) if is_fresh else plugging.settled(site, guest)
+    if found is not None and not is_fresh:
+        found = resizing.resized(site, found)
+    if found is None:
+        return 0.0
+    if found.is_wanted_on and not found.seen.is_on:
+        return power.on(site, found, is_fresh=is_fresh)
+    if not found.is_wanted_on and found.seen.is_on:
+        return power.off(site, found)
+    if found.is_wanted_on and found.stopping_since:  # on again before it was off
+        site.roster.update(found.id, lambda other: replace(other, stopping_since=0.0, has_asked_agent=False))
+        site.domains.set_autostart(found.id, is_on=True)
+    if found.seen.life is Life.STUCK:
+        site.domains.resume(found.id)
+        return STUCK_SECONDS
+    return soonest(plugging.wait_seconds(found), steady(site, found))
+
+
+def steady(site: Site, guest: Guest) -> float | None:
+    """A guest that has run long enough has left its crash loop; the seconds until then."""
+    if not guest.restarts or not guest.seen.is_on:
+        return None
+    left = guest.started_at + site.rules.steady - site.roster.now()
+    if left > 0:
+        return left
+    site.roster.update(guest.id, lambda found: replace(found, restarts=0))
+    return None
+
+
+def soonest(*delays: float | None) -> float | None:
+    return min((delay for delay in delays if delay is not None), default=None)
+
+
+def failed(site: Site, id: str, error: IRIError | OSError) -> float | None:
+    guest = site.roster.find(id)
+    if guest is None:
+        return None
+    before = guest.trouble
+    reason = type(error).__name__ if isinstance(error, IRIError) else "HostError"
+    trouble = Trouble(reason, str(error), before.failures + 1 if before is not None else 1)
+    if before is None or (before.reason, before.message) != (reason, trouble.message):
+        site.tell(guest, reason, "Tend", trouble.message, is_warning=True)
+    if not isinstance(error, Unavailable):
+        log.warning("machine is in trouble id=%s reason=%s error=%s", id, reason, error)
+    site.roster.update(id, lambda found: replace(found, trouble=trouble))
+    return retry_delay(trouble.failures - 1)
