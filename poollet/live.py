@@ -6,10 +6,12 @@ this. One thread advances it; nobody else may change it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
+from poollet.view import ORPHANS, Document, LiveView, OrphanOrder, Pools, is_current
 from reconciler.repo.protocol import Change
 from reconciler.repo.tree import Mode, ObjectId
 from schemas import fleet
@@ -20,6 +22,7 @@ from schemas.kinds import Key, Kind
 from schemas.manifest import Manifest, parse
 from schemas.model import Machine, Object, Volume, VolumeSnapshot, decode
 from schemas.problem import Problem
+from schemas.reader import Unreadable, read
 
 DELETING = ".gitvirt/deleting/"
 ASIDE = (
@@ -56,27 +59,32 @@ class Live:
     _files: dict[str, tuple[Object, ...]] = field(default_factory=dict)
     _places: dict[Key, dict[Place, Object]] = field(default_factory=dict)
     _kinds: dict[Kind, dict[Key, Object]] = field(default_factory=dict)
+    _objects: dict[Key, Object] = field(default_factory=dict)
     _pools: dict[tuple[Kind, str], dict[Place, Object]] = field(default_factory=dict)
-    _snapshots: dict[tuple[str, str], dict[Place, VolumeSnapshot]] = field(default_factory=dict)
+    _snapshots: dict[Place, Object] = field(default_factory=dict)
+    _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
 
     def get(self, key: Key) -> Object | None:
-        return self._kinds.get(key.kind, {}).get(key)
-
-    def of(self, kind: Kind) -> Iterable[Object]:
-        """All of a kind, but those that wait aside for their end."""
-        return self._kinds.get(kind, {}).values()
+        return self._objects.get(key)
 
     def all(self, type: type[AnyObject]) -> Iterator[AnyObject]:
-        for found in self.of(type.KIND):
+        """All of a kind, but those that wait aside for their end."""
+        for found in self._kinds.get(type.KIND, {}).values():
             assert isinstance(found, type)
             yield found
 
-    def assigned(self, kind: Kind, pool: str) -> Iterable[Object]:
-        """Whatever is assigned to a pool, those included that wait aside for their end: one key may come with two uids."""
-        return self._pools.get((kind, pool), {}).values()
-
-    def snapshots(self, namespace: str, volume: str) -> Iterable[VolumeSnapshot]:
-        return self._snapshots.get((namespace, volume), {}).values()
+    def view(self, pools: Pools) -> LiveView | None:
+        """What stands there now as the owner of these pools looks at it; good until the next step."""
+        if self.commit is None:
+            return None
+        mine = [item for pool in pools for item in self._pools.get(pool, {}).items()]
+        return LiveView(
+            commit=self.commit,
+            objects=MappingProxyType(self._objects),
+            mine=tuple(Document(place.path, found) for place, found in (*mine, *self._snapshots.items())),
+            orphan_orders=tuple(self._orphans.values()),
+            unread=tuple(path for path in self.frozen if is_manifest(path) and not self._ignore(path)),
+        )
 
     def advance(self, tree: Tree, commit: ObjectId | None) -> bool:
         """Up to that commit, all of it or nothing; whether anything differs. Raises what the repo raises."""
@@ -84,10 +92,15 @@ class Live:
             return False
         files: dict[str, tuple[Object, ...] | Manifest] = {}
         others: dict[str, bytes] = {}
+        orphans: dict[str, OrphanOrder | None] = {}
         for path, _, after in tree.difference(self.commit, commit):
             is_file = after is not None and after.mode in (Mode.FILE, Mode.EXECUTABLE)
             if path in (fleet.PATH, IGNORE):
                 others[path] = tree.read(after.id) if after is not None and is_file else b""
+            elif path.startswith(ORPHANS):
+                orphans[path] = (
+                    _orphan_order(path, tree.read(after.id)) if after is not None and is_file else None
+                )
             elif is_manifest(path):
                 files[path] = _objects(path, tree.read(after.id)) if after is not None and is_file else ()
         # Nothing can fail from here on, so nobody ever sees half a step.
@@ -101,8 +114,12 @@ class Live:
             else:
                 self.frozen.pop(path, None)
                 self._put(path, found)
+        for path, order in orphans.items():
+            self._orphans.pop(path, None)
+            if order is not None:
+                self._orphans[path] = order
         self.commit = commit
-        return bool(files or others)
+        return bool(files or others or orphans)
 
     def _set(self, data: bytes) -> None:
         settings = fleet.parse(data)
@@ -114,7 +131,7 @@ class Live:
 
     def _ignore_anew(self, ignore: Ignore) -> None:
         files, self._files = self._files, {}
-        for index in (self._places, self._kinds, self._pools, self._snapshots):
+        for index in (self._places, self._kinds, self._objects, self._pools, self._snapshots):
             index.clear()
         self._ignore = ignore
         for path, objects in files.items():
@@ -131,43 +148,50 @@ class Live:
                 self._add(Place(path, index), new)
 
     def _add(self, place: Place, found: Object) -> None:
-        if not place.path.startswith(ASIDE):
+        if is_current(place.path):
             self._places.setdefault(found.key, {})[place] = found
             self._settle(found.key)
-        if isinstance(found, Machine | Volume) and found.status.assignment is not None:
-            self._pools.setdefault((found.KIND, found.status.assignment.pool), {})[place] = found
         if isinstance(found, VolumeSnapshot):
-            volume = (found.namespace, found.spec.volume_ref.name)
-            self._snapshots.setdefault(volume, {})[place] = found
+            self._snapshots[place] = found
+        elif pool := _pool(found):
+            self._pools.setdefault(pool, {})[place] = found
 
     def _remove(self, place: Place, found: Object) -> None:
         if self._places.get(found.key, {}).pop(place, None) is not None:
             self._settle(found.key)
-        if isinstance(found, Machine | Volume) and found.status.assignment is not None:
-            _drop(self._pools, (found.KIND, found.status.assignment.pool), place)
-        if isinstance(found, VolumeSnapshot):
-            _drop(self._snapshots, (found.namespace, found.spec.volume_ref.name), place)
+        self._snapshots.pop(place, None)
+        if pool := _pool(found):
+            self._pools.get(pool, {}).pop(place, None)
 
     def _settle(self, key: Key) -> None:
         """Of two documents of one key, the one that the reconciler took up; else the first by its place."""
+        kind = self._kinds.setdefault(key.kind, {})
         places = self._places.get(key)
         if places:
-            _, chosen = min(places.items(), key=lambda item: (not item[1].metadata.uid, item[0]))
-            self._kinds.setdefault(key.kind, {})[key] = chosen
+            chosen = min(places, key=lambda place: (not places[place].metadata.uid, place))
+            kind[key] = self._objects[key] = places[chosen]
         else:
             self._places.pop(key, None)
-            self._kinds.get(key.kind, {}).pop(key, None)
+            self._objects.pop(key, None)
+            kind.pop(key, None)
 
 
-Outer = TypeVar("Outer")
-Inner = TypeVar("Inner")
+def _pool(found: Object) -> tuple[Kind, str] | None:
+    """Whose order it is."""
+    if not isinstance(found, Machine | Volume) or found.status.assignment is None:
+        return None
+    kind = Kind.MACHINE_POOL if isinstance(found, Machine) else Kind.VOLUME_POOL
+    return kind, found.status.assignment.pool
 
 
-def _drop(index: dict[Outer, dict[Place, Inner]], name: Outer, place: Place) -> None:
-    places = index.get(name, {})
-    places.pop(place, None)
-    if not places:
-        index.pop(name, None)
+def _orphan_order(path: str, data: bytes) -> OrphanOrder | None:
+    """None where the file says anything else than which pool."""
+    values = read(data.decode("utf-8", "replace"))
+    if isinstance(values, Unreadable) or len(values) != 1 or not isinstance(values[0], dict):
+        return None
+    pool = values[0].get("pool")
+    uid = path.removeprefix(ORPHANS).rpartition(".")[0]
+    return OrphanOrder(uid, pool) if isinstance(pool, str) and uid else None
 
 
 def _objects(path: str, data: bytes) -> tuple[Object, ...] | Manifest:

@@ -16,11 +16,12 @@ from reconciler.repo.tree import File, Mode, ObjectId
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """Which refs a party reads, by their full names. `reports` that ends in `/` means every ref below."""
+    """Which refs a party reads, by their full names. `reports` that ends in `/` means every ref below; several are named
+    one by one."""
 
     source: str | None = "refs/heads/main"
     target: str | None = "refs/heads/live"
-    reports: str | None = "refs/poollets/"
+    reports: str | tuple[str, ...] | None = "refs/poollets/"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,21 @@ def revision(directory: Path, rev: str) -> Revision:
     return Revision(str(commit.id), str(commit.tree_id), store)
 
 
+def references(directory: Path) -> dict[str, ObjectId]:
+    """Every ref of the repo around `directory`, by its full name, and HEAD; those that name no commit are left out."""
+    found = pygit2.discover_repository(str(directory))
+    if found is None:
+        raise NotARepoError(f"{directory} is not in a Git repo", "name a directory that is in one")
+    store = _open(Path(found))
+    refs: dict[str, ObjectId] = {}
+    for name in ["HEAD", *store.listall_references()]:
+        try:
+            refs[name] = str(store.lookup_reference(name).peel(pygit2.Commit).id)
+        except (KeyError, ValueError, pygit2.GitError):
+            continue
+    return refs
+
+
 def lookup(directory: Path) -> Callable[[ObjectId], tuple[Type, bytes] | None]:
     """Reads objects of the repo around `directory` by id: what a remote in memory falls back on, to plan on a checkout."""
     found = discover(directory)

@@ -240,21 +240,24 @@ def _own_disk(error: OSError) -> Unavailable:
 
 
 def _wanted(refs: Refs) -> list[str]:
-    reports = refs.reports + "*" if refs.reports and refs.reports.endswith("/") else refs.reports
-    return [ref for ref in (refs.source, refs.target, reports) if ref]
+    reports = [ref + "*" if ref.endswith("/") else ref for ref in _reports(refs)]
+    return [ref for ref in (refs.source, refs.target, *reports) if ref]
+
+
+def _reports(refs: Refs) -> tuple[str, ...]:
+    if isinstance(refs.reports, tuple):
+        return refs.reports
+    return (refs.reports,) if refs.reports else ()
 
 
 def _snapshot(refs: Refs, have: Mapping[str, ObjectId], default_branch: str | None) -> Snapshot:
-    folder = refs.reports[: refs.reports.rindex("/") + 1] if refs.reports else ""
-    exact = None if refs.reports and refs.reports.endswith("/") else refs.reports
-    reports = {
-        ref[len(folder) :]: id
-        for ref, id in sorted(have.items())
-        if folder
-        and ref.startswith(folder)
-        and exact in (None, ref)
-        and ref not in (refs.source, refs.target)
-    }
+    reports: dict[str, ObjectId] = {}
+    for wanted in _reports(refs):
+        folder = wanted[: wanted.rindex("/") + 1]
+        found = have.items() if wanted == folder else ((wanted, have[wanted]),) if wanted in have else ()
+        for ref, id in sorted(found):
+            if ref.startswith(folder) and ref not in (refs.source, refs.target):
+                reports[ref[len(folder) :]] = id
     source = have.get(refs.source) if refs.source else None
     target = have.get(refs.target) if refs.target else None
     return Snapshot(source, target, reports, default_branch)

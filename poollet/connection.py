@@ -1,0 +1,131 @@
+"""One runtime as the poollet sees it: what it listed last, what it offers, whether it answers.
+
+Owns the calls that look, and none that changes an object. What did not answer is unknown, and what was known stays to be
+shown. Any thread may read; one looks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from iri.errors import IRIError, Unimplemented
+from iri.host import About, Classes, Offers
+from iri.machine import Machine
+from iri.runtime import Kind, Object, Runtime
+from iri.volume import Snapshot, Volume
+from poollet.observed import Listing, Place, Unanswered
+
+MACHINE_KINDS: tuple[Kind, ...] = (Machine,)
+VOLUME_KINDS: tuple[Kind, ...] = (Volume, Snapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a runtime has said. `trouble` is why it does not answer now; the rest is then what it said last."""
+
+    about: About | None = None
+    offers: Offers | None = None
+    trouble: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        return self.about is not None and self.offers is not None
+
+
+class Connection:
+    """`kinds` are what the runtime is asked for; `now_ms` is Unix time."""
+
+    def __init__(
+        self, name: str, runtime: Runtime, kinds: tuple[Kind, ...], now_ms: Callable[[], int]
+    ) -> None:
+        self.name = name
+        self.runtime = runtime
+        self.kinds = kinds
+        self._now_ms = now_ms
+        self._wanted: Classes | None = None
+        self._refused: Classes | None = None  # which the runtime cannot be told
+        self._answers = Answers()
+        self._lists: dict[Place, Listing | Unanswered] = {}
+        self._looking = threading.Lock()
+
+    @property
+    def answers(self) -> Answers:
+        return self._answers
+
+    @property
+    def lists(self) -> Mapping[Place, Listing | Unanswered]:
+        """A snapshot: a new mapping with each look."""
+        return self._lists
+
+    def want(self, classes: Classes) -> bool:
+        """The classes that the runtime is to offer from the next look on; whether they differ from before."""
+        is_new, self._wanted = classes != self._wanted, classes
+        return is_new
+
+    def probe(self) -> bool:
+        """Asks whether it is there and what it offers; whether anything is different from before."""
+        with self._looking:
+            before = self._answers
+            try:
+                about = self.runtime.about()
+                self._answers = Answers(about, self._offers())
+            except IRIError as error:
+                self._answers = Answers(before.about, before.offers, str(error) or type(error).__name__)
+            return self._answers != before
+
+    def look(self) -> bool:
+        """Lists everything; whether anything is different from before."""
+        with self._looking:
+            before = self._lists
+            lists = {Place(self.name, kind): self._listed(kind) for kind in self.kinds}
+            self._lists = lists
+            return any(_differs(before.get(place), found) for place, found in lists.items())
+
+    def _listed(self, kind: Kind) -> Listing | Unanswered:
+        known = self._lists.get(Place(self.name, kind))
+        last = known.last if isinstance(known, Unanswered) else known
+        begun_ms = self._now_ms()
+        try:
+            found = listed(self.runtime, kind)
+        except IRIError as error:
+            return Unanswered(str(error) or type(error).__name__, last)
+        return Listing(last.number + 1 if last else 1, begun_ms, found)
+
+    def _offers(self) -> Offers:
+        offers = self.runtime.offers()
+        wanted = self._wanted
+        if wanted is None or wanted == self._refused or _covers(offers, wanted):
+            return offers
+        try:
+            self.runtime.set_classes(wanted)
+        except Unimplemented:
+            self._refused = wanted
+            return offers
+        return self.runtime.offers()
+
+
+def listed(runtime: Runtime, kind: Kind) -> Mapping[str, Object]:
+    """All of a kind; a runtime that does not have the kind has none of it."""
+    try:
+        if kind is Machine:
+            return runtime.objects(Machine)
+        return runtime.objects(Volume) if kind is Volume else runtime.objects(Snapshot)
+    except Unimplemented:
+        return {}
+
+
+def _differs(before: Listing | Unanswered | None, now: Listing | Unanswered) -> bool:
+    if isinstance(before, Listing) and isinstance(now, Listing):
+        return before.objects != now.objects
+    return type(before) is not type(now)
+
+
+def _covers(offers: Offers, wanted: Classes) -> bool:
+    """Whether exactly these are offered already. What the host is too small for is not offered, and asked for again."""
+    machines = {offer.machine_class.name: offer.machine_class for offer in offers.machines}
+    volumes = {offer.volume_class.name: offer.volume_class for offer in offers.volumes}
+    return machines == {one.name: one for one in wanted.machines} and volumes == {
+        one.name: one for one in wanted.volumes
+    }

@@ -1,0 +1,186 @@
+"""Runs steps against the runtimes: several objects at once, one step an object, and a pause after each failure.
+
+Owns what is under way and what failed. It decides nothing: which steps, and in which order, is worked out by pure code.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import assert_never
+
+from iri.change import DetachInterface, DetachVolume
+from iri.client import Client
+from iri.errors import IRIError, NotFound
+from iri.identity import UID_LABELS
+from iri.machine import Machine
+from iri.runtime import Kind, Object, Runtime
+from iri.volume import Snapshot, Volume
+from poollet.connection import listed
+from poollet.memory import Attempts, Failure
+from poollet.step import Alter, Call, Create, Ref, Remove, Step
+
+log = logging.getLogger(__name__)
+
+WORKERS = 8  # of a runtime
+FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
+HOPELESS = frozenset(("Unimplemented", "InvalidArgument"))  # as long as nothing else changes
+HOPELESS_PAUSE_MS = 180_000
+KEPT_MS = 600_000  # what is over for so long has been seen by many lists
+
+Ended = Callable[[Step, str], None]  # the step, and why it failed or nothing
+
+
+class Execution:
+    """`ended` is called in the thread that ran the step. Without `workers` a step runs where it is submitted."""
+
+    def __init__(
+        self,
+        runtimes: Mapping[str, Runtime],
+        now_ms: Callable[[], int],
+        chance: random.Random,
+        ended: Ended,
+        workers: int = WORKERS,
+    ) -> None:
+        self._runtimes = runtimes
+        self._now_ms, self._chance, self._ended = now_ms, chance, ended
+        self._pools = {
+            name: ThreadPoolExecutor(workers, thread_name_prefix=f"step-{name}")
+            for name in runtimes
+            if workers
+        }
+        self._busy: set[Ref] = set()
+        self._ended_ms: dict[Ref, int] = {}
+        self._failures: dict[Ref, Failure] = {}
+        self._lock = threading.Lock()
+
+    def attempts(self) -> Attempts:
+        with self._lock:
+            oldest_ms = self._now_ms() - KEPT_MS
+            self._ended_ms = {ref: ms for ref, ms in self._ended_ms.items() if ms > oldest_ms}
+            self._failures = {ref: one for ref, one in self._failures.items() if one.retry_ms > oldest_ms}
+            return Attempts(frozenset(self._busy), dict(self._ended_ms), dict(self._failures))
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._busy
+
+    def submit(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            with self._lock:
+                if step.ref in self._busy or step.runtime not in self._runtimes:
+                    continue
+                self._busy.add(step.ref)
+            if step.runtime in self._pools:
+                future = self._pools[step.runtime].submit(self._run, step)
+                future.add_done_callback(lambda done, step=step: self._over(step, done))  # type: ignore[misc]
+            else:
+                self._settle(step, self._run(step))
+
+    def close(self) -> None:
+        """Waits for what is under way; what has not begun is left."""
+        for pool in self._pools.values():
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, step: Step) -> IRIError | None:
+        try:
+            for call in step.calls:
+                perform(self._runtimes[step.runtime], call)
+        except IRIError as error:
+            return error
+        return None
+
+    def _over(self, step: Step, done: Future[IRIError | None]) -> None:
+        if done.cancelled():
+            with self._lock:
+                self._busy.discard(step.ref)
+            return
+        fault = done.exception()
+        if fault is not None:
+            log.error("step broke ref=%s calls=%s", step.ref, step.calls, exc_info=fault)
+            self._settle(step, IRIError(f"a fault of the poollet: {type(fault).__name__}"))
+            return
+        self._settle(step, done.result())
+
+    def _settle(self, step: Step, error: IRIError | None) -> None:
+        now_ms = self._now_ms()
+        with self._lock:
+            self._busy.discard(step.ref)
+            self._ended_ms[step.ref] = now_ms
+            before = self._failures.pop(step.ref, None)
+            if error is not None:
+                count = before.count + 1 if before is not None and before.step == step else 1
+                code = type(error).__name__
+                message = str(error) or code
+                self._failures[step.ref] = Failure(
+                    step, code, message, count, now_ms + self._pause_ms(code, count)
+                )
+        if error is None:
+            log.info("step done ref=%s name=%s/%s calls=%s", step.ref, step.namespace, step.name, step.calls)
+        else:
+            log.warning("step failed ref=%s name=%s/%s error=%s", step.ref, step.namespace, step.name, error)
+        self._ended(step, "" if error is None else str(error) or type(error).__name__)
+
+    def _pause_ms(self, code: str, count: int) -> int:
+        """Drawn, so that those who failed together do not come back together."""
+        longest = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(count - 1, 16))
+        if code in HOPELESS:
+            longest = max(longest, HOPELESS_PAUSE_MS)
+        return round(self._chance.uniform(longest / 2, longest))
+
+
+def perform(runtime: Runtime, call: Call) -> None:
+    """Raises an IRIError, unless what is wanted is so already."""
+    match call:
+        case Create(wanted):
+            if not exists(runtime, type(wanted), wanted.labels):
+                create(runtime, wanted)
+        case Alter(id, change):
+            try:
+                runtime.change(id, change)
+            except NotFound:
+                if not isinstance(change, DetachVolume | DetachInterface):
+                    raise
+        case Remove(kind, id):
+            try:
+                remove(runtime, kind, id)
+            except NotFound:
+                log.info("gone already id=%s", id)
+        case _:
+            assert_never(call)
+
+
+def exists(runtime: Runtime, kind: Kind, labels: Mapping[str, str]) -> bool:
+    """Asked anew: what was listed a moment ago may have been wrong, and some runtimes make a second one."""
+    wanted = {UID_LABELS[kind]: labels.get(UID_LABELS[kind], "")}
+    if isinstance(runtime, Client):
+        return bool(selected(runtime, kind, wanted))
+    return any(wanted.items() <= found.labels.items() for found in listed(runtime, kind).values())
+
+
+def selected(client: Client, kind: Kind, labels: Mapping[str, str]) -> Mapping[str, object]:
+    if kind is Machine:
+        return client.select(Machine, labels=labels)
+    return client.select(Volume, labels=labels) if kind is Volume else client.select(Snapshot, labels=labels)
+
+
+def create(runtime: Runtime, wanted: Object) -> None:
+    match wanted:
+        case Machine():
+            runtime.create(wanted)
+        case Volume():
+            runtime.create(wanted)
+        case Snapshot():
+            runtime.create(wanted)
+
+
+def remove(runtime: Runtime, kind: Kind, id: str) -> None:
+    if kind is Machine:
+        runtime.remove(Machine, id)
+    elif kind is Volume:
+        runtime.remove(Volume, id)
+    else:
+        runtime.remove(Snapshot, id)

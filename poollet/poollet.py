@@ -1,0 +1,234 @@
+"""One poollet's host side: look at `live` and the runtimes, decide, begin what is to be done, offer the report.
+
+Owns what it knows of its own host. A turn reads, decides and hands on; it never waits for the network, and what must not be
+forgotten is in the report that the last run left.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from poollet import announce
+from poollet.announce import Matter, Wanted
+from poollet.clock import Clock
+from poollet.connection import Connection
+from poollet.decision import Decision, Situation
+from poollet.events import Events, Subject
+from poollet.execute import Ended, Execution
+from poollet.facts import HostFacts, HostSecrets, PoolFacts
+from poollet.follow import Followed, Hold
+from poollet.memory import Memory, remembered
+from poollet.observed import Listing, Observed, Place, Unanswered
+from poollet.post import Post
+from poollet.remote import Remote
+from poollet.report import Pools, assembled, stamp
+from poollet.step import NAMES, Happening, Step
+from poollet.view import LiveView
+from reconciler.repo.tree import ObjectId
+from schemas import report
+from schemas.duration import milliseconds
+from schemas.fleet import Settings
+from schemas.host import Pool
+from schemas.kinds import Key, Kind
+from schemas.model import MachineClass, MachinePool, VolumeClass
+from schemas.report import Report, render
+
+log = logging.getLogger(__name__)
+
+Leaving = Literal["stopping", "leaving"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What does not change while it runs. `reaches` names the machine pools that each volume pool can be reached from."""
+
+    name: str
+    host_id: str
+    instance: str
+    version: str
+    pools: tuple[Pool, ...]
+    reaches: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
+    secrets: HostSecrets = field(default_factory=HostSecrets)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a poollet is put together of. `decide` is pure; `execution` is told here how its steps ended."""
+
+    remote: Remote
+    post: Post
+    connections: Mapping[str, Connection]
+    decide: Callable[[Situation], Decision]
+    execution: Callable[[Ended], Execution]
+    clock: Clock
+
+
+class Poollet:
+    def __init__(self, setup: Setup, parts: Parts) -> None:
+        self.setup = setup
+        self.remote, self.post, self.connections = parts.remote, parts.post, parts.connections
+        self.execution = parts.execution(self._step_ended)
+        self.leaving: Leaving | None = None
+        self._decide, self._clock = parts.decide, parts.clock
+        self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
+        self._memory: Memory | None = None
+        self._events = Events()
+        self._last = Report()
+        self._good: ObjectId | None = None
+        self._matter: Matter | None = None
+        self._is_begun = False
+
+    def turn(self) -> int | None:
+        """One look and what follows from it; by when to look at fresh lists again, as Unix time."""
+        if self.post.last is None or self.post.ended:
+            return None
+        if not self._is_begun:
+            self._begin(self.post.last)
+        with self.remote.reading:
+            followed = self.remote.follow(self._good)
+            settings = self.remote.live.settings
+            if followed is None or settings is None:
+                return None
+            self._note(followed)
+            view = self._view(followed)
+            wanted = Wanted(
+                tuple(self.remote.live.all(MachineClass)), tuple(self.remote.live.all(VolumeClass))
+            )
+            pools, facts = self._announced(wanted)
+            is_obeyed = followed.is_obeyed and view is not None
+            decision = self._decided(view, facts, settings, is_obeyed and self.post.has_landed)
+        if is_obeyed:
+            self._good = followed.use
+        self._memory = decision.memory
+        self._offer(pools, decision, settings)
+        if is_obeyed and self.post.has_landed and self.leaving is None:
+            self.execution.submit(decision.steps)
+        return decision.again_ms
+
+    def close(self) -> None:
+        self.execution.close()
+
+    def _begin(self, last: Report) -> None:
+        self._memory = remembered(last)
+        self._events = Events(last.events)
+        self._last = last
+        self._good = last.poollet.live_commit if last.poollet else None
+        self._is_begun = True
+
+    def _view(self, followed: Followed) -> LiveView | None:
+        """What may be read of `live`; of one that is not to be obeyed only what was read before."""
+        if followed.use is None or not followed.is_obeyed or not self.remote.advance(followed.use):
+            return None
+        return self.remote.live.view(self._pools)
+
+    def _announced(self, wanted: Wanted) -> tuple[Pools, Mapping[tuple[Kind, str], PoolFacts]]:
+        offered = announce.classes(wanted)
+        for connection in self.connections.values():
+            connection.want(offered)
+        machines: dict[str, report.Pool] = {}
+        volumes: dict[str, report.VolumePool] = {}
+        facts: dict[tuple[Kind, str], PoolFacts] = {}
+        for (kind, name), pool in self._pools.items():
+            answers = self.connections[pool.runtime or ""].answers
+            if kind is Kind.MACHINE_POOL:
+                live = self.remote.live.get(Key(kind, "", name))
+                declared = live if isinstance(live, MachinePool) else None
+                found, facts[kind, name] = announce.machine_pool(
+                    pool, answers, wanted, declared, self._last.pools.get(name)
+                )
+                machines[name] = announce.of_host(found, self._matter, self.leaving)
+            else:
+                held, facts[kind, name] = announce.volume_pool(
+                    pool, answers, wanted, self.setup.reaches.get(name), self._last.volume_pools.get(name)
+                )
+                volumes[name] = announce.of_host_volumes(held, self._matter, self.leaving)
+        return Pools(machines, volumes), facts
+
+    def _decided(
+        self,
+        view: LiveView | None,
+        facts: Mapping[tuple[Kind, str], PoolFacts],
+        settings: Settings,
+        is_obeyed: bool,
+    ) -> Decision:
+        lists: dict[Place, Listing | Unanswered] = {}
+        for connection in self.connections.values():
+            lists |= connection.lists
+        providers = {
+            name: connection.answers.about.name
+            for name, connection in self.connections.items()
+            if connection.answers.about is not None
+        }
+        assert self._memory is not None
+        return self._decide(
+            Situation(
+                view=view,
+                observed=Observed(lists),
+                attempts=self.execution.attempts(),
+                memory=self._memory,
+                facts=HostFacts(
+                    fleet=settings.fleet.id,
+                    pools=facts,
+                    providers=providers,
+                    secrets=self.setup.secrets,
+                    plain_secrets=settings.secrets.plain == "allow",
+                ),
+                now_ms=self._clock.now_ms(),
+                obeyed=is_obeyed,
+            )
+        )
+
+    def _note(self, followed: Followed) -> None:
+        """A change in what is followed is an event, and a condition of every pool."""
+        matter = None
+        if followed.message:
+            reason = followed.hold or Hold.UNTRUSTED
+            is_first = followed.hold is Hold.MISSING and self._good is None
+            matter = Matter(reason, followed.message, followed.hold is not None and not is_first)
+        if matter != self._matter:
+            told = matter or Matter("Following", "the target branch is followed again", False)
+            self._record(
+                Subject("Poollet", self.setup.name), Happening(told.reason, told.message, matter is not None)
+            )
+        self._matter = matter
+
+    def _offer(self, pools: Pools, decision: Decision, settings: Settings) -> None:
+        runtimes = {name: _runtime(connection) for name, connection in sorted(self.connections.items())}
+        by = report.Poollet(
+            fleet=settings.fleet.id,
+            name=self.setup.name,
+            host_id=self.setup.host_id,
+            instance=self.setup.instance,
+            interval=settings.heartbeat.interval,
+            live_commit=self._good,
+            version=self.setup.version,
+            runtimes=runtimes,
+            leaving=self.leaving,
+        )
+        at = stamp(self._clock.now())
+        self._last = assembled(by, pools, decision, self._events.all(), self._last, at)
+        self.post.offer(render(self._last), milliseconds(settings.heartbeat.interval))
+
+    def _step_ended(self, step: Step, fault: str) -> None:
+        subject = Subject(NAMES[step.ref.kind], step.name, step.namespace, step.ref.uid)
+        if fault:
+            self._record(subject, Happening("Failed", fault, True))
+        for happening in step.events if not fault else ():
+            self._record(subject, happening)
+
+    def _record(self, subject: Subject, happening: Happening) -> None:
+        self._events.record(subject, happening, stamp(self._clock.now()))
+
+
+def _runtime(connection: Connection) -> report.Runtime:
+    answers = connection.answers
+    about = answers.about
+    return report.Runtime(
+        state="Unreachable" if answers.trouble or about is None else "Ready",
+        name=about.name if about else "",
+        version=about.version if about else "",
+        message=answers.trouble[:4096],
+    )

@@ -1,0 +1,160 @@
+"""The way of one poollet's reports to their ref: claimed first, then kept as the host side wants it, with heartbeats.
+
+Owns what the ref holds. One thread sees and writes; the host's thread offers what shall stand there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from poollet.claim import Claimant, Found, Take, Wait, Yield
+from poollet.clock import Clock
+from poollet.publish import Held, draft, held
+from reconciler.repo.backoff import Backoff
+from reconciler.repo.protocol import Draft, Outcome, Pushed, Repo, Unchanged
+from reconciler.repo.transport import Refused, Stale, Unavailable
+from reconciler.repo.tree import ObjectId
+from schemas.report import Report, read
+
+log = logging.getLogger(__name__)
+
+POOLLET = "poollet.json"
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+# Of the interval that the report names, when a heartbeat is due: late ones count as silence.
+EARLY = 0.8
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the ref shall hold, and the longest silence that it names."""
+
+    files: Mapping[str, bytes]
+    interval_ms: int
+    essence: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Post:
+    """`last` is the report that was there when the ref was claimed, from which everything begins. `ended` says why it is over."""
+
+    def __init__(
+        self, claimant: Claimant, ref: str, clock: Clock, chance: random.Random, least_ms: int = 0
+    ) -> None:
+        self.claimant = claimant
+        self.ref = ref
+        self.last: Report | None = None
+        self.ended = ""
+        self.waits = ""
+        self._clock = clock
+        self._least_ms = least_ms
+        self._held = Held()
+        self._essence: Mapping[str, bytes] | None = None  # of what this run has written
+        self._offer: Offer | None = None
+        self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
+        self._written_ms = clock.moment_ms() - least_ms
+        self._after_ms = 0
+        self._lock = threading.Lock()
+
+    @property
+    def has_landed(self) -> bool:
+        """A report of this run stands, or stood, on the ref: from then on the host may be changed."""
+        return self.claimant.has_landed
+
+    def offer(self, files: Mapping[str, bytes], interval_ms: int) -> bool:
+        """What shall stand on the ref; whether that is news worth a push of its own."""
+        offer = Offer(files, interval_ms, essence(files))
+        with self._lock:
+            self._offer = offer
+            return offer.essence != self._essence
+
+    @property
+    def is_settled(self) -> bool:
+        """The ref holds what was offered, or this poollet is not to write it."""
+        with self._lock:
+            return bool(self.ended) or (self._offer is not None and self._offer.essence == self._essence)
+
+    def see(self, repo: Repo, commit: ObjectId | None) -> None:
+        """Where the ref stands. Raises what the repo raises when a report there cannot be read."""
+        if self.ended or (self.last is not None and commit == self._held.commit):
+            return
+        found = held(repo, commit)
+        report = read(found.files)
+        claim = self.claimant.judge(Found(commit, report.poollet), self._clock.moment_ms())
+        match claim:
+            case Take():
+                self.waits = ""
+                self._held = found
+                self.last = self.last or report
+                if report.poollet is None or report.poollet.instance != self.claimant.instance:
+                    self._essence = None  # somebody else's words, or none
+            case Wait(_, message):
+                if not self.waits:
+                    log.warning("waiting for the report ref ref=%s message=%s", self.ref, message)
+                self.waits = message
+            case Yield(message):
+                log.error("ending ref=%s message=%s", self.ref, message)
+                self.ended = message
+            case _:
+                assert_never(claim)
+
+    def draft(self) -> tuple[Draft, Offer] | None:
+        """What is to be written now, if anything is."""
+        with self._lock:
+            offer = self._offer
+        if offer is None or self.last is None or self.ended or self._clock.moment_ms() < self._due_ms(offer):
+            return None
+        return draft(self.ref, self.claimant.name, self._held, offer.files, self._clock.now()), offer
+
+    def due_ms(self) -> int | None:
+        """When there is something to write next, as a moment."""
+        with self._lock:
+            offer = self._offer
+        if offer is None or self.last is None or self.ended:
+            return None
+        return self._due_ms(offer)
+
+    def settle(self, written: Draft, offer: Offer, outcome: Outcome) -> None:
+        """How the writing went."""
+        now_ms = self._clock.moment_ms()
+        match outcome:
+            case Pushed(commits) if self.ref in commits:
+                self._held = Held(commits[self.ref], dict(offer.files))
+                with self._lock:
+                    self._essence = offer.essence
+                self.claimant.has_landed = True
+                self._written_ms, self._after_ms = now_ms, 0
+                self._backoff.reset()
+                log.info("report written ref=%s files=%d", self.ref, len(written.edits))
+            case Pushed() | Unchanged():
+                raise AssertionError("a heartbeat always makes a commit")
+            case Stale(refs):
+                # Looked at anew before anything is written again.
+                log.warning("report ref moved ref=%s to=%s", self.ref, refs.get(self.ref))
+                self._after_ms = now_ms + round(1000 * self._backoff.next())
+            case Refused(_, words):
+                log.error("report refused ref=%s words=%s", self.ref, words)
+                self._after_ms = now_ms + round(1000 * self._backoff.next())
+            case Unavailable(trouble, cause):
+                log.warning("report not written ref=%s trouble=%s cause=%s", self.ref, trouble, cause)
+                self._after_ms = now_ms + round(1000 * self._backoff.next())
+            case _:
+                assert_never(outcome)
+
+    def _due_ms(self, offer: Offer) -> int:
+        pause_ms = self._least_ms if offer.essence != self._essence else round(offer.interval_ms * EARLY)
+        return max(self._written_ms + pause_ms, self._after_ms)
+
+
+def essence(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The report without what may wait for the next push: up to which commit `live` was followed."""
+    found = dict(files)
+    if POOLLET in found:
+        by = json.loads(found[POOLLET])
+        by.pop("liveCommit", None)
+        found[POOLLET] = json.dumps(by, sort_keys=True).encode()
+    return found

@@ -1,0 +1,147 @@
+"""The threads of a process: one for the Git side, one for each poollet, two for each runtime. Owns their beginning and end.
+
+What a turn does is in remote.py and poollet.py; here is only when.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import random
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from poollet.clock import Clock
+from poollet.observer import Observer
+from poollet.poollet import Leaving, Poollet
+from poollet.remote import Remote
+from reconciler.repo.backoff import Backoff, jittered
+from reconciler.repo.wake import Reason, Waker
+
+log = logging.getLogger(__name__)
+
+LONGEST_REST_SECONDS = 60.0
+MOST_BACKOFF_SECONDS = 300.0
+# A local repo tells of every ref that moves; this often it is looked at, at most.
+LEAST_GAP_SECONDS = 0.02
+STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Member:
+    """One poollet with the observers of its runtimes."""
+
+    poollet: Poollet
+    observers: Sequence[Observer]
+    waker: Waker
+
+
+class Running:
+    """`start`, then `wait` until it is over, then `stop`."""
+
+    def __init__(
+        self,
+        remote: Remote,
+        members: Sequence[Member],
+        poll_seconds: float,
+        clock: Clock,
+        chance: random.Random,
+    ) -> None:
+        self.remote, self.members = remote, members
+        self.refs = Waker()  # somebody moved a ref
+        self._poll, self._clock, self._chance = poll_seconds, clock, chance
+        self._is_stopping = threading.Event()
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._serve_remote, name="remote", daemon=True)]
+        self._threads += [
+            threading.Thread(
+                target=self._serve, args=(one,), name=f"poollet-{one.poollet.setup.name}", daemon=True
+            )
+            for one in members
+        ]
+
+    def start(self) -> None:
+        for member in self.members:
+            for observer in member.observers:
+                observer.start()
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def has_ended(self) -> threading.Event:
+        """Set when every poollet gave way to another one of its name."""
+        return self._ended
+
+    def stop(self, leaving: Leaving) -> None:
+        """What is under way is finished, and the last report says that it is the last."""
+        self._is_stopping.set()
+        for member in self.members:
+            for observer in member.observers:
+                observer.stop()
+            member.waker.stop()
+        for thread in self._threads[1:]:
+            thread.join(STOP_SECONDS)
+        for member in self.members:
+            member.poollet.leaving = leaving
+            member.poollet.close()
+            member.poollet.turn()
+        self.refs.stop()
+        self._threads[0].join(STOP_SECONDS)
+        for member in self.members:
+            for observer in member.observers:
+                observer.join(1.0)
+
+    def _serve_remote(self) -> None:
+        backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self._chance)
+        next_look = 0.0
+        reason = Reason.CALLED
+        while True:
+            started = self._seconds()
+            if reason is Reason.REFS or started >= next_look:
+                is_there = self.remote.look()
+                rest = (
+                    jittered(self._poll, self._chance)
+                    if is_there
+                    else min(backoff.next(), LONGEST_REST_SECONDS)
+                )
+                next_look = self._seconds() + rest
+                if is_there:
+                    backoff.reset()
+            self.remote.push()
+            if all(post.ended for post in self.remote.posts):
+                self._ended.set()
+            if reason is Reason.STOPPED:
+                return
+            due = min(
+                (post_ms / 1000 for post in self.remote.posts if (post_ms := post.due_ms()) is not None),
+                default=next_look,
+            )
+            reason = self.refs.wait(min(next_look, due) - self._seconds())
+            if reason is Reason.REFS:
+                # Own pushes move refs too: a fleet that shares a disk must not look all the time.
+                self._is_stopping.wait(max(LEAST_GAP_SECONDS, 0.0))
+
+    def _serve(self, member: Member) -> None:
+        poollet = member.poollet
+        is_fresh = True
+        while not self._is_stopping.is_set():
+            again_ms = poollet.turn()
+            if self._is_news(poollet):
+                self.refs.wake(Reason.CALLED)
+            if is_fresh and poollet.remote.live.commit is not None:
+                # What was just loaded stays: the collector need not look at it again and again.
+                gc.freeze()
+                is_fresh = False
+            rest = LONGEST_REST_SECONDS
+            if again_ms is not None:
+                rest = min(rest, max(0.05, (again_ms - self._clock.now_ms()) / 1000))
+            if member.waker.wait(rest) is Reason.TIMEOUT:
+                for observer in member.observers:
+                    observer.ask()
+
+    def _is_news(self, poollet: Poollet) -> bool:
+        return not poollet.post.is_settled
+
+    def _seconds(self) -> float:
+        return self._clock.moment_ms() / 1000

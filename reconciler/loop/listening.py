@@ -1,0 +1,90 @@
+"""/metrics and /healthz over HTTP. Owns the socket and its threads; reads and decides nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import NamedTuple
+
+SECONDS_FOR_A_REQUEST = 5
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Health(NamedTuple):
+    """`words` say why, whether it is well or not."""
+
+    is_well: bool
+    words: str
+
+
+class Listener:
+    """Serves until closed. Raises OSError when the address cannot be had."""
+
+    def __init__(
+        self, host: str, port: int, metrics: Callable[[], bytes], health: Callable[[], Health]
+    ) -> None:
+        self._server = _Server((host, port), metrics, health)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.1,), name="listen", daemon=True
+        )
+
+    @property
+    def address(self) -> str:
+        host, port = self._server.server_address[:2]
+        return f"{host!s}:{port}"
+
+    def __enter__(self) -> Listener:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False  # a client that dawdles must not hold up the end of the process
+
+    def __init__(
+        self, address: tuple[str, int], metrics: Callable[[], bytes], health: Callable[[], Health]
+    ) -> None:
+        super().__init__(address, _Answers)
+        self.metrics, self.health = metrics, health
+
+
+class _Answers(BaseHTTPRequestHandler):
+    timeout = SECONDS_FOR_A_REQUEST
+    server_version = "gitvirt"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        server = self.server
+        assert isinstance(server, _Server)
+        match self.path.partition("?")[0]:
+            case "/metrics":
+                self._answer(HTTPStatus.OK, METRICS_TYPE, server.metrics())
+            case "/healthz":
+                well, words = server.health()
+                status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
+                body = json.dumps({"ok": well, "reason": words}).encode() + b"\n"
+                self._answer(status, "application/json", body)
+            case _:
+                self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"there are /metrics and /healthz\n")
+
+    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Scrapes are no news."""

@@ -1,0 +1,60 @@
+"""How log lines look: for people, or one JSON object a line. Owns the format of the root logger, and nothing that is logged.
+
+A message is a constant with key=value behind it; in JSON the pairs are fields of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from datetime import UTC, datetime
+
+_PAIR = re.compile(r"(?:^|\s)([a-z_]+)=%[0-9.]*[sdifrg]")
+_NOISY = ("apscheduler", "watchfiles", "urllib3", "opentelemetry")
+
+
+def settle(form: str, level: str) -> None:
+    """`form` is text or json. What libraries say of themselves is kept to warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Fields() if form == "json" else Lines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in _NOISY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class Lines(logging.Formatter):
+    """One event a line, even where words of a server hold breaks."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = f"{_stamp(record)} {record.levelname.lower():7} {record.getMessage()}"
+        text = "".join(letter if letter.isprintable() else " " for letter in text)
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class Fields(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        found: dict[str, object] = {
+            "time": _stamp(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            **_fields(record),
+        }
+        if record.exc_info:
+            found["exception"] = self.formatException(record.exc_info)
+        return json.dumps(found, ensure_ascii=False, default=str)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    """The constant words, and each pair by its name; what does not fit that shape is one message."""
+    template, arguments = str(record.msg), record.args
+    names = _PAIR.findall(template)
+    if not isinstance(arguments, tuple) or len(names) != len(arguments):
+        return {"message": record.getMessage()}
+    return {"message": _PAIR.sub("", template).strip(), **dict(zip(names, arguments, strict=True))}
+
+
+def _stamp(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,57 @@
+"""What the reconciler counts. Owns the names: they are a contract with whoever draws or alerts on them (docs/reconciler.md)."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from reconciler.plan import Plan
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """A registry of its own, so that several reconcilers in one process do not share counts."""
+
+    def __init__(self) -> None:
+        own = self.registry = CollectorRegistry()
+        self._ticks = Counter("gitvirt_ticks", "Ticks by how they ended.", ["outcome"], registry=own)
+        self._seconds = Histogram(
+            "gitvirt_tick_seconds", "How long a tick took, its push included.", buckets=_SECONDS, registry=own
+        )
+        self._changes = Counter(
+            "gitvirt_changes", "Changes written to the target branch.", ["action"], registry=own
+        )
+        self._unplaced = Gauge("gitvirt_unplaced", "Objects that have no place.", registry=own)
+        self._held = Gauge("gitvirt_held", "What waits for a person's consent.", registry=own)
+        self._problems = Gauge("gitvirt_problems", "Findings that stand.", ["severity"], registry=own)
+        self._objects = Gauge("gitvirt_objects", "Objects that are known.", ["kind"], registry=own)
+        self._success = Gauge(
+            "gitvirt_last_success_timestamp_seconds", "When a tick last ended well.", registry=own
+        )
+
+    def ended(self, outcome: str, seconds: float) -> None:
+        self._ticks.labels(outcome).inc()
+        self._seconds.observe(seconds)
+
+    def succeeded(self, at: float) -> None:
+        self._success.set(at)
+
+    def planned(self, plan: Plan) -> None:
+        self._unplaced.set(len(plan.unplaced))
+        self._held.set(len(plan.held))
+        counts = Tally(problem.severity.value for problem in plan.problems)
+        for severity in ("error", "warning", "notice"):
+            self._problems.labels(severity).set(counts[severity])
+
+    def wrote(self, plan: Plan) -> None:
+        for action, count in Tally(change.action.value for change in plan.changes).items():
+            self._changes.labels(action).inc(count)
+
+    def knows(self, objects: Tally[str]) -> None:
+        for kind, count in objects.items():
+            self._objects.labels(kind).set(count)
+
+    def exposition(self) -> bytes:
+        return generate_latest(self.registry)

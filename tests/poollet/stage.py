@@ -1,0 +1,148 @@
+"""A poollet on a stage: a remote in memory, simulated hosts without sockets, a clock that the test turns, no threads.
+
+`decide` is what the test is about, or nothing at all.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from iri.runtime import Runtime
+from iri.simulated.chance import Chance
+from iri.simulated.clock import Clock as HostClock
+from iri.simulated.faults import Faults
+from iri.simulated.hindrance import HinderedRuntime, around
+from iri.simulated.host import Host
+from iri.simulated.profile import Profile
+from iri.simulated.runtime import SimulatedRuntime
+from poollet.claim import Claimant
+from poollet.clock import Clock
+from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
+from poollet.decision import Decision, Situation
+from poollet.execute import Execution
+from poollet.follow import Trust
+from poollet.poollet import Parts, Poollet, Setup
+from poollet.post import Post
+from poollet.remote import Remote
+from reconciler.repo.memory import Fault, no_fault
+from reconciler.repo.protocol import Refs, Repo
+from reconciler.repo.signature import Verifier
+from reconciler.repo.signers import Signers
+from reconciler.repo.trust import Mode
+from schemas import fleet
+from schemas.fleet import Settings
+from schemas.host import Pool
+from schemas.report import Report, read
+from tests.iri.quick import PROFILE
+from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, START, Fleet
+
+START_MS = int(START.timestamp() * 1000)
+
+
+def nothing(situation: Situation) -> Decision:
+    return Decision(memory=situation.memory)
+
+
+def settings() -> Settings:
+    found = fleet.parse(SETTINGS.encode())
+    assert isinstance(found, Settings)
+    return found
+
+
+@dataclass
+class Time:
+    """Everybody's."""
+
+    ms: int = START_MS
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(lambda: self.ms, lambda: self.ms)
+
+    def host_clock(self) -> HostClock:
+        return HostClock(lambda: self.ms * 1_000_000)
+
+
+@dataclass
+class SimulatedMachine:
+    """A host below a poollet; it outlives the poollet's runs."""
+
+    time: Time
+    profile: Profile = PROFILE
+    seed: int = 7
+    host: Host = field(init=False)
+    faults: Faults = field(init=False)
+    runtime: Runtime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.host = Host(self.profile, self.seed, self.time.host_clock())
+        self.faults = Faults(Chance(self.seed))
+        self.runtime = HinderedRuntime(SimulatedRuntime(self.host), around(self.host, self.faults))
+
+
+@dataclass
+class Run:
+    """One run of a poollet's process, turned by hand."""
+
+    fleet: Fleet
+    time: Time
+    machine: SimulatedMachine
+    name: str = "host-1"
+    host_id: str = "host-1's own"
+    instance: int = 1
+    decide: Callable[[Situation], Decision] = nothing
+    fault: Fault = no_fault
+    runtime: Runtime | None = None  # in front of the machine's own
+    mode: Mode = Mode.OFF
+    repo: Repo = field(init=False)
+    remote: Remote = field(init=False)
+    post: Post = field(init=False)
+    poollet: Poollet = field(init=False)
+    connection: Connection = field(init=False)
+
+    def __post_init__(self) -> None:
+        clock, chance = self.time.clock, random.Random(self.instance)
+        ref = REPORTS + self.name
+        self.repo = self.fleet.client(Refs(source=None, target=LIVE, reports=ref), self.fault)
+        trust = Trust(self.mode, Verifier(Signers(), os.environ))
+        self.remote = Remote(self.repo, trust, settings(), clock, lambda: None)
+        instance = f"00000000-0000-4000-9000-{self.instance:012d}"
+        self.post = Post(Claimant(self.name, self.host_id, instance), ref, clock, chance)
+        self.remote.posts.append(self.post)
+        runtime = self.runtime or self.machine.runtime
+        self.connection = Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.now_ms)
+        pools = (Pool(name=self.name, runtime="r1"), Pool(name=self.name, kind="VolumePool", runtime="r1"))
+        setup = Setup(self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)})
+        self.poollet = Poollet(
+            setup,
+            Parts(
+                self.remote,
+                self.post,
+                {"r1": self.connection},
+                self.decide,
+                lambda ended: Execution({"r1": runtime}, clock.now_ms, chance, ended, workers=0),
+                clock,
+            ),
+        )
+
+    def turn(self) -> None:
+        """Everything once: look at the remote and the runtime, decide, act, write."""
+        self.remote.look()
+        self.connection.probe()
+        self.connection.look()
+        self.poollet.turn()
+        self.remote.push()
+
+    def report(self) -> Report:
+        """What stands on the ref."""
+        return read(self.files())
+
+    def files(self) -> dict[str, bytes]:
+        repo = self.fleet.client(Refs())
+        repo.snapshot()
+        head = self.fleet.head(REPORTS + self.name)
+        assert head is not None
+        return {file.path: repo.read(file.id) for file in repo.files(head)}

@@ -1,0 +1,186 @@
+"""What a host says of its pools: classes by name and equal capabilities, what there is and what it gives away."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri import host as iri
+from poollet import announce
+from poollet.announce import Matter, Wanted
+from poollet.connection import Answers
+from schemas import report
+from schemas.capacity import SHARE, WHOLE_HOST
+from schemas.host import Pool
+from schemas.manifest import parse
+from schemas.model import MachineClass, MachinePool, VolumeClass, decode
+from tests.poollet.fleet import machine_class
+
+GIB = 1 << 30
+POOL = Pool(name="host-1", runtime="r1")
+ABOUT = iri.About(
+    name="gitvirt-simulated",
+    version="1.2.3",
+    host=iri.HostInfo(
+        id="h",
+        capacity={"cpu": 4, "memory": 8 * GIB, "storage": 100 * GIB},
+        node_info=iri.NodeInfo(architecture="x86_64", hypervisor="qemu"),
+        addresses=(iri.Address(type="Hostname", address="rack-1"), iri.Address(type="Odd", address="x")),
+        labels={"topology.ironcore.dev/zone": "a", "rack": "1"},
+    ),
+)
+
+
+def offers(small: dict[str, int] | None = None, quantity: int = 4) -> iri.Offers:
+    resources = small or {"cpu": 1, "memory": GIB}
+    return iri.Offers(
+        machines=(
+            iri.MachineOffer(
+                machine_class=iri.MachineClass(name="small", resources=resources), quantity=quantity
+            ),
+            iri.MachineOffer(machine_class=iri.MachineClass(name="theirs"), quantity=3),
+        ),
+        volumes=(
+            iri.VolumeOffer(volume_class=iri.VolumeClass(name="fast", tps=100, iops=10), quantity=50 * GIB),
+        ),
+    )
+
+
+def model(text: str) -> object:
+    (document,) = parse("a.yaml", text.encode()).documents
+    return decode(document.kind, document.body)
+
+
+def small(cpu: str = "1", memory: str = "1Gi") -> MachineClass:
+    found = model(machine_class(cpu=cpu, memory=memory))
+    assert isinstance(found, MachineClass)
+    return found
+
+
+def fast() -> VolumeClass:
+    text = "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeClass\nmetadata: {name: fast}\n"
+    found = model(text + "capabilities: {tps: 100, iops: 10}\n")
+    assert isinstance(found, VolumeClass)
+    return found
+
+
+WANTED = Wanted((small(),), (fast(),))
+
+
+def machine_pool(
+    answers: Answers, pool: Pool = POOL, wanted: Wanted = WANTED, live: MachinePool | None = None
+) -> report.Pool:
+    return announce.machine_pool(pool, answers, wanted, live, None)[0]
+
+
+def test_a_pool_as_it_is_announced() -> None:
+    found, facts = announce.machine_pool(POOL, Answers(ABOUT, offers()), WANTED, None, None)
+    status = found.status
+    assert status.state == "Ready"
+    assert [one.name for one in status.available_machine_classes] == ["small"]
+    assert status.capacity == {
+        "class/machine.small": "4",
+        "cpu": "4",
+        "memory": "8Gi",
+        "storage": "100Gi",
+    }
+    assert status.allocatable == status.capacity
+    assert status.addresses == (report.Address("Hostname", "rack-1"),)
+    assert status.node_info["runtimeVersion"] == "1.2.3"
+    assert found.labels == {"topology.ironcore.dev/zone": "a", "rack": "1"}
+    assert facts.classes == {"small"}
+    assert facts.allocatable == {"cpu": 4000, "memory": 8 * GIB, "storage": 100 * GIB}
+
+
+def test_what_the_host_keeps_is_not_given_away_and_its_labels_win() -> None:
+    pool = Pool(name="host-1", runtime="r1", labels={"rack": "9"}, reserved={"cpu": "500m", "memory": "6Gi"})
+    found = machine_pool(Answers(ABOUT, offers()), pool)
+    assert found.status.capacity["cpu"] == "4"
+    assert (found.status.allocatable["cpu"], found.status.allocatable["memory"]) == ("3500m", "2Gi")
+    assert found.status.allocatable["class/machine.small"] == "2"
+    assert found.labels["rack"] == "9"
+
+
+def test_what_people_decide_about_the_pool_counts_for_admission_alone() -> None:
+    text = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\n"
+    live = model(text + "metadata: {name: host-1}\nspec: {overcommit: {cpu: '2'}, reserved: {memory: 1Gi}}\n")
+    assert isinstance(live, MachinePool)
+    found, facts = announce.machine_pool(POOL, Answers(ABOUT, offers()), WANTED, live, None)
+    assert found.status.allocatable["cpu"] == "4"
+    assert facts.allocatable is not None
+    assert (facts.allocatable["cpu"], facts.allocatable["memory"]) == (8000, 7 * GIB)
+
+
+@pytest.mark.parametrize(
+    "resources", [{"cpu": 2, "memory": GIB}, {"cpu": 1, "memory": GIB, "gpu": 1}, {"cpu": 1}]
+)
+def test_a_class_of_the_same_name_that_means_something_else_is_not_offered(resources: dict[str, int]) -> None:
+    status = machine_pool(Answers(ABOUT, offers(resources))).status
+    assert status.available_machine_classes == ()
+    (said,) = [one for one in status.conditions if one.type == announce.MATCHED]
+    assert (said.status, "small" in said.message) == ("False", True)
+
+
+def test_a_runtime_that_counts_classes_only_is_shared_by_count() -> None:
+    about = iri.About(name="stock", version="1.0.0")
+    found, facts = announce.machine_pool(POOL, Answers(about, offers()), WANTED, None, None)
+    assert found.status.allocatable == {"class/machine.small": "4"}
+    assert facts.allocatable == {SHARE: WHOLE_HOST}
+    assert facts.shares == {"small": WHOLE_HOST // 4}
+
+
+def test_a_runtime_that_falls_silent_leaves_what_was_known_and_admits_nothing() -> None:
+    known, _ = announce.machine_pool(POOL, Answers(ABOUT, offers()), WANTED, None, None)
+    silent, facts = announce.machine_pool(POOL, Answers(trouble="no answer"), WANTED, None, known)
+    assert silent.status.state == "Error"
+    assert silent.status.capacity == known.status.capacity
+    assert silent.status.conditions[0].message == "no answer"
+    assert facts.allocatable is None
+    again, facts = announce.machine_pool(POOL, Answers(ABOUT, offers(), "no answer"), WANTED, None, silent)
+    assert again.status.state == "Error"
+    assert (
+        facts.allocatable is not None
+    )  # nothing is created while it is silent, and nothing is refused for it
+
+
+def test_a_runtime_that_never_answered_is_pending_however_often_one_looks() -> None:
+    first, _ = announce.machine_pool(POOL, Answers(), WANTED, None, None)
+    second, _ = announce.machine_pool(POOL, Answers(trouble="no socket"), WANTED, None, first)
+    assert (first.status.state, second.status.state) == ("Pending", "Pending")
+
+
+def test_a_volume_pool_names_who_reaches_it() -> None:
+    pool = Pool(name="host-1", kind="VolumePool", runtime="r1", reserved={"storage": "10Gi"})
+    found, facts = announce.volume_pool(pool, Answers(ABOUT, offers()), WANTED, ("host-1",), None)
+    status = found.status
+    assert (status.state, status.reachable_from) == ("Available", ("host-1",))
+    assert status.capacity == {"class/volume.fast": "50Gi", "storage": "100Gi"}
+    assert status.allocatable == {"class/volume.fast": "40Gi", "storage": "90Gi"}
+    assert facts.classes == {"fast"}
+    silent, facts = announce.volume_pool(pool, Answers(trouble="x"), WANTED, ("host-1",), found)
+    assert (silent.status.state, silent.status.capacity) == ("Unavailable", status.capacity)
+    assert facts.allocatable is None
+
+
+def test_runtimes_are_told_classes_in_whole_numbers_and_one_order() -> None:
+    found = announce.classes(Wanted((small("500m", "1.5Gi"),), (fast(),)))
+    assert found.machines == (iri.MachineClass(name="small", resources={"cpu": 1, "memory": 3 * GIB // 2}),)
+    assert found.volumes == (iri.VolumeClass(name="fast", tps=100, iops=10),)
+
+
+@pytest.mark.parametrize(
+    ("matter", "leaving", "state", "follows"),
+    [
+        (None, None, "Ready", "True"),
+        (None, "stopping", "Ready", "True"),
+        (None, "leaving", "Offline", "True"),
+        (Matter("LiveRewritten", "x", True), None, "Error", "False"),
+        (Matter("LiveMissing", "x", False), None, "Ready", "True"),
+    ],
+)
+def test_what_holds_for_the_host_holds_for_its_pools(
+    matter: Matter | None, leaving: str | None, state: str, follows: str
+) -> None:
+    pool = machine_pool(Answers(ABOUT, offers()))
+    found = announce.of_host(pool, matter, leaving)
+    assert found.status.state == state
+    assert found.status.conditions[-1].status == follows

@@ -1,0 +1,114 @@
+"""Which commit of `live` is acted on: one that follows from the last, or that people vouched for."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+import pytest
+
+from poollet.follow import Hold, Trust, first_commit, follow
+from reconciler.repo.protocol import Refs, Snapshot
+from reconciler.repo.signature import Verifier
+from reconciler.repo.signers import Signers
+from reconciler.repo.store import Store
+from reconciler.repo.trust import Mode
+from tests.poollet.fleet import LIVE, MAIN, START, Fleet
+
+
+def trust(mode: Mode = Mode.OFF) -> Trust:
+    return Trust(mode, Verifier(Signers(), os.environ))
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet()
+
+
+def client(fleet: Fleet) -> Store:
+    repo = fleet.client(Refs())
+    assert isinstance(repo.snapshot(), Snapshot)
+    return repo
+
+
+def at() -> datetime:
+    return START
+
+
+def test_what_follows_is_followed(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    repo = client(fleet)
+    for good in (None, first, second):
+        found = follow(repo, second, good, trust(), at())
+        assert (found.use, found.hold, found.message, found.is_obeyed) == (second, None, "", True)
+
+
+def test_no_branch_is_no_order_to_do_anything(fleet: Fleet) -> None:
+    for good in (None, fleet.head()):
+        found = follow(client(fleet), None, good, trust(), at())
+        assert (found.use, found.hold, found.is_obeyed) == (None, Hold.MISSING, False)
+
+
+def rewritten(fleet: Fleet, trailer: str = "") -> str:
+    """`live` begun anew by a reconciler that found none, over a source that may hold a confirmation."""
+    del fleet.remote.refs[LIVE]
+    root = fleet.commit({"gitvirt.yaml": "# anew\n"})
+    if trailer:
+        source = fleet.commit(
+            {"note": "x"}, MAIN, message=f"yes\n\nConfirm-Live: {trailer.format(root=root)}"
+        )
+        fleet.commit({"note": "x"}, source=source)
+    return root
+
+
+@pytest.mark.parametrize("is_back", [True, False], ids=["older", "anew"])
+def test_a_branch_that_does_not_follow_is_not_obeyed(fleet: Fleet, is_back: bool) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    repo = client(fleet)
+    if is_back:
+        head, root = first, first
+    else:
+        head = root = rewritten(fleet)
+        repo.snapshot()
+    assert head is not None
+    found = follow(repo, head, second, trust(), at())
+    assert (found.use, found.hold, found.is_obeyed) == (second, Hold.REWRITTEN, False)
+    assert f"`Confirm-Live: {root}`" in found.message
+
+
+def test_people_confirm_a_new_live_by_its_first_commit(fleet: Fleet) -> None:
+    old = fleet.commit({"a.yaml": "a: 1\n"})
+    root = rewritten(fleet, "{root}")
+    repo = client(fleet)
+    head = fleet.head()
+    assert head is not None
+    assert first_commit(repo, head) == root
+    found = follow(repo, head, old, trust(), at())
+    assert (found.use, found.hold) == (head, None)
+
+
+@pytest.mark.parametrize("trailer", ["0" * 40, "{root:.12}"], ids=["another", "short"])
+def test_another_confirmation_is_none(fleet: Fleet, trailer: str) -> None:
+    old = fleet.commit({"a.yaml": "a: 1\n"})
+    rewritten(fleet, trailer)
+    found = follow(client(fleet), fleet.head(), old, trust(), at())
+    assert found.hold is Hold.REWRITTEN
+
+
+def test_a_confirmation_that_the_old_live_had_counts_no_more(fleet: Fleet) -> None:
+    root = rewritten(fleet, "{root}")
+    old = fleet.head()
+    fleet.remote.refs[LIVE] = root  # back to its beginning: the confirmation is not in what it has now
+    found = follow(client(fleet), root, old, trust(), at())
+    assert found.hold is Hold.REWRITTEN
+
+
+def test_what_is_not_well_signed_is_held_at_the_last_good_commit(fleet: Fleet) -> None:
+    first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
+    found = follow(client(fleet), second, first, trust(Mode.ENFORCE), at())
+    assert (found.use, found.hold, found.is_obeyed) == (first, Hold.UNTRUSTED, True)
+    found = follow(client(fleet), second, None, trust(Mode.ENFORCE), at())
+    assert (found.use, found.is_obeyed) == (None, False)
+    found = follow(client(fleet), second, first, trust(Mode.WARN), at())
+    assert (found.use, found.hold) == (second, None)
+    assert "it is not signed" in found.message

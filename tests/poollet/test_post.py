@@ -1,0 +1,244 @@
+"""Reports on their way: claimed, written when they differ, kept alive by heartbeats, given up when another one lives."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from reconciler.repo.transport import Trouble, Unavailable
+from tests.poollet.fleet import LIVE, REPORTS, Fleet, machine_class
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+REF = REPORTS + "host-1"
+HEARTBEAT_MS = 15_000
+GONE = Unavailable(Trouble.NETWORK, "no route", "wait")
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet({"classes/small.yaml": machine_class(memory="1Gi")})
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def machine(time: Time) -> SimulatedMachine:
+    return SimulatedMachine(time)
+
+
+def begun(fleet: Fleet, time: Time, machine: SimulatedMachine) -> Run:
+    run = Run(fleet, time, machine)
+    run.turn()
+    run.turn()
+    return run
+
+
+def test_the_first_report_says_who_where_and_what_there_is(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    run = begun(fleet, time, machine)
+    report = run.report()
+    assert not report.unread
+    assert report.poollet is not None
+    assert (report.poollet.name, report.poollet.host_id) == ("host-1", "host-1's own")
+    assert report.poollet.live_commit == fleet.head()
+    assert report.poollet.runtimes["r1"].state == "Ready"
+    assert [one.name for one in report.pools["host-1"].status.available_machine_classes] == ["small"]
+    assert report.volume_pools["host-1"].status.reachable_from == ("host-1",)
+    assert run.post.has_landed
+
+
+def test_at_rest_nothing_is_written_but_heartbeats(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    run = begun(fleet, time, machine)
+    first, files = fleet.head(REF), run.files()
+    for _ in range(5):
+        time.ms += 1000
+        run.turn()
+    assert fleet.head(REF) == first
+    time.ms += HEARTBEAT_MS
+    run.turn()
+    assert fleet.head(REF) != first
+    assert run.files() == files
+
+
+def test_that_live_moved_waits_for_the_next_push(fleet: Fleet, time: Time, machine: SimulatedMachine) -> None:
+    run = begun(fleet, time, machine)
+    first = fleet.head(REF)
+    head = fleet.commit({"README.md": "more"})
+    run.turn()
+    assert fleet.head(REF) == first
+    time.ms += HEARTBEAT_MS
+    run.turn()
+    found = run.report().poollet
+    assert found is not None
+    assert found.live_commit == head
+
+
+def test_what_changes_is_written_at_once_and_no_more_than_that(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    run = begun(fleet, time, machine)
+    before = run.files()
+    fleet.commit({"classes/small.yaml": machine_class(cpu="2", memory="1Gi")})
+    run.turn()
+    run.turn()
+    changed = {path for path, data in run.files().items() if before.get(path) != data}
+    assert changed == {"pools/host-1.json", "poollet.json"}
+
+
+def test_a_restart_takes_its_own_ref_at_once(fleet: Fleet, time: Time, machine: SimulatedMachine) -> None:
+    first = begun(fleet, time, machine)
+    second = Run(fleet, time, machine, instance=2)
+    second.turn()
+    assert second.post.has_landed
+    first.turn()
+    assert "has taken the report over" in first.post.ended
+    head = fleet.head(REF)
+    time.ms += HEARTBEAT_MS
+    first.turn()
+    assert fleet.head(REF) == head
+
+
+def test_two_hosts_of_one_name_one_goes_and_says_so(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    first = begun(fleet, time, machine)
+    second = Run(fleet, time, SimulatedMachine(time), host_id="another", instance=2)
+    second.turn()
+    assert "it is taken over unless that moves" in second.post.waits
+    time.ms += HEARTBEAT_MS
+    first.turn()
+    second.turn()
+    assert "another poollet named host-1 is alive: the host host-1's own" in second.post.ended
+    assert not second.post.has_landed
+    assert not first.post.ended
+
+
+def test_a_host_that_is_gone_is_followed_after_a_grace(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    first = begun(fleet, time, machine)
+    second = Run(fleet, time, SimulatedMachine(time), host_id="another", instance=2)
+    second.turn()
+    time.ms += 5 * HEARTBEAT_MS
+    second.turn()
+    assert second.post.has_landed
+    first.turn()
+    assert "the host another writes its report" in first.post.ended
+
+
+def test_without_a_first_report_of_its_own_nothing_is_begun(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    fleet.remote.hook = lambda updates: "not you" if any(one.ref == REF for one in updates) else ""
+    run = begun(fleet, time, machine)
+    assert not run.post.has_landed
+    fleet.remote.hook = lambda updates: ""
+    time.ms += 60_000
+    run.turn()
+    assert run.post.has_landed
+
+
+class Weather:
+    """Makes the next push fail, before or after its effect."""
+
+    def __init__(self) -> None:
+        self.when: Literal["before", "after"] | None = None
+
+    def __call__(self, call: str, when: Literal["before", "after"]) -> Unavailable | None:
+        if call != "push" or when != self.when:
+            return None
+        self.when = None
+        return Unavailable(Trouble.NETWORK, "lost", "wait", is_unknown=True)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_push_without_an_answer_is_found_out(
+    fleet: Fleet, time: Time, machine: SimulatedMachine, when: Literal["before", "after"]
+) -> None:
+    weather = Weather()
+    run = Run(fleet, time, machine, fault=weather)
+    weather.when = when
+    run.turn()
+    for _ in range(3):
+        time.ms += 5_000
+        run.turn()
+    assert run.post.has_landed
+    assert not run.post.ended
+
+
+def test_an_unreachable_remote_is_said_and_outlived(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    is_gone = False
+    run = Run(fleet, time, machine, fault=lambda _call, _when: GONE if is_gone else None)
+    run.turn()
+    is_gone = True
+    time.ms += HEARTBEAT_MS
+    run.turn()
+    assert run.remote.trouble == "no route"
+    assert run.remote.live.commit == fleet.head()
+    is_gone = False
+    time.ms += 60_000
+    head = fleet.head(REF)
+    run.turn()
+    assert not run.remote.trouble
+    assert fleet.head(REF) != head
+
+
+@pytest.mark.parametrize(("leaving", "state"), [("stopping", "Ready"), ("leaving", "Offline")])
+def test_who_goes_says_how(
+    fleet: Fleet, time: Time, machine: SimulatedMachine, leaving: Literal["stopping", "leaving"], state: str
+) -> None:
+    run = begun(fleet, time, machine)
+    run.poollet.leaving = leaving
+    run.turn()
+    report = run.report()
+    assert report.poollet is not None
+    assert (report.poollet.leaving, report.pools["host-1"].status.state) == (leaving, state)
+
+
+def test_a_live_that_was_begun_anew_is_told_and_not_obeyed(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    run = begun(fleet, time, machine)
+    old = fleet.head()
+    del fleet.remote.refs[LIVE]
+    fleet.commit({"classes/small.yaml": machine_class()})
+    for _ in range(3):
+        run.turn()
+    report = run.report()
+    assert report.poollet is not None
+    assert report.poollet.live_commit == old
+    pool = report.pools["host-1"].status
+    assert (pool.state, pool.conditions[-1].reason) == ("Error", "LiveRewritten")
+    assert [one.reason for one in report.events] == ["LiveRewritten"]
+    again = Run(fleet, time, machine, instance=2)
+    for _ in range(3):
+        again.turn()
+    assert again.report().pools["host-1"].status.state == "Error"
+
+
+def test_several_poollets_push_at_once_and_one_that_lost_holds_up_nobody(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    one = begun(fleet, time, machine)
+    two = Run(fleet, time, SimulatedMachine(time), name="host-2", instance=2)
+    rival = Run(fleet, time, SimulatedMachine(time), name="host-2", instance=3)
+    two.turn()
+    one.remote.posts.append(two.post)
+    time.ms += HEARTBEAT_MS
+    one.poollet.turn()
+    two.poollet.turn()
+    rival.turn()
+    head = fleet.head(REF)
+    one.remote.push()
+    assert fleet.head(REF) != head
+    two.turn()
+    assert two.post.ended

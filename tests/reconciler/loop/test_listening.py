@@ -1,0 +1,60 @@
+"""/metrics and /healthz, asked over a real socket."""
+
+import json
+import socket
+from collections.abc import Iterator
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from reconciler.loop.listening import Health, Listener
+
+
+class Site:
+    def __init__(self) -> None:
+        self.health = Health(True, "wrote 1f2e")
+        self.listener = Listener("127.0.0.1", 0, lambda: b"gitvirt_held 1.0\n", lambda: self.health)
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        try:
+            with urlopen(f"http://{self.listener.address}{path}", timeout=5) as answer:
+                return answer.status, answer.read()
+        except HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    site = Site()
+    with site.listener:
+        yield site
+
+
+def test_metrics(site: Site) -> None:
+    assert site.get("/metrics?x=1") == (200, b"gitvirt_held 1.0\n")
+
+
+def test_health(site: Site) -> None:
+    status, body = site.get("/healthz")
+    assert (status, json.loads(body)) == (200, {"ok": True, "reason": "wrote 1f2e"})
+    site.health = Health(False, "network: nobody answers, 90 s ago")
+    status, body = site.get("/healthz")
+    assert (status, json.loads(body)) == (503, {"ok": False, "reason": "network: nobody answers, 90 s ago"})
+
+
+def test_anything_else_is_not_there(site: Site) -> None:
+    assert site.get("/")[0] == 404
+
+
+def test_a_client_that_says_nothing_holds_up_nobody(site: Site) -> None:
+    host, _, port = site.listener.address.rpartition(":")
+    with socket.create_connection((host, int(port))):
+        assert site.get("/metrics")[0] == 200
+
+
+def test_an_address_that_is_taken_is_said(site: Site) -> None:
+    _, _, port = site.listener.address.rpartition(":")
+    with pytest.raises(OSError, match="in use"):
+        Listener("127.0.0.1", int(port), lambda: b"", lambda: site.health)

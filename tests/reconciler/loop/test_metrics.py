@@ -1,0 +1,50 @@
+"""What is counted, by the names that dashboards rely on."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+from reconciler.loop.metrics import Metrics
+from reconciler.plan import Action, Base, Change, Held, Plan, Unplaced
+from reconciler.record import NOTHING
+from schemas.kinds import Key, Kind
+from schemas.problem import Problem, Severity
+
+WEB = Key(Kind.MACHINE, "default", "web-1")
+PLAN = Plan(
+    Base("a", "b"),
+    changes=(Change(WEB, Action.SCHEDULE, NOTHING, NOTHING),),
+    held=(Held("too many"),),
+    unplaced=(Unplaced(WEB, ()), Unplaced(WEB, ())),
+    problems=(
+        Problem(file="a", code="GV101", message="x"),
+        Problem(file="b", code="GV101", message="y", severity=Severity.NOTICE),
+    ),
+)
+
+
+def test_exposition() -> None:
+    metrics = Metrics()
+    metrics.ended("wrote", 0.3)
+    metrics.succeeded(datetime(2030, 1, 1, tzinfo=UTC).timestamp())
+    metrics.planned(PLAN)
+    metrics.wrote(PLAN)
+    metrics.knows(Counter({"Machine": 7}))
+    lines = set(metrics.exposition().decode().splitlines())
+    assert {
+        'gitvirt_ticks_total{outcome="wrote"} 1.0',
+        'gitvirt_tick_seconds_bucket{le="0.25"} 0.0',
+        'gitvirt_tick_seconds_bucket{le="0.5"} 1.0',
+        'gitvirt_changes_total{action="schedule"} 1.0',
+        "gitvirt_unplaced 2.0",
+        "gitvirt_held 1.0",
+        'gitvirt_problems{severity="error"} 1.0',
+        'gitvirt_problems{severity="warning"} 0.0',
+        'gitvirt_objects{kind="Machine"} 7.0',
+        "gitvirt_last_success_timestamp_seconds 1.893456e+09",
+    } <= lines
+
+
+def test_two_reconcilers_in_one_process_count_apart() -> None:
+    one, other = Metrics(), Metrics()
+    one.ended("wrote", 1)
+    assert b'gitvirt_ticks_total{outcome="wrote"}' not in other.exposition()
