@@ -17,7 +17,8 @@ SCHEDULED = "Scheduled"  # placed, or why not
 ACCEPTED = "Accepted"  # the reconciler can act on what the source says, or why not: Blocked, Frozen
 DELETION_HELD = "DeletionHeld"  # gone from the source, and why it is not ordered gone
 CLAIM_REFUSED = "ClaimRefused"  # a poollet says of the object what it may not say
-OWN = frozenset({SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED})
+EVICTION = "Eviction"  # why a placed machine is to leave its pool, or may not without consent
+OWN = frozenset({SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION})
 """Types that the reconciler writes; all others are what a poollet reports."""
 
 Conditions = tuple[Condition, ...]

@@ -68,6 +68,16 @@ CODES: dict[str, Code] = {
         "Two paths differ only in upper and lower case or in how an accent is written.",
         "Rename one of them: file systems that do not tell them apart check out only one.",
     ),
+    "GV814": Code(
+        "Source not followed",
+        "The head of the source branch is not gone by, or only under protest: the branch is gone, or a commit is not signed as it should be.",
+        "Push the branch, or let a signer vouch for the commit with a signed merge: docs/git.md. Until then the last good state stands.",
+    ),
+    "GV815": Code(
+        "Damaged file on the target branch",
+        "A file of the branch that gitvirt writes cannot be read, so what was recorded of its objects is unknown. Nothing is done to them.",
+        "Put the file's last good text back on the target branch: git log shows it.",
+    ),
     "GV820": Code(
         "Unusable repo address",
         "The address of the repo holds a password, names a protocol that is not supported, or is not well formed.",

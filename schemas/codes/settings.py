@@ -53,4 +53,14 @@ CODES: dict[str, Code] = {
         "A file on a poollet's report ref is not what its schema says: a version that does not match, or somebody else's push.",
         "Look at the ref's last commit. What the file is about counts as unknown until it reads again; nothing is deleted for it.",
     ),
+    "GV621": Code(
+        "A report that is refused",
+        "What stands on a poollet's report ref is of another fleet or another poollet, or does not say whose it is.",
+        "Look at what pushes to that ref, and at its poollet.yaml; the pools count as silent until a right report comes.",
+    ),
+    "GV622": Code(
+        "A pool that is not the poollet's",
+        "A poollet announces a pool that gitvirt.yaml does not give it. By default it has those named like itself or `<itself>-*`.",
+        "Give it the pool under `poollets` in gitvirt.yaml, or give the pool another name.",
+    ),
 }

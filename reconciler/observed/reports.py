@@ -1,0 +1,187 @@
+"""All reports, kept up to their refs by what changed in them. A poollet is not trusted here nor judged: authority.py does that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from reconciler.observed.freshness import Freshness, Sighting
+from reconciler.observed.said import Said
+from reconciler.repo.protocol import Change, Repo
+from reconciler.repo.tree import Mode, ObjectId
+from schemas.fleet import LEAST_GRACE_MILLISECONDS, grace_milliseconds
+from schemas.kinds import Key, Kind
+from schemas.report import Unread, objects
+from schemas.report.objects import Entry
+from schemas.report.tree import read_file
+
+_OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
+_POOLS = {"pools": Kind.MACHINE_POOL, "volumepools": Kind.VOLUME_POOL}
+LEAST_GRACE = timedelta(milliseconds=LEAST_GRACE_MILLISECONDS)
+
+
+@dataclass(slots=True)
+class Report:
+    """One poollet's, as it stands at `commit`."""
+
+    name: str
+    commit: ObjectId
+    poollet: objects.Poollet | None = None
+    pools: dict[Key, objects.Pool | objects.VolumePool] = field(default_factory=dict)
+    said: dict[Key, Said] = field(default_factory=dict)
+    orphans: tuple[objects.Orphan, ...] = ()
+    events: tuple[objects.Event, ...] = ()
+    unread: dict[str, Unread] = field(default_factory=dict)
+
+    @property
+    def grace(self) -> timedelta:
+        if self.poollet is None:
+            return LEAST_GRACE
+        return timedelta(milliseconds=grace_milliseconds(self.poollet.interval))
+
+    @property
+    def reports_objects(self) -> bool:
+        """Whether anything may stand there."""
+        return bool(self.said or self.orphans or self.unread)
+
+
+@dataclass(slots=True)
+class Moved:
+    """What is not as it was."""
+
+    keys: set[Key] = field(default_factory=set)  # objects, and pools by announcement
+    poollets: set[str] = field(default_factory=set)  # whose poollet.json, orphans or freshness is another
+    blobs_read: int = 0
+
+
+class Reports:
+    """`sightings` outlive a new start of the world: they cannot be read anywhere."""
+
+    def __init__(self, sightings: dict[str, Sighting] | None = None) -> None:
+        self.by_poollet: dict[str, Report] = {}
+        self.sightings: dict[str, Sighting] = {} if sightings is None else sightings
+        self.freshness: dict[str, Freshness] = {}
+        self._speakers: dict[Key, tuple[str, ...]] = {}
+
+    def advance(self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime) -> Moved:
+        moved = Moved()
+        for name in self.by_poollet.keys() - heads.keys():
+            moved.keys.update(self._forget(name))
+            moved.poollets.add(name)
+        for name, commit in sorted(heads.items()):
+            seen = self.sightings.get(name)
+            self.sightings[name] = seen.at(commit, now) if seen else Sighting(commit, now)
+            report = self.by_poollet.get(name)
+            if report is None or report.commit != commit:
+                self._read(repo, name, commit, moved)
+            fresh = self._fresh(self.by_poollet[name], now)
+            if self.freshness.get(name) != fresh:
+                self.freshness[name] = fresh
+                moved.poollets.add(name)
+        return moved
+
+    def due(self) -> datetime | None:
+        """When the first report turns stale, if it does not change."""
+        times = [
+            self.sightings[name].expires(report.grace)
+            for name, report in self.by_poollet.items()
+            if self.freshness[name] in (Freshness.FRESH, Freshness.UNPROVEN)
+        ]
+        return min(times, default=None)
+
+    def says(self, key: Key) -> Iterator[Said]:
+        """Whoever speaks of an object, by the names of the poollets."""
+        for name in self._speakers.get(key, ()):
+            yield self.by_poollet[name].said[key]
+
+    def announcers(self, pool: Key) -> tuple[str, ...]:
+        return self._speakers.get(pool, ())
+
+    def _fresh(self, report: Report, now: datetime) -> Freshness:
+        if report.poollet is None:
+            return Freshness.LOST
+        if report.poollet.leaving == "leaving":
+            return Freshness.LEFT
+        return self.sightings[report.name].freshness(report.grace, now)
+
+    def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> None:
+        report = self.by_poollet.get(name)
+        before = report.commit if report else None
+        if report is None:
+            report = self.by_poollet[name] = Report(name, commit)
+            moved.poollets.add(name)
+        for change in repo.difference(before, commit):
+            entry = _entry(repo, change)
+            moved.blobs_read += change.after is not None
+            self._set(report, change.path, entry, moved)
+        report.commit = commit
+
+    def _set(self, report: Report, path: str, entry: Entry | Unread | None, moved: Moved) -> None:
+        if path in report.unread or isinstance(entry, Unread):
+            moved.poollets.add(report.name)
+        report.unread.pop(path, None)
+        if isinstance(entry, Unread):
+            report.unread[path] = entry
+            entry = None
+        key = _key(path)
+        if key is not None:
+            self._set_entry(report, key, entry)
+            moved.keys.add(key)
+            return
+        match path:
+            case "poollet.json":
+                report.poollet = entry if isinstance(entry, objects.Poollet) else None
+                moved.poollets.add(report.name)
+            case "orphans.json":
+                report.orphans = entry.orphans if isinstance(entry, objects.Orphans) else ()
+                moved.poollets.add(report.name)
+            case "events.json":
+                report.events = entry.events if isinstance(entry, objects.Events) else ()
+
+    def _set_entry(self, report: Report, key: Key, entry: Entry | None) -> None:
+        report.said.pop(key, None)
+        report.pools.pop(key, None)
+        if isinstance(entry, objects.Pool | objects.VolumePool):
+            report.pools[key] = entry
+        elif isinstance(entry, objects.Machine | objects.Volume | objects.VolumeSnapshot):
+            report.said[key] = _said(report.name, entry)
+        others = {name for name in self._speakers.get(key, ()) if name != report.name}
+        speakers = others if entry is None else {*others, report.name}
+        if speakers:
+            self._speakers[key] = tuple(sorted(speakers))
+        else:
+            self._speakers.pop(key, None)
+
+    def _forget(self, name: str) -> set[Key]:
+        report = self.by_poollet[name]
+        keys = report.said.keys() | report.pools.keys()
+        for key in keys:
+            self._set_entry(report, key, None)
+        del self.by_poollet[name]
+        self.sightings.pop(name, None)
+        self.freshness.pop(name, None)
+        return keys
+
+
+def _entry(repo: Repo, change: Change) -> Entry | Unread | None:
+    after = change.after
+    if after is None or after.mode in (Mode.LINK, Mode.SUBMODULE):
+        return None
+    return read_file(change.path, repo.read(after.id))
+
+
+def _key(path: str) -> Key | None:
+    folder, *rest = path.removesuffix(".json").split("/")
+    if folder in _POOLS and len(rest) == 1:
+        return Key(_POOLS[folder], "", rest[0])
+    if folder in _OBJECTS and len(rest) == 2:
+        return Key(_OBJECTS[folder], rest[0], rest[1])
+    return None
+
+
+def _said(poollet: str, entry: objects.Machine | objects.Volume | objects.VolumeSnapshot) -> Said:
+    attached = entry.attached_to if isinstance(entry, objects.Volume) else ()
+    return Said(
+        poollet, entry.pool, entry.uid, entry.assignment, entry.phase, entry.reasons, attached, entry.status
+    )

@@ -1,0 +1,115 @@
+"""What one file of a branch holds, as far as the world needs it: model objects and records, never whole documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from reconciler.record import Record, record_of
+from reconciler.world.known import Place
+from schemas import manifest
+from schemas.kinds import Key, Kind, recognise_document
+from schemas.manifest import Document, Manifest
+from schemas.model import Object, decode
+from schemas.problem import Problem, Severity
+from schemas.reader import Unreadable, read
+from schemas.validate import Entry, Policy, within
+from schemas.validate.finding import Finding
+
+Wants: TypeAlias = Callable[[Key, str], bool]  # whether the object of a key at a path will be needed
+
+
+class Doc(msgspec.Struct, frozen=True, gc=False):
+    """One document. `object` is None on live where the source's holds; `record` is None in the source."""
+
+    key: Key
+    place: Place
+    object: Object | None = None
+    record: Record | None = None
+
+
+class Contents(msgspec.Struct, frozen=True, gc=False):
+    """`docs` is empty in a malformed file: it is frozen whole. `refused` are the identities that it may mean.
+
+    `is_opaque`: it may hold anything. `strangers` are the names of documents that are none of ours.
+    """
+
+    docs: tuple[Doc, ...] = ()
+    is_malformed: bool = False
+    is_opaque: bool = False
+    refused: tuple[Key, ...] = ()
+    strangers: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        return not (self.is_malformed or self.strangers or self.problems or self.findings)
+
+
+def source_contents(path: str, data: bytes, policy: Policy) -> Contents:
+    found = manifest.parse(path, data)
+    if found.is_malformed:
+        return _malformed(found, data)
+    docs, findings = [], []
+    for document in found.documents:
+        object = decode(document.kind, document.body)
+        docs.append(Doc(document.key, Place(path, document.index), object))
+        entry = Entry(path, document.index, document.key, object)
+        findings += [each for each in within(entry, document.body, policy) if each.severity is Severity.ERROR]
+    strangers = _strangers(data) if found.foreign else ()
+    return Contents(tuple(docs), strangers=strangers, findings=tuple(findings))
+
+
+def live_contents(path: str, data: bytes, wants: Wants) -> Contents:
+    found = manifest.parse(path, data)
+    if found.is_malformed:
+        return _malformed(found, data)
+    return Contents(tuple(_live_doc(document, wants) for document in found.documents))
+
+
+def object_at(place: Place, data: bytes) -> Object:
+    """The object of a document that was read before."""
+    found = manifest.parse(place.path, data)
+    return next(decode(each.kind, each.body) for each in found.documents if each.index == place.index)
+
+
+def unreadable(problem: Problem) -> Contents:
+    """A path that is no file with text, and declares nothing: what live has from it stays."""
+    return Contents(is_malformed=True, problems=(problem,))
+
+
+def _live_doc(document: Document, wants: Wants) -> Doc:
+    kind, body = document.kind, document.body
+    object = decode(kind, body) if wants(document.key, document.path) else None
+    return Doc(document.key, Place(document.path, document.index), object, _record(kind, body))
+
+
+def _record(kind: Kind, body: Mapping[str, Any]) -> Record:
+    return record_of(kind, body)
+
+
+def _malformed(found: Manifest, data: bytes) -> Contents:
+    errors = tuple(each for each in found.problems if each.severity is Severity.ERROR)
+    return Contents(
+        is_malformed=True,
+        is_opaque=any(not each.object for each in errors),
+        refused=(*found.refused, *(each.key for each in found.documents)),
+        strangers=_strangers(data) if found.foreign else (),
+        problems=errors,
+    )
+
+
+def _strangers(data: bytes) -> tuple[str, ...]:
+    values = read(data.decode("utf-8", "replace"))
+    if isinstance(values, Unreadable):
+        return ()
+    return tuple(
+        name
+        for value in values
+        if isinstance(value, dict) and not isinstance(recognise_document(value), Kind)
+        if isinstance(metadata := value.get("metadata"), dict)
+        and isinstance(name := metadata.get("name"), str)
+    )

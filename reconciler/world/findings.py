@@ -1,0 +1,57 @@
+"""All problems that stand, for people: in files, between objects, in reports, and with the source as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.repo.protocol import Repo
+from reconciler.world.state import State
+from schemas.problem import Problem, Severity
+from schemas.validate.placement import problems as placed
+
+REPORTS_SHOWN = 3  # unreadable files of one report
+
+
+def problems(state: State, repo: Repo) -> tuple[Problem, ...]:
+    """Put together again only when something about them changed."""
+    if state.problems is None:
+        state.problems = tuple(sorted(_all(state, repo)))
+    return state.problems
+
+
+def _all(state: State, repo: Repo) -> Iterator[Problem]:
+    def text_of(path: str) -> str | None:
+        file = state.source.files.get(path)
+        return repo.read(file.id).decode("utf-8", "replace") if file else None
+
+    yield from state.rules.problems
+    held = state.head.held
+    if held is not None:
+        hint = f"a commit on the source branch with the trailer {held.trailer}" if held.trailer else ""
+        yield Problem(file="", code="GV812" if held.trailer else "GV814", message=held.message, hint=hint)
+    if state.head.notice:
+        yield Problem(file="", code="GV814", severity=Severity.WARNING, message=state.head.notice)
+    for contents in state.source.odd.values():
+        yield from contents.problems
+    for path, contents in state.live.odd.items():
+        if contents.is_malformed:
+            message = "this file of the target branch cannot be read, so what it records is unknown"
+            hint = "somebody else wrote it: put the last good text back with a commit on the target branch"
+            yield Problem(file=path, code="GV815", message=message, hint=hint)
+    yield from placed((each for found in state.faults.values() for each in found), text_of)
+    yield from _of_reports(state)
+
+
+def _of_reports(state: State) -> Iterator[Problem]:
+    for name, report in sorted(state.reports.by_poollet.items()):
+        for unread in list(report.unread.values())[:REPORTS_SHOWN]:
+            yield from unread.problems
+        if why := state.rules.authority.is_ours(report):
+            hint = "look at what pushes to its ref; nothing of it is used"
+            yield Problem(file="", code="GV621", message=f"the report of {name} is refused: {why}", hint=hint)
+            continue
+        for pool in report.pools:
+            if not state.rules.authority.owns(name, pool):
+                message = f"poollet {name} announces {pool}, which is not its own"
+                hint = f"give it the pool under poollets.{name} of gitvirt.yaml, or rename it {name}-..."
+                yield Problem(file="", code="GV622", object=str(pool), message=message, hint=hint)

@@ -1,0 +1,111 @@
+"""Which source commit to go by: the head, unless something about it must be looked at by people first. And what they confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from reconciler.repo import guards, trust
+from reconciler.repo.commit import SOURCE, decoded, trailers_of
+from reconciler.repo.protocol import Repo
+from reconciler.repo.signature import Verifier
+from reconciler.repo.signers import Signers, SignersError
+from reconciler.repo.signers import parse as parse_signers
+from reconciler.repo.tree import ObjectId
+from reconciler.world.advance import Confirm, Confirmation, Held
+from schemas.fleet import Signatures
+
+LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
+LEAST_DIGITS = 7
+
+MakeVerifier = Callable[[Signers], Verifier]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """`use` is None when there is nothing to go by at all."""
+
+    use: ObjectId | None
+    held: Held | None = None
+    confirmations: tuple[Confirmation, ...] = ()
+    notice: str = ""  # followed all the same
+
+
+class Reconciled(NamedTuple):
+    """The source commit that live was made of last, and the commit on live that says so."""
+
+    source: ObjectId | None
+    live: ObjectId | None
+
+
+def reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
+    """By the newest commit on live with that trailer; above it are only others' commits."""
+    commit, left = live, LINE_AT_MOST
+    while commit is not None and left:
+        found = decoded(repo.read(commit))
+        named = next((value for key, value in trailers_of(found.message) if key == SOURCE), "")
+        if named and live is not None and repo.descends(live, named):
+            return Reconciled(named, commit)
+        commit, left = found.parents[0] if found.parents else None, left - 1
+    return Reconciled(None, None)
+
+
+def chosen(
+    repo: Repo,
+    head: ObjectId | None,
+    last: ObjectId | None,
+    trusted: tuple[Signatures, MakeVerifier],
+    now: datetime,
+) -> Head:
+    """`trusted` holds as of `last`."""
+    if head is None:
+        return Head(last, Held("", last, "the source branch is gone; what was reconciled last stands"))
+    ruled = _ruled(repo, head, last, trusted, now)
+    if ruled.use is None or ruled.use == last:
+        return ruled
+    confirmations = tuple(_confirmations(repo, ruled.use, last))
+    if not guards.of_history(repo, last, ruled.use) or last is None:
+        return Head(ruled.use, ruled.held, confirmations, ruled.notice)
+    if any(each.about is Confirm.SOURCE and _names(each.value, last) for each in confirmations):
+        return Head(ruled.use, ruled.held, confirmations, ruled.notice)
+    problem = guards.of_history(repo, last, ruled.use)[0]
+    message = f"{problem.message}; what was reconciled last stands"
+    return Head(last, Held(head, last, message, f"{Confirm.SOURCE}: {last[:12]}"))
+
+
+def _ruled(
+    repo: Repo,
+    head: ObjectId,
+    last: ObjectId | None,
+    trusted: tuple[Signatures, MakeVerifier],
+    now: datetime,
+) -> Head:
+    signatures, verifier = trusted
+    mode = trust.Mode(signatures.mode)
+    if mode is trust.Mode.OFF:
+        return Head(head)
+    try:
+        signers = parse_signers(signatures.signers)
+    except SignersError as error:
+        return Head(last, Held(head, last, f"the signers cannot be read: {error.cause}"))
+    ruling = trust.rule(repo, head, last, verifier(signers), mode, now)
+    if ruling.is_held:
+        return Head(ruling.use, Held(head, ruling.use, ruling.message))
+    return Head(head, notice=ruling.message)
+
+
+def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterator[Confirmation]:
+    """Oldest first. Without a last commit nothing was held that could be confirmed."""
+    if last is None:
+        return
+    known = {each.value: each for each in Confirm}
+    for commit in reversed(list(repo.commits(head, last))):
+        for key, value in trailers_of(decoded(repo.read(commit)).message):
+            if key in known:
+                yield Confirmation(known[key], value, commit)
+
+
+def _names(value: str, commit: ObjectId) -> bool:
+    return len(value) >= LEAST_DIGITS and commit.startswith(value.lower())

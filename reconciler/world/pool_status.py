@@ -1,0 +1,116 @@
+"""The status of a pool on the target branch, of what it announces and how far that can be relied on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal, TypeVar
+
+import msgspec
+
+from reconciler.observed.folding import amounts, condition_of
+from reconciler.observed.freshness import Freshness
+from reconciler.record import Record, condition, folded, with_condition
+from reconciler.world.pool import PoolState
+from reconciler.world.pools import READY
+from schemas.capacity import SHARE
+from schemas.charge import written
+from schemas.model import Address, Condition, MachinePoolStatus, NameRef, VolumePoolStatus
+from schemas.quantity import Quantity, parse
+from schemas.report import objects as report
+
+replace = msgspec.structs.replace
+
+Truth = Literal["True", "False", "Unknown"]
+P = TypeVar("P", MachinePoolStatus, VolumePoolStatus)
+
+
+def folded_pool(
+    state: PoolState, record: Record, now: datetime
+) -> MachinePoolStatus | VolumePoolStatus | None:
+    """A pool that nobody can be heard of keeps what it said last, and is Unknown."""
+    match record.status, state.announced:
+        case MachinePoolStatus() as machines, report.Pool() as pool:
+            return _machine_pool(state, machines, pool.status, now)
+        case VolumePoolStatus() as volumes, report.VolumePool() as pool:
+            return _volume_pool(state, volumes, pool.status, now)
+        case MachinePoolStatus() as machines, _:
+            return _silent(state, machines, now)
+        case VolumePoolStatus() as volumes, _:
+            return _silent(state, volumes, now)
+        case _:
+            return None
+
+
+def _machine_pool(
+    state: PoolState, before: MachinePoolStatus, seen: report.PoolStatus, now: datetime
+) -> MachinePoolStatus:
+    if state.freshness is Freshness.LOST:
+        return _silent(state, before, now)
+    return MachinePoolStatus(
+        state="Offline" if state.freshness is Freshness.LEFT else seen.state,
+        conditions=_conditions(state, before.conditions, seen.conditions, now),
+        available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
+        addresses=tuple(Address(type=each.type, address=each.address) for each in seen.addresses),
+        capacity=amounts(seen.capacity),
+        allocatable=_allocatable(state, seen.capacity),
+        node_info=dict(seen.node_info),
+    )
+
+
+def _volume_pool(
+    state: PoolState, before: VolumePoolStatus, seen: report.VolumePoolStatus, now: datetime
+) -> VolumePoolStatus:
+    if state.freshness is Freshness.LOST:
+        return _silent(state, before, now)
+    return VolumePoolStatus(
+        state="Unavailable" if state.freshness is Freshness.LEFT else seen.state,
+        conditions=_conditions(state, before.conditions, seen.conditions, now),
+        available_volume_classes=tuple(NameRef(name=each.name) for each in seen.available_volume_classes),
+        capacity=amounts(seen.capacity),
+        allocatable=amounts(seen.capacity),
+        reachable_from=seen.reachable_from,
+    )
+
+
+def _silent(state: PoolState, before: P, now: datetime) -> P:
+    """A state that nobody vouches for is pending; what never was heard of has none."""
+    conditions = _ready(state, before.conditions, now)
+    return replace(before, state="Pending" if before.state else "", conditions=conditions)
+
+
+def _allocatable(state: PoolState, capacity: Mapping[str, str | int]) -> dict[str, Quantity]:
+    """As the scheduler counts; a pool that tells class counts alone gives away just those."""
+    if SHARE in state.allocatable:
+        return amounts(capacity)
+    return {resource: parse(amount) for resource, amount in written(state.allocatable).items()}
+
+
+def _conditions(
+    state: PoolState, before: tuple[Condition, ...], seen: tuple[report.Condition, ...], now: datetime
+) -> tuple[Condition, ...]:
+    reported = tuple(condition_of(each) for each in seen if each.type != READY)
+    ready = condition(before, READY)
+    kept = folded(before, (*reported, *((ready,) if ready else ())), now)
+    return _ready(state, kept, now)
+
+
+def _ready(state: PoolState, conditions: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
+    status, reason = _truth(state)
+    before = condition(conditions, READY)
+    if before is not None and state.freshness is Freshness.UNPROVEN:
+        return conditions
+    new = Condition(type=READY, status=status, reason=reason, message=state.why_not_ready)
+    return with_condition(conditions, new, now)
+
+
+def _truth(state: PoolState) -> tuple[Truth, str]:
+    match state.freshness:
+        case None:
+            return "Unknown", "NotAnnounced"
+        case Freshness.LOST:
+            return "Unknown", "ReportLost"
+        case Freshness.LEFT:
+            return "False", "PoolletLeft"
+        case Freshness.FRESH | Freshness.UNPROVEN:
+            return ("False", "NotReady") if state.why_not_ready else ("True", "Reported")

@@ -1,0 +1,168 @@
+"""What a pool offers, given what people declare and what its poollet announces. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from reconciler.observed.folding import amounts
+from reconciler.observed.freshness import Freshness
+from reconciler.record import condition
+from reconciler.world.known import Known, Standing
+from reconciler.world.pool import PoolState
+from schemas.capacity import CPU, MEMORY, SHARE, STORAGE, WHOLE_HOST, class_count, share, stocks
+from schemas.charge import MACHINE, VOLUME, pool_allocatable
+from schemas.kinds import Key, Kind
+from schemas.model import (
+    MachineClass,
+    MachinePool,
+    MachinePoolSpec,
+    MachinePoolStatus,
+    VolumeClass,
+    VolumePool,
+)
+from schemas.model.storage import VolumePoolStatus
+from schemas.report import objects as report
+from schemas.validate.labels import OURS, TWIN
+
+READY = "Ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What the owner of a pool says of it, and how far its report can be relied on."""
+
+    poollet: str
+    pool: report.Pool | report.VolumePool
+    freshness: Freshness
+
+
+@dataclass(slots=True)
+class Offer:
+    """Classes by their capabilities: what offers one offers its equals."""
+
+    classes: dict[str, MachineClass | VolumeClass] = field(default_factory=dict)
+    equals: dict[frozenset[tuple[str, int]], list[str]] = field(default_factory=dict)
+
+    def set(self, name: str, found: MachineClass | VolumeClass | None) -> None:
+        before = self.classes.pop(name, None)
+        if before is not None:
+            self.equals[_capabilities(before)].remove(name)
+        if found is not None:
+            self.classes[name] = found
+            self.equals.setdefault(_capabilities(found), []).append(name)
+
+    def like(self, name: str) -> Iterable[str]:
+        """The class itself, known or not, and those that are the same by other names."""
+        known = self.classes.get(name)
+        return {name, *self.equals[_capabilities(known)]} if known is not None else (name,)
+
+
+def pool_state(key: Key, known: Known | None, announced: Announcement | None, offer: Offer) -> PoolState:
+    is_declared = known is not None and known.standing in (
+        Standing.DECLARED,
+        Standing.FROZEN,
+        Standing.LEAVING,
+    )
+    pool = announced.pool if announced else None
+    names = _offered(pool)
+    object = known.object if known is not None else None
+    plain = PoolState(
+        key=key,
+        is_declared=is_declared,
+        poollet=announced.poollet if announced else "",
+        freshness=announced.freshness if announced else None,
+        announced=pool,
+        why_not_ready=why_not_ready(known, announced),
+        labels=_labels(known if is_declared else None, pool),
+        taints=object.spec.taints if isinstance(object, MachinePool | VolumePool) else (),
+        is_cordoned=isinstance(object, MachinePool | VolumePool) and object.spec.unschedulable,
+        classes=frozenset(like for name in names for like in offer.like(name)),
+    )
+    if key.kind is Kind.VOLUME_POOL:
+        return _volume_room(plain, object if isinstance(object, VolumePool) else None)
+    return _machine_room(plain, object if isinstance(object, MachinePool) else None, offer)
+
+
+def why_not_ready(known: Known | None, announced: Announcement | None) -> str:
+    if known is None:
+        return "it is not declared, and this fleet takes declared pools only"
+    if not known.is_staying:
+        return "it is being removed"
+    if announced is None:
+        return "no poollet announces it"
+    if announced.freshness is Freshness.LEFT:
+        return f"its poollet {announced.poollet} has left"
+    if announced.freshness is Freshness.LOST:
+        return f"the report of {announced.poollet} has not changed for its grace"
+    state = announced.pool.status.state
+    if state not in ("Ready", "Available"):
+        return f"its poollet says that it is {state}"
+    if announced.freshness is Freshness.UNPROVEN and (before := _ready_on_live(known)) not in ("", "True"):
+        return f"it was not ready ({before}) when last seen, and its report has not changed since"
+    return ""
+
+
+def _ready_on_live(known: Known) -> str:
+    status = known.record.status
+    if not isinstance(status, MachinePoolStatus | VolumePoolStatus):
+        return ""
+    found = condition(status.conditions, READY)
+    return found.status if found else ""
+
+
+def _offered(pool: report.Pool | report.VolumePool | None) -> tuple[str, ...]:
+    match pool:
+        case report.Pool():
+            return tuple(each.name for each in pool.status.available_machine_classes)
+        case report.VolumePool():
+            return tuple(each.name for each in pool.status.available_volume_classes)
+        case None:
+            return ()
+
+
+def _labels(declared: Known | None, pool: report.Pool | report.VolumePool | None) -> Mapping[str, str]:
+    """What people say wins. The two prefixes of topology labels mean the same, so each label stands under both."""
+    labels = dict(pool.labels) if pool else {}
+    labels |= declared.object.metadata.labels if declared else {}
+    for key, value in tuple(labels.items()):
+        for one, other in ((OURS, TWIN), (TWIN, OURS)):
+            if key.startswith(one):
+                labels.setdefault(other + key.removeprefix(one), value)
+    return labels
+
+
+def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) -> PoolState:
+    capacity = amounts(state.announced.status.capacity) if state.announced else {}
+    stock = stocks(capacity)
+    if CPU in stock and MEMORY in stock:
+        spec = declared.spec if declared else MachinePoolSpec()
+        return replace(state, allocatable=pool_allocatable(spec, capacity))
+    # Class counts alone: machines of each class take their share of one whole host.
+    prefix = class_count(MACHINE, "")
+    counts = {name.removeprefix(prefix): count for name, count in stock.items() if name.startswith(prefix)}
+    shares = {like: share(count) for name, count in counts.items() for like in offer.like(name)}
+    return replace(state, allocatable={SHARE: WHOLE_HOST}, shares=shares)
+
+
+def _volume_room(state: PoolState, declared: VolumePool | None) -> PoolState:
+    """Every class that is offered gets its count of bytes, so that one charge fits pools that count classes and others."""
+    stock = stocks(amounts(state.announced.status.capacity)) if state.announced else {}
+    counted = sum(count for name, count in stock.items() if name.startswith(class_count(VOLUME, "")))
+    whole = stock.get(STORAGE, counted)
+    room = {STORAGE: whole} | {
+        class_count(VOLUME, name): stock.get(class_count(VOLUME, name), whole) for name in state.classes
+    }
+    announced = state.announced.status if isinstance(state.announced, report.VolumePool) else None
+    reachable = announced.reachable_from if announced else None
+    selector = declared.spec.machine_pool_selector if declared else None
+    return replace(
+        state,
+        allocatable=room,
+        reachable_from=None if reachable is None else frozenset(reachable),
+        machine_pool_selector=tuple(sorted((selector or {}).items())),
+    )
+
+
+def _capabilities(found: MachineClass | VolumeClass) -> frozenset[tuple[str, int]]:
+    return frozenset((name, amount.nano) for name, amount in found.capabilities.items())

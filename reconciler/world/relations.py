@@ -1,0 +1,123 @@
+"""Who refers to whom, and which objects stand somewhere or wait for something: kept up object by object, never by a walk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from reconciler.record import ASSIGNABLE
+from reconciler.world.index import Index
+from reconciler.world.known import Known, Standing
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
+from schemas.validate import Entry
+from schemas.validate.references import references
+from schemas.validate.tree import derived_name
+
+POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
+
+
+class Relations:
+    def __init__(self) -> None:
+        self.users = Index()
+        self.owned = Index()
+        self.on_pool = Index()
+        self.waiting: set[Key] = set()
+        self.evicting: set[Key] = set()
+        self.absent: set[Key] = set()
+        self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}
+        self.live_counts: Counter[Kind] = Counter()
+        self.rejected: set[Key] = set()  # waiting, and refused by some pool
+
+    def replace(self, before: Known | None, after: Known | None) -> None:
+        if before is not None:
+            self._take_out(before)
+        if after is not None:
+            self._put_in(after)
+
+    def _take_out(self, known: Known) -> None:
+        key = known.key
+        for used in uses(known):
+            self.users.discard(used, key)
+        for owner in owners(known):
+            self.owned.discard(owner, key)
+        if pool := pool_of(known):
+            self.on_pool.discard(pool, key)
+        self.waiting.discard(key)
+        self.evicting.discard(key)
+        self.absent.discard(key)
+        self.rejected.discard(key)
+        self.leaving[key.kind].discard(key)
+        self.live_counts[key.kind] -= known.live is not None
+
+    def _put_in(self, known: Known) -> None:
+        key, record = known.key, known.record
+        for used in uses(known):
+            self.users.add(used, key)
+        for owner in owners(known):
+            self.owned.add(owner, key)
+        if pool := pool_of(known):
+            self.on_pool.add(pool, key)
+        if is_waiting(known):
+            self.waiting.add(key)
+            if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.rejections:
+                self.rejected.add(key)
+        if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.evict is not None:
+            self.evicting.add(key)
+        if record.is_deleting:
+            self.leaving[key.kind].add(key)
+        elif known.standing is Standing.LEAVING:
+            self.absent.add(key)
+        self.live_counts[key.kind] += known.live is not None
+
+
+def uses(known: Known) -> set[Key]:
+    """What the object refers to, and the generated objects that its ephemeral entries become."""
+    key, object = known.key, known.object
+    place = known.source or known.live
+    entry = Entry(place.path if place else "", 0, key, object)
+    found = {Key(each.kind, each.namespace, each.name) for each in references(entry)}
+    if isinstance(object, Machine):
+        found.update(generated_of(object))
+    return found
+
+
+def generated_of(machine: Machine) -> Iterator[Key]:
+    """The identities of what a machine's ephemeral entries become."""
+    namespace = machine.namespace
+    for volume in machine.spec.volumes:
+        if volume.ephemeral:
+            yield Key(Kind.VOLUME, namespace, derived_name(machine, volume.name))
+    for interface in machine.spec.network_interfaces:
+        if interface.ephemeral:
+            yield Key(Kind.NETWORK_INTERFACE, namespace, derived_name(machine, interface.name))
+
+
+def owners(known: Known) -> Iterator[Key]:
+    for owner in known.record.owners:
+        if owner.kind in Kind._value2member_map_:
+            kind = Kind(owner.kind)
+            yield Key(kind, known.key.namespace if kind.is_namespaced else "", owner.name)
+
+
+def pool_of(known: Known) -> Key | None:
+    """The pool that it is assigned to."""
+    kind = POOL_OF.get(known.key.kind)
+    return Key(kind, "", known.record.pool) if kind is not None and known.record.pool else None
+
+
+def is_waiting(known: Known) -> bool:
+    """Whether it is to be placed. A volume that is provided from outside has no pool."""
+    if known.key.kind not in ASSIGNABLE or known.record.pool or not known.is_staying:
+        return False
+    object = known.object
+    return not isinstance(object, Volume) or object.spec.volume_class_ref is not None
+
+
+def related(known: Known, relations: Relations) -> Iterator[Collection[Key]]:
+    """Whom it concerns when the object is not as it was: its users, what it uses for itself alone, its owner and its own."""
+    key = known.key
+    yield relations.users.get(key)
+    yield relations.owned.get(key)
+    yield tuple(owners(known))
+    yield [used for used in uses(known) if used.kind in (Kind.VOLUME, Kind.NETWORK_INTERFACE, Kind.SECRET)]

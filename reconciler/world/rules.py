@@ -1,0 +1,98 @@
+"""What the fleet's own files say about how to read it: gitvirt.yaml and .gitvirtignore, as they are and as they were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.observed.authority import Authority
+from reconciler.repo.protocol import Change, Repo
+from reconciler.repo.tree import File, Mode, ObjectId
+from schemas import fleet, ignore
+from schemas.fleet import Fleet, Settings
+from schemas.ignore import Ignore
+from schemas.problem import Problem
+from schemas.validate import Policy
+from schemas.validate.files import is_read
+
+NO_SETTINGS = Settings(fleet=Fleet(id=""))
+NO_FLEET = Problem(
+    file=fleet.PATH,
+    code="GV601",
+    message="there is no gitvirt.yaml, so there is no fleet to reconcile",
+    hint="gitvirt init makes one; push it to the source branch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`settings` are those of the source in use, or where these cannot be read the ones before; `before` those of the source
+    that was reconciled last. Without either there is no fleet, and `problems` say so."""
+
+    settings: Settings = NO_SETTINGS
+    before: Settings = NO_SETTINGS
+    ignored: Ignore = ignore.NOTHING
+    problems: tuple[Problem, ...] = ()
+    ids: tuple[ObjectId | None, ...] = ()  # of the files that they were read from
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(
+            has_open_pools=self.settings.pools == "open" and self.before.pools == "open",
+            allows_plain_secrets=self.settings.secrets.plain == "allow",
+        )
+
+    @property
+    def authority(self) -> Authority:
+        return Authority(self.settings, self.before)
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of the source declares objects."""
+        return is_read(path, self.policy) and not self.ignored(path)
+
+
+def rules(repo: Repo, files: dict[str, File], news: dict[str, Change], old: Rules) -> Rules:
+    """`news` is what changed from the source that was reconciled last to these files; `old` is given back when nothing did."""
+    now, then = _both(fleet.PATH, files, news)
+    ignoring, _ = _both(ignore.PATH, files, news)
+    ids = (now, then, ignoring)
+    if ids == old.ids:
+        return old
+    settings, problems = _settings(repo, now)
+    before, _ = _settings(repo, then)
+    patterns = Ignore(repo.read(ignoring)) if ignoring else ignore.NOTHING
+    known = settings or before
+    if known is None and not problems:
+        problems = (NO_FLEET,)
+    return Rules(
+        known or NO_SETTINGS,
+        before or known or NO_SETTINGS,
+        patterns,
+        (*problems, *patterns.problems),
+        ids,
+    )
+
+
+def settings_at(repo: Repo, commit: ObjectId) -> Settings | None:
+    """Those of any commit; looks through its files."""
+    for file in repo.files(commit):
+        if file.path == fleet.PATH:
+            return _settings(repo, _blob(file))[0]
+    return None
+
+
+def _both(
+    path: str, files: dict[str, File], news: dict[str, Change]
+) -> tuple[ObjectId | None, ObjectId | None]:
+    now = _blob(files.get(path))
+    return (now, _blob(news[path].before)) if path in news else (now, now)
+
+
+def _blob(file: File | None) -> ObjectId | None:
+    return file.id if file is not None and file.mode in (Mode.FILE, Mode.EXECUTABLE) else None
+
+
+def _settings(repo: Repo, id: ObjectId | None) -> tuple[Settings | None, tuple[Problem, ...]]:
+    if id is None:
+        return None, ()
+    found = fleet.parse(repo.read(id))
+    return (found, ()) if isinstance(found, Settings) else (None, found)

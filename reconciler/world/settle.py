@@ -1,0 +1,100 @@
+"""What holds of one object, given every document about it in the source and on live. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reconciler.record import NOTHING, Record, empty_status
+from reconciler.world.branch import Branch
+from reconciler.world.contents import Doc
+from reconciler.world.known import Known, Standing
+from reconciler.world.pools import Announcement
+from schemas.ignore import OWN_FOLDER
+from schemas.kinds import Key, Kind, api_version
+from schemas.model import MachinePool, Metadata, Object, VolumePool
+
+GENERATED = f"{OWN_FOLDER}generated/"
+ANNOUNCED = f"{OWN_FOLDER}pools/"
+DELETING = f"{OWN_FOLDER}deleting/"
+RETAINED = f"{OWN_FOLDER}retained/"
+
+Load = Callable[[Doc], Object]  # the object of a document on live
+
+
+def settled(key: Key, source: Branch, live: Branch, load: Load) -> Known | None:
+    """None when nobody knows it. What is retained is known by its uid and not here."""
+    there = on_live(key, live)
+    if there is not None and there.record is not None and is_live_alone(there):
+        return _known(key, source, there, load)
+    declared = in_source(key, source, there)
+    if declared is not None and declared.object is not None:
+        if there is None and _is_malformed(declared.place.path, live):
+            return None  # what was recorded of it cannot be read: it is neither new nor gone
+        record = there.record if there is not None and there.record is not None else unrecorded(key)
+        place = there.place if there is not None else None
+        return Known(key, declared.object, Standing.DECLARED, record, declared.place, place)
+    return _known(key, source, there, load) if there is not None else None
+
+
+def on_live(key: Key, live: Branch) -> Doc | None:
+    """The document that its record is read from: an order to go counts before a text that was taken over."""
+    docs = [doc for doc in live.docs(key) if not doc.place.path.startswith(RETAINED)]
+    return min(docs, key=_weight, default=None) if len(docs) != 1 else docs[0]
+
+
+def in_source(key: Key, source: Branch, there: Doc | None) -> Doc | None:
+    """Of several, the one where it stands already; else the first."""
+    docs = source.docs(key)
+    if len(docs) > 1 and there is not None:
+        return next((doc for doc in docs if doc.place.path == there.place.path), docs[0])
+    return docs[0] if docs else None
+
+
+def unrecorded(key: Key) -> Record:
+    status = empty_status(key.kind)
+    return NOTHING if status is None else Record(status=status)
+
+
+def is_live_alone(doc: Doc) -> bool:
+    """Whatever the source says: ordered gone, or generated for an owner."""
+    return (doc.record is not None and doc.record.is_deleting) or doc.place.path.startswith(GENERATED)
+
+
+def _known(key: Key, source: Branch, there: Doc, load: Load) -> Known:
+    declared = in_source(key, source, there)
+    record = there.record or unrecorded(key)
+    place = declared.place if declared else None
+    return Known(key, there.object or load(there), _standing(key, source, there), record, place, there.place)
+
+
+def _standing(key: Key, source: Branch, there: Doc) -> Standing:
+    path = there.place.path
+    if there.record is not None and there.record.is_deleting:
+        return Standing.LEAVING
+    if path.startswith(GENERATED):
+        return Standing.GENERATED
+    if source.refusing(key) or _is_malformed(path, source):
+        return Standing.FROZEN
+    return Standing.ANNOUNCED if path.startswith(ANNOUNCED) else Standing.LEAVING
+
+
+def _is_malformed(path: str, branch: Branch) -> bool:
+    found = branch.odd.get(path)
+    return found is not None and found.is_malformed
+
+
+def _weight(doc: Doc) -> tuple[bool, bool, str, int]:
+    has_uid = doc.record is not None and doc.record.uid != ""
+    return not doc.place.path.startswith(DELETING), not has_uid, doc.place.path, doc.place.index
+
+
+def announced(key: Key, announcement: Announcement) -> Known:
+    """A pool that nobody declares and that live does not have yet."""
+    metadata = Metadata(name=key.name, labels=dict(announcement.pool.labels))
+    version = api_version(key.kind)
+    made: Object = (
+        MachinePool(api_version=version, metadata=metadata)
+        if key.kind is Kind.MACHINE_POOL
+        else VolumePool(api_version=version, metadata=metadata)
+    )
+    return Known(key, made, Standing.ANNOUNCED, unrecorded(key))

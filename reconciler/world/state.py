@@ -1,0 +1,77 @@
+"""What the world holds, and nothing about how it came there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.observed.freshness import Sighting
+from reconciler.observed.reports import Report, Reports
+from reconciler.observed.said import Said
+from reconciler.repo.tree import ObjectId
+from reconciler.world.branch import Branch
+from reconciler.world.head import Head
+from reconciler.world.known import Known
+from reconciler.world.ledger import Ledger
+from reconciler.world.pool import PoolState
+from reconciler.world.pools import Announcement, Offer
+from reconciler.world.population import Population
+from reconciler.world.relations import Relations
+from reconciler.world.rules import Rules
+from schemas.kinds import Key, Kind
+from schemas.problem import Problem
+from schemas.report.objects import Orphan
+from schemas.validate.finding import Finding
+
+
+class State:
+    """`sightings` are not of this state alone: they outlive it."""
+
+    def __init__(self, sightings: dict[str, Sighting]) -> None:
+        self.is_fresh = True
+        self.source_commit: ObjectId | None = None
+        self.live_commit: ObjectId | None = None
+        self.last: ObjectId | None = None
+        self.head = Head(None)
+        self.rules = Rules()
+        self.source = Branch()
+        self.live = Branch()
+        self.reports = Reports(sightings)
+        self.known: dict[Key, Known] = {}
+        self.retained: dict[str, Known] = {}
+        self.relations = Relations()
+        self.ledger = Ledger()
+        self.population = Population()
+        self.orphaned: set[tuple[str, str, str]] = set()  # charges of orphans
+        self.offers: dict[Kind, Offer] = {Kind.MACHINE_POOL: Offer(), Kind.VOLUME_POOL: Offer()}
+        self.pools: dict[Kind, dict[str, PoolState]] = {Kind.MACHINE_POOL: {}, Kind.VOLUME_POOL: {}}
+        self.faults: dict[Key, tuple[Finding, ...]] = {}
+        self.problems: tuple[Problem, ...] | None = None  # None: to be put together again
+
+    def is_ours(self, report: Report) -> bool:
+        return not self.rules.authority.is_ours(report)
+
+    def speaking(self, key: Key) -> Iterator[Said]:
+        """What reports of this fleet say of an object."""
+        return (
+            each for each in self.reports.says(key) if self.is_ours(self.reports.by_poollet[each.poollet])
+        )
+
+    def announcement(self, pool: Key) -> Announcement | None:
+        """What its owner announces; should two own it, the first by name."""
+        for name in self.reports.announcers(pool):
+            report = self.reports.by_poollet[name]
+            if self.is_ours(report) and self.rules.authority.owns(name, pool):
+                return Announcement(name, report.pools[pool], self.reports.freshness[name])
+        return None
+
+    def orphans(self) -> Iterator[tuple[str, Orphan]]:
+        """Objects without an order, by who reports them, on pools that are theirs."""
+        for name, report in sorted(self.reports.by_poollet.items()):
+            for orphan in report.orphans:
+                if self.is_ours(report) and self.rules.authority.owns(name, pool_of_orphan(orphan)):
+                    yield name, orphan
+
+
+def pool_of_orphan(orphan: Orphan) -> Key:
+    kind = Kind.MACHINE_POOL if orphan.kind == "Machine" else Kind.VOLUME_POOL
+    return Key(kind, "", orphan.pool)

@@ -1,0 +1,315 @@
+"""One step of the world, from one snapshot to the next: read what changed, settle what that concerns, count it, judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from reconciler.repo.protocol import Change, Repo, Snapshot
+from reconciler.repo.signature import Verifier
+from reconciler.repo.signers import Signers
+from reconciler.repo.tree import ObjectId
+from reconciler.world import head, rules
+from reconciler.world.contents import Doc, object_at
+from reconciler.world.faults import concerned, faults
+from reconciler.world.files import Taken, is_retained, take_live, take_source, wanted_objects
+from reconciler.world.generated import absences
+from reconciler.world.known import Known, Standing
+from reconciler.world.ledger import Charge, orphan_charge
+from reconciler.world.pools import pool_state
+from reconciler.world.relations import related
+from reconciler.world.settle import announced, settled
+from reconciler.world.state import State, pool_of_orphan
+from schemas.fleet import Settings, Signatures
+from schemas.kinds import Key, Kind
+from schemas.model import MachineClass, Object, VolumeClass
+
+POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+POOL_OF_CLASS = {Kind.MACHINE_CLASS: Kind.MACHINE_POOL, Kind.VOLUME_CLASS: Kind.VOLUME_POOL}
+Changed = dict[Key, tuple[Known | None, Known | None]]  # before, after
+WIDELY_USED = frozenset({*POOL_OF_CLASS, Kind.NETWORK, Kind.SECRET})
+
+
+class Step:
+    """`take` does it all; what came of it stands in the attributes. A step that fails leaves a state that is of no use."""
+
+    def __init__(
+        self, state: State, repo: Repo, snapshot: Snapshot, now: datetime, ambient: Mapping[str, str]
+    ) -> None:
+        self.state = state
+        self.repo = repo
+        self.snapshot = snapshot
+        self.now = now
+        self.ambient = ambient
+        self.dirty: set[Key] = set()
+        self.source_paths: set[str] = set()
+        self.live_paths: set[str] = set()
+        self.blobs_read = 0
+        self.is_freed = False
+        self.is_ruled_anew = False
+        self.ours: ObjectId | None = None  # the newest commit on live that a reconciler made
+
+    def take(self) -> None:
+        was_fresh = self.state.is_fresh
+        touched = self._heads()
+        touched |= self._reports()
+        changed = self._settle(touched)
+        self._count(changed)
+        self._pools(changed)
+        self._judge(changed)
+        self._spread(changed)
+        if was_fresh:
+            self.dirty = set(self.state.known)
+        self.state.is_fresh = False
+
+    # Commits and files
+
+    def _heads(self) -> set[Key]:
+        state, repo, live = self.state, self.repo, self.snapshot.target
+        if state.is_fresh or live != state.live_commit:
+            state.last, self.ours = head.reconciled(repo, live)
+        chosen = head.chosen(
+            repo, self.snapshot.source, state.last, (self._signatures(), self._verifier), self.now
+        )
+        if chosen != state.head:
+            state.head, state.problems = chosen, None
+        news = {}
+        if state.last is not None and chosen.use is not None and chosen.use != state.last:
+            news = {change.path: change for change in repo.difference(state.last, chosen.use)}
+        touched = self._source(chosen.use, news)
+        return touched | self._live(live)
+
+    def _source(self, use: ObjectId | None, news: dict[str, Change]) -> set[Key]:
+        state, was_fresh = self.state, self.state.is_fresh
+        changes = list(self.repo.difference(state.source_commit, use)) if use != state.source_commit else []
+        for change in changes:
+            if change.after is not None:
+                state.source.files[change.path] = change.after
+            else:
+                state.source.files.pop(change.path, None)
+        ruled = rules.rules(self.repo, state.source.files, news, state.rules)
+        is_new_order = ruled is not state.rules
+        if is_new_order:
+            state.rules, state.problems = ruled, None
+            gone = [change for change in changes if change.after is None]
+            changes = [*gone, *(Change(path, None, file) for path, file in state.source.files.items())]
+        taken = take_source(self.repo, state.source, changes, ruled)
+        state.source_commit = use
+        self.source_paths |= set(news) if was_fresh and state.last else {change.path for change in changes}
+        if is_new_order and not was_fresh:
+            self.is_ruled_anew = True
+            taken.keys.update(pool.key for pools in state.pools.values() for pool in pools.values())
+            taken.keys.update(key for report in state.reports.by_poollet.values() for key in report.said)
+        return self._with_flipped(taken)
+
+    def _live(self, live: ObjectId | None) -> set[Key]:
+        state = self.state
+        if live == state.live_commit:
+            return set()
+        changes = list(self.repo.difference(state.live_commit, live))
+        taken = take_live(self.repo, state.live, changes, wanted_objects(state.source))
+        if not state.is_fresh:
+            self.live_paths |= {change.path for change in changes}
+        elif self.ours is not None and self.ours != live:
+            self.live_paths |= {change.path for change in self.repo.difference(self.ours, live)}
+        state.live_commit = live
+        retained = [change.path for change in changes if is_retained(change.path)]
+        if retained:
+            self._retain()
+        return self._with_flipped(taken)
+
+    def _with_flipped(self, taken: Taken) -> set[Key]:
+        """A file that can be understood again, or no longer, concerns all that live has from it."""
+        self.blobs_read += taken.blobs_read
+        if taken.flipped:
+            self.state.problems = None
+        for path in taken.flipped:
+            taken.keys.update(self.state.live.keys_at(path), self.state.source.keys_at(path))
+        return taken.keys
+
+    def _retain(self) -> None:
+        """What is retained is few, and known by its uid."""
+        state = self.state
+        for uid in state.retained:
+            self._charge(("retained", uid), None)
+        state.retained = {}
+        for path, contents in state.live.contents.items():
+            if is_retained(path):
+                for doc in contents.docs:
+                    if doc.record is not None:
+                        known = Known(
+                            doc.key, self._load(doc), Standing.RETAINED, doc.record, None, doc.place
+                        )
+                        state.retained[doc.record.uid] = known
+        for uid, known in state.retained.items():
+            self._charge(("retained", uid), state.ledger.charge_of(known, {}))
+
+    def _signatures(self) -> Signatures:
+        """What was in force when the source was reconciled last; without that, what the head itself says."""
+        state, last = self.state, self.state.last
+        if last is not None and last == state.source_commit:
+            return state.rules.settings.signatures
+        commit = last or self.snapshot.source
+        settings = rules.settings_at(self.repo, commit) if commit else None
+        return settings.signatures if isinstance(settings, Settings) else Signatures()
+
+    def _verifier(self, signers: Signers) -> Verifier:
+        return Verifier(signers, self.ambient)
+
+    # Reports
+
+    def _reports(self) -> set[Key]:
+        state = self.state
+        ours = {name: state.is_ours(report) for name, report in state.reports.by_poollet.items()}
+        fresh = dict(state.reports.freshness)
+        moved = state.reports.advance(self.repo, self.snapshot.reports, self.now)
+        self.blobs_read += moved.blobs_read
+        keys = moved.keys
+        if moved.poollets:
+            state.problems = None
+        for name in moved.poollets:
+            report = state.reports.by_poollet.get(name)
+            if report is None:
+                continue
+            is_other = ours.get(name) != state.is_ours(report)
+            if is_other:
+                keys.update(report.said)
+            if is_other or fresh.get(name) != state.reports.freshness[name]:
+                keys.update(report.pools)
+        self.dirty |= keys
+        return keys
+
+    # Objects
+
+    def _settle(self, touched: Iterable[Key]) -> Changed:
+        """What is known of each now; those for which that is something else than before."""
+        state = self.state
+        changed: Changed = {}
+        for key in touched:
+            before, after = state.known.get(key), self._settled(key)
+            if before == after:
+                if key.kind in POOLS:
+                    changed[key] = (before, after)  # its announcement may be another
+                continue
+            if after is None:
+                del state.known[key]
+            else:
+                state.known[key] = after
+            state.relations.replace(before, after)
+            state.population.replace(before, after)
+            changed[key] = (before, after)
+        absences(changed, state.known, state.relations)
+        return changed
+
+    def _settled(self, key: Key) -> Known | None:
+        state = self.state
+        found = settled(key, state.source, state.live, self._load)
+        if found is None and key.kind in POOLS and state.rules.policy.has_open_pools:
+            announcement = state.announcement(key)
+            return announced(key, announcement) if announcement else None
+        return found
+
+    def _load(self, doc: Doc) -> Object:
+        if doc.object is not None:
+            return doc.object
+        self.blobs_read += 1
+        return object_at(doc.place, self.repo.read(self.state.live.files[doc.place.path].id))
+
+    # Counting
+
+    def _count(self, changed: Changed) -> None:
+        state = self.state
+        recount: set[Key] = set()
+        for key in changed:
+            if key.kind in POOL_OF_CLASS:
+                known = state.known.get(key)
+                object = known.object if known else None
+                offer = state.offers[POOL_OF_CLASS[key.kind]]
+                offer.set(key.name, object if isinstance(object, MachineClass | VolumeClass) else None)
+                recount.update(state.relations.users.get(key))
+                state.ledger.forget_class()
+                self.is_freed = True
+            elif key.kind is Kind.RESOURCE_QUOTA:
+                self.is_freed = True
+        classes = state.offers[Kind.MACHINE_POOL].classes
+        for key in recount.union(changed):
+            known = state.known.get(key)
+            self._charge(key, state.ledger.charge_of(known, classes) if known else None)  # type: ignore[arg-type]
+        self._orphans()
+
+    def _orphans(self) -> None:
+        """Few, and counted anew: what is assigned where an orphan of its uid stands is charged already."""
+        state = self.state
+        wanted: dict[tuple[str, str, str], Charge] = {}
+        for _, orphan in state.orphans():
+            pool = pool_of_orphan(orphan)
+            known = state.known.get(Key(Kind(orphan.kind), orphan.namespace, orphan.name))
+            is_charged = (
+                known is not None and orphan.uid == known.record.uid and known.record.pool == pool.name
+            )
+            if not is_charged:
+                wanted["orphan", str(pool), orphan.id] = Charge(pool, "", "", orphan_charge(orphan))
+        for name in state.orphaned - wanted.keys():
+            self._charge(name, None)
+        for name, charge in wanted.items():
+            self._charge(name, charge)
+        state.orphaned = set(wanted)
+
+    def _charge(self, of: object, charge: Charge | None) -> None:
+        self.is_freed |= self.state.ledger.set(of, charge)
+
+    def _pools(self, changed: Changed) -> None:
+        state = self.state
+        asked = {key for key in changed if key.kind in POOLS}
+        for kind in {POOL_OF_CLASS[key.kind] for key in changed if key.kind in POOL_OF_CLASS}:
+            asked |= {pool.key for pool in state.pools[kind].values()}
+        for key in asked:
+            pools, known, announcement = state.pools[key.kind], state.known.get(key), state.announcement(key)
+            before = pools.get(key.name)
+            if known is None and announcement is None:
+                pools.pop(key.name, None)
+                after = None
+            else:
+                after = pools[key.name] = pool_state(key, known, announcement, state.offers[key.kind])
+            if before != after:
+                self.is_freed = True
+                self.dirty.add(key)
+                self.dirty.update(state.relations.on_pool.get(key))
+
+    # Judging
+
+    def _judge(self, changed: Changed) -> None:
+        """Announcements alone change no document."""
+        state = self.state
+        news = {key for key, (before, after) in changed.items() if before is not after}
+        asked = concerned(news, state.known, state.relations)
+        if state.is_fresh or self.is_ruled_anew:
+            asked = set(state.known)
+        found = faults(asked, state.known, state.relations, state.source)
+        for key in asked:
+            before, after = state.faults.get(key, ()), found.get(key, ())
+            if before == after:
+                continue
+            self.dirty.add(key)
+            state.problems = None
+            if after:
+                state.faults[key] = after
+            else:
+                del state.faults[key]
+
+    def _spread(self, changed: Changed) -> None:
+        """To whom else it matters."""
+        state = self.state
+        for key, (before, after) in changed.items():
+            if before is after:
+                continue
+            self.dirty.add(key)
+            is_same_to_users = before is not None and after is not None and before.object == after.object
+            if key.kind in WIDELY_USED and is_same_to_users and before.standing is after.standing:  # type: ignore[union-attr]
+                continue
+            for known in (before, after):
+                if known is not None:
+                    for keys in related(known, state.relations):
+                        self.dirty.update(keys)
+        if self.is_freed:
+            self.dirty |= state.relations.waiting

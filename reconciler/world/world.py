@@ -1,0 +1,286 @@
+"""The World: everything known at one moment, brought up to each snapshot at the cost of what changed.
+
+Read by whoever decides and writes; changed by `advance` alone. Decides nothing, writes nothing, and keeps nothing that
+could not be read again, but for when reports were seen to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from reconciler.observed.authority import Hearing, heard
+from reconciler.observed.freshness import Freshness, Sighting
+from reconciler.observed.said import Said
+from reconciler.record import Record
+from reconciler.repo.protocol import Repo, Snapshot
+from reconciler.repo.tree import File, ObjectId
+from reconciler.world.advance import Advance, Confirmation, Held
+from reconciler.world.bulk import bulk
+from reconciler.world.doubt import doubt
+from reconciler.world.findings import problems
+from reconciler.world.known import Known
+from reconciler.world.ledger import Ledger
+from reconciler.world.pool import PoolState
+from reconciler.world.relations import uses
+from reconciler.world.state import State
+from reconciler.world.step import Step
+from schemas.fleet import Settings
+from schemas.kinds import Key, Kind
+from schemas.model import VolumeSnapshot
+from schemas.problem import Problem
+from schemas.report.objects import Event, Orphan
+from schemas.validate.finding import Finding
+
+
+class World:
+    """`ambient` is the environment that signatures are checked in."""
+
+    def __init__(
+        self, ambient: Mapping[str, str] | None = None, sightings: Mapping[str, Sighting] | None = None
+    ) -> None:
+        self._ambient = ambient or {}
+        self._sightings = dict(sightings or {})
+        self._state = State(self._sightings)
+        self._dirty: set[Key] = set()
+        self._source_paths: set[str] = set()
+        self._live_paths: set[str] = set()
+        self._reminders: dict[Key, datetime] = {}
+
+    def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> Advance:
+        """What changed since `done` was called last. Raises what reading raises; then the next advance begins anew."""
+        step = Step(self._state, repo, snapshot, now, self._ambient)
+        try:
+            with bulk(self._state.is_fresh):
+                step.take()
+        except BaseException:
+            # Half of it may be taken in: nothing of it can be relied on.
+            self._state = State(self._sightings)
+            raise
+        self._dirty |= step.dirty
+        self._dirty |= {key for key, at in self._reminders.items() if at <= now}
+        self._reminders = {key: at for key, at in self._reminders.items() if at > now}
+        self._source_paths |= step.source_paths
+        self._live_paths |= step.live_paths
+        return Advance(
+            frozenset(self._dirty),
+            frozenset(self._source_paths),
+            frozenset(self._live_paths),
+            problems(self._state, repo),
+            min((at for at in (self._state.reports.due(), *self._reminders.values()) if at), default=None),
+            step.blobs_read,
+        )
+
+    def done(self) -> None:
+        """What the last advance told is dealt with: it was written, or nothing was to be."""
+        self._dirty.clear()
+        self._source_paths.clear()
+        self._live_paths.clear()
+
+    def remind(self, key: Key, at: datetime) -> None:
+        """Makes the object dirty then."""
+        self._reminders[key] = min(at, self._reminders.get(key, at))
+
+    @property
+    def sightings(self) -> Mapping[str, Sighting]:
+        return self._sightings
+
+    # Commits, and what holds them back
+
+    @property
+    def source(self) -> ObjectId | None:
+        """The source commit that is gone by; not the head when that is held."""
+        return self._state.source_commit
+
+    @property
+    def target(self) -> ObjectId | None:
+        return self._state.live_commit
+
+    @property
+    def last_source(self) -> ObjectId | None:
+        """The source commit that live was made of."""
+        return self._state.last
+
+    @property
+    def is_news(self) -> bool:
+        """Whether the source has commits that live was not made of."""
+        return self.source is not None and self.source != self.last_source
+
+    @property
+    def held_source(self) -> Held | None:
+        return self._state.head.held
+
+    @property
+    def confirmations(self) -> tuple[Confirmation, ...]:
+        return self._state.head.confirmations
+
+    @property
+    def settings(self) -> Settings:
+        return self._state.rules.settings
+
+    @property
+    def settings_before(self) -> Settings:
+        """Those of the source that was reconciled last: of the two the stricter holds."""
+        return self._state.rules.before
+
+    @property
+    def unfit(self) -> tuple[Problem, ...]:
+        """Why there is nothing to reconcile at all: no fleet."""
+        return self._state.rules.problems if not self.settings.fleet.id else ()
+
+    # Objects
+
+    @property
+    def known(self) -> Mapping[Key, Known]:
+        return self._state.known
+
+    @property
+    def retained(self) -> Mapping[str, Known]:
+        """Volumes that were taken out of service, by their uid: the same key may be declared again."""
+        return self._state.retained
+
+    @property
+    def absent(self) -> Collection[Key]:
+        """On live, gone from the source or from their owner, and not ordered gone yet."""
+        return self._state.relations.absent
+
+    @property
+    def waiting(self) -> Collection[Key]:
+        """To be placed, and assigned to no pool."""
+        return self._state.relations.waiting
+
+    @property
+    def evicting(self) -> Collection[Key]:
+        return self._state.relations.evicting
+
+    def leaving(self, kind: Kind) -> Collection[Key]:
+        """Those that live orders gone."""
+        return self._state.relations.leaving[kind]
+
+    def live_count(self, kind: Kind) -> int:
+        return self._state.relations.live_counts[kind]
+
+    def users(self, key: Key) -> Collection[Key]:
+        return self._state.relations.users.get(key)
+
+    def uses(self, key: Key) -> Collection[Key]:
+        known = self.known.get(key)
+        return uses(known) if known else ()
+
+    def owned(self, key: Key) -> Collection[Key]:
+        return self._state.relations.owned.get(key)
+
+    def on_pool(self, key: Key) -> Collection[Key]:
+        return self._state.relations.on_pool.get(key)
+
+    def retained_on(self, key: Key) -> Iterable[Known]:
+        if key.kind is not Kind.VOLUME_POOL:
+            return ()
+        return (each for each in self.retained.values() if each.record.pool == key.name)
+
+    def doubt(self, key: Key) -> str:
+        """Why an absent object may still be declared; nothing when its absence is certain."""
+        known = self.known.get(key)
+        return doubt(known, self._state.source, self._state.rules) if known else ""
+
+    def faults(self, key: Key) -> tuple[Finding, ...]:
+        """What validation holds against it as it is declared: errors only."""
+        return self._state.faults.get(key, ())
+
+    # What is reported
+
+    def said(self, key: Key) -> Said | None:
+        """The word of the pool that live assigns it to, on that assignment."""
+        return self.hearing(key).said
+
+    def claimed(self, key: Key) -> tuple[Said, ...]:
+        """Who reports it, while live assigns it to nobody."""
+        return self.hearing(key).claims
+
+    def refused_claims(self, key: Key) -> tuple[str, ...]:
+        return self.hearing(key).refused
+
+    def hearing(self, key: Key) -> Hearing:
+        known = self.known.get(key)
+        if known is None:
+            return Hearing()
+        record = known.record
+        if isinstance(known.object, VolumeSnapshot):
+            volume = self.known.get(Key(Kind.VOLUME, key.namespace, known.object.spec.volume_ref.name))
+            record = Record(uid=record.uid, pool=volume.record.pool if volume else "")
+        return heard(key, record, self._state.speaking(key), self._state.rules.authority)
+
+    @property
+    def pools(self) -> Mapping[str, PoolState]:
+        return self._state.pools[Kind.MACHINE_POOL]
+
+    @property
+    def volume_pools(self) -> Mapping[str, PoolState]:
+        return self._state.pools[Kind.VOLUME_POOL]
+
+    @property
+    def orphans(self) -> tuple[Orphan, ...]:
+        return tuple(orphan for _, orphan in self._state.orphans())
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        reports = self._state.reports.by_poollet
+        return tuple(event for name in sorted(reports) for event in reports[name].events)
+
+    @property
+    def is_live_lost(self) -> bool:
+        """Nothing was reconciled here, and hosts report objects all the same."""
+        reports = self._state.reports.by_poollet.values()
+        return self.last_source is None and any(each.reports_objects for each in reports)
+
+    @property
+    def is_settled(self) -> bool:
+        """Every report was seen to change, or its grace is over."""
+        return Freshness.UNPROVEN not in self._state.reports.freshness.values()
+
+    # Capacity
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._state.ledger
+
+    @property
+    def state(self) -> State:
+        """For reconciler.placing alone, which counts who stands where."""
+        return self._state
+
+    # Files
+
+    @property
+    def source_files(self) -> Mapping[str, File]:
+        return self._state.source.files
+
+    @property
+    def live_files(self) -> Mapping[str, File]:
+        return self._state.live.files
+
+    def source_keys(self, path: str) -> tuple[tuple[int, Key], ...]:
+        """The documents of ours in a file: which of the file, and what it declares."""
+        return self._state.source.documents(path)
+
+    def live_keys(self, path: str) -> tuple[tuple[int, Key], ...]:
+        return self._state.live.documents(path)
+
+    def retained_at(self, path: str) -> tuple[tuple[int, Known], ...]:
+        """Retained volumes in a file of the target branch."""
+        found = [each for each in self.retained.values() if each.live and each.live.path == path]
+        return tuple((each.live.index, each) for each in found if each.live)
+
+    def is_taken(self, path: str) -> bool:
+        """Whether the text of a source file goes onto the target branch: not while it cannot be understood."""
+        found = self._state.source.odd.get(path)
+        return found is None or not found.is_malformed
+
+    def is_manifest(self, path: str) -> bool:
+        return path in self._state.source.contents
+
+    @property
+    def frozen(self) -> Mapping[str, tuple[Problem, ...]]:
+        """Files of the source that cannot be understood, and why."""
+        odd = self._state.source.odd
+        return {path: found.problems for path, found in odd.items() if found.is_malformed}
