@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from poollet.facts import HostFacts
-from poollet.memory import Attempts, Memory
+from poollet.memory import Attempts, Entry, Memory
 from poollet.observed import Observed
 from poollet.step import Step
 from poollet.view import LiveView
 from schemas import report
+from schemas.kinds import Key
 
 Name = tuple[str, ...]
+AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnapshot)
 
 
 @dataclass(frozen=True)
@@ -39,3 +42,10 @@ class Decision:
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
     again_ms: int | None = None
+
+
+def by_name(entries: Mapping[Key, Entry], kind: type[AnyEntry]) -> dict[Name, AnyEntry]:
+    """Those of a kind, as the report keeps them."""
+    return {
+        (key.namespace, key.name): entry for key, entry in sorted(entries.items()) if isinstance(entry, kind)
+    }

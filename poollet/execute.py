@@ -10,7 +10,7 @@ import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from iri.change import DetachInterface, DetachVolume
 from iri.client import Client
@@ -34,6 +34,13 @@ KEPT_MS = 600_000  # what is over for so long has been seen by many lists
 Ended = Callable[[Step, str], None]  # the step, and why it failed or nothing
 
 
+class Broken(NamedTuple):
+    """The call of a step that did not succeed; those after it were not made."""
+
+    call: Call
+    error: IRIError
+
+
 class Execution:
     """`ended` is called in the thread that ran the step. Without `workers` a step runs where it is submitted."""
 
@@ -54,14 +61,18 @@ class Execution:
         }
         self._busy: set[Ref] = set()
         self._ended_ms: dict[Ref, int] = {}
-        self._failures: dict[Ref, Failure] = {}
+        self._failures: dict[Ref, tuple[Failure, ...]] = {}
         self._lock = threading.Lock()
 
     def attempts(self) -> Attempts:
         with self._lock:
             oldest_ms = self._now_ms() - KEPT_MS
             self._ended_ms = {ref: ms for ref, ms in self._ended_ms.items() if ms > oldest_ms}
-            self._failures = {ref: one for ref, one in self._failures.items() if one.retry_ms > oldest_ms}
+            self._failures = {
+                ref: failures
+                for ref, failures in self._failures.items()
+                if max(one.retry_ms for one in failures) > oldest_ms
+            }
             return Attempts(frozenset(self._busy), dict(self._ended_ms), dict(self._failures))
 
     @property
@@ -85,15 +96,23 @@ class Execution:
         for pool in self._pools.values():
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, step: Step) -> IRIError | None:
-        try:
-            for call in step.calls:
+    def _run(self, step: Step) -> Broken | None:
+        for call in step.calls:
+            try:
                 perform(self._runtimes[step.runtime], call)
-        except IRIError as error:
-            return error
+            except IRIError as error:
+                return Broken(call, error)
+            self._forget(step.ref, call)
         return None
 
-    def _over(self, step: Step, done: Future[IRIError | None]) -> None:
+    def _forget(self, ref: Ref, call: Call) -> None:
+        """That call has succeeded."""
+        with self._lock:
+            rest = tuple(one for one in self._failures.pop(ref, ()) if one.call != call)
+            if rest:
+                self._failures[ref] = rest
+
+    def _over(self, step: Step, done: Future[Broken | None]) -> None:
         if done.cancelled():
             with self._lock:
                 self._busy.discard(step.ref)
@@ -101,28 +120,34 @@ class Execution:
         fault = done.exception()
         if fault is not None:
             log.error("step broke ref=%s calls=%s", step.ref, step.calls, exc_info=fault)
-            self._settle(step, IRIError(f"a fault of the poollet: {type(fault).__name__}"))
+            error = IRIError(f"a fault of the poollet: {type(fault).__name__}")
+            self._settle(step, Broken(step.calls[0], error))
             return
         self._settle(step, done.result())
 
-    def _settle(self, step: Step, error: IRIError | None) -> None:
+    def _settle(self, step: Step, broken: Broken | None) -> None:
         now_ms = self._now_ms()
         with self._lock:
             self._busy.discard(step.ref)
             self._ended_ms[step.ref] = now_ms
-            before = self._failures.pop(step.ref, None)
-            if error is not None:
-                count = before.count + 1 if before is not None and before.step == step else 1
-                code = type(error).__name__
-                message = str(error) or code
-                self._failures[step.ref] = Failure(
-                    step, code, message, count, now_ms + self._pause_ms(code, count)
-                )
-        if error is None:
+            if broken is not None:
+                known = self._failures.get(step.ref, ())
+                rest = tuple(one for one in known if one.call != broken.call)
+                failure = self._failed(broken, known, now_ms)
+                self._failures[step.ref] = (*rest, failure)
+        if broken is None:
             log.info("step done ref=%s name=%s/%s calls=%s", step.ref, step.namespace, step.name, step.calls)
         else:
-            log.warning("step failed ref=%s name=%s/%s error=%s", step.ref, step.namespace, step.name, error)
-        self._ended(step, "" if error is None else str(error) or type(error).__name__)
+            log.warning(
+                "step failed ref=%s name=%s/%s error=%s", step.ref, step.namespace, step.name, broken.error
+            )
+        self._ended(step, "" if broken is None else str(broken.error) or type(broken.error).__name__)
+
+    def _failed(self, broken: Broken, known: tuple[Failure, ...], now_ms: int) -> Failure:
+        count = 1 + max((one.count for one in known if one.call == broken.call), default=0)
+        code = type(broken.error).__name__
+        retry_ms = now_ms + self._pause_ms(code, count)
+        return Failure(broken.call, code, str(broken.error) or code, count, retry_ms)
 
     def _pause_ms(self, code: str, count: int) -> int:
         """Drawn, so that those who failed together do not come back together."""

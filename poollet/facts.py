@@ -53,3 +53,10 @@ class HostFacts:
     secrets: HostSecrets = field(default_factory=HostSecrets)
     plain_secrets: bool = False  # whether the fleet allows values in plain text
     grace_seconds: int = GRACE_SECONDS  # that a guest is given to switch itself off before it is removed
+
+    @property
+    def machine_runtimes(self) -> frozenset[str]:
+        """Those that machines of ours may be at."""
+        return frozenset(
+            known.runtime for (kind, _), known in self.pools.items() if kind is Kind.MACHINE_POOL
+        )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from poollet.step import Ref, Step
+from poollet.step import Call, Ref
 from schemas import report
 from schemas.kinds import Key, Kind
 
@@ -25,21 +25,23 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Something that is tried again and again: how often so far, and when last."""
+    """The calls that were ordered last: how often in a row, and when last. `was_needless`: in between they were not needed."""
 
+    calls: tuple[Call, ...]
     count: int
     last_ms: int
+    was_needless: bool = False
 
 
 @dataclass(frozen=True)
 class Memory:
-    """`entries` is what was reported last, and the only part that a restart needs.
+    """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
-    `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` how often a guest was
-    told to be on or off without effect.
+    `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
+    orphans: tuple[report.Orphan, ...] = ()
     missing: Mapping[Ref, Missing] = field(default_factory=dict)
     going: Mapping[Ref, int] = field(default_factory=dict)
     paces: Mapping[Ref, Pace] = field(default_factory=dict)
@@ -47,9 +49,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The step that did not succeed. `code` is the name of the error's class; an equal step waits until `retry_ms`."""
+    """The call that did not succeed. `code` is the name of the error's class; an equal call waits until `retry_ms`."""
 
-    step: Step
+    call: Call
     code: str
     message: str
     count: int
@@ -65,7 +67,7 @@ class Attempts:
 
     busy: frozenset[Ref] = frozenset()
     ended_ms: Mapping[Ref, int] = field(default_factory=dict)
-    failures: Mapping[Ref, Failure] = field(default_factory=dict)
+    failures: Mapping[Ref, tuple[Failure, ...]] = field(default_factory=dict)
 
 
 def remembered(last: report.Report) -> Memory:
@@ -77,4 +79,4 @@ def remembered(last: report.Report) -> Memory:
         (Kind.VOLUME_SNAPSHOT, last.snapshots),
     ):
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
-    return Memory(entries=entries)
+    return Memory(entries=entries, orphans=last.orphans)

@@ -5,8 +5,9 @@ Says which document is which; reads no repository and decides nothing about the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Object, Volume, VolumeSnapshot
@@ -37,6 +38,12 @@ class OrphanOrder:
     pool: str
 
 
+class Lookup(Protocol):
+    """What references lead to; a dict is one."""
+
+    def get(self, key: Key, /) -> Object | None: ...
+
+
 @dataclass(frozen=True)
 class LiveView:
     """`objects` is what references lead to, `mine` what this poollet has orders for, several documents of one name included.
@@ -45,7 +52,7 @@ class LiveView:
     """
 
     commit: str
-    objects: Mapping[Key, Object] = field(default_factory=dict)
+    objects: Lookup = field(default_factory=dict[Key, Object])
     mine: tuple[Document, ...] = ()
     orphan_orders: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -47,6 +47,7 @@ def shown(live: Live) -> dict[str, object]:
     """All that a reader can see of it."""
     view = live.view(POOLS)
     assert view is not None
+    assert isinstance(view.objects, Mapping)
     mine = {(each.path, each.object.key, each.object.metadata.uid) for each in view.mine}
     classes = {found.name for found in live.all(MachineClass)}
     return {

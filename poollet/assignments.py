@@ -1,0 +1,184 @@
+"""What the target branch orders of this host: to have an object, to keep one, to let one go, or to leave it as it is.
+
+Only an order that stands there counts. Reads documents; knows no runtime.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from iri.machine import Machine as IRIMachine
+from iri.runtime import Kind as IRIKind
+from iri.volume import Snapshot
+from iri.volume import Volume as IRIVolume
+from poollet.facts import HostFacts
+from poollet.memory import Memory
+from poollet.step import Ref
+from poollet.view import Document, LiveView
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Volume, VolumeSnapshot
+
+PAUSED = "gitvirt.dev/paused"
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Have:
+    """Make it so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """It left the source and its data is retained: it is charged, and nothing is done to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Remove it, and say so once it is gone."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Do nothing to it for now."""
+
+    reason: str
+    message: str
+
+
+Intent = Have | Keep | Go | Leave
+Ordered = Machine | Volume | VolumeSnapshot
+AnyOrdered = TypeVar("AnyOrdered", Machine, Volume, VolumeSnapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """`assignment` is what the report answers; a snapshot has none of its own and goes with its volume's."""
+
+    ref: Ref
+    key: Key
+    pool: str
+    runtime: str
+    assignment: str
+    object: Ordered
+    intent: Intent
+
+
+def orders(view: LiveView, facts: HostFacts, memory: Memory) -> tuple[Order, ...]:
+    """One for each uid, and one for each name: what is on its way out comes before what takes its name."""
+    found = [*machine_orders(view, facts), *volume_orders(view, facts)]
+    found += snapshot_orders(view, facts, memory, found)
+    by_ref: dict[Ref, list[Order]] = {}
+    for order in found:
+        by_ref.setdefault(order.ref, []).append(order)
+    by_key: dict[Key, list[Order]] = {}
+    for same in by_ref.values():
+        order = same[0] if len(same) == 1 else contradictory(same)
+        by_key.setdefault(order.key, []).append(order)
+    return tuple(first_of(by_key[key]) for key in sorted(by_key))
+
+
+def contradictory(same: list[Order]) -> Order:
+    """Several documents of one uid: whichever is right, doing nothing is."""
+    places = ", ".join(sorted(f"{order.key}" for order in same))
+    return replaced(
+        same[0], Leave("Contradictory", f"the target branch names this uid {len(same)} times: {places}")
+    )
+
+
+def first_of(same: list[Order]) -> Order:
+    """Of one name. A second one is not begun before the first has left the target branch."""
+    return min(same, key=lambda order: (not isinstance(order.intent, Go), order.ref.uid))
+
+
+def replaced(order: Order, intent: Intent) -> Order:
+    return Order(order.ref, order.key, order.pool, order.runtime, order.assignment, order.object, intent)
+
+
+def machine_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
+    for document in view.mine:
+        machine = document.object
+        if isinstance(machine, Machine) and (order := assigned(document, machine, IRIMachine, facts)):
+            yield order
+
+
+def volume_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
+    for document in view.mine:
+        volume = document.object
+        if isinstance(volume, Volume) and (order := assigned(document, volume, IRIVolume, facts)):
+            yield order
+
+
+def assigned(document: Document, object: Machine | Volume, kind: IRIKind, facts: HostFacts) -> Order | None:
+    assignment = object.status.assignment
+    if assignment is None or not UID.fullmatch(object.metadata.uid) or not UID.fullmatch(assignment.id):
+        return None
+    pool_kind = Kind.MACHINE_POOL if isinstance(object, Machine) else Kind.VOLUME_POOL
+    pool = facts.pools.get((pool_kind, assignment.pool))
+    if pool is None:
+        return None
+    return Order(
+        ref=Ref(kind, object.metadata.uid),
+        key=object.key,
+        pool=assignment.pool,
+        runtime=pool.runtime,
+        assignment=assignment.id,
+        object=object,
+        intent=intent(document, object),
+    )
+
+
+def intent(document: Document, object: Ordered) -> Intent:
+    if document.is_retained:
+        return Keep()
+    if object.metadata.annotations.get(PAUSED) == "true":
+        return Leave("Paused", f"paused by the annotation {PAUSED}")
+    if object.metadata.is_deleting:
+        return Go("deleted")
+    if not isinstance(object, VolumeSnapshot):
+        evict, assignment = object.status.evict, object.status.assignment
+        if evict is not None and assignment is not None and evict.assignment == assignment.id:
+            return Go(evict.reason or "evicted")
+    return Have()
+
+
+def snapshot_orders(
+    view: LiveView, facts: HostFacts, memory: Memory, volumes: Iterable[Order]
+) -> list[Order]:
+    """A snapshot is where its volume is; one whose volume has left is where it was reported."""
+    homes = {order.key: order for order in volumes if isinstance(order.object, Volume)}
+    return [
+        order
+        for document in view.mine
+        if isinstance(document.object, VolumeSnapshot)
+        and (order := snapshot_order(document, document.object, homes, memory, facts)) is not None
+    ]
+
+
+def snapshot_order(
+    document: Document,
+    snapshot: VolumeSnapshot,
+    homes: dict[Key, Order],
+    memory: Memory,
+    facts: HostFacts,
+) -> Order | None:
+    uid = snapshot.metadata.uid
+    if not UID.fullmatch(uid):
+        return None
+    entry = memory.entries.get(snapshot.key)
+    home = homes.get(Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name))
+    if entry is not None and entry.uid == uid:
+        pool, assignment = entry.pool, entry.assignment
+    elif home is not None:
+        pool, assignment = home.pool, home.assignment
+    else:
+        return None
+    place = facts.pools.get((Kind.VOLUME_POOL, pool))
+    if place is None:
+        return None
+    ref = Ref(Snapshot, uid)
+    return Order(ref, snapshot.key, pool, place.runtime, assignment, snapshot, intent(document, snapshot))

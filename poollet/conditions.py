@@ -1,0 +1,33 @@
+"""Statements about an object. They carry no times: whoever publishes them knows when each began to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from schemas import report
+
+LONGEST = 4096
+VOLUMES_READY = "VolumesReady"
+INTERFACES_READY = "NetworkInterfacesReady"
+READY = "Ready"
+CLASS_READY = "ClassReady"
+SECRETS_READY = "SecretsReady"
+SOURCE_READY = "DataSourceReady"
+UP_TO_DATE = "UpToDate"
+ACCESS_SECRET = "AccessSecret"
+
+Truth = Literal["True", "False", "Unknown"]
+
+
+def condition(type: str, status: Truth | bool, reason: str, message: str = "") -> report.Condition:
+    said: Truth = status if isinstance(status, str) else "True" if status else "False"
+    return report.Condition(type=type, status=said, reason=reason, message=message[:LONGEST])
+
+
+def all_of(type: str, faults: Iterable[tuple[str, str]]) -> report.Condition:
+    """True when there are no faults; else the first one's reason and every one's message."""
+    found = tuple(dict.fromkeys(faults))
+    if not found:
+        return condition(type, True, type)
+    return condition(type, False, found[0][0], "; ".join(message for _, message in found))

@@ -1,0 +1,135 @@
+"""One round of deciding: everything that is looked at, and what it has come to so far.
+
+The parts that decide about machines, volumes and snapshots read it and put their steps here; none sees another's inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from poollet.admission import Ledger
+from poollet.assignments import Order
+from poollet.decision import Situation
+from poollet.inventory import Doubtful, Inventory, Presence
+from poollet.memory import Entry, Memory, Missing, Pace
+from poollet.pacing import Paced, paced
+from poollet.prerequisites import Surroundings
+from poollet.step import Call, Happening, Ref, Step
+from poollet.view import LiveView
+from schemas import report
+from schemas.kinds import Key
+
+AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnapshot)
+FINAL = ("rejected", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An order, and whether what it is about is there."""
+
+    order: Order
+    presence: Presence
+
+
+class Round:
+    def __init__(self, situation: Situation, view: LiveView, inventory: Inventory) -> None:
+        self.situation = situation
+        self.view = view
+        self.inventory = inventory
+        self.around = Surroundings(view.objects, inventory, situation.facts)
+        self.ledger = Ledger(situation.facts, view.objects)
+        self.steps: list[Step] = []
+        self.entries: dict[Key, Entry] = {}
+        self.missing: dict[Ref, Missing] = {}
+        self.going: dict[Ref, int] = {}
+        self.paces: dict[Ref, Pace] = {}
+        self.resize_refusals: dict[Ref, tuple[report.Reason, ...]] = {}
+        self._again_ms: list[int] = []
+
+    @property
+    def now_ms(self) -> int:
+        return self.situation.now_ms
+
+    def provider(self, runtime: str) -> str:
+        return self.situation.facts.providers.get(runtime, runtime)
+
+    def step(self, standing: Order, needed: tuple[Call, ...], events: tuple[Happening, ...] = ()) -> Paced:
+        """Of the calls that are needed those that are due become the object's step."""
+        return self.step_for(
+            standing.ref, standing.runtime, (standing.key.namespace, standing.key.name), needed, events
+        )
+
+    def step_for(
+        self,
+        ref: Ref,
+        runtime: str,
+        name: tuple[str, str],
+        needed: tuple[Call, ...],
+        events: tuple[Happening, ...] = (),
+    ) -> Paced:
+        found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)
+        if found.pace is not None:
+            self.paces[ref] = found.pace
+        if found.calls:
+            told = () if found.is_repeated else events
+            self.steps.append(Step(ref, runtime, name[0], name[1], found.calls, told))
+        if found.again_ms is not None:
+            self.look_again(found.again_ms)
+        return found
+
+    def look_again(self, at_ms: int) -> None:
+        self._again_ms.append(at_ms)
+
+    @property
+    def again_ms(self) -> int | None:
+        return min(self._again_ms, default=None)
+
+    def doubt(self, ref: Ref, doubtful: Doubtful) -> None:
+        self.missing[ref] = doubtful.missing
+        self.look_again(doubtful.again_ms)
+
+    def keep_missing(self, ref: Ref) -> None:
+        """What is missing for sure stays so until it is there."""
+        if (known := self.situation.memory.missing.get(ref)) is not None:
+            self.missing[ref] = known
+
+    def before(self, order: Order, kind: type[AnyEntry]) -> AnyEntry | None:
+        """What was reported of this very object; an answer to another assignment is none to this one."""
+        entry = self.situation.memory.entries.get(order.key)
+        if not isinstance(entry, kind) or entry.uid != order.ref.uid:
+            return None
+        if entry.assignment == order.assignment:
+            return entry
+        if entry.phase in FINAL:
+            return None
+        return replace(entry, assignment=order.assignment, pool=order.pool)
+
+    def was_reported(self, order: Order) -> bool:
+        """Whether it was there once, by this poollet's own report."""
+        entry = self.situation.memory.entries.get(order.key)
+        return entry is not None and entry.uid == order.ref.uid and has_id(entry)
+
+
+def has_id(entry: Entry) -> bool:
+    match entry.status:
+        case report.MachineStatus() as status:
+            return status.machine_id != ""
+        case report.VolumeStatus() as status:
+            return status.volume_id != ""
+        case report.VolumeSnapshotStatus() as status:
+            return status.snapshot_id != ""
+        case None:
+            return False
+
+
+def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
+    return Memory(
+        entries=round.entries,
+        orphans=orphans,
+        missing=round.missing,
+        going=round.going,
+        paces=round.paces,
+    )

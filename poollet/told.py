@@ -1,0 +1,141 @@
+"""From the runtime interface to the report: what a runtime says of an object, in the words of the model. Never a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from iri.machine import AttachmentState, AttachmentStatus, MachineState
+from iri.machine import Machine as IRIMachine
+from iri.volume import Snapshot, SnapshotState, VolumeState
+from iri.volume import Volume as IRIVolume
+from poollet.conditions import ACCESS_SECRET, condition
+from poollet.prerequisites import volume_key
+from schemas import report
+from schemas.capacity import STORAGE, amount
+from schemas.model import Machine
+
+State = Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"]
+
+MACHINE_STATES: Mapping[MachineState, State] = {
+    MachineState.PENDING: "Pending",
+    MachineState.RUNNING: "Running",
+    MachineState.SUSPENDED: "Shutdown",
+    MachineState.STOPPED: "Shutdown",
+    MachineState.TERMINATED: "Terminated",
+    MachineState.TERMINATING: "Terminating",
+}
+VOLUME_STATES: Mapping[VolumeState, Literal["Pending", "Available", "Error"]] = {
+    VolumeState.PENDING: "Pending",
+    VolumeState.AVAILABLE: "Available",
+    VolumeState.ERROR: "Error",
+}
+SNAPSHOT_STATES: Mapping[SnapshotState, Literal["Pending", "Ready", "Failed"]] = {
+    SnapshotState.PENDING: "Pending",
+    SnapshotState.READY: "Ready",
+    SnapshotState.FAILED: "Failed",
+}
+
+
+def full_id(provider: str, id: str) -> str:
+    return f"{provider}://{id}"
+
+
+def machine_state(machine: IRIMachine) -> State | None:
+    return "Terminating" if machine.deleted_at else MACHINE_STATES.get(machine.status.state)
+
+
+def attached_volumes(machine: Machine, there: IRIMachine) -> tuple[report.AttachedVolume, ...]:
+    """Those of the manifest in its order, then what is there besides and on its way out."""
+    seen = {entry.name: entry for entry in there.status.volumes}
+    wanted = {disk.name: disk for disk in there.spec.volumes}
+    result = []
+    for entry in machine.spec.volumes:
+        status = seen.pop(entry.name, None)
+        disk = wanted.get(entry.name)
+        handle = disk.connection.handle if disk is not None and disk.connection is not None else ""
+        key = volume_key(machine, entry)
+        result.append(
+            report.AttachedVolume(
+                name=entry.name,
+                state=attachment_state(status),
+                handle=status.handle if status is not None and status.handle else handle,
+                volume_ref=report.ObjectRef(key.name) if key is not None else None,
+            )
+        )
+    result += [
+        report.AttachedVolume(name, attachment_state(seen[name]), seen[name].handle) for name in sorted(seen)
+    ]
+    return tuple(result)
+
+
+def attached_interfaces(
+    machine: Machine, there: IRIMachine, mapping: Mapping[str, tuple[str, str]]
+) -> tuple[report.AttachedInterface, ...]:
+    seen = {entry.name: entry for entry in there.status.network_interfaces}
+    details = {detail.name: detail for detail in there.detail.network_interfaces}
+    macs = {entry.name: entry.attributes.get("mac", "") for entry in there.spec.network_interfaces}
+    names = [entry.name for entry in machine.spec.network_interfaces]
+    result = []
+    for name in [*names, *sorted(seen.keys() - set(names))]:
+        status, detail = seen.get(name), details.get(name)
+        mac = (detail.mac if detail is not None else "") or macs.get(name, "")
+        result.append(
+            report.AttachedInterface(
+                name=name,
+                state=attachment_state(status),
+                handle=status.handle if status is not None else "",
+                ips=detail.ips if detail is not None else (),
+                mac_address=mac.lower() or None,
+                network_interface_ref=report.ObjectRef(mapping[name][0]) if name in mapping else None,
+            )
+        )
+    return tuple(result)
+
+
+def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Attached"]:
+    return "Attached" if status is not None and status.state is AttachmentState.ATTACHED else "Pending"
+
+
+def runtime_conditions(machine: IRIMachine) -> tuple[report.Condition, ...]:
+    """What the runtime itself states, as far as the report can carry it."""
+    return tuple(
+        report.Condition(type=one.type, status=status, reason=one.reason[:253], message=one.message[:4096])
+        for one in machine.status.conditions
+        if one.type and (status := _truth(one.status)) is not None
+    )
+
+
+def volume_status(volume: IRIVolume, provider: str) -> report.VolumeStatus:
+    access = volume.status.access
+    there = volume.status.resources
+    return report.VolumeStatus(
+        volume_id=full_id(provider, volume.id),
+        state=VOLUME_STATES.get(volume.status.state),
+        access=report.VolumeAccess(access.driver, access.handle, dict(access.attributes)) if access else None,
+        resources={STORAGE: amount(STORAGE, there.storage_bytes)} if there is not None else {},
+    )
+
+
+def access_conditions(volume: IRIVolume) -> tuple[report.Condition, ...]:
+    """That another host needs a secret to reach it, and which keys; the values stay on the host."""
+    access = volume.status.access
+    if access is None or not access.secret_data:
+        return ()
+    return (condition(ACCESS_SECRET, True, "Required", ", ".join(sorted(access.secret_data))),)
+
+
+def snapshot_status(snapshot: Snapshot, provider: str) -> report.VolumeSnapshotStatus:
+    return report.VolumeSnapshotStatus(
+        snapshot_id=full_id(provider, snapshot.id),
+        state=SNAPSHOT_STATES.get(snapshot.status.state),
+        size=amount(STORAGE, snapshot.status.size) if snapshot.status.size else None,
+    )
+
+
+def _truth(status: str) -> Literal["True", "False", "Unknown"] | None:
+    match status:
+        case "True" | "False" | "Unknown":
+            return status
+        case _:
+            return None

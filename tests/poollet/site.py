@@ -1,0 +1,230 @@
+"""A host without Git: documents, simulated runtimes on a clock that the test turns, and decisions carried out one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from iri.change import DetachInterface, DetachVolume
+from iri.errors import IRIError, NotFound
+from iri.identity import UID_LABELS
+from iri.machine import Machine
+from iri.runtime import Kind as IRIKind
+from iri.runtime import Runtime
+from iri.simulated.chance import Chance
+from iri.simulated.clock import SECOND_NS, Clock
+from iri.simulated.faults import Faults
+from iri.simulated.hindrance import HinderedRuntime, around
+from iri.simulated.host import Host
+from iri.simulated.profile import Profile
+from iri.simulated.runtime import SimulatedRuntime
+from iri.volume import Snapshot, Volume
+from poollet.decide import decide
+from poollet.decision import Decision, Situation
+from poollet.facts import HostFacts, HostSecrets, PoolFacts
+from poollet.memory import Attempts, Failure, Memory
+from poollet.observed import Listing, Observed, Place, Unanswered
+from poollet.step import Alter, Call, Create, Ref, Remove, Step
+from poollet.view import Document, LiveView, OrphanOrder, concerns, is_current
+from schemas.kinds import Key, Kind
+from schemas.model import Object
+from tests.poollet.documents import CLASSES, FLEET, GIB
+
+KINDS: tuple[IRIKind, ...] = (Machine, Volume, Snapshot)
+START_MS = 1_700_000_000_000
+POOLS = {
+    (Kind.MACHINE_POOL, "a"): PoolFacts(
+        runtime="sim",
+        classes=frozenset(("small", "medium", "large")),
+        allocatable={"cpu": 64_000, "memory": 256 * GIB, "storage": 4096 * GIB},
+    ),
+    (Kind.VOLUME_POOL, "disks"): PoolFacts(
+        runtime="sim", classes=frozenset(("standard", "static")), allocatable={"storage": 4096 * GIB}
+    ),
+}
+Edit = Callable[[Place, dict[str, object]], dict[str, object]]
+
+
+@dataclass
+class Runner:
+    """A simulated runtime, its faults, and what it was told."""
+
+    host: Host
+    faults: Faults
+    runtime: Runtime
+
+
+def runner(now_ms: Callable[[], int], profile: Profile | None = None, seed: int = 1) -> Runner:
+    host = Host(profile or Profile(), seed, Clock(lambda: now_ms() * (SECOND_NS // 1000)))
+    faults = Faults(Chance(seed))
+    return Runner(host, faults, HinderedRuntime(SimulatedRuntime(host), around(host, faults)))
+
+
+@dataclass
+class Site:
+    """`round` is one turn of the loop: list, decide, carry out."""
+
+    documents: list[Document] = field(default_factory=list)
+    profile: Profile | None = None
+    facts: HostFacts = field(
+        default_factory=lambda: HostFacts(FLEET, POOLS, {"sim": "gitvirt-simulated"}, grace_seconds=30)
+    )
+    orphan_orders: tuple[OrphanOrder, ...] = ()
+    unread: tuple[str, ...] = ()
+    obeyed: bool = True
+    now_ms: int = START_MS
+    memory: Memory = field(default_factory=Memory)
+    ended_ms: dict[Ref, int] = field(default_factory=dict)
+    failures: dict[Ref, tuple[Failure, ...]] = field(default_factory=dict)
+    numbers: dict[Place, int] = field(default_factory=dict)
+    last: dict[Place, Listing] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    tamper: Edit = lambda _place, objects: objects
+    removed: list[tuple[int, Ref]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.runners = {"sim": runner(lambda: self.now_ms, self.profile)}
+
+    @property
+    def sim(self) -> Runner:
+        return self.runners["sim"]
+
+    @property
+    def view(self) -> LiveView:
+        everything = [*CLASSES, *self.documents]
+        objects: dict[Key, Object] = {
+            one.object.key: one.object for one in everything if is_current(one.path)
+        }
+        mine = tuple(one for one in self.documents if concerns(one.object, self.facts.pools))
+        return LiveView("c0ffee", objects, mine, self.orphan_orders, self.unread)
+
+    def observed(self) -> Observed:
+        lists: dict[Place, Listing | Unanswered] = {}
+        for name, one in sorted(self.runners.items()):
+            for kind in KINDS:
+                place = Place(name, kind)
+                try:
+                    objects = self.tamper(place, dict(one.runtime.objects(kind)))  # type: ignore[type-var]
+                except IRIError as error:
+                    lists[place] = Unanswered(str(error), self.last.get(place))
+                    continue
+                self.numbers[place] = self.numbers.get(place, 0) + 1
+                self.last[place] = Listing(self.numbers[place], self.now_ms, objects)  # type: ignore[arg-type]
+                lists[place] = self.last[place]
+        return Observed(lists)
+
+    def situation(self, observed: Observed | None = None) -> Situation:
+        return Situation(
+            view=self.view,
+            observed=observed or self.observed(),
+            attempts=Attempts(frozenset(), dict(self.ended_ms), dict(self.failures)),
+            memory=self.memory,
+            facts=self.facts,
+            now_ms=self.now_ms,
+            obeyed=self.obeyed,
+        )
+
+    def decide(self) -> Decision:
+        """Without carrying it out or remembering it."""
+        return decide(self.situation())
+
+    def round(self, seconds: float = 1.0) -> Decision:
+        decision = decide(self.situation())
+        self.memory = decision.memory
+        for step in decision.steps:
+            self.execute(step)
+        self.now_ms += round(seconds * 1000)
+        return decision
+
+    def rounds(self, count: int, seconds: float = 1.0) -> Decision:
+        return [self.round(seconds) for _ in range(count)][-1]
+
+    def settle(self, limit: int = 60) -> Decision:
+        """Until there is nothing to do for some rounds."""
+        quiet = 0
+        for _ in range(limit):
+            decision = self.round(2.5)
+            quiet = quiet + 1 if not decision.steps else 0
+            if quiet == 4:
+                return decision
+        raise AssertionError(f"it does not come to rest: {self.calls[-10:]}")
+
+    def restart(self) -> None:
+        """The poollet dies; of what it knew, its report is left."""
+        self.memory = Memory(entries=self.memory.entries, orphans=self.memory.orphans)
+        self.ended_ms, self.failures = {}, {}
+        self.numbers, self.last = {}, {}
+
+    def execute(self, step: Step) -> None:
+        runtime = self.runners[step.runtime].runtime
+        for call in step.calls:
+            self.calls.append(call)
+            try:
+                self.perform(runtime, call, step.ref)
+            except IRIError as error:
+                self.fail(step.ref, call, error)
+                break
+            self.failures[step.ref] = tuple(
+                one for one in self.failures.get(step.ref, ()) if one.call != call
+            )
+        else:
+            self.events += [event.reason for event in step.events]
+        self.now_ms += 1
+        self.ended_ms[step.ref] = self.now_ms
+        self.now_ms += 1
+
+    def perform(self, runtime: Runtime, call: Call, ref: Ref) -> None:
+        match call:
+            case Create(wanted):
+                label = UID_LABELS[ref.kind]
+                if all(one.labels.get(label) != ref.uid for one in runtime.objects(ref.kind).values()):  # type: ignore[type-var]
+                    runtime.create(wanted)  # type: ignore[type-var]
+            case Alter(id, change):
+                try:
+                    runtime.change(id, change)
+                except NotFound:
+                    if not isinstance(change, DetachVolume | DetachInterface):
+                        raise
+            case Remove(kind, id):
+                self.removed.append((self.now_ms, ref))
+                try:
+                    runtime.remove(kind, id)  # type: ignore[type-var]
+                except NotFound:
+                    return
+
+    def fail(self, ref: Ref, call: Call, error: IRIError) -> None:
+        known = [one for one in self.failures.get(ref, ()) if one.call == call]
+        count = known[0].count + 1 if known else 1
+        rest = tuple(one for one in self.failures.get(ref, ()) if one.call != call)
+        pause_ms = min(300_000, 1000 * 2**count)
+        failure = Failure(call, type(error).__name__, str(error), count, self.now_ms + pause_ms)
+        self.failures[ref] = (*rest, failure)
+
+    def put(self, *documents: Document) -> None:
+        """In the place of those with the same path."""
+        paths = {one.path for one in documents}
+        self.documents = [one for one in self.documents if one.path not in paths] + list(documents)
+
+    def drop(self, *documents: Document) -> None:
+        paths = {one.path for one in documents}
+        self.documents = [one for one in self.documents if one.path not in paths]
+
+    def machines(self, runtime: str = "sim") -> dict[str, Machine]:
+        return dict(SimulatedRuntime(self.runners[runtime].host).objects(Machine))
+
+    def volumes(self, runtime: str = "sim") -> dict[str, Volume]:
+        return dict(SimulatedRuntime(self.runners[runtime].host).objects(Volume))
+
+    def with_secrets(self, **values: bytes) -> None:
+        """In the host's file, as default/<name> with one key."""
+        secrets = {("default", name): {"key": value} for name, value in values.items()}
+        self.facts = replace(self.facts, secrets=HostSecrets(secrets))
+
+
+def site(*documents: Document, profile: Profile | None = None) -> Site:
+    return Site(documents=list(documents), profile=profile)
+
+
+def kinds_of(calls: Iterable[Call]) -> list[str]:
+    return [type(call.change).__name__ if isinstance(call, Alter) else type(call).__name__ for call in calls]
