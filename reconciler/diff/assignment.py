@@ -1,0 +1,64 @@
+"""What a pool says of its assignment, taken into the record: what is reported, a rejection, the end, an adoption. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.diff.rejection import noted
+from reconciler.diff.turn import Turn
+from reconciler.observed.folding import folded
+from reconciler.observed.said import Said
+from reconciler.plan.action import Action
+from reconciler.record.condition import EVICTION, SCHEDULED
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """About the pool that an object is assigned to. `said` is its word on that assignment."""
+
+    said: Said | None = None
+    is_lost: bool = False
+    is_destroyed: bool = False
+
+
+def settled(turn: Turn, fact: Fact) -> Turn:
+    """With what the pool's word means for the assignment. What a lost pool said last stays as it is on live."""
+    assignment, said = turn.assignment, fact.said
+    if assignment is None:
+        return turn
+    if fact.is_destroyed:
+        return turn.released().unsays(EVICTION).does(Action.WITHDRAW, f"pool {assignment.pool} is destroyed")
+    if said is None or fact.is_lost:
+        return turn
+    match said.phase:
+        case "rejected":
+            rejections = noted(turn.rejections, assignment, said.reasons, turn.now)
+            why = next(each.message for each in rejections if each.pool == assignment.pool)
+            reason = f"{assignment.pool} rejected it: {why}"
+            return turn.with_status(rejections=rejections).released().does(Action.WITHDRAW, reason)
+        case "gone":
+            reason = f"gone from {assignment.pool}" + (f": {turn.evict.reason}" if turn.evict else "")
+            return turn.released().unsays(EVICTION).does(Action.WITHDRAW, reason)
+        case "present" | "unknown":
+            return observed(turn, said)
+
+
+def observed(turn: Turn, said: Said) -> Turn:
+    """With what is reported as its status."""
+    status = folded(turn.record, said, turn.now)
+    if status == turn.record.status:
+        return turn
+    state = getattr(status, "state", "") or "Pending"
+    before = getattr(turn.record.status, "state", "")
+    told = state.lower() if state != before else f"{state.lower()}, as {said.poollet} reports"
+    return turn.with_record(status=status).does(Action.STATUS, told)
+
+
+def adopted(turn: Turn, said: Said) -> Turn | None:
+    """Back where a poollet has it, with the uid that it has there; None when that is another object of the same name."""
+    if turn.record.uid not in ("", said.uid) and turn.before is not None and turn.before.uid:
+        return None
+    turn = turn.with_record(uid=said.uid).assigned(said.pool, said.assignment)
+    turn = turn.says(SCHEDULED, "True", "Placed", f"on {said.pool}")
+    turn = turn.with_record(status=folded(turn.record, said, turn.now))
+    return turn.does(Action.ADOPT, f"{said.poollet} has it on {said.pool}")

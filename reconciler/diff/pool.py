@@ -1,0 +1,39 @@
+"""What a pool needs: the status that its poollet reports, and a document of its own when nobody declares it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.diff.need import Keep, Need
+from reconciler.diff.turn import Turn
+from reconciler.diff.view import View
+from reconciler.plan.action import Action
+from reconciler.world.known import Standing
+from reconciler.world.pool_status import folded_pool
+from schemas.edit.fields import Value
+from schemas.kinds import Key, Kind, api_version
+
+
+def pool(view: View, turn: Turn) -> Need:
+    known = turn.known
+    states = view.pools if known.key.kind is Kind.MACHINE_POOL else view.volume_pools
+    state = states.get(known.key.name)
+    if state is None:
+        return Keep(**turn.course())
+    status = folded_pool(state, turn.record, turn.now)
+    if status != turn.record.status:
+        turn = turn.with_record(status=status).does(Action.STATUS, getattr(status, "state", "").lower())
+    if known.standing is not Standing.ANNOUNCED or state.announced is None:
+        return Keep(**turn.course())
+    body = announcement(known.key, state.announced.labels)
+    if known.live is not None and dict(known.object.metadata.labels) == dict(state.announced.labels):
+        return Keep(**turn.course())
+    turn = turn.does(Action.ANNOUNCE, f"announced by {state.poollet}")
+    return Keep(**turn.course(), body=body)
+
+
+def announcement(key: Key, labels: Mapping[str, str]) -> Mapping[str, Value]:
+    metadata: dict[str, Value] = {"name": key.name}
+    if labels:
+        metadata["labels"] = dict(sorted(labels.items()))
+    return {"apiVersion": api_version(key.kind), "kind": key.kind.value, "metadata": metadata}

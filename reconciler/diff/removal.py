@@ -1,0 +1,198 @@
+"""Deletion: an order in two phases, guarded. Owns who may be ordered gone, who waits, and whose document goes. Pure.
+
+What is absent is ordered gone unless it is in doubt, paused, in use, or too much at once; its document goes when its pool
+has stated that it is gone and nobody uses it any more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.diff.guard import Losses, objection, stricter
+from reconciler.diff.identity import digest
+from reconciler.diff.need import Remove, Step
+from reconciler.diff.turn import Turn
+from reconciler.diff.use import holders, named, owner_of
+from reconciler.diff.view import View
+from reconciler.plan.action import Action
+from reconciler.record import stamp
+from reconciler.record.condition import ACCEPTED, DELETION_HELD
+from reconciler.world.advance import Confirm
+from reconciler.world.known import Known, Standing
+from schemas.kinds import Key, Kind
+from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
+
+PAUSED = "gitvirt.dev/paused"
+LEAST_DIGITS = 12  # of a digest that somebody types
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """About everything that is absent: why it is held, by reason; what is not in `why` may be ordered gone.
+
+    `held` groups what one confirmation is asked for.
+    """
+
+    why: Mapping[Key, tuple[str, str]]
+    held: tuple[tuple[Kind, str, tuple[Key, ...]], ...] = ()
+    trailer: str = ""
+
+
+def is_paused(known: Known) -> bool:
+    return known.object.metadata.annotations.get(PAUSED) == "true"
+
+
+def verdicts(view: View) -> Verdicts:
+    """Looks at all that is absent at once, because how much goes is counted over all of it."""
+    why: dict[Key, tuple[str, str]] = {}
+    free: dict[Kind, list[Known]] = defaultdict(list)
+    counted: dict[Kind, int] = defaultdict(int)
+    for key in sorted(view.absent):
+        known = view.known[key]
+        if follows_its_owner(view, known):
+            continue  # whose own going was counted
+        counted[key.kind] += 1
+        if reason := withheld(view, known):
+            why[key] = reason
+        else:
+            free[key.kind].append(known)
+    held = tuple(objections(view, free, counted))
+    keys = [key for _, _, keys in held for key in keys]
+    trailer = f"{Confirm.DELETION}: {digest([token(view.known[key]) for key in keys])}" if keys else ""
+    if not keys or is_confirmed(view, trailer):
+        return Verdicts(why)
+    why |= {key: ("TooMany", f"{reason}; to confirm: {trailer}") for _, reason, keys in held for key in keys}
+    return Verdicts(why, held, trailer)
+
+
+def withheld(view: View, known: Known) -> tuple[str, str] | None:
+    """What no confirmation helps against."""
+    if doubt := view.doubt(known.key):
+        return "InDoubt", doubt
+    if is_paused(known):
+        return "Paused", f"it is paused: declare it without {PAUSED} first"
+    staying = tuple(each for each in holders(view, known) if each.is_staying)
+    if staying:
+        return "InUse", f"still used by {named(staying)}"
+    return None
+
+
+def objections(
+    view: View, free: Mapping[Kind, list[Known]], counted: Mapping[Kind, int]
+) -> Iterable[tuple[Kind, str, tuple[Key, ...]]]:
+    before = view.settings_before or view.settings
+    limit = stricter(before.limits.delete, view.settings.limits.delete)
+    for kind in sorted(free):
+        losses = Losses(view.live_count(kind), len(view.leaving(kind)), counted[kind])
+        if reason := objection(losses, limit):
+            yield kind, reason, tuple(known.key for known in free[kind])
+
+
+def token(known: Known) -> str:
+    """What stands for the object in the digest; a kind without uids goes by its name."""
+    return known.record.uid or str(known.key)
+
+
+def is_confirmed(view: View, trailer: str) -> bool:
+    _, _, wanted = trailer.partition(": ")
+    return any(
+        each.about is Confirm.DELETION
+        and len(each.value) >= LEAST_DIGITS
+        and wanted.startswith(each.value.lower())
+        for each in view.confirmations
+    )
+
+
+def follows_its_owner(view: View, known: Known) -> bool:
+    """A generated object whose owner is going or gone."""
+    owner = owner_of(known)
+    if owner is None:
+        return False
+    found = view.known.get(owner)
+    return found is None or found.record.is_deleting
+
+
+def absent(turn: Turn, verdict: Verdicts) -> Remove:
+    """The first phase."""
+    known = turn.known
+    held = verdict.why.get(known.key)
+    if held is not None:
+        reason, message = held
+        turn = turn.says(DELETION_HELD, "True", reason, message).does(Action.HOLD, message)
+        return removal(turn, Step.HOLD, message)
+    turn = turn.unsays(DELETION_HELD, ACCEPTED)
+    if is_retained(known):
+        reason = "its deletion policy keeps the data"
+        return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
+    owner = owner_of(known)
+    reason = "it left the source" if owner is None else f"machine {owner.name} brings it no more"
+    turn = turn.with_record(deletion_timestamp=stamp(turn.now)).does(Action.ORDER, reason)
+    return removal(turn, Step.ORDER, reason)
+
+
+def leaving(view: View, turn: Turn, destroyed: Collection[str]) -> Remove:
+    """The second phase."""
+    if reason := stays_for(view, turn, destroyed):
+        return removal(turn, Step.WAIT, reason)
+    reason = (
+        f"pool {turn.record.pool} is destroyed"
+        if turn.record.pool in destroyed
+        else f"gone from {turn.record.pool}"
+        if turn.record.pool
+        else "it was on no pool"
+    )
+    if turn.known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
+        reason = "nobody uses it any more"
+    return removal(turn.does(Action.REMOVE, reason), Step.DROP, reason)
+
+
+def stays_for(view: View, turn: Turn, destroyed: Collection[str]) -> str:
+    """What a document that is ordered gone still waits for."""
+    known, said = turn.known, view.said(turn.known.key)
+    if is_paused(known):
+        return "it is paused"
+    is_gone = (said is not None and said.phase == "gone") or turn.record.pool in destroyed
+    if turn.assignment is not None and not is_gone:
+        if said is not None and said.phase == "rejected" and said.assignment == turn.assignment.id:
+            return ""
+        return f"pool {turn.record.pool} has not stated that it is gone"
+    if known.key.kind is Kind.VOLUME_SNAPSHOT and not is_gone and snapshot_may_be(known, view):
+        return "its pool has not stated that it is gone"
+    others = holders(view, known)
+    if others and known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
+        return f"still used by {named(others)}"
+    return ""
+
+
+def snapshot_may_be(known: Known, view: View) -> bool:
+    status = known.record.status
+    is_made = isinstance(status, VolumeSnapshotStatus) and (status.snapshot_id or status.state)
+    return bool(is_made) or view.said(known.key) is not None
+
+
+def is_retained(known: Known) -> bool:
+    """A volume that holds data, or may: its policy decides, and without one only what a machine brought along goes."""
+    volume = known.object
+    if not isinstance(volume, Volume) or known.record.assignment is None:
+        return False
+    match volume.spec.deletion_policy:
+        case "Delete":
+            return False
+        case "Retain":
+            return True
+        case None:
+            return known.standing is not Standing.GENERATED and not known.record.owners and held_data(known)
+
+
+def held_data(known: Known) -> bool:
+    """Once its runtime had made it, somebody may have written to it."""
+    status = known.record.status
+    return isinstance(status, VolumeStatus) and bool(
+        status.volume_id or status.state in ("Available", "Error")
+    )
+
+
+def removal(turn: Turn, step: Step, reason: str) -> Remove:
+    return Remove(**turn.course(), step=step, reason=reason)

@@ -1,0 +1,150 @@
+"""Needs and placements put together into the Plan of a tick. Pure: it adds what a placement means, and decides nothing else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
+
+from reconciler.diff.deciding import destroyed_pools
+from reconciler.diff.identity import assignment_id
+from reconciler.diff.need import Deed, Need, Remove, Step
+from reconciler.diff.removal import verdicts
+from reconciler.diff.turn import Turn
+from reconciler.diff.use import volumes_of
+from reconciler.diff.view import View
+from reconciler.plan.action import Action
+from reconciler.plan.change import Base, Change, Held, Plan, Unplaced
+from reconciler.record import Record
+from reconciler.record.condition import SCHEDULED
+from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
+from reconciler.world.advance import Confirm
+from reconciler.world.known import Known, Standing
+from schemas.kinds import Key, Kind
+from schemas.model import ClaimRef, Machine, decode
+
+WEIGHT = {action: rank for rank, action in enumerate(Action)}
+
+
+def compose(view: View, needs: Iterable[Need], decisions: Iterable[Decision], now: datetime) -> Plan:
+    """One change for each object whose record becomes another, sorted by key."""
+    by_key = {need.key: need for need in needs}
+    unplaced = []
+    for decision in decisions:
+        match decision:
+            case Placed():
+                by_key |= {need.key: need for need in placed(view, by_key, decision, now)}
+            case Unschedulable():
+                unplaced.append(Unplaced(decision.key, decision.refusals))
+                by_key[decision.key] = waiting(view, by_key[decision.key], decision, now)
+            case _:
+                assert_never(decision)
+    ordered = [by_key[key] for key in sorted(by_key)]
+    return Plan(
+        base=Base(view.source, view.target),
+        changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
+        held=tuple(held(view)),
+        unplaced=tuple(sorted(unplaced, key=lambda each: each.key)),
+        due=tuple((need.key, need.due) for need in ordered if need.due is not None),
+    )
+
+
+def placed(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) -> Iterator[Need]:
+    """The assignments, and the volumes claimed for the machine that needs them."""
+    on = dict(decision.volumes)
+    if decision.key.kind is Kind.MACHINE:
+        on[decision.key] = decision.pool
+    turns = {key: turn_of(view, needs[key], now) for key in on}
+    for key, pool in on.items():
+        turn = turns[key]
+        turn = turn.assigned(pool, assignment_id(turn.record.uid, view.target))
+        turns[key] = turn.says(SCHEDULED, "True", "Placed", f"on {pool}").does(
+            Action.SCHEDULE, f"scored {decision.score.points:,}" if decision.score.points else ""
+        )
+    machine = view.known.get(decision.key)
+    if machine is not None and isinstance(machine.object, Machine):
+        claim = ClaimRef(name=machine.key.name, uid=turns[decision.key].record.uid)
+        for key in volumes_of(machine.object):
+            turn = turns[key] if key in turns else turn_of(view, needs[key], now)
+            if turn.record.claim is None:
+                turns[key] = turn.with_record(claim=claim).does(Action.CLAIM, f"held by machine {claim.name}")
+    for key, turn in turns.items():
+        yield replace(needs[key], record=turn.record, deeds=turn.deeds)
+
+
+def waiting(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:
+    turn = turn_of(view, need, now).says(SCHEDULED, "False", "Unschedulable", summary(decision.refusals))
+    return replace(need, record=turn.record)
+
+
+def summary(refusals: tuple[Refusal, ...]) -> str:
+    """What speaks against the pools, in a form that stays while the reasons do: what is free now does not belong on `live`."""
+    general = [reason.message for refusal in refusals if not refusal.pool for reason in refusal.reasons]
+    words = {reason.predicate.value for refusal in refusals if refusal.pool for reason in refusal.reasons}
+    told = [f"no pool fits: {', '.join(sorted(words))}"] if words else []
+    return "; ".join([*dict.fromkeys(general), *told]) or "no pool fits"
+
+
+def turn_of(view: View, need: Need, now: datetime) -> Turn:
+    known = view.known.get(need.key) or generated(need)
+    return Turn(known, need.record, now, need.deeds, need.due)
+
+
+def generated(need: Need) -> Known:
+    """One that this tick makes."""
+    assert need.body is not None, "what the world does not know is made by its owner"
+    return Known(
+        key=need.key,
+        object=decode(need.key.kind, need.body),
+        standing=Standing.GENERATED,
+        record=need.record,
+    )
+
+
+def change_of(need: Need) -> Change | None:
+    after: Record | None = need.record
+    if isinstance(need, Remove) and need.step is Step.DROP:
+        after = None
+    is_new_step = isinstance(need, Remove) and need.step is Step.RETAIN
+    if after == need.before and need.body is None and not is_new_step:
+        return None
+    deed = weightiest(need)
+    if need.before is None and after is not None and not after.uid and need.body is None:
+        return None  # the reconciler keeps nothing about it
+    return Change(need.key, deed.action, need.before, after, deed.reason, need.body)
+
+
+def weightiest(need: Need) -> Deed:
+    """What names the change. Why an object lost its pool is told along with where it goes next."""
+    if not need.deeds:
+        return Deed(Action.TAKE if need.before is None else Action.STATUS)
+    first = min(need.deeds, key=lambda deed: WEIGHT[deed.action])
+    reasons = [first.reason]
+    if first.action is Action.SCHEDULE:
+        reasons = [deed.reason for deed in need.deeds if deed.action is Action.WITHDRAW] or reasons
+    return Deed(first.action, "; ".join(reason for reason in reasons if reason))
+
+
+def held(view: View) -> Iterator[Held]:
+    """All that waits for a person, whether or not anything changes."""
+    if view.held_source is not None:
+        yield Held(view.held_source.message, trailer=view.held_source.trailer)
+    if view.is_live_lost and not view.is_settled:
+        yield Held(
+            "live is lost: nothing is written until every known poollet is heard of, or its grace is over"
+        )
+        return
+    verdict = verdicts(view)
+    for kind, reason, keys in verdict.held:
+        yield Held(reason, kind, keys, verdict.trailer)
+    alone: dict[tuple[str, Kind], list[Key]] = defaultdict(list)
+    for key, (word, message) in verdict.why.items():
+        if word != "TooMany":
+            alone[message, key.kind].append(key)
+    for (message, kind), waiting_keys in sorted(alone.items()):
+        yield Held(message, kind, tuple(waiting_keys))
+    named = {each.value for each in view.confirmations if each.about is Confirm.POOL_DESTROYED}
+    for name in sorted(named - destroyed_pools(view)):
+        yield Held(f"{Confirm.POOL_DESTROYED}: {name} is not followed: its poollet still reports")
