@@ -1,0 +1,87 @@
+"""What libvirt knows of the host it runs on."""
+
+from __future__ import annotations
+
+import contextlib
+
+import libvirt
+
+from iri.errors import IRIError, Unavailable
+from iri.libvirt import xml
+from iri.libvirt.connect.link import Link
+from iri.libvirt.host.capacity import Facts
+
+KIB = 1024
+ARCHITECTURE, MEMORY_MIB, CPUS = 0, 1, 2  # of what virNodeGetInfo answers
+
+
+class Node:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def facts(self) -> Facts:
+        return self._link.call(_facts, "asking about the host")
+
+    def offers_kvm(self, architecture: str) -> bool:
+        """What capabilities say; see iri.libvirt.host.proof for what that is worth."""
+        try:
+            self._link.call(
+                lambda raw: raw.getDomainCapabilities(None, architecture, None, "kvm", 0), "asking about KVM"
+            )
+        except Unavailable:
+            raise
+        except IRIError:
+            return False
+        return True
+
+    def start_briefly(self, document: str) -> None:
+        self._link.call(
+            lambda raw: raw.createXML(document, libvirt.VIR_DOMAIN_START_AUTODESTROY), "trying a guest"
+        )
+
+    def end(self, name: str) -> None:
+        def ended(raw: libvirt.virConnect) -> None:
+            domain = raw.lookupByName(name)
+            if not domain.isPersistent():
+                domain.destroy()
+
+        self._link.call(ended, "ending a guest that was tried")
+
+
+def _facts(raw: libvirt.virConnect) -> Facts:
+    capabilities = xml.parse(raw.getCapabilities())
+    counted: dict[int, int] = {}
+    for cell in capabilities.iterfind("host/topology/cells/cell"):
+        for page in cell.iterfind("pages"):
+            size = int(page.get("size", "0")) * KIB
+            counted[size] = counted.get(size, 0) + int(page.text or "0")
+    smallest = min(counted, default=0)
+    version = raw.getVersion()
+    cpu = capabilities.find("host/cpu")
+    return Facts(
+        uuid=capabilities.findtext("host/uuid", ""),
+        name=raw.getHostname(),
+        architecture=str(raw.getInfo()[ARCHITECTURE]),
+        cpu_model=""
+        if cpu is None
+        else " ".join(cpu.findtext(tag, "") for tag in ("vendor", "model")).strip(),
+        cpus=_cpus(raw),
+        memory_bytes=_memory(raw),
+        huge_pages={size: count for size, count in counted.items() if size != smallest},
+        hypervisor=raw.getType(),
+        hypervisor_version=f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}",
+    )
+
+
+def _cpus(raw: libvirt.virConnect) -> int:
+    """Those that are online."""
+    with contextlib.suppress(libvirt.libvirtError):
+        return int(sum(raw.getCPUMap()[1]))
+    return int(raw.getInfo()[CPUS])
+
+
+def _memory(raw: libvirt.virConnect) -> int:
+    """As the kernel counts it: what libvirt sums over NUMA nodes leaves out memory that was added later."""
+    with contextlib.suppress(libvirt.libvirtError):
+        return int(raw.getMemoryStats(libvirt.VIR_NODE_MEMORY_STATS_ALL_CELLS)["total"]) * KIB
+    return int(raw.getInfo()[MEMORY_MIB]) << 20

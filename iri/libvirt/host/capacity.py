@@ -1,0 +1,66 @@
+"""What the host has and how many machines of a class it holds when it is empty. Pure.
+
+Huge pages are memory that only classes backed by them can have, and the rest is what only the others can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from iri.host import MachineClass
+from iri.libvirt.host.settings import HostSettings
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+CPU, MEMORY, STORAGE = "cpu", "memory", "storage"
+HUGE = "hugepages-"
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What libvirt tells of the host. `huge_pages`: how many there are by their size in bytes, used ones included."""
+
+    uuid: str = ""
+    name: str = ""
+    architecture: str = ""
+    cpu_model: str = ""
+    cpus: int = 0
+    memory_bytes: int = 0
+    huge_pages: Mapping[int, int] = {}
+    hypervisor: str = ""
+    hypervisor_version: str = ""
+
+    @property
+    def huge_bytes(self) -> int:
+        return sum(size * count for size, count in self.huge_pages.items())
+
+
+def capacity(facts: Facts, storage_bytes: int, settings: HostSettings) -> dict[str, int]:
+    """Totals of the empty host less what the operator keeps back."""
+    totals = {CPU: facts.cpus, MEMORY: facts.memory_bytes, STORAGE: storage_bytes}
+    totals |= {f"{HUGE}{_named(size)}": size * count for size, count in facts.huge_pages.items() if count}
+    return {
+        resource: max(0, total - settings.reserved.get(resource, 0)) for resource, total in totals.items()
+    }
+
+
+def quantity(wanted: MachineClass, facts: Facts, storage_bytes: int, settings: HostSettings) -> int:
+    """Zero for a class that asks for what the host does not have."""
+    has = capacity(facts, storage_bytes, settings)
+    traits = settings.traits.get(wanted.name)
+    if traits is not None and traits.is_hugepages:
+        has[MEMORY] = facts.huge_bytes
+    elif facts.huge_bytes:
+        has[MEMORY] = max(0, has[MEMORY] - facts.huge_bytes)
+    limits = {resource: int(count * settings.overcommit.get(resource, 1)) for resource, count in has.items()}
+    if traits is not None and traits.is_hugepages:
+        limits[MEMORY] = facts.huge_bytes  # a page is there or it is not
+    shares = [limits.get(resource, 0) // need for resource, need in wanted.resources.items() if need > 0]
+    return min(shares, default=0)
+
+
+def _named(size: int) -> str:
+    for unit, name in ((GIB, "Gi"), (MIB, "Mi"), (KIB, "Ki")):
+        if size % unit == 0:
+            return f"{size // unit}{name}"
+    return str(size)

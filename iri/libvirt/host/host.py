@@ -1,0 +1,226 @@
+"""The host as the runtime tells of it, and the classes that it offers.
+
+What the host has is asked again for each new connection, for a host changes only while libvirt is away or by a restart.
+Classes that a poollet has set are kept in a file: a runtime that starts anew must not refuse a machine for want of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import uuid
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from iri.errors import FailedPrecondition, InvalidArgument
+from iri.host import (
+    About,
+    Address,
+    Classes,
+    HostInfo,
+    MachineClass,
+    MachineOffer,
+    NodeInfo,
+    Offers,
+    VolumeClass,
+    VolumeOffer,
+)
+from iri.libvirt.domain.traits import Platform, Traits
+from iri.libvirt.host.capacity import Facts, capacity, quantity
+from iri.libvirt.host.proof import Starter
+from iri.libvirt.host.settings import HostSettings
+
+log = logging.getLogger(__name__)
+RUNTIME = "gitvirt-libvirt"
+NAMESPACE = uuid.UUID("6c3f4bb8-30f4-5b0e-8f55-b0f5d2a4c1de")
+MACHINE_ID, SYSTEM = Path("/etc/machine-id"), Path("/etc/os-release")
+NOWHERE = ("192.0.2.1", 9)  # set aside for documentation; nothing is sent there
+WITH_PROOF = "x86_64"
+
+
+class NodeSource(Starter, Protocol):
+    def facts(self) -> Facts: ...
+    def offers_kvm(self, architecture: str) -> bool: ...
+
+
+class Storage(Protocol):
+    """The volumes' side of what there is to give."""
+
+    def volume_offers(self, classes: tuple[VolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
+    def storage_bytes(self) -> int: ...
+
+
+class Proof(Protocol):
+    def runs(self, domain_type: str) -> bool: ...
+
+
+class Host:
+    """Thread-safe. `uri` is part of who the host is: one machine may run several libvirts."""
+
+    def __init__(
+        self,
+        node: NodeSource,
+        storage: Storage,
+        proof: Proof,
+        settings: HostSettings,
+        *,
+        version: str,
+        uri: str,
+        folder: Path,
+    ) -> None:
+        self._node = node
+        self._storage = storage
+        self._proof = proof
+        self._settings = settings
+        self._version = version
+        self._uri = uri
+        self._kept = folder / "classes.json"
+        self._lock = threading.Lock()
+        self._facts: Facts | None = None
+        self._domain_type = ""
+        self._classes = self._first_classes()
+
+    def forget(self) -> None:
+        """The host may be another one now: libvirt was away."""
+        self._facts = None
+
+    def about(self) -> About:
+        facts = self._known()
+        return About(
+            name=RUNTIME,
+            version=self._version,
+            host=HostInfo(
+                id=self._settings.id or host_id(facts.uuid, self._uri),
+                capacity=capacity(facts, self._storage.storage_bytes(), self._settings),
+                node_info=node_info(facts),
+                addresses=self._settings.addresses or addresses(facts.name),
+                labels=self._settings.labels,
+            ),
+        )
+
+    def offers(self) -> Offers:
+        facts, storage, classes = self._known(), self._storage.storage_bytes(), self._classes
+        counted = [(one, quantity(one, facts, storage, self._settings)) for one in classes.machines]
+        return Offers(
+            machines=tuple(
+                MachineOffer(machine_class=one, quantity=count) for one, count in counted if count
+            ),
+            volumes=self._storage.volume_offers(classes.volumes),
+        )
+
+    def set_classes(self, classes: Classes) -> None:
+        if self._settings.classes.policy == "fixed":
+            raise FailedPrecondition("this runtime's classes are fixed by its operator")
+        with self._lock:
+            if classes == self._classes:
+                return
+            draft = self._kept.with_suffix(".partial")
+            draft.write_bytes(msgspec.json.encode(classes))
+            draft.replace(self._kept)
+            self._classes = classes
+
+    def machine_class(self, name: str) -> MachineClass:
+        for one in self._classes.machines:
+            if one.name == name:
+                return one
+        raise InvalidArgument(f"machine class {name!r} is not offered here")
+
+    def volume_class(self, name: str) -> VolumeClass:
+        for one in self._classes.volumes:
+            if one.name == name:
+                return one
+        raise InvalidArgument(f"volume class {name!r} is not offered here")
+
+    def traits(self, class_name: str) -> Traits:
+        return self._settings.traits.get(class_name, Traits())
+
+    def platform(self) -> Platform:
+        facts = self._known()
+        return Platform(domain_type=self.domain_type(), architecture=facts.architecture, cpus=facts.cpus)
+
+    def domain_type(self) -> str:
+        """Found out once, by whoever asks first; the others wait for it."""
+        with self._lock:
+            if not self._domain_type:
+                self._domain_type = self._found_out()
+                log.info("guests run domain_type=%s", self._domain_type)
+            return self._domain_type
+
+    def _found_out(self) -> str:
+        match self._settings.accelerator:
+            case "kvm":
+                return "kvm"
+            case "tcg":
+                return "qemu"
+            case "auto":
+                architecture = self._known().architecture
+                if not self._node.offers_kvm(architecture):
+                    return "qemu"
+                if architecture != WITH_PROOF:
+                    log.warning(
+                        "no proof for architecture=%s: set the accelerator to kvm where it works",
+                        architecture,
+                    )
+                    return "qemu"
+                return "kvm" if self._proof.runs("kvm") else "qemu"
+
+    def _known(self) -> Facts:
+        facts = self._facts
+        if facts is None:
+            facts = self._facts = self._node.facts()
+        return facts
+
+    def _first_classes(self) -> Classes:
+        offered = self._settings.classes
+        if offered.policy == "any":
+            try:
+                return msgspec.json.decode(self._kept.read_bytes(), type=Classes)
+            except FileNotFoundError:
+                pass
+            except msgspec.MsgspecError as error:
+                log.warning("classes that were set are lost file=%s error=%s", self._kept, error)
+        return Classes(machines=offered.machines, volumes=offered.volumes)
+
+
+def host_id(uuid_: str, uri: str) -> str:
+    """Of the machine's own id, which stays; libvirt makes one up at each start where the firmware has none."""
+    try:
+        machine = MACHINE_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        machine = ""
+    return str(uuid.uuid5(NAMESPACE, f"{machine or uuid_} {uri}"))
+
+
+def node_info(facts: Facts) -> NodeInfo:
+    return NodeInfo(
+        architecture=facts.architecture,
+        operating_system=operating_system(),
+        kernel_version=os.uname().release,
+        cpu_model=facts.cpu_model,
+        hypervisor=facts.hypervisor,
+        hypervisor_version=facts.hypervisor_version,
+    )
+
+
+def operating_system() -> str:
+    try:
+        lines = SYSTEM.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return os.uname().sysname
+    values = dict(line.split("=", 1) for line in lines if "=" in line)
+    return values.get("PRETTY_NAME", os.uname().sysname).strip('"')
+
+
+def addresses(name: str) -> tuple[Address, ...]:
+    found = [Address(type="Hostname", address=name)] if name else []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(NOWHERE)
+            found.append(Address(type="InternalIP", address=asking.getsockname()[0]))
+        except OSError as error:
+            log.debug("no way out of the host error=%s", error)
+    return tuple(found)

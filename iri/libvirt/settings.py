@@ -1,0 +1,60 @@
+"""All that the operator of a host decides about its libvirt runtime: one document, composed of what its parts know.
+
+A spec reaches nothing of the host beyond what stands here. A document that does not decode is refused whole: half of the
+operator's limits would be none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from iri.errors import InvalidArgument
+from iri.libvirt.host.settings import HostSettings
+from iri.libvirt.images.settings import ImageSettings
+from iri.libvirt.machines.rules import PowerRules
+from iri.libvirt.networks.rules import NetworkRules
+from iri.libvirt.volumes.settings import StorageSettings
+
+# Where distributions keep the empty variables of the EFI firmware without Secure Boot.
+EFI_VARIABLES = (
+    "/usr/share/OVMF/OVMF_VARS_4M.fd",
+    "/usr/share/OVMF/OVMF_VARS.fd",
+    "/usr/share/edk2/x64/OVMF_VARS.4m.fd",
+    "/usr/share/edk2/ovmf/OVMF_VARS.fd",
+)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """`folder` holds what the runtime makes on the host; QEMU's user must be able to enter it."""
+
+    uri: str = "qemu:///system"
+    folder: str = "/var/lib/gitvirt"
+    efi_variables: str = ""  # a file of empty EFI variables; empty: where distributions keep it
+    host: HostSettings = HostSettings()
+    networks: NetworkRules = NetworkRules()
+    images: ImageSettings = ImageSettings()
+    storage: StorageSettings = StorageSettings()
+    power: PowerRules = PowerRules()
+    qemu_logs: str = "/var/log/libvirt/qemu"  # libvirt's, one a machine, removed with it
+
+    def __post_init__(self) -> None:
+        paths = {"folder": self.folder, "qemuLogs": self.qemu_logs, "efiVariables": self.efi_variables or "/"}
+        for name, path in paths.items():
+            if not path.startswith("/"):
+                raise ValueError(f"{name} is a path that begins with a slash")
+
+    @property
+    def efi_template(self) -> Path | None:
+        """None where the host has no EFI firmware."""
+        candidates = (self.efi_variables,) if self.efi_variables else EFI_VARIABLES
+        return next((path for path in map(Path, candidates) if path.is_file()), None)
+
+
+def decoded(document: bytes) -> Settings:
+    """Of JSON. InvalidArgument says which field is wrong."""
+    try:
+        return msgspec.json.decode(document, type=Settings)
+    except (msgspec.MsgspecError, ValueError, InvalidArgument) as error:
+        raise InvalidArgument(f"the settings are none: {error}") from None

@@ -1,0 +1,233 @@
+"""The host on a real libvirtd: what it is, what it offers, and that KVM is believed only when a guest has run."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
+from iri.host import Address, Classes, MachineClass, VolumeClass, VolumeOffer
+from iri.libvirt import xml
+from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.node import Node
+from iri.libvirt.host import proof
+from iri.libvirt.host.host import Host
+from iri.libvirt.host.proof import CODE, MARKER, NAME, Prover, boot_sector, definition
+from iri.libvirt.host.settings import Accelerator, HostSettings, OfferedClasses
+from tests.servers.libvirtd import Libvirtd
+
+GIB = 1 << 30
+CLASSES = Classes(
+    machines=(
+        MachineClass(name="tiny", resources={"cpu": 1, "memory": 1 << 20}),
+        MachineClass(name="vast", resources={"cpu": 1, "memory": 1 << 60}),
+    ),
+    volumes=(VolumeClass(name="plain", tps=1, iops=1),),
+)
+
+
+class Shelf:
+    """Storage of a known size."""
+
+    def storage_bytes(self) -> int:
+        return 5 * GIB
+
+    def volume_offers(self, classes: tuple[VolumeClass, ...]) -> tuple[VolumeOffer, ...]:
+        return tuple(VolumeOffer(volume_class=one, quantity=5 * GIB) for one in classes)
+
+
+class Believed:
+    """A proof whose outcome is known, and that counts."""
+
+    def __init__(self, outcome: bool) -> None:
+        self.outcome = outcome
+        self.count = 0
+
+    def runs(self, domain_type: str) -> bool:
+        self.count += 1
+        return self.outcome
+
+
+@pytest.fixture(scope="module")
+def link(libvirtd: Libvirtd) -> Iterator[Link]:
+    made = Link(libvirtd.uri)
+    made.open()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def folder(libvirtd: Libvirtd, tmp_path: Path) -> Path:
+    made = libvirtd.folder / tmp_path.name
+    made.mkdir()
+    return made
+
+
+def host(
+    link: Link, folder: Path, settings: HostSettings | None = None, belief: Believed | None = None
+) -> Host:
+    return Host(
+        Node(link),
+        Shelf(),
+        belief or Believed(True),
+        settings or HostSettings(),
+        version="1.2.3",
+        uri=link.uri,
+        folder=folder,
+    )
+
+
+def test_about_tells_of_the_machine_below(link: Link, folder: Path) -> None:
+    about = host(link, folder).about()
+    assert (about.name, about.version) == ("gitvirt-libvirt", "1.2.3")
+    whole = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
+    assert about.host.capacity["memory"] == whole - GIB
+    assert about.host.capacity["cpu"] >= 1
+    assert about.host.capacity["storage"] == 5 * GIB
+    info = about.host.node_info
+    assert info.architecture == "x86_64"
+    assert info.hypervisor == "QEMU"
+    assert info.hypervisor_version.count(".") == 2
+    assert all((info.operating_system, info.kernel_version, info.cpu_model))
+    assert about.host.addresses[0].type == "Hostname"
+
+
+def test_the_host_is_the_same_after_libvirt_was_away(link: Link, folder: Path) -> None:
+    one = host(link, folder)
+    first = one.about().host.id
+    one.forget()
+    assert one.about().host.id == host(link, folder).about().host.id == first
+    assert host(link, folder, HostSettings(id="rack-7")).about().host.id == "rack-7"
+
+
+def test_the_operator_can_name_addresses_and_labels(link: Link, folder: Path) -> None:
+    address = Address(type="ExternalIP", address="203.0.113.7")
+    info = host(link, folder, HostSettings(addresses=(address,), labels={"zone": "a"})).about().host
+    assert (info.addresses, info.labels) == ((address,), {"zone": "a"})
+
+
+def test_offers_are_the_classes_that_fit(link: Link, folder: Path) -> None:
+    one = host(link, folder)
+    assert one.offers().machines == ()
+    one.set_classes(CLASSES)
+    (offer,) = one.offers().machines
+    assert offer.machine_class.name == "tiny"
+    assert offer.quantity >= 1
+    assert [volume.quantity for volume in one.offers().volumes] == [5 * GIB]
+    assert one.machine_class("tiny") == CLASSES.machines[0]
+    assert one.volume_class("plain") == CLASSES.volumes[0]
+    for ask in (one.machine_class, one.volume_class):
+        with pytest.raises(InvalidArgument, match="'other' is not offered"):
+            ask("other")
+
+
+def test_classes_outlive_the_runtime(link: Link, folder: Path) -> None:
+    host(link, folder).set_classes(CLASSES)
+    assert host(link, folder).machine_class("tiny")
+    (folder / "classes.json").write_bytes(b"broken")
+    settings = HostSettings(classes=OfferedClasses(machines=CLASSES.machines[:1]))
+    assert host(link, folder, settings).machine_class("tiny")
+    with pytest.raises(InvalidArgument):
+        host(link, folder, settings).machine_class("vast")
+
+
+def test_fixed_classes_stay(link: Link, folder: Path) -> None:
+    (folder / "classes.json").write_bytes(msgspec.json.encode(CLASSES))
+    one = host(
+        link, folder, HostSettings(classes=OfferedClasses(policy="fixed", machines=CLASSES.machines[:1]))
+    )
+    with pytest.raises(FailedPrecondition, match="fixed"):
+        one.set_classes(CLASSES)
+    with pytest.raises(InvalidArgument):
+        one.machine_class("vast")
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "outcome", "want", "tries"),
+    [
+        ("kvm", False, "kvm", 0),
+        ("tcg", True, "qemu", 0),
+        ("auto", True, "kvm", 1),
+        ("auto", False, "qemu", 1),
+    ],
+)
+def test_kvm_is_proven_once(
+    link: Link, folder: Path, accelerator: Accelerator, outcome: bool, want: str, tries: int
+) -> None:
+    belief = Believed(outcome)
+    one = host(link, folder, HostSettings(accelerator=accelerator), belief)
+    if accelerator == "auto" and not Node(link).offers_kvm("x86_64"):
+        want, tries = "qemu", 0
+    asking = [threading.Thread(target=one.domain_type) for _ in range(4)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert (one.domain_type(), belief.count) == (want, tries)
+    assert one.platform().domain_type == want
+
+
+def test_a_guest_that_runs_is_a_proof(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
+    assert Prover(Node(link), folder).runs("qemu")
+    assert list(folder.iterdir()) == []
+    assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
+
+
+def test_a_guest_that_says_nothing_is_none(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
+    """The time of a clock that runs fast is up before any guest has begun."""
+    ticks = iter(range(0, 1000, 60))
+    assert not Prover(Node(link), folder, clock=lambda: next(ticks)).runs("qemu")
+    assert list(folder.iterdir()) == []
+    assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
+
+
+def test_a_hypervisor_that_refuses_is_none(link: Link, folder: Path) -> None:
+    assert not Prover(Node(link), folder).runs("xen")
+    assert list(folder.iterdir()) == []
+
+
+def test_what_a_lost_proof_left_behind_is_in_nobodys_way(link: Link, folder: Path) -> None:
+    left = xml.text(definition("qemu", folder / "left.img", folder / "left.log"))
+    (folder / "left.img").write_bytes(boot_sector())
+    (folder / "proof.img").symlink_to(folder / "left.img")
+    Node(link).start_briefly(left)
+    assert Prover(Node(link), folder).runs("qemu")
+    assert (folder / "left.img").read_bytes() == boot_sector()
+
+
+def test_a_domain_of_that_name_that_is_somebodys_stays(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
+    document = folder / "theirs.xml"
+    document.write_text(xml.text(definition("qemu", folder / "a", folder / "b")))
+    libvirtd.virsh("define", str(document))
+    try:
+        assert not Prover(Node(link), folder).runs("qemu")
+        assert NAME in libvirtd.virsh("list", "--all", "--name").stdout
+    finally:
+        libvirtd.virsh("undefine", NAME)
+
+
+def test_a_libvirt_that_is_away_proves_nothing(folder: Path) -> None:
+    with pytest.raises(Unavailable):
+        Prover(Node(Link("qemu+unix:///system?socket=/nowhere")), folder).runs("qemu")
+
+
+def test_a_host_without_proof_asks_again(folder: Path) -> None:
+    away = host(Link("qemu+unix:///system?socket=/nowhere"), folder)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            away.domain_type()
+
+
+def test_the_boot_sector_is_what_its_source_says(tmp_path: Path) -> None:
+    object_, image = tmp_path / "proof.o", tmp_path / "proof.bin"
+    subprocess.run(["as", "--64", "-o", object_, proof.__file__.replace(".py", ".S")], check=True)
+    linker = ["ld", "-m", "elf_x86_64", "--oformat", "binary", "-e", "start", "-Ttext", "0x7c00"]
+    subprocess.run([*linker, "-o", image, object_], check=True)
+    assert image.read_bytes() == CODE
+    sector = boot_sector()
+    assert (len(sector), sector[-2:], sector.count(MARKER)) == (512, b"\x55\xaa", 1)
