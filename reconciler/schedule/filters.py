@@ -187,8 +187,8 @@ def shortfalls(need: Vector, free: Vector, predicate: Predicate) -> Reasons:
 
 
 def quota_amount(resource: str, count: int) -> str:
-    """Quota names say `requests.cpu` for cpu."""
-    return amount(resource.removeprefix("requests."), count)
+    """Quota names say `requests.cpu` for cpu, and with a scope `requests.cpu of <quota>`."""
+    return amount(resource.removeprefix("requests.").partition(" ")[0], count)
 
 
 def domains_of(board: Board, request: Request, topology_key: str) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from reconciler.schedule.request import AntiAffinity
 from reconciler.world.known import Known
@@ -35,9 +35,9 @@ class Population:
             found = asked[selector] = Counter(pool for pool, labels in placed if selector.matches(labels))
         return found
 
-    def holding(self, namespace: str) -> Iterator[tuple[AntiAffinity, str]]:
-        """Who is placed and must be kept apart from others: the rule, and the pool."""
-        return (each for each, count in self._holding.get(namespace, {}).items() if count > 0)
+    def holding(self, namespace: str) -> Mapping[tuple[AntiAffinity, str], int]:
+        """Who is placed and must be kept apart from others: how many have the rule, by pool."""
+        return self._holding.get(namespace, {})
 
     def _count(self, key: Key, pool: str, machine: Machine, sign: int) -> None:
         namespace, labels = key.namespace, machine.metadata.labels
@@ -52,7 +52,10 @@ class Population:
                 counts[pool] += sign
         anti = anti_affinity(machine)
         if anti is not None and anti.is_required:
-            self._holding.setdefault(namespace, Counter())[anti, pool] += sign
+            holding = self._holding.setdefault(namespace, Counter())
+            holding[anti, pool] += sign
+            if not holding[anti, pool]:
+                del holding[anti, pool]
 
 
 def anti_affinity(machine: Machine) -> AntiAffinity | None:

@@ -41,6 +41,7 @@ class State:
         self.relations = Relations()
         self.ledger = Ledger()
         self.population = Population()
+        self.quotas: dict[str, set[Key]] = {}  # by namespace
         self.orphaned: set[tuple[str, str, str]] = set()  # charges of orphans
         self.offers: dict[Kind, Offer] = {Kind.MACHINE_POOL: Offer(), Kind.VOLUME_POOL: Offer()}
         self.pools: dict[Kind, dict[str, PoolState]] = {Kind.MACHINE_POOL: {}, Kind.VOLUME_POOL: {}}

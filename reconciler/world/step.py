@@ -230,6 +230,8 @@ class Step:
                 state.ledger.forget_class()
                 self.is_freed = True
             elif key.kind is Kind.RESOURCE_QUOTA:
+                quotas = state.quotas.setdefault(key.namespace, set())
+                (quotas.add if key in state.known else quotas.discard)(key)
                 self.is_freed = True
         classes = state.offers[Kind.MACHINE_POOL].classes
         for key in recount.union(changed):

@@ -1,0 +1,79 @@
+"""What an object takes of the quotas of its namespace, and what is left of them: by what is placed, not by what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.schedule import Quota
+from reconciler.world.world import World
+from schemas.capacity import Vector, needs, stocks
+from schemas.kinds import Key, Kind
+from schemas.model import MachineClass, ResourceQuota, VolumeSpec
+from schemas.validate.quota import MACHINES, VOLUMES, covers
+
+SCOPES = {Kind.MACHINE: "MachineClass", Kind.VOLUME: "VolumeClass"}
+_REQUESTS = "requests."
+
+
+def machine_need(world: World, namespace: str, size: MachineClass) -> dict[str, int]:
+    return _scoped(world, namespace, Kind.MACHINE, size.name, _machine(size))
+
+
+def volume_need(world: World, namespace: str, spec: VolumeSpec) -> dict[str, int]:
+    name = spec.volume_class_ref.name if spec.volume_class_ref else ""
+    return _scoped(world, namespace, Kind.VOLUME, name, {VOLUMES: 1, "requests.storage": spec.storage_bytes})
+
+
+def quotas(world: World, namespace: str) -> tuple[Quota, ...]:
+    return tuple(Quota(quota.name, _left(world, namespace, quota)) for quota in quotas_of(world, namespace))
+
+
+def quotas_of(world: World, namespace: str) -> Iterator[ResourceQuota]:
+    for key in sorted(world.state.quotas.get(namespace, ())):
+        found = world.known[key].object
+        if isinstance(found, ResourceQuota):
+            yield found
+
+
+def used(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
+    """By what is placed, in the words that `needs` uses."""
+    ledger, total = world.ledger, dict[str, int]()
+    for (kind, class_name), count in ledger.placed.get(namespace, {}).items():
+        if not count or not covers(quota, SCOPES[kind], class_name):
+            continue
+        if kind is Kind.MACHINE:
+            size = world.known.get(Key(Kind.MACHINE_CLASS, "", class_name))
+            each = _machine(size.object) if size and isinstance(size.object, MachineClass) else {MACHINES: 1}
+            vector: Vector = {resource: need * count for resource, need in each.items()}
+        else:
+            vector = {VOLUMES: count, "requests.storage": ledger.bytes[namespace][class_name]}
+        for resource, amount in vector.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def _machine(size: MachineClass) -> dict[str, int]:
+    return {MACHINES: 1} | {f"{_REQUESTS}{name}": need for name, need in needs(size.capabilities).items()}
+
+
+def _left(world: World, namespace: str, quota: ResourceQuota) -> dict[str, int]:
+    taken = used(world, namespace, quota)
+    free = {}
+    for resource, amount in quota.spec.hard.items():
+        word = next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)
+        plain = word.removeprefix(_REQUESTS)
+        free[_of(word, quota)] = stocks({plain: amount})[plain] - taken.get(word, 0)
+    return free
+
+
+def _scoped(world: World, namespace: str, kind: Kind, class_name: str, need: Vector) -> dict[str, int]:
+    """Once for all quotas without a scope, and once for each whose scope it falls under."""
+    found = dict(need)
+    for quota in quotas_of(world, namespace):
+        if quota.spec.scope_selector is not None and covers(quota, SCOPES[kind], class_name):
+            found |= {_of(resource, quota): amount for resource, amount in need.items()}
+    return found
+
+
+def _of(resource: str, quota: ResourceQuota) -> str:
+    return f"{resource} of {quota.name}" if quota.spec.scope_selector is not None else resource
