@@ -42,9 +42,9 @@ class Terminal:
             raise unwritable(error, self.stream) from None
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already."""
-        painted = [[self.paint(cell, Style.BOLD) for cell in header], *rows]
-        widths = [max(width(row[column]) for row in painted) for column in range(len(header))]
+        """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already. No header: rows alone."""
+        painted = [*([[self.paint(cell, Style.BOLD) for cell in header]] if header else []), *rows]
+        widths = [max(map(width, cells)) for cells in zip(*painted, strict=True)]
         for row in painted:
             cells = [cell + " " * (widths[column] - width(cell)) for column, cell in enumerate(row)]
             self.line("  ".join(cells).rstrip())

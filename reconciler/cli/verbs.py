@@ -17,6 +17,13 @@ VERBS = {
     "runtime": Verb("runtime", "a server of the runtime interface: simulated"),
     "console": Verb("console", "a machine's serial console, on the host it runs on"),
     "iri": Verb("iri", "talk to a runtime directly, as irictl does"),
+    "get": Verb("get", "objects of a kind as they are: machines, pools, volumes, ..."),
+    "describe": Verb("describe", "everything about one object: conditions, events, commits"),
+    "history": Verb("history", "who changed an object when, and what became of it"),
+    "tree": Verb("tree", "machines under their pools, with volumes and interfaces"),
+    "top": Verb("top", "how full the pools are"),
+    "events": Verb("events", "what happened lately, on hosts and in commits"),
+    "wait": Verb("wait", "until an object is as a script needs it"),
     "validate": Verb("validate", "everything that is wrong with a repo, with where and what to do"),
     "version": Verb("version", "versions of everything relevant"),
 }

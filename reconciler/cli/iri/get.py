@@ -15,17 +15,10 @@ from iri.volume import Snapshot, Volume
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.iri.connection import connected
 from reconciler.cli.iri.nouns import Noun, duration, label, noun_of
-from reconciler.cli.iri.output import (
-    Column,
-    add_output,
-    age,
-    show_object,
-    show_objects,
-    show_table,
-    show_value,
-)
+from reconciler.cli.iri.output import add_output, age, show_object, show_objects
 from reconciler.cli.iri.selection import selected
 from reconciler.cli.iri.watch import watch
+from reconciler.cli.output import Column, show_table, show_value
 from reconciler.cli.terminal import Style, Terminal, out, printable
 from schemas.quantity import units
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
-from ruamel.yaml import YAML
 
 from iri.machine import AttachmentState, AttachmentStatus, Machine, MachineState
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -19,6 +15,7 @@ from iri.runtime import Kind, Object
 from iri.volume import Snapshot, SnapshotState, Volume, VolumeState
 from iri.wire.mirror import fill
 from reconciler.cli.iri.messages import rendered
+from reconciler.cli.output import Column, show_table, show_value
 from reconciler.cli.terminal import Style, Terminal, printable
 from schemas.quantity import units
 
@@ -28,7 +25,6 @@ NAME_LABELS = (
     "volumepoollet.ironcore.dev/volume-name",
     "volumepoollet.ironcore.dev/volume-snapshot-name",
 )
-NOTHING = "-"
 
 State = MachineState | VolumeState | SnapshotState
 STATE_STYLES: Mapping[State, Style] = {
@@ -43,15 +39,6 @@ STATE_STYLES: Mapping[State, Style] = {
     SnapshotState.PENDING: Style.YELLOW,
     SnapshotState.FAILED: Style.RED,
 }
-
-AnyItem = TypeVar("AnyItem")
-
-
-class Column(NamedTuple, Generic[AnyItem]):
-    title: str
-    cell: Callable[[AnyItem], str]
-    style: Callable[[AnyItem], Style | None] = lambda _: None
-    is_wide: bool = False
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -68,25 +55,12 @@ def columns_of(kind: Kind, format: str, now_seconds: float) -> list[Column[Objec
     return [column for column in columns if format == "wide" or not column.is_wide]
 
 
-def show_table(terminal: Terminal, columns: Sequence[Column[AnyItem]], items: Sequence[AnyItem]) -> None:
-    rows = [[painted(terminal, column, item) for column in columns] for item in items]
-    terminal.table([column.title for column in columns], rows)
-
-
-def painted(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> str:
-    text = printable(column.cell(item)) or NOTHING
-    style = column.style(item)
-    return terminal.paint(text, style) if style else text
-
-
 def show_objects(
     terminal: Terminal, arguments: argparse.Namespace, kind: Kind, items: Sequence[Object]
 ) -> None:
     match arguments.output:
         case "json" | "yaml":
-            show_values(
-                terminal, arguments.output, [value_of(item, arguments.show_secrets) for item in items]
-            )
+            show_value(terminal, arguments.output, [value_of(item, arguments.show_secrets) for item in items])
         case "name":
             for item in items:
                 terminal.line(printable(item.id))
@@ -100,21 +74,6 @@ def show_object(terminal: Terminal, arguments: argparse.Namespace, item: Object)
         show_value(terminal, arguments.output, value_of(item, arguments.show_secrets))
     else:
         show_objects(terminal, arguments, type(item), [item])
-
-
-def show_values(terminal: Terminal, format: str, values: Sequence[object]) -> None:
-    show_value(terminal, format, list(values))
-
-
-def show_value(terminal: Terminal, format: str, value: object) -> None:
-    if format == "json":
-        terminal.line(json.dumps(value, indent=2, ensure_ascii=False))
-        return
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.width = sys.maxsize
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.dump(value, terminal.stream)
 
 
 def value_of(item: Object, with_secrets: bool) -> dict[str, object]:

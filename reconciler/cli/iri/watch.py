@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from iri.client import Client
 from iri.errors import Unimplemented
 from iri.runtime import Kind, Object, Subscription
-from reconciler.cli.iri.output import Column, columns_of, painted
+from reconciler.cli.iri.output import columns_of
 from reconciler.cli.iri.selection import selected
+from reconciler.cli.output import Column, painted
 from reconciler.cli.terminal import Style, Terminal, printable, width
 
 POLL_SECONDS = 1.0

@@ -1,0 +1,137 @@
+"""`gitvirt describe`: everything about one object. What people want, what is there, why, and what happened lately."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.get import body_of, current
+from reconciler.cli.history import COLUMNS as HISTORY
+from reconciler.cli.history import value as history_value
+from reconciler.cli.location import Fleet, add_repo, located, opened
+from reconciler.cli.objects import columns, nouns
+from reconciler.cli.objects.choosing import one
+from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.inventory import Item, reports
+from reconciler.inventory.history import Event, history
+from schemas import report
+from schemas.edit import render
+from schemas.model import Condition
+
+EXAMPLES = """examples:
+  gitvirt describe machine web-1
+  gitvirt describe pool rack-a1
+  gitvirt describe machine production/web-1 -o json"""
+
+COMMITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of one object."""
+
+    item: Item
+    events: tuple[report.Event, ...]
+    commits: tuple[Event, ...]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", type=nouns.kind, metavar="KIND", help="machine, volume, pool, ...")
+    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
+    )
+    parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    location = located(arguments.repo, os.environ, Path.cwd())
+    with opened(location) as fleet:
+        item = one(current(fleet), arguments.kind, arguments.name, arguments.namespace)
+        told = Told(item, events_of(fleet, item), commits_of(fleet, item))
+    body = body_of(item, arguments.show_secrets)
+    if arguments.output == "json":
+        events = [{"poollet": "", **event_value(event)} for event in told.events]
+        commits = [history_value(event) for event in told.commits]
+        show_value(out(), "json", {"object": body, "file": item.path, "events": events, "commits": commits})
+        return Exit.OK
+    show(out(), told, body)
+    return Exit.OK
+
+
+def events_of(fleet: Fleet, item: Item) -> tuple[report.Event, ...]:
+    key = item.key
+    found = [
+        event
+        for each in reports(fleet.repo, fleet.snapshot).values()
+        for event in each.events
+        if (event.kind, event.namespace, event.name) == (key.kind.value, key.namespace, key.name)
+    ]
+    return tuple(sorted(found, key=lambda event: event.last))
+
+
+def commits_of(fleet: Fleet, item: Item) -> tuple[Event, ...]:
+    head = fleet.snapshot.target or fleet.snapshot.source
+    return () if head is None else tuple(islice(history(fleet.repo, head, item.path, item.key), COMMITS))
+
+
+def show(terminal: Terminal, told: Told, body: dict[str, Any]) -> None:
+    item = told.item
+    state = terminal.paint(columns.state(item), columns.style(item) or Style.BOLD)
+    terminal.line(f"{terminal.paint(str(item.key), Style.BOLD)}  {state}  {printable(item.path)}")
+    if why := columns.message(item):
+        terminal.line(f"{printable(columns.reason(item))}: {printable(why)}")
+    conditions = columns.conditions(item)
+    section(terminal, "Conditions", CONDITIONS, conditions)
+    section(terminal, "Events", EVENTS, told.events)
+    section(terminal, "Commits", HISTORY, told.commits)
+    terminal.line()
+    terminal.line(terminal.paint("Document", Style.BOLD))
+    status = body.get("status")
+    plain = {**body, "status": {name: value for name, value in status.items() if name != "conditions"}} if isinstance(status, dict) else body  # fmt: skip
+    for line in render(plain).decode().rstrip("\n").split("\n"):
+        terminal.line(f"  {line}")
+
+
+def section(terminal: Terminal, title: str, shown: Sequence[Column], items: Iterable[object]) -> None:  # type: ignore[type-arg]
+    rows = list(items)
+    if rows:
+        terminal.line()
+        terminal.line(terminal.paint(title, Style.BOLD))
+        show_table(terminal, shown, rows)
+
+
+CONDITIONS: list[Column[Condition]] = [
+    Column("TYPE", lambda each: each.type),
+    Column(
+        "STATUS",
+        lambda each: each.status,
+        lambda each: Style.GREEN if each.status == "True" else Style.YELLOW,
+    ),
+    Column("SINCE", lambda each: each.last_transition_time),
+    Column("REASON", lambda each: each.reason),
+    Column("MESSAGE", lambda each: each.message),
+]
+EVENTS: list[Column[report.Event]] = [
+    Column("LAST", lambda event: event.last),
+    Column("TYPE", lambda event: event.type, lambda event: Style.YELLOW if event.type == "Warning" else None),
+    Column("COUNT", lambda event: str(event.count)),
+    Column("REASON", lambda event: event.reason),
+    Column("MESSAGE", lambda event: event.message),
+]
+
+
+def event_value(event: report.Event) -> dict[str, object]:
+    import msgspec
+
+    found: dict[str, object] = msgspec.to_builtins(event)
+    return found

@@ -1,0 +1,118 @@
+"""`gitvirt events`: what happened lately, from hosts' reports and from commits, the newest last."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.location import Fleet, add_repo, located, opened
+from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.terminal import Style, err, out
+from reconciler.cli.watching import moves
+from reconciler.inventory import reports
+from reconciler.repo.commit import decoded
+from schemas.report import Event
+
+EXAMPLES = """examples:
+  gitvirt events
+  gitvirt events --limit 100
+  gitvirt events --watch
+  gitvirt events -o json
+
+Hosts keep a bounded number of events; commits are there for good: `git log` of the target branch has them all."""
+
+LIMIT = 40
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Happening:
+    time: datetime
+    who: str
+    about: str
+    reason: str
+    message: str
+    is_warning: bool = False
+    count: int = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})"
+    )
+    parser.add_argument("-w", "--watch", action="store_true", help="go on as things happen")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
+    )
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    location = located(arguments.repo, os.environ, Path.cwd())
+    with opened(location) as fleet:
+        told = sorted(happenings(fleet, arguments.limit))
+        show(told[-arguments.limit :], arguments.output)
+        seen = set(told)
+        for now in moves(fleet) if arguments.watch else ():
+            fresh = [each for each in sorted(happenings(now, arguments.limit)) if each not in seen]
+            seen.update(fresh)
+            show(fresh, arguments.output, with_header=False)
+    return Exit.OK
+
+
+def show(found: list[Happening], format: str, *, with_header: bool = True) -> None:
+    if format == "json":
+        show_value(out(), "json", [value(each) for each in found])
+    elif found:
+        show_table(out(), COLUMNS, found, with_header=with_header)
+    elif with_header:
+        err().line("nothing has happened yet: no host has reported, and there is no target branch")
+    out().stream.flush()
+
+
+def happenings(fleet: Fleet, limit: int) -> Iterator[Happening]:
+    for poollet, report in reports(fleet.repo, fleet.snapshot).items():
+        yield from (of_report(poollet, event) for event in report.events)
+    yield from islice(of_commits(fleet), limit)
+
+
+def of_report(poollet: str, event: Event) -> Happening:
+    about = "/".join(part for part in (event.kind, event.namespace, event.name) if part)
+    time = datetime.fromisoformat(event.last)
+    return Happening(time, poollet, about, event.reason, event.message, event.type == "Warning", event.count)
+
+
+def of_commits(fleet: Fleet) -> Iterable[Happening]:
+    """Of the target branch alone, newest first."""
+    here = fleet.snapshot.target
+    while here is not None:
+        commit = decoded(fleet.repo.read(here))
+        subject = commit.message.partition("\n")[0]
+        yield Happening(commit.time, commit.author.name, here[:10], "Commit", subject)
+        here = commit.parents[0] if commit.parents else None
+
+
+def value(each: Happening) -> dict[str, object]:
+    return {
+        "time": each.time.isoformat(),
+        "who": each.who,
+        "about": each.about,
+        "reason": each.reason,
+        "message": each.message,
+        "type": "Warning" if each.is_warning else "Normal",
+        "count": each.count,
+    }
+
+
+COLUMNS: list[Column[Happening]] = [
+    Column("WHEN", lambda each: each.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
+    Column("WHO", lambda each: each.who, lambda _: Style.CYAN),
+    Column("ABOUT", lambda each: each.about),
+    Column("REASON", lambda each: each.reason, lambda each: Style.YELLOW if each.is_warning else None),
+    Column("MESSAGE", lambda each: each.message + (f" ({each.count} times)" if each.count > 1 else "")),
+]

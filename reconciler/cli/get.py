@@ -1,0 +1,122 @@
+"""`gitvirt get`: objects as they are on the target branch, in a table, or as the documents themselves."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.location import Fleet, add_repo, located, opened
+from reconciler.cli.objects import columns, nouns
+from reconciler.cli.objects.choosing import add_choice, chosen
+from reconciler.cli.output import show_table, show_value
+from reconciler.cli.terminal import Terminal, err, out, printable
+from reconciler.cli.watching import moves
+from reconciler.inventory import Inventory, Item, inventory
+from schemas.edit import render
+from schemas.kinds import Kind
+
+EXAMPLES = """examples:
+  gitvirt get machines
+  gitvirt get machines -A -o wide
+  gitvirt get machines -l app=web --field state=Running
+  gitvirt get pools
+  gitvirt get volume web-1-root -o yaml
+  gitvirt get machines --watch
+
+What is shown is the target branch (live). Objects that no reconciler has taken over yet are not there."""
+
+FORMATS = ("table", "wide", "json", "yaml", "name")
+HIDDEN = "hidden; --show-secrets shows it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "kind", type=nouns.kind, metavar="KIND", help="machines, pools, volumes, classes, ..."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these: NAME or NAMESPACE/NAME")
+    add_choice(parser)
+    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
+    parser.add_argument("-w", "--watch", action="store_true", help="go on with every object that changes")
+    parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    location = located(arguments.repo, os.environ, Path.cwd())
+    with opened(location, with_reports=False) as fleet:
+        now = current(fleet)
+        items = chosen(now, arguments.kind, arguments.names, arguments)
+        show(out(), items, arguments)
+        if arguments.watch:
+            watch(fleet, items, arguments)
+    return Exit.OK
+
+
+def current(fleet: Fleet) -> Inventory:
+    """The target; before there is one, the source, and that is said."""
+    snapshot = fleet.snapshot
+    if snapshot.target is None:
+        name = (fleet.refs.target or "").removeprefix("refs/heads/")
+        err().line(
+            f"there is no branch {printable(name)} yet: this is what people declared; `gitvirt run` takes it over"
+        )
+    found = inventory(fleet.repo, snapshot.target or snapshot.source)
+    if found.broken:
+        err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
+    return found
+
+
+def watch(fleet: Fleet, shown: Sequence[Item], arguments: argparse.Namespace) -> None:
+    before = {item.key: item.body for item in shown}
+    for now in moves(fleet):
+        items = chosen(inventory(now.repo, now.snapshot.target), arguments.kind, arguments.names, arguments)
+        changed = [item for item in items if before.get(item.key) != item.body]
+        before = {item.key: item.body for item in items}
+        if changed:
+            show(out(), changed, arguments, with_header=False)
+            out().stream.flush()
+
+
+def show(
+    terminal: Terminal, items: Sequence[Item], arguments: argparse.Namespace, *, with_header: bool = True
+) -> None:
+    bodies = [body_of(item, arguments.show_secrets) for item in items]
+    kind: Kind = arguments.kind
+    match arguments.output:
+        case "json":
+            is_one = len(arguments.names) == 1
+            show_value(terminal, "json", bodies[0] if is_one else bodies)
+        case "yaml":
+            terminal.line("---\n".join(render(body).decode() for body in bodies).rstrip("\n"))
+        case "name":
+            for item in items:
+                terminal.line("/".join(part for part in (item.key.namespace, item.key.name) if part))
+        case format:
+            if not items:
+                err().line(f"no {nouns.plural(kind)} found" + hint_of(arguments))
+                return
+            with_namespace = kind.is_namespaced and arguments.all_namespaces
+            shown = columns.columns(kind, with_namespace=with_namespace, is_wide=format == "wide")
+            show_table(terminal, shown, items, with_header=with_header)
+
+
+def hint_of(arguments: argparse.Namespace) -> str:
+    if not arguments.kind.is_namespaced or arguments.all_namespaces:
+        return ""
+    return f" in namespace {printable(arguments.namespace or 'default')}; -A looks in all"
+
+
+def body_of(item: Item, with_secrets: bool) -> dict[str, Any]:
+    body = dict(item.body)
+    if item.key.kind is not Kind.SECRET or with_secrets:
+        return body
+    return {
+        name: dict.fromkeys(value, HIDDEN)
+        if name in ("data", "stringData") and isinstance(value, Mapping)
+        else value
+        for name, value in body.items()
+    }

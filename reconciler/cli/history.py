@@ -1,0 +1,84 @@
+"""`gitvirt history`: who changed an object when. People's commits and what the reconciler made of them, newest first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from itertools import islice
+from pathlib import Path
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.get import current
+from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli.objects import nouns
+from reconciler.cli.objects.choosing import one
+from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.terminal import Style, err, out
+from reconciler.inventory.history import Event, history
+
+EXAMPLES = """examples:
+  gitvirt history machine web-1
+  gitvirt history machine production/web-1 --limit 5
+  gitvirt history volume db-data -o json
+
+It reads the target branch backwards from the object as it is, and stops where the object began."""
+
+LIMIT = 30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", type=nouns.kind, metavar="KIND", help="machine, volume, pool, ...")
+    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=LIMIT,
+        metavar="N",
+        help=f"at most so many commits (default: {LIMIT}); 0: all",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
+    )
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    location = located(arguments.repo, os.environ, Path.cwd())
+    with opened(location, with_reports=False) as fleet:
+        item = one(current(fleet), arguments.kind, arguments.name, arguments.namespace)
+        head = fleet.snapshot.target or fleet.snapshot.source
+        assert head is not None, "an object was found on it"
+        limit = arguments.limit or None
+        found = list(
+            islice(history(fleet.repo, head, item.path, item.key), None if limit is None else limit + 1)
+        )
+    shown = found[:limit]
+    if arguments.output == "json":
+        show_value(out(), "json", [value(event) for event in shown])
+        return Exit.OK
+    show_table(out(), COLUMNS, shown)
+    if len(found) > len(shown):
+        err().line(f"there is more: --limit {2 * arguments.limit} shows as much again")
+    return Exit.OK
+
+
+COLUMNS: list[Column[Event]] = [
+    Column("WHEN", lambda event: event.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
+    Column("COMMIT", lambda event: event.commit[:10], lambda _: Style.YELLOW),
+    Column(
+        "WHO", lambda event: event.author.name, lambda event: Style.CYAN if event.is_of_people else Style.DIM
+    ),
+    Column("WHAT", lambda event: event.what),
+]
+
+
+def value(event: Event) -> dict[str, object]:
+    return {
+        "commit": event.commit,
+        "time": event.time.isoformat(),
+        "author": {"name": event.author.name, "email": event.author.email},
+        "branch": "source" if event.is_of_people else "target",
+        "subject": event.subject,
+        "what": event.what,
+    }

@@ -1,0 +1,112 @@
+"""Which objects are meant: by kind, namespace, name, label and field."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from reconciler.cli.exits import CommandError
+from reconciler.cli.objects.nouns import key, plural
+from reconciler.cli.terminal import printable
+from reconciler.cli.verbs import closest
+from reconciler.inventory import Inventory, Item
+from schemas.kinds import DEFAULT_NAMESPACE, Kind
+
+# Words that say what they mean without the path.
+FIELDS = {
+    "state": ("status", "state"),
+    "power": ("spec", "power"),
+    "class": ("spec", "machineClassRef", "name"),
+    "pool": ("spec", "machinePoolRef", "name"),
+}
+VOLUME_FIELDS = {"class": ("spec", "volumeClassRef", "name"), "pool": ("spec", "volumePoolRef", "name")}
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
+    parser.add_argument(
+        "-l", "--label", action="append", type=pair, default=[], metavar="KEY=VALUE", help="with this label"
+    )
+    parser.add_argument(
+        "--field",
+        action="append",
+        type=pair,
+        default=[],
+        metavar="FIELD=VALUE",
+        help="with this value: state, pool, class, power, or a path such as spec.priority",
+    )
+
+
+def pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def chosen(
+    inventory: Inventory, kind: Kind, names: Iterable[str], arguments: argparse.Namespace
+) -> list[Item]:
+    """By name: each must be there. Without names: all that fit, in order."""
+    named = [one(inventory, kind, name, arguments.namespace) for name in names]
+    if named:
+        return named
+    return [item for item in inventory.of(kind) if is_meant(item, arguments)]
+
+
+def is_meant(item: Item, arguments: argparse.Namespace) -> bool:
+    namespace = arguments.namespace or DEFAULT_NAMESPACE
+    if item.key.kind.is_namespaced and not arguments.all_namespaces and item.key.namespace != namespace:
+        return False
+    labels = item.object.metadata.labels
+    return all(labels.get(name) == value for name, value in arguments.label) and all(
+        value == field(item, name) for name, value in arguments.field
+    )
+
+
+def field(item: Item, name: str) -> str:
+    """What an object has at a path of its document, written there or meant by default, as text; else nothing."""
+    words = {**FIELDS, **(VOLUME_FIELDS if item.key.kind is Kind.VOLUME else {})}
+    written: Any = item.body
+    meant: Any = item.object
+    for part in words.get(name, tuple(name.split("."))):
+        written = written.get(part) if isinstance(written, Mapping) else None
+        meant = meant.get(part) if isinstance(meant, Mapping) else getattr(meant, snake(part), None)
+    found = meant if written is None else written
+    if isinstance(found, bool):
+        return str(found).lower()
+    return "" if found is None else str(found)
+
+
+def snake(camel: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", camel).lower()
+
+
+def one(inventory: Inventory, kind: Kind, written: str, namespace: str | None) -> Item:
+    """The object of that name, or a CommandError that names one that comes near."""
+    wanted = key(kind, written, namespace)
+    if found := inventory.items.get(wanted):
+        return found
+    cause = f"there is no {kind} {printable(wanted.name)}"
+    if wanted.namespace:
+        cause += f" in namespace {printable(wanted.namespace)}"
+    raise CommandError(cause, cure(inventory, kind, wanted.name))
+
+
+def cure(inventory: Inventory, kind: Kind, name: str) -> str:
+    elsewhere = next(others(inventory, kind, name), None)
+    if elsewhere is not None:
+        return f"there is one in namespace {elsewhere.key.namespace}: -n {elsewhere.key.namespace}"
+    near = closest(name, sorted({item.key.name for item in inventory.of(kind)}))
+    return (
+        f"did you mean {near}?"
+        if near
+        else f"`gitvirt get {plural(kind)}{' -A' if kind.is_namespaced else ''}` lists what there is"
+    )
+
+
+def others(inventory: Inventory, kind: Kind, name: str) -> Iterator[Item]:
+    return (item for item in inventory.of(kind) if item.key.name == name)

@@ -1,0 +1,187 @@
+"""How objects of each kind look in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from reconciler.cli.output import Column
+from reconciler.cli.terminal import Style
+from reconciler.inventory import Item
+from schemas.kinds import Kind
+from schemas.model import Condition
+from schemas.quantity import Quantity
+
+GOOD = frozenset({"Running", "Ready", "Available", "Attached"})
+BAD = frozenset({"Error", "Failed", "Offline", "Unavailable", "Terminated", "Unknown"})
+
+
+def columns(kind: Kind, *, with_namespace: bool, is_wide: bool) -> list[Column[Item]]:
+    namespace = Column[Item]("NAMESPACE", lambda item: item.key.namespace)
+    name = Column[Item]("NAME", lambda item: item.key.name)
+    file = Column[Item]("FILE", lambda item: item.path, is_wide=True)
+    rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], file]
+    return [column for column in rows if is_wide or not column.is_wide]
+
+
+def state(item: Item) -> str:
+    """What the object is, or on its way to be."""
+    if item.object.metadata.is_deleting:
+        return "Deleting"
+    status: Any = getattr(item.object, "status", None)
+    if unknown := next(
+        (each for each in conditions(item) if each.type == "Ready" and each.status == "Unknown"), None
+    ):
+        return unknown.status
+    return str(getattr(status, "state", "")) or "Pending"
+
+
+def style(item: Item) -> Style | None:
+    found = state(item)
+    if found in GOOD:
+        return Style.GREEN
+    return Style.RED if found in BAD else Style.YELLOW
+
+
+def conditions(item: Item) -> Sequence[Condition]:
+    status: Any = getattr(item.object, "status", None)
+    return getattr(status, "conditions", ())
+
+
+def reason(item: Item) -> str:
+    """Why it is not as it should be: the first condition that is not met."""
+    unmet = next((each for each in conditions(item) if each.status != "True" and each.reason), None)
+    return "" if unmet is None else unmet.reason
+
+
+def message(item: Item) -> str:
+    unmet = next((each for each in conditions(item) if each.status != "True" and each.reason), None)
+    return "" if unmet is None else unmet.message
+
+
+def of(get: Callable[[Any], object]) -> Callable[[Item], str]:
+    """The cell of a value of the object; a field that is not there is empty."""
+
+    def cell(item: Item) -> str:
+        found = get(item.object)
+        return "" if found is None else str(found)
+
+    return cell
+
+
+STATE = Column[Item]("STATE", state, style)
+REASON = Column[Item]("REASON", reason)
+MESSAGE = Column[Item]("MESSAGE", message, is_wide=True)
+UID = Column[Item]("UID", of(lambda each: each.metadata.uid), is_wide=True)
+
+
+def ref(found: Any) -> str:
+    return "" if found is None else str(found.name)
+
+
+def amounts(resources: Mapping[str, Quantity]) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in sorted(resources.items()))
+
+
+def ips(machine: Any) -> str:
+    return ",".join(ip for interface in machine.status.network_interfaces for ip in interface.ips)
+
+
+def names(refs: Sequence[Any]) -> str:
+    return ",".join(each.name for each in refs)
+
+
+def disks(machine: Any) -> str:
+    attached = sum(disk.state == "Attached" for disk in machine.status.volumes)
+    return f"{attached}/{len(machine.spec.volumes)}"
+
+
+def flag(spec: Any) -> str:
+    taints = [f"{taint.key}:{taint.effect}" for taint in spec.taints]
+    return ",".join((["cordoned"] if spec.unschedulable else []) + taints)
+
+
+BY_KIND: Mapping[Kind, list[Column[Item]]] = {
+    Kind.MACHINE: [
+        STATE,
+        Column("POOL", of(lambda each: ref(each.spec.machine_pool_ref))),
+        Column("CLASS", of(lambda each: each.spec.machine_class_ref.name)),
+        Column("POWER", of(lambda each: each.spec.power)),
+        Column("IPS", of(lambda each: ips(each))),
+        REASON,
+        Column("VOLUMES", of(lambda each: disks(each)), is_wide=True),
+        Column("MACHINE-ID", of(lambda each: each.status.machine_id), is_wide=True),
+        UID,
+        MESSAGE,
+    ],
+    Kind.MACHINE_CLASS: [
+        Column("CPU", of(lambda each: each.capabilities["cpu"])),
+        Column("MEMORY", of(lambda each: each.capabilities["memory"])),
+        Column("ALL", of(lambda each: amounts(each.capabilities)), is_wide=True),
+    ],
+    Kind.MACHINE_POOL: [
+        STATE,
+        Column("CLASSES", of(lambda each: names(each.status.available_machine_classes))),
+        Column("CPU", of(lambda each: each.status.allocatable.get("cpu"))),
+        Column("MEMORY", of(lambda each: each.status.allocatable.get("memory"))),
+        Column("FLAGS", of(lambda each: flag(each.spec))),
+        REASON,
+        Column(
+            "ADDRESSES",
+            of(lambda each: ",".join(one.address for one in each.status.addresses)),
+            is_wide=True,
+        ),
+        MESSAGE,
+    ],
+    Kind.VOLUME: [
+        STATE,
+        Column("SIZE", of(lambda each: each.spec.resources and each.spec.resources.storage)),
+        Column("POOL", of(lambda each: ref(each.spec.volume_pool_ref))),
+        Column("CLASS", of(lambda each: ref(each.spec.volume_class_ref))),
+        Column("CLAIMED-BY", of(lambda each: ref(each.spec.claim_ref))),
+        REASON,
+        UID,
+        MESSAGE,
+    ],
+    Kind.VOLUME_CLASS: [
+        Column("TPS", of(lambda each: each.capabilities["tps"])),
+        Column("IOPS", of(lambda each: each.capabilities["iops"])),
+        Column("RESIZE", of(lambda each: each.resize_policy)),
+    ],
+    Kind.VOLUME_POOL: [
+        STATE,
+        Column("CLASSES", of(lambda each: names(each.status.available_volume_classes))),
+        Column("STORAGE", of(lambda each: each.status.allocatable.get("storage"))),
+        Column("FLAGS", of(lambda each: flag(each.spec))),
+        REASON,
+        MESSAGE,
+    ],
+    Kind.VOLUME_SNAPSHOT: [
+        STATE,
+        Column("VOLUME", of(lambda each: each.spec.volume_ref.name)),
+        Column("SIZE", of(lambda each: each.status.size)),
+        REASON,
+        MESSAGE,
+    ],
+    Kind.NETWORK: [
+        Column("PROVIDER", of(lambda each: each.spec.provider_id)),
+        Column("CIDR", of(lambda each: (ipv4 := each.spec.ipv4) and ipv4.cidr)),
+        REASON,
+    ],
+    Kind.NETWORK_INTERFACE: [
+        STATE,
+        Column("NETWORK", of(lambda each: each.spec.network_ref.name)),
+        Column("IPS", of(lambda each: ",".join(each.status.ips))),
+        Column("MAC", of(lambda each: each.status.mac_address)),
+        REASON,
+    ],
+    Kind.SECRET: [
+        Column("TYPE", of(lambda each: each.type)),
+        Column("KEYS", of(lambda each: ",".join(sorted(each.keys)))),
+        Column("ENCRYPTED", of(lambda each: "yes" if each.is_encrypted else "no")),
+    ],
+    Kind.RESOURCE_QUOTA: [
+        Column("HARD", of(lambda each: amounts(each.spec.hard))),
+        Column("USED", of(lambda each: amounts(each.status.used))),
+    ],
+}

@@ -1,0 +1,48 @@
+"""Kinds under all the names that people type, and a pair of kind and name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from reconciler.cli.verbs import closest
+from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
+
+_SHORT = {
+    Kind.MACHINE: ("m", "vm", "vms"),
+    Kind.MACHINE_CLASS: ("mc", "class", "classes"),
+    Kind.MACHINE_POOL: ("mp", "pool", "pools"),
+    Kind.VOLUME: ("v", "vol", "vols"),
+    Kind.VOLUME_CLASS: ("vc",),
+    Kind.VOLUME_POOL: ("vp",),
+    Kind.VOLUME_SNAPSHOT: ("vs", "snapshot", "snapshots"),
+    Kind.NETWORK: ("net", "nets"),
+    Kind.NETWORK_INTERFACE: ("nic", "nics", "interface", "interfaces"),
+    Kind.SECRET: (),
+    Kind.RESOURCE_QUOTA: ("quota", "quotas"),
+}
+
+
+def plural(kind: Kind) -> str:
+    word = kind.value.lower()
+    return f"{word}es" if word.endswith("s") else f"{word}s"
+
+
+ALIASES: Mapping[str, Kind] = {
+    word: kind for kind in Kind for word in (kind.value.lower(), plural(kind), *_SHORT[kind])
+}
+
+
+def kind(text: str) -> Kind:
+    """The type of an argument that names a kind."""
+    if found := ALIASES.get(text.lower()):
+        return found
+    near = closest(text.lower(), ALIASES)
+    hint = f"did you mean {near}?" if near else f"there are: {', '.join(map(plural, Kind))}"
+    raise argparse.ArgumentTypeError(f"there is no kind {text!r}; {hint}")
+
+
+def key(kind: Kind, written: str, namespace: str | None) -> Key:
+    """`name`, or `namespace/name`."""
+    before, _, name = written.rpartition("/")
+    return Key(kind, (before or namespace or DEFAULT_NAMESPACE) if kind.is_namespaced else "", name)

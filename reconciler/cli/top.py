@@ -1,0 +1,99 @@
+"""`gitvirt top`: how full the pools are."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.get import current
+from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli.objects import columns
+from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.terminal import Style, err, out
+from reconciler.inventory.usage import Use, machine_pools, volume_pools
+from schemas.capacity import CPU, MEMORY, STORAGE, amount
+
+EXAMPLES = """examples:
+  gitvirt top
+  gitvirt top -o json
+
+A bar is what is given away of what the pool may give away: its capacity minus reserve, times overcommit. What machines
+make of it inside is not in the repo."""
+
+WIDTH = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
+    )
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    location = located(arguments.repo, os.environ, Path.cwd())
+    with opened(location, with_reports=False) as fleet:
+        inventory = current(fleet)
+        machines, volumes = machine_pools(inventory), volume_pools(inventory)
+    if arguments.output == "json":
+        show_value(out(), "json", [value(use) for use in (*machines, *volumes)])
+        return Exit.OK
+    terminal = out()
+    if machines:
+        show_table(terminal, MACHINES, machines)
+    if volumes:
+        terminal.line()
+        show_table(terminal, VOLUMES, volumes)
+    if not machines and not volumes:
+        err().line("there are no pools yet: a host announces its own as soon as `gitvirt poollet` runs there")
+    return Exit.OK
+
+
+def bar(use: Use, resource: str) -> str:
+    """How much of a resource is given away, drawn and written."""
+    whole = use.capacity.get(resource, 0)
+    used = use.used.get(resource, 0)
+    if whole <= 0:
+        return "" if not used else f"{amount(resource, used)} used"
+    filled = min(WIDTH, -(-used * WIDTH // whole))
+    return f"{'█' * filled}{'░' * (WIDTH - filled)} {100 * used // whole:3}%  {amount(resource, used)} of {amount(resource, whole)}"
+
+
+def style(use: Use, resource: str) -> Style | None:
+    whole, used = use.capacity.get(resource, 0), use.used.get(resource, 0)
+    if whole <= 0 or used * 10 < whole * 7:
+        return Style.GREEN if whole > 0 else None
+    return Style.YELLOW if used * 10 < whole * 9 else Style.RED
+
+
+def bars(title: str, resource: str) -> Column[Use]:
+    return Column(title, lambda use: bar(use, resource), lambda use: style(use, resource))
+
+
+POOL = [
+    Column[Use]("POOL", lambda use: use.pool.key.name),
+    Column[Use]("STATE", lambda use: columns.state(use.pool), lambda use: columns.style(use.pool)),
+]
+MACHINES = [
+    *POOL,
+    Column[Use]("MACHINES", lambda use: str(len(use.machines))),
+    bars("CPU", CPU),
+    bars("MEMORY", MEMORY),
+]
+VOLUMES = [*POOL, Column[Use]("VOLUMES", lambda use: str(len(use.volumes))), bars("STORAGE", STORAGE)]
+
+
+def value(use: Use) -> dict[str, object]:
+    return {
+        "kind": use.pool.key.kind.value,
+        "name": use.pool.key.name,
+        "state": columns.state(use.pool),
+        "machines": len(use.machines),
+        "volumes": len(use.volumes),
+        "used": {resource: amount(resource, count) for resource, count in sorted(use.used.items())},
+        "allocatable": {
+            resource: amount(resource, count) for resource, count in sorted(use.capacity.items())
+        },
+    }

@@ -1,0 +1,120 @@
+"""`gitvirt tree`: machines under their pools, and their volumes and interfaces under them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.get import current
+from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli.objects import columns
+from reconciler.cli.output import show_value
+from reconciler.cli.terminal import Style, Terminal, err, out, printable
+from reconciler.inventory import Inventory, Item
+from reconciler.inventory.usage import machine_pools, pool_of
+from schemas.kinds import Kind
+from schemas.model import Machine, MachineVolume
+
+EXAMPLES = """examples:
+  gitvirt tree
+  gitvirt tree --pool rack-a1
+  gitvirt tree -o json"""
+
+NOWHERE = "without a pool"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pool", metavar="NAME", help="only this machine pool")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
+    )
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    location = located(arguments.repo, os.environ, Path.cwd())
+    with opened(location, with_reports=False) as fleet:
+        inventory = current(fleet)
+    branches = [branch for branch in grown(inventory) if arguments.pool in (None, branch[0])]
+    if arguments.output == "json":
+        show_value(out(), "json", [value(inventory, *branch) for branch in branches])
+    elif branches:
+        draw(out(), inventory, branches)
+    else:
+        err().line("there is nothing to show: no pools and no machines")
+    return Exit.OK
+
+
+def grown(inventory: Inventory) -> Iterator[tuple[str, Item | None, Sequence[Item]]]:
+    known = set()
+    for use in machine_pools(inventory):
+        known.add(use.pool.key.name)
+        yield use.pool.key.name, use.pool, use.machines
+    stray = [item for item in inventory.of(Kind.MACHINE) if pool_of(item) not in known]
+    if stray:
+        yield NOWHERE, None, stray
+
+
+def draw(
+    terminal: Terminal, inventory: Inventory, branches: Sequence[tuple[str, Item | None, Sequence[Item]]]
+) -> None:
+    for name, pool, machines in branches:
+        state = "" if pool is None else terminal.paint(columns.state(pool), *styles(pool))
+        terminal.line(f"{terminal.paint(printable(name), Style.BOLD)}  {state}".rstrip())
+        for number, machine in enumerate(machines):
+            is_last = number == len(machines) - 1
+            why = f"  {printable(columns.reason(machine))}" if columns.reason(machine) else ""
+            title = f"{machine.key.namespace}/{machine.key.name}"
+            shown = terminal.paint(columns.state(machine), *styles(machine))
+            terminal.line(f"{'└─ ' if is_last else '├─ '}{title}  {shown}{why}")
+            leaves = list(below(inventory, machine))
+            for place, leaf in enumerate(leaves):
+                stem = "   " if is_last else "│  "
+                terminal.line(f"{stem}{'└─ ' if place == len(leaves) - 1 else '├─ '}{printable(leaf)}")
+
+
+def styles(item: Item) -> tuple[Style, ...]:
+    found = columns.style(item)
+    return () if found is None else (found,)
+
+
+def below(inventory: Inventory, item: Item) -> Iterator[str]:
+    machine = item.object
+    assert isinstance(machine, Machine)
+    states = {disk.name: disk.state for disk in machine.status.volumes}
+    for disk in machine.spec.volumes:
+        yield f"{disk.device}  {what(inventory, machine, disk)}  {states.get(disk.name) or 'Pending'}"
+    seen = {interface.name: interface for interface in machine.status.network_interfaces}
+    for interface in machine.spec.network_interfaces:
+        found = seen.get(interface.name)
+        addresses = ", ".join(found.ips) if found else ""
+        yield "  ".join(part for part in (f"interface {interface.name}", addresses) if part)
+
+
+def what(inventory: Inventory, machine: Machine, disk: MachineVolume) -> str:
+    if disk.local_disk is not None:
+        return f"local disk {disk.name}"
+    name = disk.volume_ref.name if disk.volume_ref else f"{machine.name}-{disk.name}"
+    volume = inventory.get(Kind.VOLUME, machine.namespace, name)
+    where = "" if volume is None else pool_of(volume)
+    return f"volume {name}" + (f" on {where}" if where else "")
+
+
+def value(inventory: Inventory, name: str, pool: Item | None, machines: Sequence[Item]) -> dict[str, object]:
+    return {
+        "pool": None if pool is None else name,
+        "state": None if pool is None else columns.state(pool),
+        "machines": [
+            {
+                "namespace": machine.key.namespace,
+                "name": machine.key.name,
+                "state": columns.state(machine),
+                "reason": columns.reason(machine),
+                "below": list(below(inventory, machine)),
+            }
+            for machine in machines
+        ],
+    }

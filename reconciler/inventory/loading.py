@@ -1,0 +1,82 @@
+"""Objects from the files of a commit, and reports from theirs. What does not read is left out and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.repo.protocol import Repo, Snapshot
+from reconciler.repo.tree import Mode, ObjectId
+from schemas import manifest, report
+from schemas.ignore import MANIFESTS, OWN_FOLDER, PATH, Ignore, is_manifest
+from schemas.kinds import Key, Kind
+from schemas.model import Object, decode
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An object, and the document that says it."""
+
+    path: str
+    index: int
+    object: Object
+    body: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        return self.object.key
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """`broken` are the files that hold what cannot be read."""
+
+    commit: ObjectId | None
+    items: Mapping[Key, Item]
+    broken: tuple[str, ...] = ()
+
+    def of(self, kind: Kind) -> list[Item]:
+        return sorted(
+            (item for key, item in self.items.items() if key.kind is kind), key=lambda item: item.key
+        )
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Item | None:
+        return self.items.get(Key(kind, namespace if kind.is_namespaced else "", name))
+
+
+def inventory(repo: Repo, commit: ObjectId | None) -> Inventory:
+    """Of several documents with one identity the first counts, as in validate; those on their way out come last."""
+    items: dict[Key, Item] = {}
+    broken = []
+    for path, data in sorted(
+        manifests(repo, commit), key=lambda file: (file[0].startswith(OWN_FOLDER), file[0])
+    ):
+        found = manifest.parse(path, data)
+        if found.is_malformed or found.refused:
+            broken.append(path)
+        for document in found.documents:
+            item = Item(path, document.index, decode(document.kind, document.body), document.body)
+            items.setdefault(item.key, item)
+    return Inventory(commit, items, tuple(broken))
+
+
+def manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]]:
+    if commit is None:
+        return
+    ignore = repo.file(commit, PATH)
+    is_ignored = Ignore(b"" if ignore is None else repo.read(ignore.id))
+    for file in repo.files(commit):
+        if file.mode in (Mode.LINK, Mode.SUBMODULE) or not file.path.endswith(MANIFESTS):
+            continue
+        if is_manifest(file.path) and not is_ignored(file.path, False):
+            yield file.path, repo.read(file.id)
+
+
+def reports(repo: Repo, snapshot: Snapshot) -> Mapping[str, report.Report]:
+    """By the name of the poollet."""
+    return {name: report_at(repo, commit) for name, commit in snapshot.reports.items()}
+
+
+def report_at(repo: Repo, commit: ObjectId) -> report.Report:
+    return report.read({file.path: repo.read(file.id) for file in repo.files(commit)})
