@@ -88,6 +88,15 @@ def still_there(status: tuple[AttachmentStatus, ...], has: Mapping[str, Device])
     return {entry.name for entry in status} - has.keys()
 
 
+def held(needs: MachineNeeds, holders: Mapping[str, set[str]]) -> tuple[Unready, ...]:
+    """Volumes of a machine that is not made yet, and that another machine still has."""
+    return tuple(
+        Unready("VolumeHeld", f"volume {name} is still attached to {min(others)}")
+        for name, wanted in needs.disks.items()
+        if not isinstance(wanted, Unready) and (others := holders_of(wanted, holders))
+    )
+
+
 def holders_of(disk: Disk, holders: Mapping[str, set[str]]) -> set[str]:
     return holders.get(disk.connection.handle, set()) if disk.connection is not None else set()
 

@@ -96,8 +96,9 @@ def created(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
         )
         return pending(order, (*waiting(needs), fault))
-    if not needs.is_complete:
-        return pending(order, waiting(needs))
+    held = differences.held(needs, round.inventory.holders)
+    if held or not needs.is_complete:
+        return pending(order, waiting(needs, held))
     wanted = wanted_machine(order, machine, needs, round)
     told_as = (
         Happening("Recreated", "it was gone, and is made anew", True)
@@ -302,10 +303,10 @@ def readiness(there: IRIMachine, said: tuple[report.Condition, ...]) -> tuple[re
     return (condition(READY, is_ready, state),)
 
 
-def faults_of(needs: MachineNeeds, there: IRIMachine | None = None) -> tuple[report.Condition, ...]:
+def faults_of(needs: MachineNeeds, there: IRIMachine) -> tuple[report.Condition, ...]:
     """What is not at hand, and in a guest that runs what has not arrived."""
     volumes, interfaces = unready(needs.disks), unready(needs.interfaces)
-    if there is not None and there.status.state is MachineState.RUNNING:
+    if there.status.state is MachineState.RUNNING:
         volumes += pending_of("volume", needs.disks, there.status.volumes)
         interfaces += pending_of("network interface", needs.interfaces, there.status.network_interfaces)
     return all_of(VOLUMES_READY, volumes), all_of(INTERFACES_READY, interfaces)
@@ -326,11 +327,18 @@ def pending_of(
     ]
 
 
-def waiting(needs: MachineNeeds) -> tuple[report.Condition, ...]:
+def waiting(needs: MachineNeeds, held: tuple[Unready, ...] = ()) -> tuple[report.Condition, ...]:
     """What a machine that is not made yet waits for."""
     secrets = [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, Unready) else []
     classes = [(needs.class_fault.reason, needs.class_fault.message)] if needs.class_fault is not None else []
-    return (*faults_of(needs), all_of(SECRETS_READY, secrets), all_of(CLASS_READY, classes))
+    volumes = [*unready(needs.disks), *((one.reason, one.message) for one in held)]
+    interfaces = all_of(INTERFACES_READY, unready(needs.interfaces))
+    return (
+        all_of(VOLUMES_READY, volumes),
+        interfaces,
+        all_of(SECRETS_READY, secrets),
+        all_of(CLASS_READY, classes),
+    )
 
 
 def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.Condition, ...]:

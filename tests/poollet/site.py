@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from iri.change import DetachInterface, DetachVolume
 from iri.errors import IRIError, NotFound
+from iri.host import Classes, VolumeClass
 from iri.identity import UID_LABELS
 from iri.machine import Machine
 from iri.runtime import Kind as IRIKind
@@ -32,16 +33,25 @@ from tests.poollet.documents import CLASSES, FLEET, GIB
 
 KINDS: tuple[IRIKind, ...] = (Machine, Volume, Snapshot)
 START_MS = 1_700_000_000_000
+A = (Kind.MACHINE_POOL, "a")
+DISKS = (Kind.VOLUME_POOL, "disks")
 POOLS = {
-    (Kind.MACHINE_POOL, "a"): PoolFacts(
+    A: PoolFacts(
         runtime="sim",
         classes=frozenset(("small", "medium", "large")),
         allocatable={"cpu": 64_000, "memory": 256 * GIB, "storage": 4096 * GIB},
     ),
-    (Kind.VOLUME_POOL, "disks"): PoolFacts(
+    DISKS: PoolFacts(
         runtime="sim", classes=frozenset(("standard", "static")), allocatable={"storage": 4096 * GIB}
     ),
 }
+CLASSES_THERE = Classes(
+    machines=Profile().classes.machines,
+    volumes=(
+        VolumeClass(name="standard", tps=100 << 20, iops=1000),
+        VolumeClass(name="static", tps=100 << 20, iops=1000),
+    ),
+)
 Edit = Callable[[Place, dict[str, object]], dict[str, object]]
 
 
@@ -55,7 +65,9 @@ class Runner:
 
 
 def runner(now_ms: Callable[[], int], profile: Profile | None = None, seed: int = 1) -> Runner:
-    host = Host(profile or Profile(), seed, Clock(lambda: now_ms() * (SECOND_NS // 1000)))
+    host = Host(
+        profile or Profile(classes=CLASSES_THERE), seed, Clock(lambda: now_ms() * (SECOND_NS // 1000))
+    )
     faults = Faults(Chance(seed))
     return Runner(host, faults, HinderedRuntime(SimulatedRuntime(host), around(host, faults)))
 
@@ -145,7 +157,7 @@ class Site:
         quiet = 0
         for _ in range(limit):
             decision = self.round(2.5)
-            quiet = quiet + 1 if not decision.steps else 0
+            quiet = quiet + 1 if not decision.steps and decision.again_ms is None else 0
             if quiet == 4:
                 return decision
         raise AssertionError(f"it does not come to rest: {self.calls[-10:]}")
@@ -224,6 +236,13 @@ class Site:
 
 def site(*documents: Document, profile: Profile | None = None) -> Site:
     return Site(documents=list(documents), profile=profile)
+
+
+def with_allocatable(facts: HostFacts, pool: tuple[Kind, str] = A, **amounts: int) -> HostFacts:
+    """A pool that gives away so much, and of the rest what it did."""
+    known = facts.pools[pool]
+    changed = replace(known, allocatable={**(known.allocatable or {}), **amounts})
+    return replace(facts, pools={**facts.pools, pool: changed})
 
 
 def kinds_of(calls: Iterable[Call]) -> list[str]:

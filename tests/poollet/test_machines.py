@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from iri.machine import MachineState, Power
+import itertools
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from iri.change import Change, DetachInterface, Resize, SetAnnotations, SetPower
+from iri.machine import Machine, MachineState, Power
+from iri.simulated import machines
+from iri.simulated.faults import Fault
+from iri.simulated.machines import GuestAction
+from iri.volume import Volume, VolumeState, VolumeStatus
+from poollet.observed import Place
+from poollet.step import Alter
 from tests.poollet.documents import interfaces, machine, referring, volume
-from tests.poollet.site import kinds_of, site
+from tests.poollet.site import kinds_of, site, with_allocatable
 
 WEB = ("default", "web")
 
@@ -64,3 +77,275 @@ def test_a_deleted_machine_is_switched_off_and_removed() -> None:
     assert decision.machines[WEB].phase == "gone"
     assert here.machines() == {}
     assert kinds_of(here.calls) == ["Create", "SetPower", "Remove"]
+
+
+def test_a_guest_that_does_not_switch_itself_off_is_removed_after_the_grace() -> None:
+    here = site(machine())
+    here.settle()
+    (there,) = here.machines()
+    with here.sim.host.entered() as now_ns:
+        machines.act(here.sim.host, machines.found(here.sim.host, there), GuestAction.HANG, now_ns)
+    here.put(machine(going=True))
+    here.facts = replace(here.facts, grace_seconds=5)
+    started_ms = here.now_ms
+    here.settle()
+    assert here.machines() == {}
+    assert here.removed[0][0] - started_ms >= 5000
+
+
+def test_an_evicted_machine_is_removed_and_its_assignment_never_comes_back() -> None:
+    here = site(machine())
+    here.settle()
+    here.put(machine(evicted=True))
+    assert here.settle().machines[WEB].phase == "gone"
+    here.put(machine())  # The same assignment again: it was answered for good.
+    assert here.settle().machines[WEB].phase == "gone"
+    assert here.machines() == {}
+    here.put(machine(round=1))
+    assert here.settle().machines[WEB].phase == "present"
+    assert len(here.machines()) == 1
+
+
+def test_volumes_are_attached_and_detached_as_the_manifest_says() -> None:
+    here = site(machine(), volume("one", claim="web"), volume("two", claim="web"))
+    here.settle()
+    here.put(machine(spec={"volumes": referring("one", "two")}))
+    here.settle()
+    (there,) = here.machines().values()
+    assert [disk.name for disk in there.spec.volumes] == ["one", "two"]
+    here.put(machine(spec={"volumes": referring("two")}))
+    here.settle()
+    (there,) = here.machines().values()
+    assert [entry.name for entry in there.status.volumes] == ["two"]
+    assert there.status.state is MachineState.RUNNING
+
+
+def test_another_volume_under_the_same_name_is_attached_once_the_first_is_out() -> None:
+    entry = [{"name": "disk", "volumeRef": {"name": "one"}}]
+    here = site(machine(spec={"volumes": entry}), volume("one", claim="web"), volume("two", claim="web"))
+    here.settle()
+    here.put(machine(spec={"volumes": [{"name": "disk", "volumeRef": {"name": "two"}}]}))
+    here.calls.clear()
+    here.settle()
+    assert kinds_of(here.calls) == ["DetachVolume", "AttachVolume"]
+    (there,) = here.machines().values()
+    two = here.volumes()[volume("two").object.metadata.uid]
+    assert there.status.volumes[0].handle == two.status.access.handle  # type: ignore[union-attr]
+
+
+def test_a_volume_that_is_unready_for_a_moment_stays_attached() -> None:
+    here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
+    here.settle()
+    here.calls.clear()
+
+    def unready(place: Place, objects: dict[str, object]) -> dict[str, object]:
+        return {
+            id: msgspec.structs.replace(one, status=VolumeStatus(state=VolumeState.ERROR))
+            if isinstance(one, Volume)
+            else one
+            for id, one in objects.items()
+        }
+
+    here.tamper = unready
+    decision = here.rounds(5)
+    assert here.calls == []
+    conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert (conditions["VolumesReady"].status, conditions["VolumesReady"].reason) == (
+        "False",
+        "VolumeNotReady",
+    )
+    here.drop(volume())
+    here.rounds(5)
+    assert [one for one in here.calls if isinstance(one, Alter)] == []
+
+
+def test_a_claim_that_others_hold_keeps_a_volume_out_and_takes_none_away() -> None:
+    here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
+    here.settle()
+    here.put(volume(claim="other"))
+    here.rounds(5)
+    assert kinds_of(here.calls) == ["Create", "Create"]
+    other = machine("other", spec={"volumes": referring("data")})
+    here.put(other)
+    decision = here.rounds(8)
+    assert len(here.machines()) == 1
+    said = {one.type: one for one in decision.machines[("default", "other")].status.conditions}  # type: ignore[union-attr]
+    assert said["VolumesReady"].reason == "VolumeHeld"
+    here.put(machine())
+    here.settle()
+    there = here.machines()[other.object.metadata.uid]
+    assert [disk.name for disk in there.spec.volumes] == ["data"]
+
+
+def test_interfaces_follow_the_manifest() -> None:
+    here = site(machine(spec={"networkInterfaces": interfaces("one")}))
+    here.settle()
+    here.put(machine(spec={"networkInterfaces": interfaces("two")}))
+    here.calls.clear()
+    here.settle()
+    assert kinds_of(here.calls) == ["SetAnnotations", "DetachInterface", "AttachInterface"]
+    (there,) = here.machines().values()
+    assert [one.name for one in there.spec.network_interfaces] == ["two"]
+
+
+def test_an_interface_keeps_its_address_for_ever() -> None:
+    macs = set()
+    for _ in range(2):
+        here = site(machine(spec={"networkInterfaces": interfaces("lan")}))
+        here.settle()
+        (there,) = here.machines().values()
+        macs.add(there.spec.network_interfaces[0].attributes["mac"])
+    assert len(macs) == 1
+    assert int(macs.pop()[:2], 16) & 3 == 2  # locally administered, and no group
+
+
+def test_another_class_is_a_resize() -> None:
+    here = site(machine())
+    here.settle()
+    here.put(machine(class_name="medium"))
+    here.calls.clear()
+    decision = here.settle()
+    assert kinds_of(here.calls) == ["Resize"]
+    assert decision.machines[WEB].phase == "present"
+
+
+def test_a_resize_that_does_not_fit_is_said_and_not_tried() -> None:
+    here = site(machine(), machine("other"))
+    here.facts = with_allocatable(here.facts, cpu=3000)
+    here.settle()
+    here.put(machine(class_name="large"))
+    here.calls.clear()
+    decision = here.settle()
+    assert here.calls == []
+    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert said["UpToDate"].reason == "InsufficientForResize"
+    assert "cpu: 7 needed, 1 left" in said["UpToDate"].message
+    assert decision.machines[("default", "other")].phase == "present"
+
+
+def test_a_restart_token_restarts_once() -> None:
+    here = site(machine())
+    here.settle()
+    here.put(machine(annotations={"gitvirt.dev/restart": "1"}))
+    here.calls.clear()
+    decision = here.settle()
+    assert kinds_of(here.calls) == ["SetPower", "SetAnnotations", "SetPower"]
+    (there,) = here.machines().values()
+    assert (there.status.state, there.detail.boots) == (MachineState.RUNNING, 2)
+    assert decision.machines[WEB].status.restart == "1"  # type: ignore[union-attr]
+    here.put(machine())
+    here.settle()
+    assert next(iter(here.machines().values())).detail.boots == 2
+
+
+def test_a_new_machine_and_one_that_is_off_need_no_restart() -> None:
+    token = {"gitvirt.dev/restart": "1"}
+    here = site(machine(annotations=token))
+    here.settle()
+    assert kinds_of(here.calls) == ["Create"]
+    here = site(machine(spec={"power": "Off"}))
+    here.settle()
+    here.put(machine(spec={"power": "Off"}, annotations=token))
+    decision = here.settle()
+    assert decision.machines[WEB].status.restart == "1"  # type: ignore[union-attr]
+    assert next(iter(here.machines().values())).detail.boots == 0
+
+
+@pytest.mark.parametrize("going", [False, True])
+def test_nothing_is_done_to_what_is_paused(going: bool) -> None:
+    paused = {"gitvirt.dev/paused": "true"}
+    here = site(machine())
+    here.settle()
+    here.calls.clear()
+    here.put(
+        machine(annotations=paused, spec={"power": "Off"}, going=going), machine("new", annotations=paused)
+    )
+    decision = here.rounds(5)
+    assert here.calls == []
+    for name in ("web", "new"):
+        said = {one.type: one for one in decision.machines[("default", name)].status.conditions}  # type: ignore[union-attr]
+        assert said["UpToDate"].reason == "Paused"
+
+
+DRIFTS = {
+    "stopped": SetPower(Power.OFF),
+    "annotated": SetAnnotations({}),
+    "unplugged": DetachInterface("lan"),
+    "resized": Resize("medium"),
+}
+
+
+@pytest.mark.parametrize("change", DRIFTS.values(), ids=DRIFTS.keys())
+def test_what_is_changed_by_hand_is_put_right_and_told(change: Change) -> None:
+    here = site(machine(spec={"networkInterfaces": interfaces("lan")}))
+    here.settle()
+    (before,) = here.machines().values()
+    here.sim.runtime.change(before.id, change)
+    here.settle()
+    (after,) = here.machines().values()
+    assert (after.spec, after.annotations, after.status.state) == (
+        before.spec,
+        before.annotations,
+        MachineState.RUNNING,
+    )
+    assert here.events == ["Created", "DriftCorrected"]
+
+
+def test_a_machine_that_is_removed_by_hand_is_made_anew_and_told() -> None:
+    here = site(machine())
+    here.settle()
+    (id,) = here.machines()
+    here.sim.runtime.remove(Machine, id)
+    decision = here.settle()
+    assert decision.machines[WEB].status.state == "Running"  # type: ignore[union-attr]
+    assert here.events == ["Created", "Recreated"]
+
+
+def test_a_guest_that_goes_down_again_and_again_is_started_ever_more_rarely() -> None:
+    here = site(machine())
+    here.settle()
+    here.calls.clear()
+    starts = []
+    for _ in range(300):
+        (there,) = here.machines().values()
+        if there.status.state is MachineState.RUNNING:
+            with here.sim.host.entered() as now_ns:
+                machines.act(
+                    here.sim.host, machines.found(here.sim.host, there.id), GuestAction.CRASH, now_ns
+                )
+        before = len(here.calls)
+        here.round(2)
+        starts += [here.now_ms] * (len(here.calls) - before)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(starts)]
+    assert gaps == sorted(gaps)
+    assert 5 <= len(starts) <= 9
+
+
+def test_a_call_that_fails_holds_up_no_other() -> None:
+    here = site(machine(), volume(claim="web"))
+    here.settle()
+    here.sim.faults.add(Fault(call="AttachVolume", code="FAILED_PRECONDITION"))
+    here.put(machine(spec={"volumes": referring("data"), "power": "Off"}))
+    decision = here.rounds(10)
+    (there,) = here.machines().values()
+    assert there.status.state is MachineState.SUSPENDED
+    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert said["UpToDate"].reason == "FailedPrecondition"
+    here.sim.faults.clear()
+    here.now_ms += 300_000
+    here.settle()
+    assert [disk.name for disk in next(iter(here.machines().values())).spec.volumes] == ["data"]
+
+
+def test_what_a_guest_has_read_already_is_said_not_to_change() -> None:
+    reference = {"ignitionRef": {"name": "boot", "key": "key"}}
+    here = site(machine(spec=reference))
+    here.with_secrets(boot=b"one")
+    here.settle()
+    here.calls.clear()
+    here.with_secrets(boot=b"hush-hush")
+    decision = here.settle()
+    assert here.calls == []
+    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert said["UpToDate"].reason == "IgnitionDiffers"
+    assert "hush-hush" not in str(decision) + str(here.memory)

@@ -1,0 +1,210 @@
+"""What runtimes do not say, or say wrongly: nothing is deleted, made twice, or reported gone for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from iri.machine import Machine
+from iri.simulated.behaviour import NAMED
+from iri.simulated.faults import Effect, Fault
+from iri.simulated.profile import Profile
+from poollet.memory import Memory
+from poollet.observed import Place
+from schemas.kinds import Kind
+from tests.poollet.documents import machine, referring, uid_of, volume
+from tests.poollet.site import CLASSES_THERE, Site, kinds_of, runner, site
+
+WEB = ("default", "web")
+
+
+def hide(times: int, kinds: tuple[str, ...] = ("Machine", "Volume", "Snapshot")) -> Any:
+    """So many of the next lists of these kinds are wrongly empty."""
+    left = dict.fromkeys(kinds, times)
+
+    def tamper(place: Place, objects: dict[str, object]) -> dict[str, object]:
+        if left.get(place.kind.__name__, 0):
+            left[place.kind.__name__] -= 1
+            return {}
+        return objects
+
+    return tamper
+
+
+def running(*documents: Any, **more: Any) -> Site:
+    here = site(*documents, **more)
+    here.settle()
+    here.calls.clear()
+    return here
+
+
+def test_a_list_that_is_wrongly_empty_once_changes_nothing() -> None:
+    here = running(machine(spec={"volumes": referring("data")}), volume(claim="web"))
+    before = here.round()
+    here.tamper = hide(1)
+    during = here.round()
+    after = here.round(5)
+    assert here.calls == []
+    assert (during.machines, during.volumes) == (before.machines, before.volumes)
+    assert (after.machines, after.volumes) == (before.machines, before.volumes)
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_a_wrongly_empty_list_at_any_time_makes_no_duplicate(turn: int) -> None:
+    profile = Profile(classes=CLASSES_THERE, behaviour="stock-ceph", behaviour_flags={"rounds_to_gib": False})
+    here = site(machine(), volume(), profile=profile)
+    here.rounds(turn + 1, 0.2)
+    here.tamper = hide(1)
+    here.settle()
+    here.restart()
+    here.tamper = hide(1)
+    here.settle()
+    assert len(here.machines()) == 1
+    assert len(here.volumes()) == 1
+
+
+def test_a_poollet_that_lost_its_report_makes_no_duplicate_either() -> None:
+    profile = Profile(classes=CLASSES_THERE, behaviour="stock-cloud-hypervisor")
+    here = running(machine(), profile=profile)
+    here.restart()
+    here.memory = Memory()
+    here.settle()
+    assert len(here.machines()) == 1
+
+
+def test_a_machine_on_its_way_out_is_gone_only_when_two_lists_say_so() -> None:
+    here = running(machine())
+    here.put(machine(evicted=True))
+    here.tamper = hide(1)
+    assert here.round(0.1).machines[WEB].phase == "present"
+    here.tamper = lambda _place, objects: objects
+    assert here.settle().machines[WEB].phase == "gone"
+    assert here.machines() == {}
+
+
+def test_what_was_never_there_is_gone_only_when_two_lists_say_so() -> None:
+    here = site(machine(going=True))
+    assert here.round().machines[WEB].phase == "present"
+    assert here.settle().machines[WEB].phase == "gone"
+    assert here.calls == []
+
+
+def test_a_runtime_that_does_not_answer_keeps_everything_as_it_was() -> None:
+    here = running(machine(), volume())
+    before = here.round()
+    here.sim.faults.add(Fault(code="UNAVAILABLE"))
+    here.put(machine(going=True), machine("new"), volume(going=True))
+    decision = here.rounds(20, 5)
+    assert here.calls == []
+    assert decision.machines[WEB].phase == "unknown"
+    assert decision.machines[WEB].status == before.machines[WEB].status
+    assert decision.volumes[("default", "data")].phase == "unknown"
+    assert decision.machines[("default", "new")].phase == "unknown"
+    here.sim.faults.clear()
+    after = here.settle()
+    assert [entry.phase for entry in after.machines.values()] == ["present", "gone"]
+
+
+def test_one_object_in_trouble_leaves_the_others() -> None:
+    here = site(*(machine(f"m{number}") for number in range(4)))
+    here.sim.faults.add(Fault(call="CreateMachine", code="INTERNAL", skip=1, times=1))
+    first = here.rounds(3)
+    states = [entry.status.machine_id != "" for entry in first.machines.values()]  # type: ignore[union-attr]
+    assert sorted(states) == [False, True, True, True]
+    here.settle()
+    assert len(here.machines()) == 4
+
+
+@pytest.mark.parametrize("behaviour", sorted(NAMED))
+@pytest.mark.parametrize("effect", Effect)
+def test_an_answer_that_is_lost_makes_no_second_object(behaviour: str, effect: Effect) -> None:
+    here = site(machine(), volume(), profile=Profile(classes=CLASSES_THERE, behaviour=behaviour))
+    for call in ("CreateMachine", "CreateVolume"):
+        here.sim.faults.add(Fault(call=call, effect=effect, code="DEADLINE_EXCEEDED", times=2))
+    here.settle()
+    assert len(here.machines()) == 1
+    assert len(here.volumes()) == 1
+
+
+def test_duplicates_are_told_and_never_deleted() -> None:
+    profile = Profile(classes=CLASSES_THERE, behaviour_flags={"duplicates": True})
+    here = running(machine(), profile=profile)
+    (first,) = here.machines().values()
+    here.sim.runtime.create(Machine(labels=first.labels, spec=first.spec))
+    for going in (False, True):
+        here.put(machine(going=going, spec={"power": "Off"}))
+        decision = here.rounds(5)
+        said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+        assert said["UpToDate"].reason == "Duplicates"
+    assert here.calls == []
+    assert len(here.machines()) == 2
+    here.sim.runtime.remove(Machine, next(iter(here.machines())))
+    assert here.settle().machines[WEB].phase == "gone"
+
+
+def test_a_runtime_that_ignores_power_is_told_so_and_then_left_alone() -> None:
+    profile = Profile(classes=CLASSES_THERE, behaviour="stock-libvirt")
+    here = site(machine(spec={"power": "Off"}), profile=profile)
+    decision = here.rounds(60, 5)
+    asked = len(here.calls)
+    assert kinds_of(here.calls)[1:] == ["SetPower"] * (asked - 1)
+    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert (said["UpToDate"].reason, decision.machines[WEB].status.state) == ("NoEffect", "Running")  # type: ignore[union-attr]
+    assert here.rounds(100, 60).machines == decision.machines
+    assert len(here.calls) == asked < 10
+    here.put(machine(going=True))
+    assert here.settle().machines[WEB].phase == "gone"
+
+
+def test_a_runtime_that_drops_sizes_and_ignores_updates_comes_to_rest() -> None:
+    profile = Profile(classes=CLASSES_THERE, behaviour="stock-cloud-hypervisor")
+    here = running(machine(spec={"volumes": referring("data")}), volume(claim="web"), profile=profile)
+    here.put(volume(claim="web", size="2Gi"))
+    here.settle()
+    count = len(here.calls)
+    here.rounds(30, 10)
+    assert len(here.calls) == count
+
+
+@pytest.mark.parametrize("behaviour", sorted(NAMED))
+def test_a_whole_life_at_any_provider(behaviour: str) -> None:
+    profile = Profile(classes=CLASSES_THERE, behaviour=behaviour)
+    here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"), profile=profile)
+    assert here.settle().machines[WEB].status.state == "Running"  # type: ignore[union-attr]
+    here.put(machine(), volume())
+    here.settle()
+    (there,) = here.machines().values()
+    assert there.spec.volumes == ()
+    here.put(machine(going=True), volume(going=True))
+    decision = here.settle()
+    assert [one.phase for one in decision.machines.values()] == ["gone"]
+    assert [one.phase for one in decision.volumes.values()] == ["gone"]
+    assert (here.machines(), here.volumes()) == ({}, {})
+
+
+def test_internal_on_an_unknown_id_is_settled_by_the_next_list() -> None:
+    profile = Profile(classes=CLASSES_THERE, behaviour="stock-ceph")
+    here = running(volume(), profile=profile)
+    here.put(volume(going=True))
+    (id,) = here.volumes()
+    here.sim.faults.add(Fault(call="DeleteVolume", effect=Effect.AFTER, code="INTERNAL", times=1))
+    decision = here.settle()
+    assert decision.volumes[("default", "data")].phase == "gone"
+    assert id not in here.volumes()
+
+
+def test_an_object_at_another_runtime_is_no_reason_to_make_one() -> None:
+    here = running(machine())
+    here.runners["other"] = runner(lambda: here.now_ms, seed=2)
+    here.runners["other"].runtime.create(
+        Machine(
+            labels=here.machines()[uid_of(Kind.MACHINE, "web")].labels,
+            spec=next(iter(here.machines().values())).spec,
+        )
+    )
+    here.sim.runtime.remove(Machine, uid_of(Kind.MACHINE, "web"))
+    decision = here.rounds(10)
+    assert here.machines() == {}
+    said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert (said["UpToDate"].reason, here.calls) == ("Duplicates", [])
