@@ -10,7 +10,20 @@ import stat
 from pathlib import Path
 
 BUSYBOX = Path("/bin/busybox")
-FOLDERS = ("bin", "dev", "proc", "sys", "modules", "seed", "etc", "etc/acpi", "etc/acpi/PWRF", "run", "var", "var/log")
+FOLDERS = (
+    "bin",
+    "dev",
+    "proc",
+    "sys",
+    "modules",
+    "seed",
+    "etc",
+    "etc/acpi",
+    "etc/acpi/PWRF",
+    "run",
+    "var",
+    "var/log",
+)
 INIT = Path(__file__).with_name("init.sh")
 LEASED = """#!/bin/sh
 [ "$1" = bound ] || exit 0

@@ -152,16 +152,18 @@ def features(plan: Plan) -> Element:
 
 def devices(plan: Plan) -> Element:
     made = element("devices")
-    is_x86 = plan.platform.architecture == "x86_64"
     child(made, "controller", type_="usb", model="none")
     if "i440fx" not in plan.machine and plan.machine != "pc":  # these have slots for all in their only bus
         child(made, "controller", type_="pci", index=0, model="pcie-root")
-        for _ in range(OWN_PORTS + len(plan.disks) + len(plan.nics) + plan.traits.hotplug_ports):
+        seeds = int(plan.seed.iso is not None)
+        for _ in range(OWN_PORTS + seeds + len(plan.disks) + len(plan.nics) + plan.traits.hotplug_ports):
             child(made, "controller", type_="pci", model="pcie-root-port")
     for part in own_devices(plan):
         made.append(part)
     if plan.seed.iso is not None:
-        made.append(cdrom_element(str(plan.seed.iso), "sda", "sata" if is_x86 else "scsi"))
+        # Kernels made for clouds may have virtio and no SATA at all.
+        child(made, "controller", type_="scsi", model="virtio-scsi")
+        made.append(cdrom_element(str(plan.seed.iso), "sda", "scsi"))
     taken: list[str] = []
     for disk, prepared in plan.disks:
         taken.append(target_of(disk.device, taken))
