@@ -14,9 +14,9 @@ class StopSignal:
     """
 
     def __init__(self) -> None:
-        self._reader, writer = os.pipe()
-        os.set_blocking(writer, False)
-        signal.set_wakeup_fd(writer)
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        signal.set_wakeup_fd(self._writer)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: signal.signal(number, signal.SIG_DFL))
         # Whoever hangs up on us must not end the process.
@@ -24,3 +24,7 @@ class StopSignal:
 
     def wait(self) -> None:
         os.read(self._reader, 1)
+
+    def stop(self) -> None:
+        """As if a signal had come: any thread may say that there is nothing left to wait for."""
+        os.write(self._writer, b"\0")

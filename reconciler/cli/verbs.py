@@ -24,6 +24,9 @@ VERBS = {
     "top": Verb("top", "how full the pools are"),
     "events": Verb("events", "what happened lately, on hosts and in commits"),
     "wait": Verb("wait", "until an object is as a script needs it"),
+    "run": Verb("run", "the reconciler: places what people declare, and keeps the target branch true"),
+    "plan": Verb("plan", "what a reconcile would do, what does not fit, and what would make it fit"),
+    "explain": Verb("explain", "why a machine or a volume is where it is, or nowhere: one row per pool"),
     "validate": Verb("validate", "everything that is wrong with a repo, with where and what to do"),
     "version": Verb("version", "versions of everything relevant"),
 }

@@ -66,7 +66,11 @@ class Turn:
         kept = self.record.status
         if kept is None:
             return self
-        new = Condition(type=type, status=status, reason=reason, message=message)
+        # One rule may take back what the next says again: the time is that of where the turn began.
+        began = self.known.record.status
+        first = condition(began.conditions, type) if began is not None else None
+        since = first.last_transition_time if first is not None and first.status == status else ""
+        new = Condition(type=type, status=status, reason=reason, message=message, last_transition_time=since)
         conditions = with_condition(kept.conditions, new, self.now)
         return self.with_status(conditions=tuple(sorted(conditions, key=by_type)))
 

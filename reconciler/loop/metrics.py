@@ -38,8 +38,9 @@ class Metrics:
     def succeeded(self, at: float) -> None:
         self._success.set(at)
 
-    def planned(self, plan: Plan) -> None:
-        self._unplaced.set(len(plan.unplaced))
+    def planned(self, plan: Plan, waiting: int) -> None:
+        """`waiting` counts all objects without a place; a plan tells of those that it tried."""
+        self._unplaced.set(waiting)
         self._held.set(len(plan.held))
         counts = Tally(problem.severity.value for problem in plan.problems)
         for severity in ("error", "warning", "notice"):

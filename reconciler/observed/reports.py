@@ -91,9 +91,11 @@ class Reports:
         return min(times, default=None)
 
     def says(self, key: Key) -> Iterator[Said]:
-        """Whoever speaks of an object, by the names of the poollets."""
+        """Whoever speaks of an object, by the names of the poollets. Of a pool that is no more than to announce it."""
         for name in self._speakers.get(key, ()):
-            yield self.by_poollet[name].said[key]
+            said = self.by_poollet[name].said.get(key)
+            if said is not None:
+                yield said
 
     def announcers(self, pool: Key) -> tuple[str, ...]:
         return self._speakers.get(pool, ())

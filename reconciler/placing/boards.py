@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.placing.quotas import machine_need, quotas, volume_need
-from reconciler.placing.requests import Asked
+from reconciler.placing.requests import Recorded
 from reconciler.record import Record
 from reconciler.schedule import Board, Policy, Pool, Request, VolumePool
 from reconciler.schedule import board as plain_board
@@ -30,7 +30,7 @@ def policy(world: World) -> Policy:
     return Policy(world.settings.scoring.policy)
 
 
-def board(world: World, requests: Iterable[Request], needs: Iterable[Asked] = ()) -> Board:
+def board(world: World, requests: Iterable[Request], needs: Iterable[Recorded] = ()) -> Board:
     """As live has it, and as this pass has already decided: what `needs` let go of is free, what they take back is taken."""
     requests = tuple(requests)
     made = plain_board(
@@ -104,7 +104,7 @@ class Move:
     sign: int
 
 
-def _moves(world: World, needs: Iterable[Asked]) -> list[Move]:
+def _moves(world: World, needs: Iterable[Recorded]) -> list[Move]:
     classes: Classes = {
         name: found
         for name, found in world.state.offers[Kind.MACHINE_POOL].classes.items()

@@ -30,14 +30,18 @@ from schemas.model import (
 from schemas.validate.tree import derived_name
 
 
-class Asked(Protocol):
-    """What is asked for one object: `record` is the one that it has by then, `beside` the pool that a volume is needed at."""
+class Recorded(Protocol):
+    """`record` is the one that the object has once this pass is over, but for where it places it."""
 
     @property
     def key(self) -> Key: ...
 
     @property
     def record(self) -> Record: ...
+
+
+class Asked(Recorded, Protocol):
+    """What is asked for one object: `beside` is the pool that a volume is needed at."""
 
     @property
     def beside(self) -> str: ...

@@ -20,5 +20,6 @@ class Action(StrEnum):
     CLAIM = "claim"  # a volume is given to its holder, or given free
     HOLD = "hold"  # something waits for a person's consent
     BLOCK = "block"  # it cannot go on, and its condition says why
+    WAIT = "wait"  # for a pool that takes it
     STATUS = "status"  # what its pool reports
     TAKE = "take"  # only what people wrote

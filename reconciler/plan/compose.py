@@ -75,8 +75,9 @@ def placed(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) 
 
 
 def waiting(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:
-    turn = turn_of(view, need, now).says(SCHEDULED, "False", "Unschedulable", summary(decision.refusals))
-    return replace(need, record=turn.record)
+    why = summary(decision.refusals)
+    turn = turn_of(view, need, now).says(SCHEDULED, "False", "Unschedulable", why).does(Action.WAIT, why)
+    return replace(need, record=turn.record, deeds=turn.deeds)
 
 
 def summary(refusals: tuple[Refusal, ...]) -> str:

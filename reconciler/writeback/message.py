@@ -28,7 +28,8 @@ _DONE = {
     Action.CLAIM: "claimed",
     Action.HOLD: "held",
     Action.BLOCK: "blocked",
-    Action.TAKE: "noted",
+    Action.WAIT: "waiting",
+    Action.TAKE: "taken over",
 }
 _BETWEEN = {
     Action.SCHEDULE: "onto",
@@ -37,7 +38,7 @@ _BETWEEN = {
     Action.WITHDRAW: "from",
     Action.REMOVE: "from",
 }
-_VERB = {Action.ORDER: "order the deletion of", Action.TAKE: "note"}
+_VERB = {Action.ORDER: "order the deletion of", Action.TAKE: "take over"}
 
 
 def message(changes: Sequence[Change], files: Sequence[str], source: str) -> str:
@@ -50,9 +51,10 @@ def message(changes: Sequence[Change], files: Sequence[str], source: str) -> str
 
 def subject(changes: Sequence[Change], files: Sequence[str], source: str) -> str:
     """Of one change what it is; of several how many of each, the weightiest first."""
-    told = [change for change in changes if change.action is not Action.TAKE] or list(changes)
+    told = [change for change in changes if change.action is not Action.TAKE]
     if not told:
-        return _line(f"take over {source}: {_named(files)}" if files else f"take over {source}")
+        taken = files or [of(change.key) for change in changes]
+        return _line(f"take over {source}: {_named(taken)}" if taken else f"take over {source}")
     if len(told) == 1:
         return _line(sentence(told[0]))
     weight = {action: rank for rank, action in enumerate(Action)}
@@ -68,6 +70,8 @@ def sentence(change: Change) -> str:
             return f"{name} is {_word(change)}"
         case Action.BLOCK:
             return f"{name} is blocked"
+        case Action.WAIT:
+            return f"{name} waits for a place"
         case action:
             where = f" {_BETWEEN[action]} {change.pool}" if action in _BETWEEN and change.pool else ""
             return f"{_VERB.get(action, action.value)} {name}{where}"

@@ -15,7 +15,6 @@ _WHEN = {
     Effect.NEXT_BOOT: "takes effect live where the host can, else at the next boot",
     Effect.RECREATE: "takes effect only when it is made anew",
 }
-_HIDDEN = (Action.STATUS, Action.TAKE)  # they follow from the rest and from reports
 
 
 def of_reason(reason: Reason) -> str:

@@ -26,7 +26,7 @@ def test_exposition() -> None:
     metrics = Metrics()
     metrics.ended("wrote", 0.3)
     metrics.succeeded(datetime(2030, 1, 1, tzinfo=UTC).timestamp())
-    metrics.planned(PLAN)
+    metrics.planned(PLAN, 2)
     metrics.wrote(PLAN)
     metrics.knows(Counter({"Machine": 7}))
     lines = set(metrics.exposition().decode().splitlines())

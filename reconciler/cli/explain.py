@@ -1,0 +1,147 @@
+"""`gitvirt explain`: why an object is where it is, or why it is nowhere. Asks the scheduler itself."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+
+import msgspec
+
+from reconciler import placing
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.plans import ground, words
+from reconciler.cli.plans.ground import Seen
+from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.cli.verbs import closest
+from reconciler.diff import Place
+from reconciler.plan.remedy import remedy
+from reconciler.record import Record
+from reconciler.schedule import Fit, Refusal, explain
+from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
+from schemas.model import MachineStatus, VolumeStatus
+
+EXAMPLES = """\
+examples:
+  gitvirt explain machine web-1
+  gitvirt explain volume data -n shop
+  gitvirt explain machine web-1 --repo /srv/fleet.git -o json"""
+
+KINDS = {"machine": Kind.MACHINE, "volume": Kind.VOLUME}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=tuple(KINDS), metavar="KIND", help="machine or volume")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument(
+        "-n", "--namespace", default=DEFAULT_NAMESPACE, metavar="NS", help="(default: default)"
+    )
+    ground.add_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="format (default: text)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    key: Key
+    pool: str  # where it is
+    blocked: tuple[str, ...]
+    rows: tuple[Fit | Refusal, ...]
+
+    @property
+    def is_placeable(self) -> bool:
+        return not self.blocked and any(isinstance(row, Fit) for row in self.rows)
+
+    @property
+    def remedy(self) -> str:
+        return remedy([row for row in self.rows if isinstance(row, Refusal)])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    key = Key(KINDS[arguments.kind], arguments.namespace, arguments.name)
+    with ground.seen(arguments, ".") as seen:
+        answer = answered(seen, key)
+    if arguments.output == "json":
+        out().line(json.dumps(document(answer), indent=2, ensure_ascii=False))
+    else:
+        write(answer, out())
+    return Exit.OK if answer.pool or answer.is_placeable else Exit.UNPLACEABLE
+
+
+def answered(seen: Seen, key: Key) -> Answer:
+    world = seen.world
+    known = world.known.get(key)
+    if known is None:
+        names = {
+            other.name for other in world.known if (other.kind, other.namespace) == (key.kind, key.namespace)
+        }
+        near = closest(key.name, names)
+        cure = f"did you mean {near}?" if near else "it may be in another namespace: -n NS"
+        raise CommandError(f"there is no {printable(str(key))}", cure)
+    # As if it were to be placed now, with what it takes where it is given back.
+    need = Place(key=key, before=known.record, record=unassigned(known.record))
+    requests = placing.requests(world, [need], seen.now)
+    rows = (
+        explain(requests[0], placing.board(world, requests, [need]), placing.policy(world))
+        if requests
+        else ()
+    )
+    blocked = tuple(finding.message for finding in world.faults(key))
+    return Answer(key, known.record.pool, blocked, rows)
+
+
+def unassigned(record: Record) -> Record:
+    status = record.status
+    if isinstance(status, MachineStatus | VolumeStatus):
+        status = msgspec.structs.replace(status, assignment=None)
+    return msgspec.structs.replace(record, pool="", status=status)
+
+
+def write(answer: Answer, terminal: Terminal) -> None:
+    where = f"is on {answer.pool}" if answer.pool else "has no place"
+    terminal.line(f"{terminal.paint(str(answer.key), Style.BOLD)} {where}")
+    for words_of_it in answer.blocked:
+        terminal.line(f"{terminal.paint('blocked:', Style.RED)} {printable(words_of_it)}")
+    rows = [cells for row in ranked(answer.rows) for cells in lines(row, answer.pool, terminal)]
+    if rows:
+        terminal.line()
+        terminal.table(("POOL", "VERDICT", "WHY"), rows)
+    if not answer.pool and not answer.is_placeable and answer.remedy:
+        terminal.line(f"\nwould fit: {printable(answer.remedy)}")
+
+
+def ranked(rows: tuple[Fit | Refusal, ...]) -> list[Fit | Refusal]:
+    """The best first, then those that refuse, by name."""
+    return sorted(
+        rows, key=lambda row: (0, -row.score.points, row.pool) if isinstance(row, Fit) else (1, 0, row.pool)
+    )
+
+
+def lines(row: Fit | Refusal, here: str, terminal: Terminal) -> list[tuple[str, str, str]]:
+    if isinstance(row, Fit):
+        parts = ", ".join(f"{name} {points:,}" for name, points in row.score.parts)
+        verdict = terminal.paint("here" if here and row.pool == here else "fits", Style.GREEN)
+        return [(row.pool, verdict, f"{row.score.points:,} points{': ' + parts if parts else ''}")]
+    no = terminal.paint(
+        "here" if row.pool == here else "no", Style.GREEN if row.pool == here else Style.YELLOW
+    )
+    reasons = [printable(words.of_reason(reason)) for reason in row.reasons]
+    return [(row.pool or "(any)", no, reasons[0]), *(("", "", reason) for reason in reasons[1:])]
+
+
+def document(answer: Answer) -> dict[str, object]:
+    return {
+        "version": 1,
+        "object": str(answer.key),
+        "pool": answer.pool,
+        "blocked": list(answer.blocked),
+        "wouldFit": "" if answer.pool or answer.is_placeable else answer.remedy,
+        "pools": [row_of(row) for row in ranked(answer.rows)],
+    }
+
+
+def row_of(row: Fit | Refusal) -> dict[str, object]:
+    if isinstance(row, Fit):
+        return {"pool": row.pool, "fits": True, "score": row.score.points, "parts": dict(row.score.parts)}
+    return {"pool": row.pool, "fits": False, "reasons": [asdict(reason) for reason in row.reasons]}

@@ -1,0 +1,82 @@
+"""`gitvirt plan`: what a reconcile would do, and why. Writes nothing anywhere."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.plans import as_json, as_markdown, as_text, ground
+from reconciler.cli.plans.ground import Seen
+from reconciler.cli.plans.rooms import rooms
+from reconciler.cli.terminal import Style, err, out, printable
+from reconciler.loop.planning import planned
+from reconciler.plan import Plan
+from reconciler.plan.declaration import Declaration, declared
+from reconciler.repo.tree import File
+from schemas.kinds import Key
+from schemas.manifest import parse
+from schemas.problem import Severity
+
+EXAMPLES = """\
+examples:
+  gitvirt plan                              the checkout you are in, as it lies there, against the target branch
+  gitvirt plan --source origin/add-web      a pull request, whatever is checked out
+  gitvirt plan -o markdown > comment.md     for a comment on it
+  gitvirt plan --exit-code                  4 when something would change
+  gitvirt plan --repo /srv/fleet.git        what a reconciler would do there now
+
+exit codes: 0 fine, 3 errors in manifests, 5 something cannot be placed, 4 changes pending (with --exit-code)"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", default=".", metavar="PATH", help="a checkout (default: here)")
+    ground.add_arguments(parser)
+    parser.add_argument("--exit-code", action="store_true", help="exit with 4 when something would change")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json", "markdown"), default="text", help="format (default: text)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with ground.seen(arguments, arguments.path) as seen:
+        plan = planned(seen.world, seen.advance, seen.now)
+        plan = replace(plan, declared=declarations(seen), rooms=rooms(seen.world, plan))
+    terminal = out()
+    match arguments.output:
+        case "json":
+            terminal.line(as_json.render(plan))
+        case "markdown":
+            terminal.line(as_markdown.render(plan))
+        case _:
+            as_text.write(plan, terminal)
+    for note in seen.notes:
+        err().line(f"{err().paint('note:', Style.DIM)} {printable(note)}")
+    return verdict(plan, is_strict=arguments.exit_code)
+
+
+def verdict(plan: Plan, *, is_strict: bool) -> int:
+    if any(problem.severity is Severity.ERROR for problem in plan.problems):
+        return Exit.PROBLEMS
+    if plan.unplaced:
+        return Exit.UNPLACEABLE
+    is_pending = bool(plan.changes or plan.declared)
+    return Exit.CHANGES if is_strict and is_pending else Exit.OK
+
+
+def declarations(seen: Seen) -> tuple[Declaration, ...]:
+    """What people changed since the commit that was reconciled last."""
+    before: dict[Key, Mapping[str, object]] = {}
+    after: dict[Key, Mapping[str, object]] = {}
+    for change in seen.repo.difference(seen.world.last_source, seen.world.source):
+        if seen.world.is_manifest(change.path):
+            before |= documents(seen, change.path, change.before)
+            after |= documents(seen, change.path, change.after)
+    return declared(before, after)
+
+
+def documents(seen: Seen, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:
+    if file is None:
+        return {}
+    return {each.key: each.body for each in parse(path, seen.repo.read(file.id)).documents}

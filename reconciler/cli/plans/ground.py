@@ -1,0 +1,75 @@
+"""The world that plan and explain look at: a checkout as it lies there, or a remote as it is now."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reconciler.checkout.offline import Asked, offline
+from reconciler.checkout.scope import around
+from reconciler.cli import location
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import printable
+from reconciler.repo import guards
+from reconciler.repo.errors import RepoError
+from reconciler.repo.protocol import Repo, Snapshot
+from reconciler.repo.transport import Unavailable
+from reconciler.world.advance import Advance
+from reconciler.world.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    repo: Repo
+    world: World
+    advance: Advance
+    now: datetime
+    notes: tuple[str, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source", metavar="REV", help="what people want (default: the files on disk)")
+    parser.add_argument(
+        "--target", metavar="REV", help="what is (default: the target branch as fetched last)"
+    )
+    parser.add_argument("--repo", metavar="URL|DIR", help="look at a remote as it is now, not at a checkout")
+
+
+@contextmanager
+def seen(arguments: argparse.Namespace, path: str) -> Iterator[Seen]:
+    now = datetime.now(UTC)
+    if arguments.repo:
+        if arguments.source or arguments.target:
+            raise CommandError(
+                "--repo is the remote as it is now", "leave --source and --target out", Exit.USAGE
+            )
+        with location.opened(location.located(arguments.repo, os.environ, Path.cwd())) as fleet:
+            yield advanced(fleet.repo, fleet.snapshot, now)
+        return
+    folder = Path.cwd() / path
+    if not folder.is_dir():
+        raise CommandError(
+            f"{printable(path)} is no folder", "name a checkout of the fleet's repo", Exit.USAGE
+        )
+    root = around(folder) or folder
+    try:
+        made = offline(
+            Asked(root, arguments.source or "", arguments.target or ""), location.settings_in(root), now
+        )
+        snapshot = made.repo.snapshot()
+        assert not isinstance(snapshot, Unavailable), "memory always answers"
+        for problem in guards.of_refs(made.refs, snapshot):
+            raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
+        yield advanced(made.repo, snapshot, now, made.notes)
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+
+
+def advanced(repo: Repo, snapshot: Snapshot, now: datetime, notes: tuple[str, ...] = ()) -> Seen:
+    world = World(os.environ)
+    return Seen(repo, world, world.advance(repo, snapshot, now), now, notes)

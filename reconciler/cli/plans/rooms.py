@@ -1,0 +1,65 @@
+"""How full the pools are that a plan touches, before and after it. By the reconciler's own charges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, cast
+
+import msgspec
+
+from reconciler.plan import Change, Plan, Room
+from reconciler.record import NOTHING
+from reconciler.world.known import Known, Standing
+from reconciler.world.ledger import Charge
+from reconciler.world.world import World
+from schemas.kinds import Key, Kind
+from schemas.model import MachineClass, decode
+
+
+def rooms(world: World, plan: Plan) -> tuple[Room, ...]:
+    """Of the pools where anything comes or goes."""
+    moved: dict[Key, Counter[str]] = {}
+    for change in plan.changes:
+        old, new = (charge(world, change, is_after) for is_after in (False, True))
+        if old == new:
+            continue
+        for part, sign in ((old, -1), (new, 1)):
+            if part is not None:
+                tally = moved.setdefault(part.pool, Counter())
+                for resource, count in part.vector.items():
+                    tally[resource] += sign * count
+    found = []
+    for key in sorted(moved):
+        pools = world.pools if key.kind is Kind.MACHINE_POOL else world.volume_pools
+        before = dict(world.ledger.used(key))
+        after = {name: before.get(name, 0) + moved[key][name] for name in before.keys() | moved[key].keys()}
+        if key.name in pools:
+            given = pools[key.name].allocatable
+            found.append(Room(key, given, narrowed(before, given), narrowed(after, given)))
+    return tuple(found)
+
+
+def narrowed(used: dict[str, int], given: Any) -> dict[str, int]:
+    """What the pool counts."""
+    return {resource: count for resource, count in used.items() if resource in given}
+
+
+def charge(world: World, change: Change, is_after: bool) -> Charge | None:
+    record = change.after if is_after else change.before
+    known = world.known.get(change.key)
+    if record is None or not record.pool:
+        return None
+    if known is None:
+        if change.body is None:
+            return None
+        made = decode(change.key.kind, cast("dict[str, object]", change.body))
+        known = Known(key=change.key, object=made, standing=Standing.GENERATED, record=NOTHING)
+    return world.ledger.charge_of(msgspec.structs.replace(known, record=record), classes_of(world, known))
+
+
+def classes_of(world: World, known: Known) -> dict[str, MachineClass]:
+    reference = getattr(getattr(known.object, "spec", None), "machine_class_ref", None)
+    if reference is None:
+        return {}
+    found = world.known.get(Key(Kind.MACHINE_CLASS, "", reference.name))
+    return {reference.name: found.object} if found and isinstance(found.object, MachineClass) else {}

@@ -1,0 +1,246 @@
+"""`gitvirt run`: the reconciler as a process. Owns its settings, its threads and its end."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import logging
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from reconciler.cli import location
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.stopping import StopSignal
+from reconciler.cli.terminal import printable
+from reconciler.loop import logs
+from reconciler.loop.listening import Listener
+from reconciler.loop.loop import Loop, Pace
+from reconciler.loop.metrics import Metrics
+from reconciler.loop.outcome import Failed, Outcome, Waiting
+from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.tracing import tracer
+from reconciler.repo import access, opening
+from reconciler.repo.address import Address
+from reconciler.repo.commit import Sign
+from reconciler.repo.errors import RepoError
+from reconciler.repo.housekeeping import Housekeeping
+from reconciler.repo.protocol import Identity, Refs
+from reconciler.repo.signing import GpgSigner, SshSigner
+from reconciler.repo.wake import Waker, watching
+from schemas.duration import milliseconds
+
+log = logging.getLogger(__name__)
+
+EXAMPLES = """\
+examples:
+  gitvirt run --repo /srv/fleet.git
+  gitvirt run --repo ssh://git@git.example.org/fleet.git --listen 127.0.0.1:9100
+  gitvirt run --once                        until nothing is left to write: for cron and CI
+
+each option can come from the environment: GITVIRT_REPO, GITVIRT_INTERVAL, GITVIRT_PUSH_INTERVAL, GITVIRT_LISTEN,
+GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
+SIGTERM or Ctrl-C lets a push that is under way finish, and leaves. Several may run at once."""
+
+FINGERPRINT = re.compile(r"[0-9A-Fa-f]{40}")
+AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    location.add_repo(parser)
+    parser.add_argument("--once", action="store_true", help="stop when nothing is left to write")
+    parser.add_argument(
+        "--interval", metavar="TIME", help="how often to look when nothing wakes it (default: 10s)"
+    )
+    parser.add_argument(
+        "--push-interval",
+        metavar="TIME",
+        help="least time between pushes (default: limits.pushInterval of gitvirt.yaml)",
+    )
+    parser.add_argument(
+        "--listen", metavar="ADDR", help="serve /metrics and /healthz, e.g. on 127.0.0.1:9100"
+    )
+    parser.add_argument("--name", help="who its commits say it is (default: the name of this machine)")
+    parser.add_argument("--author", metavar="'NAME <EMAIL>'", help="author of its commits (default: gitvirt)")
+    parser.add_argument(
+        "--signing-key", metavar="KEY", help="sign its commits: an ssh key file, or an OpenPGP fingerprint"
+    )
+    parser.add_argument(
+        "--log", choices=("text", "json"), help="format of the log on standard error (default: text)"
+    )
+    parser.add_argument("--log-level", choices=LEVELS, help="(default: info)")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What concerns the process. Flags win over the environment."""
+
+    address: Address
+    pace: Pace
+    who: Self
+    listen: tuple[str, int] | None
+    signing_key: str
+
+
+def run(arguments: argparse.Namespace) -> int:
+    environment = os.environ
+    logs.settle(
+        choice(arguments.log, environment, "GITVIRT_LOG", ("text", "json")),
+        choice(arguments.log_level, environment, "GITVIRT_LOG_LEVEL", ("info", *LEVELS)),
+    )
+    settings = settings_of(arguments, environment, Path.cwd())
+    with process(settings, environment) as loop:
+        if arguments.once:
+            return verdict(loop.run_once())
+        serve(loop, settings.address)
+    return Exit.OK
+
+
+@contextmanager
+def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop]:
+    metrics, version = Metrics(), importlib.metadata.version("gitvirt")
+    spans = tracer(environment, version)
+
+    def opened(refs: Refs, before: Reconciler | None = None) -> Reconciler:
+        if before is not None:
+            before.repo.close()
+        repo = opening.opened(
+            settings.address,
+            access.from_environment(environment),
+            refs,
+            mirrors=location.mirrors(environment),
+            ambient=environment,
+            sign=signer(settings.signing_key, environment),
+        )
+        return Reconciler(repo, refs, settings.who, metrics, spans, environment)
+
+    try:
+        loop = Loop(opened(Refs()), opened, Waker(), settings.pace)
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+    except OSError as error:
+        cure = "set GITVIRT_CACHE to a folder that can be written"
+        raise CommandError(f"cannot keep a copy of the repo: {error}", cure) from None
+    with ExitStack() as stack:
+        stack.callback(spans.close)
+        stack.callback(lambda: loop.reconciler.repo.close())
+        if settings.listen is not None:
+            stack.enter_context(listener(settings.listen, loop, metrics))
+        yield loop
+
+
+def serve(loop: Loop, address: Address) -> None:
+    """Until a signal, and then to the end of the tick that is under way."""
+    stop = StopSignal()
+
+    def reconcile() -> None:
+        try:
+            loop.run()
+        finally:
+            stop.stop()  # whyever it ended, the process must not stay without it
+
+    worker = threading.Thread(target=reconcile, name="reconcile")
+    with ExitStack() as stack:
+        stack.enter_context(Housekeeping(lambda: loop.reconciler.repo.housekeep()))
+        if address.scheme.is_local:
+            stack.enter_context(watching(folder_of(address), loop.waker.wake))
+        worker.start()
+        log.info("running repo=%s name=%s", str(address), loop.reconciler.who.name)
+        stop.wait()
+        log.info("stopping")
+        loop.waker.stop()
+        worker.join()
+
+
+def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics) -> Listener:
+    try:
+        made = Listener(*listen, metrics.exposition, loop.health)
+    except OSError as error:
+        words = f"cannot listen on {listen[0]}:{listen[1]}: {error.strerror}"
+        raise CommandError(words, "--listen says where else") from None
+    log.info("listening address=%s", made.address)
+    return made
+
+
+def verdict(outcome: Outcome) -> int:
+    match outcome:
+        case Failed(_, cause, cure):
+            raise CommandError(printable(cause), printable(cure))
+        case Waiting(problems, reason):
+            raise CommandError(printable(reason), printable(problems[0].hint if problems else ""))
+        case _:
+            return Exit.OK
+
+
+def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], here: Path) -> Settings:
+    def said(flag: str | None, name: str) -> str:
+        return flag or environment.get(name, "")
+
+    push = said(arguments.push_interval, "GITVIRT_PUSH_INTERVAL")
+    interval = said(arguments.interval, "GITVIRT_INTERVAL") or "10s"
+    listen = said(arguments.listen, "GITVIRT_LISTEN")
+    name = said(arguments.name, "GITVIRT_NAME") or socket.gethostname()
+    return Settings(
+        address=location.located(arguments.repo, environment, here).address,
+        pace=Pace(seconds(interval, "--interval"), seconds(push, "--push-interval") if push else None),
+        who=Self(name, author(said(arguments.author, "GITVIRT_AUTHOR"))),
+        listen=listening(listen) if listen else None,
+        signing_key=said(arguments.signing_key, "GITVIRT_SIGNING_KEY"),
+    )
+
+
+def choice(flag: str | None, environment: Mapping[str, str], name: str, words: tuple[str, ...]) -> str:
+    """The first word is the default."""
+    value = flag or environment.get(name) or words[0]
+    if value not in words:
+        raise CommandError(
+            f"{name} is {printable(value)!r}", f"set it to {' or '.join(sorted(set(words)))}", Exit.USAGE
+        )
+    return value
+
+
+def seconds(text: str, flag: str) -> float:
+    try:
+        return milliseconds(text) / 1000
+    except ValueError as error:
+        raise CommandError(f"{flag}: {printable(str(error))}", "", Exit.USAGE) from None
+
+
+def author(text: str) -> Identity:
+    if not text:
+        return Self().author
+    match = AUTHOR.fullmatch(text)
+    if match is None:
+        raise CommandError(
+            f"--author: {printable(text)!r} is no author", "write 'Name <name@example.org>'", Exit.USAGE
+        )
+    return Identity(match["name"], match["email"])
+
+
+def listening(text: str) -> tuple[str, int]:
+    """HOST:PORT; without a host this machine alone."""
+    parts = urlsplit(f"//{text}")
+    try:
+        host, port = parts.hostname or "127.0.0.1", parts.port
+    except ValueError:
+        host, port = "", None
+    if port is None or parts.path or parts.query or parts.username:
+        raise CommandError(f"--listen: {printable(text)!r} is no address", "write 127.0.0.1:9100", Exit.USAGE)
+    return host, port
+
+
+def signer(key: str, environment: Mapping[str, str]) -> Sign | None:
+    if not key:
+        return None
+    return GpgSigner(key, environment) if FINGERPRINT.fullmatch(key) else SshSigner(Path(key), environment)
+
+
+def folder_of(address: Address) -> Path:
+    return Path(unquote(urlsplit(address.url).path) if address.url.startswith("file:") else address.url)

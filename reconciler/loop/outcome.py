@@ -1,0 +1,57 @@
+"""How a tick ended. A closed union: who waits how long, what is logged and what is counted follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reconciler.plan import Plan
+from reconciler.repo.protocol import Refs
+from schemas.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """The plan stands on the target branch, in this commit."""
+
+    plan: Plan
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rested:
+    """There was nothing to write."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Raced:
+    """Somebody else moved the target branch first; nothing was written. To be read again at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The settings name other refs than those that were read."""
+
+    refs: Refs
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """There is nothing to reconcile, or nothing that may be: no source branch, or reports that are not there yet."""
+
+    problems: tuple[Problem, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It could not be done now. Nothing was written, or it is not known whether: the next snapshot tells."""
+
+    trouble: str  # one word: network, auth, protocol, server, mirror, refused, damage, error
+    cause: str
+    cure: str = ""
+
+
+Outcome: TypeAlias = Wrote | Rested | Raced | Moved | Waiting | Failed

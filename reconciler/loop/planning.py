@@ -1,0 +1,31 @@
+"""From a world to its plan: the one way, for run, plan and explain alike. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler import placing
+from reconciler.diff import Place, diff
+from reconciler.plan import Plan
+from reconciler.plan.compose import compose
+from reconciler.schedule import schedule
+from reconciler.world.advance import Advance
+from reconciler.world.world import World
+from schemas.kinds import Key
+
+
+def planned(world: World, advance: Advance, now: datetime) -> Plan:
+    """`problems` are those that stand in the world."""
+    plan = _decided(world, advance.dirty, now)
+    return replace(plan, problems=(*advance.problems, *plan.problems))
+
+
+def _decided(world: World, dirty: Collection[Key], now: datetime) -> Plan:
+    needs = diff(world, dirty, now)
+    requests = placing.requests(world, [need for need in needs if isinstance(need, Place)], now)
+    decisions = (
+        schedule(requests, placing.board(world, requests, needs), placing.policy(world)) if requests else ()
+    )
+    return compose(world, needs, decisions, now)

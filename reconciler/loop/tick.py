@@ -1,0 +1,177 @@
+"""One tick: one read, pure decisions, one write. Owns the order of the steps and what is carried from tick to tick, which is
+nothing but caches: a new Reconciler does the same on the same repo.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reconciler.loop.metrics import Metrics
+from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Waiting, Wrote
+from reconciler.loop.planning import planned
+from reconciler.loop.tracing import Tracer, Untraced
+from reconciler.plan import Plan
+from reconciler.repo import guards
+from reconciler.repo.commit import RECONCILER
+from reconciler.repo.errors import DamageError
+from reconciler.repo.protocol import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.repo.transport import Refused, Stale, Unavailable
+from reconciler.world.world import World
+from reconciler.writeback import Written, draft
+from reconciler.writeback.drafting import Signing
+from schemas.fleet import Settings
+from schemas.problem import Problem
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Self:
+    """Who reconciles, as the commits say it."""
+
+    name: str = ""
+    author: Identity = field(default_factory=lambda: Identity("gitvirt", "gitvirt@localhost"))
+
+
+class Reconciler:
+    """Not for two threads at once. `repo` is read at `refs`."""
+
+    def __init__(
+        self,
+        repo: Repo,
+        refs: Refs,
+        who: Self,
+        metrics: Metrics | None = None,
+        tracer: Tracer | None = None,
+        ambient: Mapping[str, str] | None = None,
+    ) -> None:
+        self.repo = repo
+        self.refs = refs
+        self.who = who
+        self._ambient = {} if ambient is None else ambient
+        self.world = World(self._ambient)
+        self._metrics = metrics or Metrics()
+        self._tracer = tracer or Untraced()
+        self._due: datetime | None = None
+
+    @property
+    def push_seconds(self) -> float:
+        """The least interval between pushes that the fleet asks for."""
+        return self.world.settings.limits.push_interval_milliseconds / 1000
+
+    def next_due(self, plan: Plan) -> datetime | None:
+        """When something happens although nothing changes in the repo."""
+        return min((due for due in (plan.next_due, self._due) if due is not None), default=None)
+
+    def tick(self, clock: Callable[[], datetime]) -> Outcome:
+        """Never raises for anything that a repo can hold or a remote can do."""
+        start = time.monotonic()
+        with self._tracer.span("tick") as note:
+            outcome = self._guarded(clock)
+            name = type(outcome).__name__.lower()
+            note("outcome", name)
+        self._metrics.ended(name, time.monotonic() - start)
+        if isinstance(outcome, Wrote | Rested):
+            self._metrics.succeeded(clock().timestamp())
+        return outcome
+
+    def _guarded(self, clock: Callable[[], datetime]) -> Outcome:
+        try:
+            return self._tick(clock)
+        except DamageError as error:
+            failed = Failed("damage", error.cause, error.cure)
+        except Exception as error:
+            log.exception("a tick failed")
+            failed = Failed("error", f"{type(error).__name__}: {error}", "the log has the details")
+        # What was read halfway is worth nothing.
+        self.world = World(self._ambient)
+        return failed
+
+    def _tick(self, clock: Callable[[], datetime]) -> Outcome:
+        with self._tracer.span("read"):
+            snapshot = self.repo.snapshot()
+        if isinstance(snapshot, Unavailable):
+            return Failed(snapshot.trouble.value, snapshot.cause, snapshot.cure)
+        if problems := guards.of_refs(self.refs, snapshot):
+            return self._without_source(snapshot, problems)
+        now = clock()
+        with self._tracer.span("advance") as note:
+            advance = self.world.advance(self.repo, snapshot, now)
+            note("dirty", len(advance.dirty))
+            note("blobs", advance.blobs_read)
+        if unfit := self.world.unfit:
+            return Waiting(unfit, unfit[0].message)
+        refs = refs_of(self.world.settings, self.refs)
+        if refs != self.refs:
+            return Moved(refs)
+        if self.world.is_live_lost and not self.world.is_settled:
+            return Waiting(advance.problems, "the target branch is lost: waiting for every known report")
+        with self._tracer.span("plan") as note:
+            plan = planned(self.world, advance, now)
+            note("changes", len(plan.changes))
+        self._due = advance.due
+        for key, when in plan.due:
+            self.world.remind(key, when)
+        self._metrics.planned(plan, len(self.world.waiting))
+        with self._tracer.span("draft"):
+            written = self._drafted(plan, advance.source_paths | advance.live_paths, now)
+        return self._write(plan, written)
+
+    def _without_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
+        """The default branch takes the place of a source that nobody named."""
+        default = snapshot.default_branch
+        if snapshot.target is None and not snapshot.is_empty and default not in (None, self.refs.source):
+            return Moved(Refs(default, self.refs.target, self.refs.reports))
+        return Waiting(problems, problems[0].message)
+
+    def _drafted(self, plan: Plan, paths: frozenset[str], now: datetime) -> Written:
+        signing = Signing(
+            self.who.author,
+            now,
+            (self.refs.source or "").removeprefix("refs/heads/"),
+            self.refs.target or "",
+            ((RECONCILER, self.who.name),) if self.who.name else (),
+        )
+        return draft(plan, self.world, paths, self.world.is_news, self.repo.read, signing)
+
+    def _write(self, plan: Plan, written: Written) -> Outcome:
+        for problem in written.problems:
+            log.warning(
+                "cannot write into a file file=%s code=%s cause=%s",
+                problem.file,
+                problem.code,
+                problem.message,
+            )
+        if written.draft is None:
+            self.world.done()
+            return Rested(plan)
+        with self._tracer.span("write") as note:
+            outcome = self.repo.write([written.draft])
+            note("result", type(outcome).__name__)
+        match outcome:
+            case Pushed(commits):
+                self.world.done()
+                self._metrics.wrote(plan)
+                return Wrote(plan, next(iter(commits.values())))
+            case Unchanged():
+                self.world.done()
+                return Rested(plan)
+            case Stale():
+                return Raced()
+            case Refused(_, words):
+                return Failed("refused", words, "the server does not let us write the target branch")
+            case Unavailable(trouble, cause, cure):
+                return Failed(trouble.value, cause, cure)
+
+
+def refs_of(settings: Settings, refs: Refs) -> Refs:
+    """Those that the settings name."""
+    return Refs(
+        f"refs/heads/{settings.branches.source}" if refs.source is not None else None,
+        f"refs/heads/{settings.branches.target}",
+        settings.reports.ref,
+    )

@@ -1,0 +1,195 @@
+"""People, hosts and reconcilers around one remote, real or in memory: each as simple as its role allows.
+
+A Host does what a poollet must do and no more: it makes what `live` assigns to its pool, removes what `live` orders gone,
+and says so in its report. What it ever made is remembered, so that nothing can be made twice unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from reconciler.loop.outcome import Outcome, Raced, Rested, Wrote
+from reconciler.loop.tick import Reconciler, Self
+from reconciler.record import record_of
+from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
+from schemas.kinds import Key, Kind
+from schemas.manifest import Document, parse
+from schemas.model import MachineStatus as RecordedStatus
+from schemas.report import Machine, MachineStatus, Pool, Poollet, PoolStatus, Report, render
+from schemas.report.objects import ClassRef
+
+FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
+INSTANCE = "00000000-0000-4000-8000-000000000001"
+MAIN, LIVE, REPORTS = "refs/heads/main", "refs/heads/live", "refs/poollets/"
+SETTINGS = f"fleet:\n  id: {FLEET}\n"
+SMALL = (
+    "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachineClass\nmetadata:\n  name: small\n"
+    "capabilities:\n  cpu: 2\n  memory: 4Gi\n"
+)
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def machine(name: str, comment: str = "", spec: str = "") -> str:
+    return (
+        f"apiVersion: compute.ironcore.dev/v1alpha1\nkind: Machine\nmetadata:\n  name: {name}{comment}\n"
+        f"spec:\n  machineClassRef:\n    name: small\n{spec}"
+    )
+
+
+@dataclass
+class Clock:
+    now: datetime = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def go(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@dataclass
+class People:
+    """Somebody with a clone, who pushes and, when others were first, tries again on top of theirs."""
+
+    repo: Repo
+    clock: Callable[[], datetime]
+    name: str = "Ann"
+
+    def push(self, files: Mapping[str, str | None], message: str = "change", **trailers: str) -> str:
+        while True:
+            head = snapped(self.repo).source
+            edits: dict[str, Edit] = {
+                path: text.encode() if text is not None else None for path, text in files.items()
+            }
+            named = [(key.replace("_", "-"), value) for key, value in trailers.items()]
+            who = Identity(self.name, f"{self.name.lower()}@example.org")
+            done = self.repo.write(
+                [
+                    Draft(
+                        ref=MAIN,
+                        expected=head,
+                        base=head,
+                        edits=edits,
+                        message=message,
+                        author=who,
+                        time=self.clock(),
+                        trailers=named,
+                        even_if_unchanged=True,
+                    )
+                ]
+            )
+            if isinstance(done, Pushed):
+                return done.commits[MAIN]
+
+
+@dataclass
+class Host:
+    repo: Repo
+    name: str
+    clock: Callable[[], datetime]
+    room: int = 10
+    rejects: frozenset[str] = frozenset()
+    running: dict[str, str] = field(default_factory=dict)  # uid -> assignment
+    made: list[tuple[str, str]] = field(default_factory=list)  # (uid, assignment), ever
+    reported: dict[tuple[str, ...], Machine] = field(default_factory=dict)
+
+    def work(self) -> None:
+        found = snapped(self.repo)
+        said: dict[tuple[str, ...], Machine] = {}
+        for document in documents(self.repo, found.target, Kind.MACHINE):
+            record = record_of(document.kind, document.body)
+            order = record.assignment
+            if order is None or order.pool != self.name:
+                continue
+            status = record.status
+            assert isinstance(status, RecordedStatus)
+            is_ordered = record.is_deleting or (
+                status.evict is not None and status.evict.assignment == order.id
+            )
+            said[document.key.namespace, document.key.name] = self._obey(
+                document.key, record.uid, order.id, is_ordered
+            )
+        self._report(found, said)
+
+    def _obey(self, key: Key, uid: str, order: str, is_ordered: bool) -> Machine:
+        if is_ordered:
+            self.running.pop(uid, None)
+            return Machine(uid=uid, assignment=order, pool=self.name, phase="gone")
+        if key.name in self.rejects:
+            return Machine(uid=uid, assignment=order, pool=self.name, phase="rejected")
+        if uid not in self.running:
+            self.running[uid] = order
+            self.made.append((uid, order))
+        status = MachineStatus(machine_id=f"sim://{uid}", state="Running")
+        return Machine(uid=uid, assignment=order, pool=self.name, phase="present", status=status)
+
+    def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], Machine]) -> None:
+        status = PoolStatus(
+            state="Ready",
+            available_machine_classes=(ClassRef(name="small"),),
+            capacity={"cpu": 2 * self.room, "memory": f"{4 * self.room}Gi"},
+        )
+        report = Report(
+            poollet=Poollet(
+                fleet=FLEET, name=self.name, host_id=self.name, instance=INSTANCE, interval="15s"
+            ),
+            pools={self.name: Pool(status=status)},
+            machines=said,
+        )
+        edits: dict[str, Edit] = dict(render(report))
+        self.repo.write(
+            [
+                Draft(
+                    ref=REPORTS + self.name,
+                    expected=found.reports.get(self.name),
+                    base=None,
+                    edits=edits,
+                    message="report",
+                    author=Identity(self.name, "host@example.org"),
+                    time=self.clock(),
+                    has_parents=False,
+                    even_if_unchanged=True,
+                )
+            ]
+        )
+
+
+def snapped(repo: Repo) -> Snapshot:
+    found = repo.snapshot()
+    assert isinstance(found, Snapshot), found
+    return found
+
+
+def texts(repo: Repo, commit: str | None) -> dict[str, str]:
+    return {file.path: repo.read(file.id).decode() for file in repo.files(commit)} if commit else {}
+
+
+def documents(repo: Repo, commit: str | None, kind: Kind) -> list[Document]:
+    return [
+        document
+        for path, text in texts(repo, commit).items()
+        if path.endswith(".yaml") and path != "gitvirt.yaml"
+        for document in parse(path, text.encode()).documents
+        if document.kind is kind
+    ]
+
+
+def reconciler(repo: Repo, name: str = "one") -> Reconciler:
+    return Reconciler(repo, Refs(), Self(name))
+
+
+def settle(turns: list[Reconciler], hosts: list[Host], clock: Clock, rounds: int = 30) -> list[Outcome]:
+    """Everybody in turn, until the reconcilers have nothing left to write. What they did."""
+    done: list[Outcome] = []
+    for _ in range(rounds):
+        clock.go(1)
+        for host in hosts:
+            host.work()
+        outcomes = [each.tick(clock) for each in turns]
+        done += outcomes
+        assert all(isinstance(each, Wrote | Rested | Raced) for each in outcomes), outcomes
+        if all(isinstance(each, Rested) for each in outcomes):
+            return done
+    raise AssertionError(f"no rest after {rounds} rounds: {done[-5:]}")

@@ -1,0 +1,185 @@
+"""A tick through a repo in memory: what people push is placed, runs, changes and goes, and then everything rests."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.loop.outcome import Rested, Wrote
+from reconciler.repo.commit import decoded
+from schemas.kinds import Kind
+from tests.reconciler.loop.fleet import (
+    LIVE,
+    SETTINGS,
+    SMALL,
+    Clock,
+    Host,
+    People,
+    documents,
+    machine,
+    reconciler,
+    settle,
+    snapped,
+    texts,
+)
+from tests.reconciler.repo.worlds import MemoryWorld
+
+
+class Site:
+    """One reconciler, two hosts, Ann; in memory."""
+
+    def __init__(self, hosts: int = 2, room: int = 10) -> None:
+        self.world = MemoryWorld()
+        self.clock = Clock()
+        self.people = People(self.world.client(), self.clock)
+        self.hosts = [Host(self.world.client(), f"host-{n}", self.clock, room) for n in range(hosts)]
+        self.reconciler = reconciler(self.world.client())
+        self.looker = self.world.client()
+        self.people.push({"gitvirt.yaml": SETTINGS, "classes/small.yaml": SMALL})
+
+    def settle(self) -> None:
+        settle([self.reconciler], self.hosts, self.clock)
+
+    def live(self) -> dict[str, str]:
+        return texts(self.looker, snapped(self.looker).target)
+
+    def states(self) -> dict[str, tuple[str, str]]:
+        """Machine -> pool, state."""
+        found = documents(self.looker, snapped(self.looker).target, Kind.MACHINE)
+        return {
+            each.key.name: (
+                each.body.get("status", {}).get("assignment", {}).get("pool", ""),
+                each.body.get("status", {}).get("state", ""),
+            )
+            for each in found
+        }
+
+    def subjects(self) -> list[str]:
+        """Of the target branch, by first parents, newest first."""
+        commit, found = self.world.refs().get(LIVE), []
+        while commit:
+            read = decoded(self.looker.read(commit))
+            found.append(read.message.split("\n")[0])
+            commit = read.parents[0] if read.parents and "Source-Commit" in read.message else None
+        return found
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def test_a_machine_is_placed_and_runs(site: Site) -> None:
+    site.people.push({"m/web.yaml": machine("web", "   # ours")})
+    site.settle()
+    pool, state = site.states()["web"]
+    assert (pool in ("host-0", "host-1"), state) == (True, "Running")
+    assert "  name: web   # ours\n" in site.live()["m/web.yaml"]
+    assert sum(len(host.made) for host in site.hosts) == 1
+
+
+def test_at_rest_nothing_is_written_and_nothing_is_read(site: Site) -> None:
+    site.people.push({"m/web.yaml": machine("web")})
+    site.settle()
+    before = site.world.refs()
+    for _ in range(5):
+        site.clock.go(1)
+        assert isinstance(site.reconciler.tick(site.clock), Rested)
+    assert site.world.refs() == before
+    fresh = reconciler(site.world.client(), "another")
+    assert isinstance(fresh.tick(site.clock), Rested)
+    assert site.world.refs() == before
+
+
+def test_an_edit_of_people_is_taken_over(site: Site) -> None:
+    site.people.push({"m/web.yaml": machine("web")})
+    site.settle()
+    before = site.live()["m/web.yaml"]
+    site.people.push({"m/web.yaml": machine("web", "   # new"), "README.md": "hello"})
+    site.settle()
+    assert site.live()["m/web.yaml"] == before.replace("name: web\n", "name: web   # new\n", 1)
+    assert site.live()["README.md"] == "hello"
+
+
+def test_a_machine_that_is_removed_goes_in_two_steps(site: Site) -> None:
+    site.people.push({f"m/{name}.yaml": machine(name) for name in ("a", "b", "c", "d", "e")})
+    site.settle()
+    site.people.push({"m/a.yaml": None})
+    outcome = site.reconciler.tick(site.clock)
+    assert isinstance(outcome, Wrote)
+    assert "deletionTimestamp" in site.live()["m/a.yaml"]
+    assert "m/a.yaml" not in texts(site.looker, snapped(site.looker).source)
+    site.settle()
+    assert "m/a.yaml" not in site.live()
+    assert sum(len(host.running) for host in site.hosts) == 4
+
+
+def test_what_no_pool_takes_says_why_and_is_placed_once_there_is_room(site: Site) -> None:
+    site = Site(hosts=1, room=1)
+    site.people.push({f"m/{name}.yaml": machine(name) for name in ("a", "b")})
+    site.settle()
+    assert sorted(state for _, state in site.states().values()) == ["", "Running"]
+    assert "no pool fits: InsufficientCapacity" in "".join(site.live().values())
+    site.hosts[0].room = 2
+    site.settle()
+    assert [state for _, state in site.states().values()] == ["Running", "Running"]
+
+
+def test_a_pool_may_say_no(site: Site) -> None:
+    site.hosts[0].rejects = site.hosts[1].rejects = frozenset({"web"})
+    site.people.push({"m/web.yaml": machine("web")})
+    site.settle()
+    assert site.states()["web"][0] == ""
+    assert sum(len(host.made) for host in site.hosts) == 0
+    site.hosts[1].rejects = frozenset()
+    site.clock.go(3600)
+    site.settle()
+    assert site.states()["web"] == ("host-1", "Running")
+
+
+def test_a_malformed_file_stops_nobody_and_deletes_nothing(site: Site) -> None:
+    site.people.push({f"m/{name}.yaml": machine(name) for name in ("a", "b", "c", "d", "e")})
+    site.settle()
+    before = site.live()
+    site.people.push({"m/a.yaml": "kind: [", "m/f.yaml": machine("f")})
+    site.settle()
+    after = site.live()
+    assert site.states()["f"][1] == "Running"
+    assert {path: text for path, text in after.items() if path != "m/f.yaml"}.keys() == before.keys()
+    assert "deletionTimestamp" not in "".join(after.values())
+    assert site.states()["a"][1] == "Running"
+    site.people.push({"m/a.yaml": machine("a", "   # mended")})
+    site.settle()
+    assert "# mended" in site.live()["m/a.yaml"]
+    assert site.states()["a"] == ("host-0", "Running") or site.states()["a"] == ("host-1", "Running")
+    assert sum(len(host.made) for host in site.hosts) == 6
+
+
+def test_an_empty_source_deletes_nothing_without_consent(site: Site) -> None:
+    site.people.push({f"m/{name}.yaml": machine(name) for name in ("a", "b", "c")})
+    site.settle()
+    site.people.push({f"m/{name}.yaml": None for name in ("a", "b", "c")})
+    site.settle()
+    assert len(site.states()) == 3
+    assert '  deletionTimestamp: "' not in "".join(site.live().values())
+    outcome = site.reconciler.tick(site.clock)
+    assert isinstance(outcome, Rested)
+    (held,) = [held for held in outcome.plan.held if held.kind is Kind.MACHINE]
+    digest = held.trailer.removeprefix("Confirm-Deletion: ")
+    site.people.push({}, "yes", Confirm_Deletion=digest)
+    site.settle()
+    assert site.states() == {}
+    assert sum(len(host.running) for host in site.hosts) == 0
+
+
+def test_several_reconcilers_in_turn_come_to_the_same(site: Site) -> None:
+    others = [reconciler(site.world.client(), name) for name in ("two", "three")]
+    site.people.push({f"m/{n}.yaml": machine(f"web-{n}") for n in range(5)})
+    settle([site.reconciler, *others], site.hosts, site.clock)
+    assert sum(len(host.made) for host in site.hosts) == 5
+    assert all(isinstance(each.tick(site.clock), Rested) for each in (site.reconciler, *others))
+
+
+def test_subjects_read_well(site: Site) -> None:
+    site.people.push({"m/web.yaml": machine("web")})
+    site.settle()
+    assert site.subjects() == ["default/web is running", "1 scheduled, 2 announced", "change"]
