@@ -27,6 +27,12 @@ VERBS = {
     "run": Verb("run", "the reconciler: places what people declare, and keeps the target branch true"),
     "plan": Verb("plan", "what a reconcile would do, what does not fit, and what would make it fit"),
     "explain": Verb("explain", "why a machine or a volume is where it is, or nowhere: one row per pool"),
+    "cordon": Verb("cordon", "no new machines on a pool"),
+    "uncordon": Verb("uncordon", "a pool takes machines again"),
+    "drain": Verb("drain", "the machines of a pool leave it"),
+    "pause": Verb("pause", "nothing is done to an object until it is resumed"),
+    "resume": Verb("resume", "the end of a pause"),
+    "restart": Verb("restart", "stop and start a machine once, where it is"),
     "validate": Verb("validate", "everything that is wrong with a repo, with where and what to do"),
     "version": Verb("version", "versions of everything relevant"),
 }

@@ -9,7 +9,7 @@ import pytest
 from reconciler.cli import main
 from tests.reconciler.repo.git import commit, git
 
-SETTINGS = b"fleet: {id: 6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11}\n"
+SETTINGS = b"fleet: {id: 6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11}\nsecrets: {plain: allow}\n"
 CLASS = b"""apiVersion: compute.ironcore.dev/v1alpha1
 kind: MachineClass
 metadata: {name: small}

@@ -1,0 +1,229 @@
+"""One small change to one object: found in the source, edited in place, committed, pushed if nobody was faster."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import assert_never
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.location import HEADS, Fleet, add_repo, located, opened
+from reconciler.cli.objects import nouns
+from reconciler.cli.objects.choosing import one
+from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.inventory import Inventory, Item, inventory
+from reconciler.repo import person
+from reconciler.repo.backoff import jittered
+from reconciler.repo.protocol import Draft, Identity, Pushed, Unchanged
+from reconciler.repo.transport import Refused, Stale, Unavailable
+from schemas.edit import Changes, Edited, Value, edit, render
+from schemas.kinds import Key, Kind, api_version
+from schemas.model import Object
+
+TRIES = 5
+PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a verb is for. `changes` says what to write, given the object as the source has it; `done` and `already` are
+    how a sentence about the object ends."""
+
+    verb: str
+    changes: Callable[[Object | None], Changes]
+    done: str
+    already: str
+    may_declare: bool = False  # a pool that was only announced gets a file of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """New bytes of one file. `before` is None where the file is new."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-m", "--message", metavar="TEXT", help="of the commit (default: what is done)")
+    parser.add_argument(
+        "--branch", metavar="NAME", help="push to this branch, for review, instead of the source"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the patch and change nothing")
+    add_repo(parser)
+
+
+def carry_out(arguments: argparse.Namespace, key: Key, intent: Intent) -> int:
+    location = located(arguments.repo, os.environ, Path.cwd())
+    with opened(location, with_reports=False) as fleet:
+        refuse_unsigned(fleet, arguments)
+        for turn in range(TRIES):
+            made = edited(fleet, key, intent)
+            if made is None:
+                out().line(f"{named(key)} is {intent.already}: nothing to change")
+                return Exit.OK
+            if arguments.dry_run:
+                show_patch(out(), made)
+                return Exit.OK
+            commit = pushed(fleet, made, arguments, f"{intent.verb} {named(key)}")
+            if commit is not None:
+                tell(out(), fleet, arguments, f"{named(key)} {intent.done}", commit)
+                return Exit.OK
+            time.sleep(jittered(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
+            fleet = fleet.again()
+    raise CommandError("others pushed first, again and again", "try it again")
+
+
+def named(key: Key) -> str:
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in key.kind.value).strip()
+    return f"{words} {'/'.join(part for part in (key.namespace, key.name) if part)}"
+
+
+def edited(fleet: Fleet, key: Key, intent: Intent) -> Edit | None:
+    """None when it is so already."""
+    source = inventory(fleet.repo, fleet.snapshot.source)
+    item = source.items.get(key)
+    if item is None and intent.may_declare and is_announced(fleet, key):
+        return declared(key, intent, source)
+    item = one(source, key.kind, f"{key.namespace}/{key.name}", None)
+    assert fleet.snapshot.source is not None, "an object was found on it"
+    file = fleet.repo.file(fleet.snapshot.source, item.path)
+    assert file is not None, "an object was found in it"
+    before = fleet.repo.read(file.id)
+    after = written(before, item.index, intent.changes(item.object), item)
+    return None if after == before else Edit(item.path, before, after)
+
+
+def is_announced(fleet: Fleet, key: Key) -> bool:
+    return key in inventory(fleet.repo, fleet.snapshot.target).items
+
+
+def declared(key: Key, intent: Intent, source: Inventory) -> Edit:
+    """A first file for a pool that a host announced by itself: only what people decide about it."""
+    body: dict[str, Value] = {
+        "apiVersion": api_version(key.kind),
+        "kind": key.kind.value,
+        "metadata": {"name": key.name},
+    }
+    folder = "volumepools" if key.kind is Kind.VOLUME_POOL else "pools"
+    path = f"{folder}/{key.name}.yaml"
+    if any(item.path == path for item in source.items.values()):
+        path = f"{folder}/{key.kind.value.lower()}-{key.name}.yaml"
+    return Edit(path, None, written(render(body), 0, intent.changes(None), None))
+
+
+def written(before: bytes, index: int, changes: Changes, item: Item | None) -> bytes:
+    outcome = edit(before, index, changes, path=item.path if item else "")
+    if isinstance(outcome, Edited):
+        return outcome.data
+    problem = outcome.problem
+    raise CommandError(
+        f"{problem.file}:{problem.line}: {problem.message}",
+        problem.hint or "make the change by hand",
+        Exit.PROBLEMS,
+    )
+
+
+def pushed(fleet: Fleet, made: Edit, arguments: argparse.Namespace, message: str) -> str | None:
+    """The commit, or None when others were faster."""
+    source = fleet.refs.source or ""
+    ref = HEADS + arguments.branch if arguments.branch else source
+    draft = Draft(
+        ref=ref,
+        expected=None if arguments.branch else fleet.snapshot.source,
+        base=fleet.snapshot.source,
+        edits={made.path: made.after},
+        message=arguments.message or message,
+        author=author(fleet),
+        time=datetime.now().astimezone(),
+        source=fleet.snapshot.source if arguments.branch else None,
+    )
+    match fleet.repo.write([draft]):
+        case Pushed(commits):
+            return commits[ref]
+        case Unchanged():
+            raise CommandError("there was nothing to commit", "look again: gitvirt get")
+        case Stale() if arguments.branch:
+            cause = f"the branch {printable(arguments.branch)} is there already"
+            raise CommandError(cause, "name another one")
+        case Stale():
+            return None
+        case Refused(_, words):
+            cure = "push a branch for review: --branch NAME"
+            raise CommandError(f"the server refused the push: {printable(words)}", cure)
+        case Unavailable(_, cause, cure):
+            raise CommandError(f"{fleet.location.address}: {cause}", cure)
+        case other:
+            assert_never(other)
+
+
+def author(fleet: Fleet) -> Identity:
+    found = person.identity(fleet.location.checkout, os.environ)
+    if found is None:
+        cure = "git config --global user.name 'Your Name'; git config --global user.email you@example.org"
+        raise CommandError("a commit needs to know who you are", cure)
+    return found
+
+
+def refuse_unsigned(fleet: Fleet, arguments: argparse.Namespace) -> None:
+    """Where only signed commits count, one that gitvirt makes would hold everything up."""
+    is_enforced = fleet.settings is not None and fleet.settings.signatures.mode == "enforce"
+    if is_enforced and not arguments.dry_run and not arguments.branch:
+        cure = "--dry-run prints the patch: pipe it into `git apply`, then `git commit -S` and push"
+        raise CommandError("this fleet takes signed commits only, and this one would not be", cure)
+
+
+def show_patch(terminal: Terminal, made: Edit) -> None:
+    before, after = (made.before or b"").decode("utf-8", "replace"), made.after.decode("utf-8", "replace")
+    old = f"a/{made.path}" if made.before is not None else "/dev/null"
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), old, f"b/{made.path}"
+    )
+    for line in lines:
+        style = {"+": (Style.GREEN,), "-": (Style.RED,)}.get(line[0], ())
+        terminal.line(terminal.paint(line.rstrip("\n"), *style))
+        if not line.endswith("\n"):
+            terminal.line("\\ No newline at end of file")
+
+
+def tell(terminal: Terminal, fleet: Fleet, arguments: argparse.Namespace, what: str, commit: str) -> None:
+    branch = arguments.branch or (fleet.refs.source or "").removeprefix(HEADS)
+    terminal.line(f"{what}: {terminal.paint(commit[:10], Style.YELLOW)} on {printable(branch)}")
+    if arguments.branch:
+        terminal.line("open a pull request for it; nothing happens before it is merged")
+    elif fleet.location.checkout:
+        terminal.line("git pull brings it here")
+
+
+def pool_key(words: argparse.Namespace) -> Key:
+    kind = Kind.VOLUME_POOL if words.volume_pool else Kind.MACHINE_POOL
+    return nouns.key(kind, words.pool, None)
+
+
+def add_pool(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL", help="name of the pool")
+    parser.add_argument("--volume-pool", action="store_true", help="the volume pool of that name")
+
+
+def object_key(words: argparse.Namespace) -> Key:
+    """`NAME` is a machine; `KIND NAME` is anything."""
+    if words.name is None:
+        return nouns.key(Kind.MACHINE, words.kind, words.namespace)
+    try:
+        return nouns.key(nouns.kind(words.kind), words.name, words.namespace)
+    except argparse.ArgumentTypeError as error:
+        raise CommandError(str(error), exit_code=Exit.USAGE) from None
+
+
+def add_object(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", metavar="[KIND]", help="machine (which may be left out), volume, ...")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="NAME or NAMESPACE/NAME")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")

@@ -1,0 +1,46 @@
+"""What people decide about a pool from one day to the next: whether new machines go there, and whether those there leave."""
+
+from __future__ import annotations
+
+from schemas.edit import Changes, Field, Target, Value
+from schemas.model import MachinePool, Object, VolumePool
+
+DRAIN = "gitvirt.dev/drain"
+FORCED = "force"  # local disks may be lost
+
+
+def taints(pool: Object | None) -> list[Value]:
+    """Those of the pool, but for the one that drains it."""
+    if not isinstance(pool, MachinePool | VolumePool):
+        return []
+    return [
+        {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
+        for taint in pool.spec.taints
+        if taint.key != DRAIN
+    ]
+
+
+def is_draining(pool: Object | None) -> bool:
+    return isinstance(pool, MachinePool | VolumePool) and any(
+        taint.key == DRAIN for taint in pool.spec.taints
+    )
+
+
+def cordoned(_pool: Object | None) -> Changes:
+    return {Field.UNSCHEDULABLE: True}
+
+
+def uncordoned(pool: Object | None) -> Changes:
+    changes: dict[Target, Value] = {Field.UNSCHEDULABLE: None}
+    if is_draining(pool):
+        changes[Field.TAINTS] = taints(pool) or None
+    return changes
+
+
+def drained(pool: Object | None) -> Changes:
+    return {Field.UNSCHEDULABLE: True, Field.TAINTS: [*taints(pool), {"key": DRAIN, "effect": "NoExecute"}]}
+
+
+def drained_by_force(pool: Object | None) -> Changes:
+    taint: Value = {"key": DRAIN, "value": FORCED, "effect": "NoExecute"}
+    return {Field.UNSCHEDULABLE: True, Field.TAINTS: [*taints(pool), taint]}

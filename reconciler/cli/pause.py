@@ -1,0 +1,27 @@
+"""`gitvirt pause`: nothing is done to an object until it is resumed."""
+
+from __future__ import annotations
+
+import argparse
+
+from reconciler.cli.changing import change
+from schemas.edit import Annotation
+
+EXAMPLES = """examples:
+  gitvirt pause web-1                 a machine
+  gitvirt pause volume db-data
+  gitvirt resume web-1
+
+A paused object keeps running as it is: it is not moved, changed, restarted or deleted."""
+
+PAUSED = Annotation("gitvirt.dev/paused")
+INTENT = change.Intent("pause", lambda _: {PAUSED: "true"}, "is paused", "paused already")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    change.add_object(parser)
+    change.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return change.carry_out(arguments, change.object_key(arguments), INTENT)
