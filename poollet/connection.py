@@ -44,6 +44,7 @@ class Connection:
         self.runtime = runtime
         self.kinds = kinds
         self._now_ms = now_ms
+        self.is_unprobed = True  # something is to be asked, or told, that was not yet
         self._wanted: Classes | None = None
         self._refused: Classes | None = None  # which the runtime cannot be told
         self._answers = Answers()
@@ -60,14 +61,16 @@ class Connection:
         return self._lists
 
     def want(self, classes: Classes) -> bool:
-        """The classes that the runtime is to offer from the next look on; whether they differ from before."""
+        """The classes that the runtime is to offer from the next probe on; whether they differ from before."""
         is_new, self._wanted = classes != self._wanted, classes
+        self.is_unprobed |= is_new
         return is_new
 
     def probe(self) -> bool:
         """Asks whether it is there and what it offers; whether anything is different from before."""
         with self._looking:
             before = self._answers
+            self.is_unprobed = False
             try:
                 about = self.runtime.about()
                 self._answers = Answers(about, self._offers())

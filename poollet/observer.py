@@ -62,7 +62,7 @@ class Observer:
             is_asked = self._asked.is_set()
             self._asked.clear()
             is_different = False
-            if not is_asked:
+            if not is_asked or self.connection.is_unprobed:
                 is_different = self.connection.probe()
             if is_asked or is_different or turn % TRUST == 0 or not self._is_told:
                 is_different |= self.connection.look()

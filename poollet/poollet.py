@@ -51,18 +51,20 @@ class Setup:
     version: str
     pools: tuple[Pool, ...]
     reaches: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
-    secrets: HostSecrets = field(default_factory=HostSecrets)
+    secrets: Callable[[], HostSecrets] = HostSecrets
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a poollet is put together of. `decide` is pure; `execution` is told here how its steps ended."""
+    """What a poollet is put together of. `decide` is pure; `execution` is told here how its steps ended; `ask` is for a
+    fresh list of a runtime."""
 
     remote: Remote
     post: Post
     connections: Mapping[str, Connection]
     decide: Callable[[Situation], Decision]
     execution: Callable[[Ended], Execution]
+    ask: Callable[[str], None]
     clock: Clock
 
 
@@ -72,7 +74,7 @@ class Poollet:
         self.remote, self.post, self.connections = parts.remote, parts.post, parts.connections
         self.execution = parts.execution(self._step_ended)
         self.leaving: Leaving | None = None
-        self._decide, self._clock = parts.decide, parts.clock
+        self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
         self._memory: Memory | None = None
         self._events = Events()
@@ -80,6 +82,7 @@ class Poollet:
         self._good: ObjectId | None = None
         self._matter: Matter | None = None
         self._is_begun = False
+        self._is_free = self._has_steps = False
 
     def turn(self) -> int | None:
         """One look and what follows from it; by when to look at fresh lists again, as Unix time."""
@@ -99,14 +102,21 @@ class Poollet:
             )
             pools, facts = self._announced(wanted)
             is_obeyed = followed.is_obeyed and view is not None
-            decision = self._decided(view, facts, settings, is_obeyed and self.post.has_landed)
+            self._is_free = self.post.has_landed
+            decision = self._decided(view, facts, settings, is_obeyed and self._is_free)
         if is_obeyed:
             self._good = followed.use
         self._memory = decision.memory
+        self._has_steps = bool(decision.steps)
         self._offer(pools, decision, settings)
-        if is_obeyed and self.post.has_landed and self.leaving is None:
+        if is_obeyed and self._is_free and self.leaving is None:
             self.execution.submit(decision.steps)
         return decision.again_ms
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is under way, and the last look, which was free to act, found nothing to do."""
+        return self._is_free and not self._has_steps and self.execution.is_idle
 
     def close(self) -> None:
         self.execution.close()
@@ -126,8 +136,9 @@ class Poollet:
 
     def _announced(self, wanted: Wanted) -> tuple[Pools, Mapping[tuple[Kind, str], PoolFacts]]:
         offered = announce.classes(wanted)
-        for connection in self.connections.values():
-            connection.want(offered)
+        for name, connection in self.connections.items():
+            if connection.want(offered):
+                self._ask(name)
         machines: dict[str, report.Pool] = {}
         volumes: dict[str, report.VolumePool] = {}
         facts: dict[tuple[Kind, str], PoolFacts] = {}
@@ -173,7 +184,7 @@ class Poollet:
                     fleet=settings.fleet.id,
                     pools=facts,
                     providers=providers,
-                    secrets=self.setup.secrets,
+                    secrets=self.setup.secrets(),
                     plain_secrets=settings.secrets.plain == "allow",
                 ),
                 now_ms=self._clock.now_ms(),
@@ -218,6 +229,7 @@ class Poollet:
             self._record(subject, Happening("Failed", fault, True))
         for happening in step.events if not fault else ():
             self._record(subject, happening)
+        self._ask(step.runtime)
 
     def _record(self, subject: Subject, happening: Happening) -> None:
         self._events.record(subject, happening, stamp(self._clock.now()))

@@ -92,6 +92,12 @@ class Running:
             for observer in member.observers:
                 observer.join(1.0)
 
+    def close(self) -> None:
+        """What was opened, once everything has come to its end."""
+        for member in self.members:
+            member.poollet.close()
+        self.remote.repo.close()
+
     def _serve_remote(self) -> None:
         backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self._chance)
         next_look = 0.0
@@ -120,14 +126,14 @@ class Running:
             reason = self.refs.wait(min(next_look, due) - self._seconds())
             if reason is Reason.REFS:
                 # Own pushes move refs too: a fleet that shares a disk must not look all the time.
-                self._is_stopping.wait(max(LEAST_GAP_SECONDS, 0.0))
+                self._is_stopping.wait(LEAST_GAP_SECONDS)
 
     def _serve(self, member: Member) -> None:
         poollet = member.poollet
         is_fresh = True
         while not self._is_stopping.is_set():
             again_ms = poollet.turn()
-            if self._is_news(poollet):
+            if not poollet.post.is_settled:
                 self.refs.wake(Reason.CALLED)
             if is_fresh and poollet.remote.live.commit is not None:
                 # What was just loaded stays: the collector need not look at it again and again.
@@ -139,9 +145,6 @@ class Running:
             if member.waker.wait(rest) is Reason.TIMEOUT:
                 for observer in member.observers:
                     observer.ask()
-
-    def _is_news(self, poollet: Poollet) -> bool:
-        return not poollet.post.is_settled
 
     def _seconds(self) -> float:
         return self._clock.moment_ms() / 1000

@@ -25,6 +25,8 @@ class Repo(Section, frozen=True):
     certificate_file: str | None = None
     key_file: str | None = None
     proxy: str | None = None
+    target: str = "live"
+    source: str = "main"
     mirror: str = "/var/lib/gitvirt/mirror"
 
 
@@ -33,6 +35,7 @@ class Runtime(Section, frozen=True):
     machine: str | None = None
     volume: str | None = None
     start: Literal["libvirt", "simulated"] | None = None
+    options: tuple[str, ...] = ()
 
 
 class Pool(Section, frozen=True):
@@ -40,6 +43,7 @@ class Pool(Section, frozen=True):
     kind: Literal["MachinePool", "VolumePool"] = "MachinePool"
     runtime: str | None = None
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    reachable_from: tuple[str, ...] | None = None
     reserved: dict[str, str | int | float] = msgspec.field(default_factory=dict)
 
 
@@ -52,6 +56,7 @@ class Intervals(Section, frozen=True):
 class Host(Section, frozen=True):
     name: str
     repo: Repo
+    host_id: str | None = msgspec.field(name="hostID", default=None)
     runtimes: tuple[Runtime, ...] = ()
     pools: tuple[Pool, ...] = ()
     volume_secrets_file: str | None = None
@@ -67,6 +72,7 @@ def parse(data: bytes, path: str = "poollet.yaml") -> Host | tuple[Problem, ...]
         *credentials(loaded),
         *twice(loaded),
         *unknown_runtimes(loaded),
+        *shared_runtimes(loaded),
         *bad_reserves(loaded),
         *unsigned(loaded.signatures),
     )
@@ -110,6 +116,20 @@ def unknown_runtimes(host: Host) -> tuple[Violation, ...]:
         for index, pool in enumerate(host.pools)
         if pool.runtime is not None and pool.runtime not in known
     )
+
+
+def shared_runtimes(host: Host) -> tuple[Violation, ...]:
+    """Two pools on one runtime would both announce all that it has."""
+    found = []
+    taken: dict[tuple[str, str], str] = {}
+    for index, pool in enumerate(host.pools):
+        runtime = pool.runtime or (host.runtimes[0].name if host.runtimes else "")
+        other = taken.setdefault((pool.kind, runtime), pool.name)
+        if other != pool.name:
+            hint = "a runtime is behind one pool of a kind: start another one, or announce one pool"
+            what = f"{pool.name} and {other} are pools of one runtime, and would both announce all of it"
+            found.append(Violation(f"/pools/{index}/runtime", "GV616", what, hint))
+    return tuple(found)
 
 
 def bad_reserves(host: Host) -> tuple[Violation, ...]:

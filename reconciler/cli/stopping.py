@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 
 
@@ -22,8 +23,10 @@ class StopSignal:
         # Whoever hangs up on us must not end the process.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
-    def wait(self) -> None:
-        os.read(self._reader, 1)
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until it comes, or at most so long; whether it came. Once it has come, every wait ends at once."""
+        ready, _, _ = select.select([self._reader], [], [], seconds)
+        return bool(ready)
 
     def stop(self) -> None:
         """As if a signal had come: any thread may say that there is nothing left to wait for."""

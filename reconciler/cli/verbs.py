@@ -14,6 +14,7 @@ class Verb(NamedTuple):
 
 VERBS = {
     "init": Verb("init", "a new repo: layout, settings, a class, CI files, editor hints"),
+    "poollet": Verb("poollet", "the agent of a host: makes real what is assigned to its pools, and reports"),
     "runtime": Verb("runtime", "a server of the runtime interface: simulated"),
     "console": Verb("console", "a machine's serial console, on the host it runs on"),
     "iri": Verb("iri", "talk to a runtime directly, as irictl does"),

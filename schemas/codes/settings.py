@@ -48,6 +48,16 @@ CODES: dict[str, Code] = {
         "`repo.url` of a `poollet.yaml` has a host or a port that cannot be read.",
         "Correct it, e.g. `https://git.example.org/fleet.git`; an IPv6 address stands in brackets.",
     ),
+    "GV616": Code(
+        "Two pools on one runtime",
+        "Two pools of one kind in a poollet.yaml stand on the same runtime, so that each would announce all that it has.",
+        "Give each pool a runtime of its own, or announce one pool.",
+    ),
+    "GV617": Code(
+        "A file of secrets that cannot be used",
+        "The file that `volumeSecretsFile` of a poollet.yaml names is not `{namespace/name: {key: base64}}`, or others may read it.",
+        "Correct what the message names; `chmod 600` it, and let the poollet's account own it.",
+    ),
     "GV620": Code(
         "A report cannot be read",
         "A file on a poollet's report ref is not what its schema says: a version that does not match, or somebody else's push.",

@@ -124,6 +124,7 @@ class Run:
                 {"r1": self.connection},
                 self.decide,
                 lambda ended: Execution({"r1": runtime}, clock.now_ms, chance, ended, workers=0),
+                lambda _: None,
                 clock,
             ),
         )

@@ -166,6 +166,7 @@ HOSTS = [
     (HOST + "pools:\n  - {name: a}\n  - {name: a}\n", "GV612", 6),
     (HOST + "pools:\n  - {name: a, runtime: kvm}\n", "GV613", 5),
     (HOST + "pools:\n  - name: a\n    reserved:\n      memory: 16GB\n", "GV614", 7),
+    (HOST + "pools:\n  - {name: a}\n  - {name: b}\n", "GV616", 6),
     (HOST + "signatures: {mode: enforce}\n", "GV603", 4),
     ("name: A\n", "GV2", 1),
 ]

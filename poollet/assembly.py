@@ -1,0 +1,301 @@
+"""A poollet's process put together from its settings: the repo, the runtimes, the threads. Owns what is opened.
+
+Several poollets may share a process when they look at one repo: they share its mirror, its `live` and its pushes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iri.address import Address
+from iri.address import parse as parse_runtime
+from iri.client import MACHINE, VOLUME, Client, discover
+from iri.errors import IRIError, Unavailable
+from iri.runtime import Kind as RuntimeKind
+from poollet.children import Child
+from poollet.claim import Claimant
+from poollet.clock import Clock
+from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
+from poollet.decision import Decision, Situation
+from poollet.execute import Execution
+from poollet.follow import Trust
+from poollet.host_secrets import SecretsFile
+from poollet.observer import Observer
+from poollet.poollet import Parts, Poollet, Setup
+from poollet.post import Post
+from poollet.remote import Remote
+from poollet.running import Member, Running
+from reconciler.repo import address as addresses
+from reconciler.repo import opening, signers
+from reconciler.repo.access import Access, from_environment
+from reconciler.repo.errors import InUseError
+from reconciler.repo.protocol import Refs, Repo, Snapshot
+from reconciler.repo.redaction import Secret
+from reconciler.repo.signature import Verifier
+from reconciler.repo.store import Store
+from reconciler.repo.transport import Unavailable as RemoteUnavailable
+from reconciler.repo.tree import Mode as FileMode
+from reconciler.repo.trust import Mode
+from reconciler.repo.wake import Reason, Waker
+from schemas import fleet, host
+from schemas.duration import milliseconds
+from schemas.fleet import Settings
+from schemas.host import Host, Pool
+
+HOST_NAMESPACE = uuid.UUID("b1c7a2f4-5d0e-5f7a-9c39-1a2f3b4c5d6e")
+MACHINE_ID = Path("/etc/machine-id")
+HEADS = "refs/heads/"
+
+Decide = Callable[[Situation], Decision]
+
+
+class SetupError(Exception):
+    """The settings do not go together with this host. `cure` says what to do."""
+
+    def __init__(self, cause: str, cure: str) -> None:
+        super().__init__(cause)
+        self.cause, self.cure = cause, cure
+
+
+@dataclass(frozen=True)
+class Ambient:
+    """What the process is given from outside."""
+
+    environment: Mapping[str, str]
+    here: Path
+    clock: Clock
+    chance: random.Random
+    version: str
+
+
+def opened(one: host.Repo, refs: Refs, ambient: Ambient) -> Store:
+    """Raises RepoError, or OSError when the mirror cannot be written."""
+    return opening.opened(
+        addresses.parse(one.url, ambient.here),
+        from_environment(ambient.environment, access(one)),
+        refs,
+        mirrors=Path(one.mirror),
+        ambient=ambient.environment,
+    )
+
+
+def access(one: host.Repo) -> Access:
+    def path(text: str | None) -> Path | None:
+        return Path(text) if text else None
+
+    return Access(
+        username=one.username or "",
+        token_file=path(one.token_file),
+        ca_file=path(one.ca_file),
+        certificate_file=path(one.certificate_file),
+        key_file=path(one.key_file),
+        identity=path(one.identity),
+        known_hosts=path(one.known_hosts),
+        proxy=Secret(one.proxy) if one.proxy else None,
+    )
+
+
+def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavailable | None:
+    """The fleet's settings as they stand on the target branch, or on the source as long as there is none."""
+    refs = Refs(source=HEADS + one.source, target=HEADS + one.target, reports=None)
+    repo = opened(one, refs, ambient)
+    try:
+        snapshot = repo.snapshot()
+        if isinstance(snapshot, RemoteUnavailable):
+            return snapshot
+        return _settings_at(repo, snapshot)
+    finally:
+        repo.close()
+
+
+def _settings_at(repo: Repo, snapshot: Snapshot) -> Settings | None:
+    for commit in (snapshot.target, snapshot.source):
+        for file in repo.files(commit) if commit else ():
+            if file.path == fleet.PATH and file.mode is not FileMode.LINK:
+                found = fleet.parse(repo.read(file.id))
+                if isinstance(found, Settings):
+                    return found
+    return None
+
+
+def host_id(settings: Host) -> str:
+    """Stays the same as long as the operating system does, and tells nobody the machine id itself."""
+    if settings.host_id:
+        return settings.host_id
+    try:
+        text = MACHINE_ID.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    if not text:
+        raise SetupError(f"{MACHINE_ID} tells nothing", "give this host a hostID in poollet.yaml")
+    return str(uuid.uuid5(HOST_NAMESPACE, text))
+
+
+def only_here(settings: Host) -> int:
+    """A lock that a second poollet of the name on this host meets; it lasts as long as the process."""
+    folder = Path(settings.repo.mirror)
+    folder.mkdir(parents=True, exist_ok=True)
+    place = os.open(folder / f"{settings.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(place)
+        raise InUseError(
+            f"a poollet named {settings.name} runs on this host already", "stop that one first"
+        ) from None
+    return place
+
+
+def runtimes_of(settings: Host) -> tuple[host.Runtime, ...]:
+    """Without any: the one that the well-known sockets lead to."""
+    return settings.runtimes or (host.Runtime(name="default"),)
+
+
+def pools_of(settings: Host, connections: Mapping[str, Connection]) -> tuple[Pool, ...]:
+    """The pools with their runtimes; without any, one of each kind that the first runtime serves."""
+    first = runtimes_of(settings)[0].name
+    if settings.pools:
+        return tuple(
+            Pool(
+                name=pool.name,
+                kind=pool.kind,
+                runtime=pool.runtime or first,
+                labels=pool.labels,
+                reachable_from=pool.reachable_from,
+                reserved=pool.reserved,
+            )
+            for pool in settings.pools
+        )
+    kinds = connections[first].kinds
+    machines = (Pool(name=settings.name, runtime=first),) if set(MACHINE_KINDS) <= set(kinds) else ()
+    volumes = (
+        (Pool(name=settings.name, kind="VolumePool", runtime=first),)
+        if set(VOLUME_KINDS) <= set(kinds)
+        else ()
+    )
+    return (*machines, *volumes)
+
+
+def reaches(pools: Sequence[Pool]) -> dict[str, tuple[str, ...] | None]:
+    """From where each volume pool can be reached; None is from anywhere."""
+    machines = {pool.runtime: pool.name for pool in pools if pool.kind == "MachinePool"}
+    found: dict[str, tuple[str, ...] | None] = {}
+    for pool in pools:
+        if pool.kind == "VolumePool":
+            own = (machines[pool.runtime],) if pool.runtime in machines else None
+            found[pool.name] = pool.reachable_from if pool.reachable_from is not None else own
+    return found
+
+
+def children(settings: Host) -> list[Child]:
+    found = []
+    for runtime in runtimes_of(settings):
+        if runtime.start is None:
+            continue
+        places = tuple(dict.fromkeys(place for place in (runtime.machine, runtime.volume) if place))
+        if not places:
+            hint = f"say where it listens: runtimes: [{{name: {runtime.name}, machine: /run/gitvirt/{runtime.name}.sock}}]"
+            raise SetupError(f"the runtime {runtime.name} is to be started and has no address", hint)
+        found.append(Child(runtime.name, runtime.start, places, runtime.options))
+    return found
+
+
+def connection(runtime: host.Runtime, ambient: Ambient) -> Connection:
+    try:
+        machine, volume = _addresses(runtime, ambient)
+    except IRIError as error:
+        raise SetupError(str(error), f"see runtimes of poollet.yaml: {runtime.name}") from None
+    kinds: tuple[RuntimeKind, ...] = (
+        *(MACHINE_KINDS if machine is not None else ()),
+        *(VOLUME_KINDS if volume is not None else ()),
+    )
+    return Connection(runtime.name, Client(machine, volume), kinds, ambient.clock.now_ms)
+
+
+def _addresses(runtime: host.Runtime, ambient: Ambient) -> tuple[Address | None, Address | None]:
+    if runtime.machine or runtime.volume:
+        machine = parse_runtime(runtime.machine) if runtime.machine else None
+        # One socket may serve both; whoever does not have volumes says so.
+        volume = parse_runtime(runtime.volume) if runtime.volume else machine
+        return machine, volume
+    machine = discover(MACHINE, None, ambient.environment)
+    try:
+        return machine, discover(VOLUME, None, ambient.environment)
+    except Unavailable:
+        return machine, machine
+
+
+def trust(settings: Host, ambient: Ambient) -> Trust:
+    known = signers.parse(settings.signatures.signers)
+    return Trust(Mode(settings.signatures.mode), Verifier(known, ambient.environment))
+
+
+def running(hosts: Sequence[Host], fleet_wide: Settings, decide: Decide, ambient: Ambient) -> Running:
+    """Raises RepoError, SetupError, HostSecretsError, OSError."""
+    first = hosts[0]
+    for other in hosts[1:]:
+        if (other.repo, other.signatures) != (first.repo, first.signatures):
+            raise SetupError(
+                f"{other.name} and {first.name} look at different repos", "give each a process of its own"
+            )
+    prefix = fleet_wide.reports.ref
+    refs = Refs(None, HEADS + first.repo.target, tuple(prefix + one.name for one in hosts))
+    wakers = [Waker() for _ in hosts]
+
+    def moved() -> None:
+        for waker in wakers:
+            waker.wake(Reason.REFS)
+
+    remote = Remote(
+        opened(first.repo, refs, ambient), trust(first, ambient), fleet_wide, ambient.clock, moved
+    )
+    members = [
+        member(one, prefix + one.name, remote, waker, decide, ambient)
+        for one, waker in zip(hosts, wakers, strict=True)
+    ]
+    poll_seconds = milliseconds(first.intervals.poll) / 1000
+    return Running(remote, members, poll_seconds, ambient.clock, ambient.chance)
+
+
+def member(
+    settings: Host, ref: str, remote: Remote, waker: Waker, decide: Decide, ambient: Ambient
+) -> Member:
+    instance = str(uuid.uuid4())
+    claimant = Claimant(settings.name, host_id(settings), instance)
+    post = Post(claimant, ref, ambient.clock, ambient.chance, milliseconds(settings.intervals.push))
+    remote.posts.append(post)
+    connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
+    seconds = milliseconds(settings.intervals.list) / 1000
+    observers = {
+        name: Observer(found, seconds, lambda: waker.wake(Reason.CALLED))
+        for name, found in connections.items()
+    }
+    pools = pools_of(settings, connections)
+    setup = Setup(
+        name=settings.name,
+        host_id=claimant.host_id,
+        instance=instance,
+        version=ambient.version,
+        pools=pools,
+        reaches=reaches(pools),
+        secrets=SecretsFile(
+            Path(settings.volume_secrets_file) if settings.volume_secrets_file else None
+        ).current,
+    )
+    runtimes = {name: found.runtime for name, found in connections.items()}
+    parts = Parts(
+        remote=remote,
+        post=post,
+        connections=connections,
+        decide=decide,
+        execution=lambda ended: Execution(runtimes, ambient.clock.now_ms, ambient.chance, ended),
+        ask=lambda runtime: observers[runtime].ask(),
+        clock=ambient.clock,
+    )
+    return Member(Poollet(setup, parts), tuple(observers.values()), waker)

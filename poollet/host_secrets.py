@@ -1,0 +1,100 @@
+"""The operator's file of access data on the host: read, checked, and read again when it changes.
+
+Owns the reading. No value of it ever stands in an error, a log or a report.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import stat
+from pathlib import Path
+
+from poollet.facts import HostSecrets
+from schemas.reader import Unreadable, read
+
+log = logging.getLogger(__name__)
+
+FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+FORM = "it is {namespace/name: {key: base64}}"
+
+
+class HostSecretsError(Exception):
+    """`code` is explained in docs/problems.md."""
+
+    code = "GV617"
+
+    def __init__(self, cause: str, cure: str) -> None:
+        super().__init__(cause)
+        self.cause, self.cure = cause, cure
+
+
+class SecretsFile:
+    """`current` is what stands there now; a file that cannot be used any more leaves what was read last."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Raises HostSecretsError when there is a path and nothing usable there."""
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._secrets = HostSecrets()
+        if path is not None:
+            self._seen, self._secrets = _stamp(path), load(path)
+
+    def current(self) -> HostSecrets:
+        if self._path is None:
+            return self._secrets
+        try:
+            seen = _stamp(self._path)
+            if seen != self._seen:
+                self._seen = seen
+                self._secrets = load(self._path)
+        except HostSecretsError as error:
+            log.warning(
+                "volume secrets cannot be read, the last ones stay path=%s cause=%s", self._path, error.cause
+            )
+        return self._secrets
+
+
+def load(path: Path) -> HostSecrets:
+    try:
+        mode = path.stat().st_mode
+        data = path.read_bytes()
+    except OSError as error:
+        raise HostSecretsError(f"cannot read {path}: {error.strerror}", "name a file that exists") from None
+    if mode & FOR_OTHERS:
+        raise HostSecretsError(f"others may read {path}", f"chmod 600 {path}")
+    return parsed(path, data)
+
+
+def parsed(path: Path, data: bytes) -> HostSecrets:
+    values = read(data.decode("utf-8", "replace"))
+    if isinstance(values, Unreadable):
+        raise HostSecretsError(f"{path}:{values.line}: {values.message}", FORM)
+    body = values[0] if values else {}
+    if len(values) > 1 or not isinstance(body, dict):
+        raise HostSecretsError(f"{path} is no mapping", FORM)
+    found: dict[tuple[str, str], dict[str, bytes]] = {}
+    for name, secret in body.items():
+        namespace, slash, rest = str(name).partition("/")
+        if not slash or not rest or not isinstance(secret, dict):
+            raise HostSecretsError(f"{path}: the entry {name!r} is not namespace/name with a mapping", FORM)
+        found[namespace, rest] = {
+            str(key): _plain(path, f"{name}.{key}", value) for key, value in secret.items()
+        }
+    return HostSecrets(found)
+
+
+def _plain(path: Path, where: str, value: object) -> bytes:
+    try:
+        return base64.b64decode(str(value), validate=True)
+    except binascii.Error:
+        raise HostSecretsError(f"{path}: {where} is not base64", FORM) from None
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise HostSecretsError(f"cannot read {path}: {error.strerror}", "name a file that exists") from None
+    return found.st_mtime_ns, found.st_size, found.st_ino

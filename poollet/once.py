@@ -1,0 +1,44 @@
+"""One look and what follows from it, without threads that wait: for cron, for tests, and for saying goodbye."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from poollet.running import Running
+
+PATIENCE_SECONDS = 60.0
+PAUSE_SECONDS = 0.1
+
+
+def run(running: Running) -> str:
+    """Until nothing is left to do and it is reported, or the patience is over; what went wrong, or nothing."""
+    return _turned(running, lambda: all(one.poollet.is_at_rest for one in running.members))
+
+
+def leave(running: Running) -> str:
+    """The last report of a host that goes for good; nothing is changed any more."""
+    for member in running.members:
+        member.poollet.leaving = "leaving"
+    return _turned(running, lambda: True)
+
+
+def _turned(running: Running, is_done: Callable[[], bool]) -> str:
+    end = time.monotonic() + PATIENCE_SECONDS
+    remote = running.remote
+    while time.monotonic() < end:
+        if not remote.look():
+            return f"the remote cannot be used: {remote.trouble}"
+        for member in running.members:
+            for connection in member.poollet.connections.values():
+                connection.probe()
+                connection.look()
+            member.poollet.turn()
+        remote.push()
+        for post in remote.posts:
+            if post.ended or post.waits:
+                return post.ended or post.waits
+        if all(post.is_settled for post in remote.posts) and is_done():
+            return ""
+        time.sleep(PAUSE_SECONDS)
+    return f"not everything was done within {PATIENCE_SECONDS:.0f} s"

@@ -1,0 +1,69 @@
+"""`gitvirt poollet`: the agent of one host, or of several in one process, and how a host joins a fleet."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+CONFIG = Path("/etc/gitvirt/poollet.yaml")
+EXAMPLES = f"""examples:
+  gitvirt poollet                                   with {CONFIG}, until it is told to stop
+  gitvirt poollet --config rack-a1.yaml --once      one look, what follows from it, and a report
+  gitvirt poollet --name host-1 --repo /srv/fleet.git --mirror /tmp/m --runtime simulated --socket /tmp/host-1.sock
+  gitvirt poollet --leave                           say that this host goes for good
+  gitvirt poollet join                              make this host's key and print its entry for gitvirt.yaml
+
+SIGTERM ends it and touches no guest; the next one goes on where it was. docs/poollet.md has the rest."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=("join",), help="make this host a member of the fleet")
+    parser.add_argument(
+        "--config",
+        action="append",
+        type=Path,
+        metavar="FILE",
+        help=f"settings of a poollet; several of one repo may share a process (default: {CONFIG})",
+    )
+    parser.add_argument("--name", metavar="NAME", help="the poollet's name, in place of the file's")
+    parser.add_argument("--repo", metavar="URL|DIR", help="the fleet's repo, in place of the file's")
+    parser.add_argument(
+        "--mirror", metavar="DIR", help="where its copy of the repo lies, in place of the file's"
+    )
+    parser.add_argument(
+        "--runtime", metavar="KIND", choices=("libvirt", "simulated"), help="start this runtime"
+    )
+    parser.add_argument("--socket", metavar="PATH", help="where the runtime listens, or shall listen")
+    parser.add_argument(
+        "--once", action="store_true", help="one look, what follows from it, a report, and end"
+    )
+    parser.add_argument("--leave", action="store_true", help="report that the host leaves, and end")
+    parser.add_argument(
+        "--end-runtimes", action="store_true", help="at the end, end the runtimes that it started as well"
+    )
+    parser.add_argument("--log", choices=("text", "json"), default="text", help="form of log lines")
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info", metavar="LEVEL"
+    )
+    joining = parser.add_argument_group("join")
+    joining.add_argument(
+        "--key", type=Path, metavar="FILE", help="the host's ssh key (default: the file's repo.identity)"
+    )
+    joining.add_argument(
+        "--branch", metavar="NAME", help="commit the entry to this branch instead of printing it"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git and runtimes.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    if arguments.action == "join":
+        from reconciler.cli.poollet import join
+
+        joined: int = join.run(arguments)
+        return joined
+    from reconciler.cli.poollet import serve
+
+    served: int = serve.run(arguments)
+    return served

@@ -1,0 +1,171 @@
+"""`gitvirt poollet join`: the host's ssh key, and its entry for the fleet's gitvirt.yaml, printed or committed to a branch."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+from poollet import assembly
+from poollet.assembly import Ambient
+from poollet.clock import Clock
+from poollet.publish import AUTHOR_MAIL
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.poollet import settings
+from reconciler.cli.terminal import Terminal, out, printable
+from reconciler.repo.errors import RepoError
+from reconciler.repo.protocol import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.repo.transport import Refused, Stale, Unavailable
+from schemas import fleet
+from schemas.fleet import Settings
+from schemas.host import Host
+
+HEADS = "refs/heads/"
+KEY_SECONDS = 30
+BY_HAND = "write it there by hand: `gitvirt poollet join` without --branch prints it"
+BLOCK = re.compile(r"^poollets:[^\S\n]*(#.*)?$", re.MULTILINE)
+EMPTY = re.compile(r"^poollets:[^\S\n]*\{\}[^\S\n]*(#.*)?$", re.MULTILINE)
+ENTRY_INDENT = re.compile(r"\n(?:[^\S\n]*(?:#[^\n]*)?\n)*([^\S\n]+)[^\s#]")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = settings.hosts(arguments)
+    if len(found) > 1:
+        raise CommandError("a host joins by itself", "name one --config", Exit.USAGE)
+    one, terminal = found[0], out()
+    key = arguments.key or (Path(one.repo.identity) if one.repo.identity else None)
+    if key is not None:
+        show_key(terminal, key, one)
+    if arguments.branch is None:
+        terminal.line("its entry for gitvirt.yaml:")
+        terminal.line()
+        terminal.line("poollets:\n" + entry(one, "  "))
+        return Exit.OK
+    try:
+        commit(one, arguments.branch)
+    except RepoError as error:
+        raise CommandError(printable(error.cause), printable(error.cure)) from None
+    terminal.line(f"its entry stands on the branch {arguments.branch}: merge it")
+    return Exit.OK
+
+
+def show_key(terminal: Terminal, key: Path, one: Host) -> None:
+    public = key.with_name(f"{key.name}.pub")
+    if not key.exists():
+        make_key(key, one.name)
+        terminal.line(f"made the key {key}")
+    try:
+        text = public.read_text("utf-8").strip()
+    except OSError as error:
+        raise CommandError(
+            f"cannot read {public}: {error.strerror}", "ssh-keygen -y writes it anew"
+        ) from None
+    terminal.line(
+        "give it to the Git server as this host's key, with the right to read the repo and to write"
+    )
+    terminal.line(f"its report ref alone (docs/poollet.md): {printable(text)}")
+    terminal.line()
+
+
+def make_key(key: Path, name: str) -> None:
+    """Without a passphrase, for this account alone."""
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"poollet {name}", "-f", str(key)]
+    try:
+        key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=KEY_SECONDS)
+    except FileNotFoundError:
+        raise CommandError("there is no ssh-keygen here", "install OpenSSH's client") from None
+    except OSError as error:
+        raise CommandError(
+            f"cannot make the key {key}: {error.strerror}", "--key FILE names another place"
+        ) from None
+    if done.returncode != 0:
+        raise CommandError(
+            f"cannot make the key {key}: {printable(done.stderr.strip())}", "--key FILE names another place"
+        )
+
+
+def entry(one: Host, indent: str) -> str:
+    """Its lines below `poollets:`. The pools are those that it announces."""
+    machines = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
+    volumes = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
+    if not one.pools:
+        machines = volumes = [one.name]
+    lines = [
+        f"{indent}{one.name}:",
+        f"{indent * 2}pools: [{', '.join(machines)}]",
+        f"{indent * 2}volumePools: [{', '.join(volumes)}]",
+    ]
+    return "\n".join(lines)
+
+
+def with_entry(text: str, one: Host) -> str:
+    """The settings with the entry, nothing else of them moved. A CommandError where that is not possible."""
+    known = fleet.parse(text.encode())
+    if not isinstance(known, Settings):
+        raise CommandError("gitvirt.yaml has problems", "`gitvirt validate` names them")
+    if one.name in known.poollets:
+        return text
+    text = EMPTY.sub("poollets:", text, count=1)
+    block = BLOCK.search(text)
+    if block is None:
+        fresh = text.rstrip("\n") + f"\n\npoollets:\n{entry(one, '  ')}\n"
+    else:
+        found = ENTRY_INDENT.match(text, block.end())
+        indent = found[1] if found else "  "
+        fresh = f"{text[: block.end()]}\n{entry(one, indent)}{text[block.end() :]}"
+    after = fleet.parse(fresh.encode())
+    if not isinstance(after, Settings) or after.poollets.keys() != known.poollets.keys() | {one.name}:
+        raise CommandError("gitvirt.yaml is written in a way that the entry cannot be added to", BY_HAND)
+    return fresh
+
+
+def commit(one: Host, branch: str) -> None:
+    ref, source = HEADS + branch, HEADS + one.repo.source
+    if ref == source or ref == HEADS + one.repo.target:
+        raise CommandError(
+            f"{branch} is not a branch to propose on", "name a new branch, and merge it", Exit.USAGE
+        )
+    ambient = Ambient(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
+    repo = assembly.opened(one.repo, Refs(source=source, target=ref, reports=None), ambient)
+    try:
+        snapshot = repo.snapshot()
+        if isinstance(snapshot, Unavailable):
+            raise CommandError(printable(snapshot.cause), printable(snapshot.cure))
+        written(repo, snapshot, one, ref, ambient)
+    finally:
+        repo.close()
+
+
+def written(repo: Repo, snapshot: Snapshot, one: Host, ref: str, ambient: Ambient) -> None:
+    base = snapshot.target or snapshot.source
+    text = (
+        next((repo.read(file.id) for file in repo.files(base) if file.path == fleet.PATH), None)
+        if base
+        else None
+    )
+    if text is None:
+        raise CommandError("the source branch has no gitvirt.yaml", "`gitvirt init` writes one")
+    draft = Draft(
+        ref=ref,
+        expected=snapshot.target,
+        base=base,
+        edits={fleet.PATH: with_entry(text.decode("utf-8", "replace"), one).encode()},
+        message=f"poollets: {one.name} joins",
+        author=Identity(f"poollet {one.name}", AUTHOR_MAIL),
+        time=ambient.clock.now(),
+        source=None if snapshot.target else snapshot.source,
+    )
+    match repo.write([draft]):
+        case Pushed() | Unchanged():
+            return
+        case Refused(_, words):
+            raise CommandError(f"the server refuses it: {printable(words)}", BY_HAND)
+        case Unavailable(_, cause, cure):
+            raise CommandError(printable(cause), printable(cure))
+        case Stale():
+            raise CommandError(f"somebody else writes {ref} at this moment", "try again")

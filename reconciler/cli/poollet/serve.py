@@ -1,0 +1,123 @@
+"""Runs poollets: until they are told to stop, once, or to say that the host leaves."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from poollet import assembly, once
+from poollet.assembly import Ambient, SetupError
+from poollet.children import Children
+from poollet.clock import Clock
+from poollet.decide import decide
+from poollet.host_secrets import HostSecretsError
+from poollet.running import Running
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.poollet import settings
+from reconciler.cli.stopping import StopSignal
+from reconciler.cli.terminal import printable
+from reconciler.loop import logs
+from reconciler.repo import address
+from reconciler.repo.backoff import Backoff
+from reconciler.repo.errors import RepoError
+from reconciler.repo.housekeeping import Housekeeping
+from reconciler.repo.transport import Unavailable
+from reconciler.repo.wake import Reason, watching
+from schemas.fleet import Settings
+from schemas.host import Host
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.5
+MOST_BACKOFF_SECONDS = 60.0
+FLEET_CURE = "`gitvirt init` writes a gitvirt.yaml with the fleet's id; push it to the source branch"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    logs.settle(arguments.log, arguments.log_level)
+    hosts = settings.hosts(arguments)
+    ambient = Ambient(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
+    try:
+        with ExitStack() as opened:
+            return serve(hosts, arguments, ambient, opened)
+    except (RepoError, SetupError, HostSecretsError) as error:
+        raise CommandError(printable(error.cause), printable(error.cure)) from None
+    except OSError as error:
+        raise CommandError(
+            f"cannot work in {hosts[0].repo.mirror}: {error}", "--mirror DIR names another place"
+        ) from None
+
+
+def serve(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient, opened: ExitStack) -> int:
+    for one in hosts:
+        opened.callback(os.close, assembly.only_here(one))
+    stop = StopSignal()
+    opened.enter_context(runtimes(hosts, arguments, ambient))
+    is_brief = arguments.once or arguments.leave
+    fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
+    if fleet is None:
+        return Exit.OK
+    running = assembly.running(hosts, fleet, decide, ambient)
+    opened.callback(running.close)
+    if is_brief:
+        found = once.leave(running) if arguments.leave else once.run(running)
+        if found:
+            raise CommandError(found, "the log says more")
+        return Exit.OK
+    return served(running, hosts, stop, ambient)
+
+
+@contextmanager
+def runtimes(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient) -> Iterator[None]:
+    """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end."""
+    children = Children([child for one in hosts for child in assembly.children(one)], ambient.chance)
+    if not arguments.leave:
+        children.start()
+    try:
+        yield
+    finally:
+        children.stop(ends=arguments.end_runtimes)
+
+
+def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: Ambient) -> int:
+    place = address.parse(hosts[0].repo.url, ambient.here)
+    with ExitStack() as around:
+        around.enter_context(Housekeeping(running.remote.repo.housekeep))
+        if place.scheme.is_local:
+            folder = Path(place.url.removeprefix("file://").removeprefix("localhost"))
+            around.enter_context(watching(folder, lambda: running.refs.wake(Reason.REFS)))
+        running.start()
+        log.info("poollet runs name=%s repo=%s", ",".join(one.name for one in hosts), place)
+        while not stop.wait(LOOK_SECONDS) and not running.has_ended.is_set():
+            pass
+        ended = [post.ended for post in running.remote.posts if post.ended]
+        running.stop("stopping")
+    if running.has_ended.is_set():
+        raise CommandError(printable(ended[0]), "docs/poollet.md: two poollets of one name")
+    log.info("poollet stopped; guests run on")
+    return Exit.OK
+
+
+def fleet_settings(one: Host, ambient: Ambient, stop: StopSignal | None) -> Settings | None:
+    """What the fleet's repo says of itself. Waits for a remote that cannot be used; None when told to stop meanwhile."""
+    backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=ambient.chance)
+    while True:
+        found = assembly.fleet_settings(one.repo, ambient)
+        if isinstance(found, Settings):
+            return found
+        cause, cure = (
+            (found.cause, found.cure)
+            if isinstance(found, Unavailable)
+            else ("the repo has no gitvirt.yaml that can be read", FLEET_CURE)
+        )
+        if stop is None:
+            raise CommandError(printable(cause), printable(cure))
+        log.warning("cannot begin cause=%s cure=%s", cause, cure)
+        if stop.wait(backoff.next()):
+            return None

@@ -1,0 +1,74 @@
+"""poollet.yaml and what the command line puts in its place."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.poollet import CONFIG
+from reconciler.cli.terminal import printable
+from schemas import host
+from schemas.host import Host
+from schemas.problem import Problem
+
+
+def hosts(arguments: argparse.Namespace) -> list[Host]:
+    """One for each file; a CommandError says what is wrong with one."""
+    files: list[Path] = arguments.config or []
+    if not files and arguments.name and arguments.repo and not CONFIG.exists():
+        return [changed(Host(name=arguments.name, repo=host.Repo(url=arguments.repo)), arguments)]
+    named = [read(path) for path in files or [CONFIG]]
+    if len(named) > 1 and (arguments.name or arguments.socket or arguments.runtime):
+        cure = "write it into the files: one name and one runtime cannot be those of several poollets"
+        raise CommandError("--name, --runtime and --socket go with one poollet", cure, Exit.USAGE)
+    found = [changed(one, arguments) for one in named]
+    names = [one.name for one in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise CommandError(f"two of the files name their poollet {twice[0]}", "names are unique", Exit.USAGE)
+    return found
+
+
+def read(path: Path) -> Host:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        cure = "--config FILE names another one; docs/poollet.md shows what belongs into it"
+        raise CommandError(f"cannot read {path}: {error.strerror}", cure) from None
+    found = host.parse(data, str(path))
+    if isinstance(found, Host):
+        return found
+    for problem in found:
+        print(shown(problem), file=sys.stderr)  # noqa: T201 - findings go before the error that sums them up
+    raise CommandError(f"{path} has {len(found)} problems", "correct the file", Exit.PROBLEMS)
+
+
+def shown(problem: Problem) -> str:
+    place = f"{problem.file}:{problem.line}:{problem.column}" if problem.line else problem.file
+    hint = f"\n  {problem.hint}" if problem.hint else ""
+    return printable(f"{place}: {problem.code} {problem.message}") + printable(hint).replace("\\n", "\n")
+
+
+def changed(one: Host, arguments: argparse.Namespace) -> Host:
+    repo = one.repo
+    if arguments.repo:
+        repo = replace(repo, url=arguments.repo)
+    if arguments.mirror:
+        repo = replace(repo, mirror=arguments.mirror)
+    runtimes = one.runtimes
+    if arguments.runtime or arguments.socket:
+        first = runtimes[0] if runtimes else host.Runtime(name=arguments.runtime or "default")
+        socket = arguments.socket or first.machine
+        if socket is None:
+            raise CommandError(
+                f"--runtime {arguments.runtime} needs a place to listen", "add --socket PATH", Exit.USAGE
+            )
+        first = replace(
+            first, machine=socket, volume=first.volume or socket, start=arguments.runtime or first.start
+        )
+        runtimes = (first, *runtimes[1:])
+    return replace(one, name=arguments.name or one.name, repo=repo, runtimes=runtimes)

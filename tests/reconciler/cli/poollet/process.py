@@ -1,0 +1,101 @@
+"""Poollets in processes of their own, over a bare repo, and what their reports say."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.report import Report, read
+from tests.poollet.fleet import SETTINGS, machine, machine_class, uid
+from tests.servers.repository import bare, git
+
+PATIENCE_SECONDS = 40.0
+
+
+@dataclass
+class Ground:
+    """A bare repo whose `live` the test writes."""
+
+    folder: Path
+
+    @property
+    def repo(self) -> Path:
+        return self.folder / "fleet.git"
+
+    def begin(self, files: Mapping[str, str] | None = None) -> None:
+        bare(self.repo)
+        self.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class(), **(files or {})})
+
+    def commit(self, files: Mapping[str, str | None], branch: str = "live") -> str:
+        head = self.head(f"refs/heads/{branch}")
+        index = {"GIT_INDEX_FILE": str(self.folder / "index")}
+        git(self.repo, "read-tree", *([head] if head else ["--empty"]), **index)
+        for path, text in files.items():
+            blob = "0" * 40 if text is None else git(self.repo, "hash-object", "-w", "--stdin", given=text)
+            mode = "0" if text is None else "100644"
+            git(self.repo, "update-index", "--index-info", given=f"{mode} {blob}\t{path}\n", **index)
+        tree = git(self.repo, "write-tree", **index)
+        commit = git(self.repo, "commit-tree", tree, *(["-p", head] if head else []), "-m", "change")
+        git(self.repo, "update-ref", f"refs/heads/{branch}", commit)
+        return commit
+
+    def head(self, ref: str) -> str:
+        return git(self.repo, "for-each-ref", "--format=%(objectname)", ref)
+
+    def report(self, name: str = "host-1") -> Report:
+        """Empty as long as there is none."""
+        ref = f"refs/poollets/{name}"
+        if not self.head(ref):
+            return Report()
+        paths = git(self.repo, "ls-tree", "-r", "--name-only", ref).splitlines()
+        return read({path: git(self.repo, "cat-file", "blob", f"{ref}:{path}").encode() for path in paths})
+
+
+@dataclass
+class Run:
+    """What it logs goes into a file: its runtimes outlive it, and would keep a pipe open."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def logged(self) -> str:
+        return self.log.read_text()
+
+    def ended(self, number: int | None = signal.SIGTERM) -> tuple[int, str]:
+        """Its exit code and what it logged."""
+        if number is not None:
+            self.process.send_signal(number)
+        self.process.wait(PATIENCE_SECONDS)
+        return self.process.returncode, self.logged
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[Run]:
+    command = [sys.executable, "-m", "reconciler", "poollet", *arguments]
+    log = folder / f"{time.monotonic_ns()}.log"
+    with log.open("wb") as file:
+        run = Run(subprocess.Popen(command, stderr=file), log)
+    try:
+        yield run
+    finally:
+        if run.process.poll() is None:
+            run.process.kill()
+        run.process.wait()
+
+
+def until(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+def web(number: int = 1, pool: str = "host-1", more: str = "") -> str:
+    return machine(f"web-{number}", pool, uid(number), uid(100 + number), more=more)

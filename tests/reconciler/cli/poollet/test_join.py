@@ -1,0 +1,94 @@
+"""`gitvirt poollet join`: a key for the host, and its entry in gitvirt.yaml, printed or proposed on a branch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import CommandError
+from reconciler.cli.poollet.join import with_entry
+from schemas import fleet
+from schemas.host import Host, Pool, Repo
+from tests.poollet.fleet import FLEET
+from tests.reconciler.cli.poollet.process import Ground
+from tests.servers.repository import git
+
+ONE = Host(name="host-1", repo=Repo(url="x"))
+
+
+def join(ground: Ground, *more: str) -> tuple[int, str, str]:
+    words = ["--name", "host-1", "--repo", str(ground.repo), "--mirror", str(ground.folder / "mirror"), *more]
+    command = [sys.executable, "-m", "reconciler", "poollet", "join", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "want"),
+    [
+        ("", "\n\npoollets:\n  host-1:\n    pools: [host-1]\n    volumePools: [host-1]\n"),
+        ("poollets: {}  # none yet\n", "poollets:\n  host-1:\n    pools: [host-1]\n"),
+        ("poollets:\n    other: {pools: [a]}\n", "poollets:\n    host-1:\n        pools: [host-1]\n"),
+        ("poollets:\n  # all of them\n  other:\n", "poollets:\n  host-1:\n    pools: [host-1]\n"),
+        ("poollets:  # who\n  other:\npools: open\n", "poollets:  # who\n  host-1:\n    pools: [host-1]\n"),
+    ],
+)
+def test_an_entry_is_added_and_nothing_else_moves(settings: str, want: str) -> None:
+    text = f"# ours\nfleet: {{id: {FLEET}}}\n{settings}"
+    after = with_entry(text, ONE)
+    assert want in after
+    found = fleet.parse(after.encode())
+    assert isinstance(found, fleet.Settings)
+    assert "host-1" in found.poollets
+    kept = [line for line in text.splitlines() if not line.startswith("poollets: {}")]
+    assert [line for line in after.splitlines() if line in kept] == kept
+    assert with_entry(after, ONE) == after
+
+
+def test_the_entry_names_the_pools_that_are_announced() -> None:
+    pools = (Pool(name="a"), Pool(name="b"), Pool(name="c", kind="VolumePool"))
+    after = with_entry(f"fleet: {{id: {FLEET}}}\n", Host(name="rack", repo=Repo(url="x"), pools=pools))
+    found = fleet.parse(after.encode())
+    assert isinstance(found, fleet.Settings)
+    assert found.owns("rack", "b")
+    assert found.owns_volumes("rack", "c")
+    assert not found.owns_volumes("rack", "a")
+
+
+@pytest.mark.parametrize("settings", [f"{{fleet: {{id: {FLEET}}}}}\n", "fleet: 1\n"])
+def test_settings_that_cannot_be_added_to_are_left_alone(settings: str) -> None:
+    with pytest.raises(CommandError):
+        with_entry(settings, ONE)
+
+
+def test_a_key_is_made_once_and_the_entry_printed(tmp_path: Path) -> None:
+    ground, key = Ground(tmp_path), tmp_path / "keys" / "id"
+    ground.begin()
+    code, said, _ = join(ground, "--key", str(key))
+    assert code == 0
+    assert key.stat().st_mode & 0o077 == 0
+    assert key.with_name("id.pub").read_text().strip() in said
+    assert "poollets:\n  host-1:\n" in said
+    made = key.read_text()
+    assert join(ground, "--key", str(key))[0] == 0
+    assert key.read_text() == made
+
+
+def test_an_entry_is_proposed_on_a_branch(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    ground.begin()
+    source = ground.commit({"gitvirt.yaml": f"fleet: {{id: {FLEET}}}\n"}, "main")
+    code, said, wrong = join(ground, "--branch", "join-host-1")
+    assert (code, wrong) == (0, "")
+    assert "join-host-1" in said
+    assert "host-1:" in git(ground.repo, "show", "join-host-1:gitvirt.yaml")
+    assert git(ground.repo, "rev-parse", "join-host-1^") == source
+    head = ground.head("refs/heads/join-host-1")
+    assert join(ground, "--branch", "join-host-1")[0] == 0
+    assert ground.head("refs/heads/join-host-1") == head
+    code, _, wrong = join(ground, "--branch", "main")
+    assert code == 2
+    assert "not a branch to propose on" in wrong

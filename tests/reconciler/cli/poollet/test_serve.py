@@ -1,0 +1,170 @@
+"""`gitvirt poollet` as people run it: with a runtime of its own, over a bare repo, ended and begun again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.address import UnixAddress
+from iri.client import Client
+from iri.machine import Machine
+from iri.simulated.host import Host
+from iri.simulated.serving import SimulatedServer
+from tests.iri.quick import PROFILE
+from tests.reconciler.cli.poollet.process import Ground, running, until, web
+
+
+@pytest.fixture
+def ground() -> Iterator[Ground]:
+    with tempfile.TemporaryDirectory(prefix="gv-") as folder:
+        yield Ground(Path(folder))
+
+
+@pytest.fixture
+def socket(ground: Ground) -> Iterator[Path]:
+    """Where a simulated host is served."""
+    place = ground.folder / "h.sock"
+    with SimulatedServer(Host(PROFILE, 7), [UnixAddress(place)]):
+        yield place
+
+
+def words(ground: Ground, socket: Path, *more: str) -> list[str]:
+    mirror = str(ground.folder / "mirror")
+    return [
+        "--name",
+        "host-1",
+        "--repo",
+        str(ground.repo),
+        "--mirror",
+        mirror,
+        "--socket",
+        str(socket),
+        *more,
+    ]
+
+
+def state(ground: Ground, number: int = 1) -> str | None:
+    found = ground.report().machines.get(("default", f"web-{number}"))
+    return found.status.state if found is not None and found.status is not None else None
+
+
+def machines(socket: Path) -> dict[str, Machine]:
+    client = Client(UnixAddress(socket))
+    try:
+        return dict(client.objects(Machine))
+    finally:
+        client.close()
+
+
+def test_a_machine_from_its_order_to_its_end_and_no_restart_touches_it(ground: Ground, socket: Path) -> None:
+    ground.begin({"web-1.yaml": web()})
+    with running(ground.folder, *words(ground, socket)) as first:
+        until(lambda: state(ground) == "Running")
+        (before,) = machines(socket).values()
+        code, logged = first.ended()
+    assert code == 0, logged
+    report = ground.report()
+    assert not report.unread
+    assert report.poollet is not None
+    assert report.poollet.leaving == "stopping"
+    with running(ground.folder, *words(ground, socket)) as second:
+        until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
+        (after,) = machines(socket).values()
+        assert (after.id, after.created_at, after.detail.boots) == (before.id, before.created_at, 1)
+        ground.commit({"web-1.yaml": web(more="  deletionTimestamp: '2026-05-04T12:00:00Z'\n")})
+        until(lambda: ground.report().machines["default", "web-1"].phase == "gone")
+        assert not machines(socket)
+        ground.commit({"web-1.yaml": None})
+        until(lambda: not ground.report().machines)
+        code, logged = second.ended()
+    assert code == 0, logged
+    assert " error " not in logged
+
+
+def test_once_does_what_is_ordered_and_ends(ground: Ground, socket: Path) -> None:
+    ground.begin({f"web-{number}.yaml": web(number) for number in range(1, 6)})
+    with running(ground.folder, *words(ground, socket, "--once")) as process:
+        code, logged = process.ended(None)
+    assert code == 0, logged
+    assert len(machines(socket)) == 5
+    assert {one.phase for one in ground.report().machines.values()} == {"present"}
+    with running(ground.folder, *words(ground, socket, "--leave")) as process:
+        code, logged = process.ended(None)
+    assert code == 0, logged
+    report = ground.report()
+    assert report.poollet is not None
+    assert (report.poollet.leaving, report.pools["host-1"].status.state) == ("leaving", "Offline")
+    assert len(machines(socket)) == 5
+
+
+def test_a_runtime_of_its_own_outlives_it_unless_that_is_asked_for(ground: Ground) -> None:
+    ground.begin({"web-1.yaml": web()})
+    socket = ground.folder / "own.sock"
+    with running(ground.folder, *words(ground, socket, "--runtime", "simulated")) as process:
+        until(lambda: state(ground) == "Running")
+        (before,) = machines(socket).values()
+        code, logged = process.ended()
+    assert code == 0, logged
+    assert machines(socket)[before.id].detail.boots == 1
+    with running(ground.folder, *words(ground, socket, "--runtime", "simulated")) as process:
+        until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
+        assert machines(socket)[before.id].detail.boots == 1
+        process.ended()
+    # Nobody's child any more: end it by the pid that its log line named.
+    os.kill(int(logged.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGTERM)
+    until(lambda: not socket.exists())
+    with running(
+        ground.folder, *words(ground, socket, "--runtime", "simulated", "--end-runtimes")
+    ) as process:
+        until(lambda: socket.exists())
+        code, logged = process.ended()
+    assert code == 0, logged
+    until(lambda: not socket.exists())
+
+
+def test_a_second_one_on_the_host_is_refused(ground: Ground, socket: Path) -> None:
+    ground.begin()
+    with running(ground.folder, *words(ground, socket)) as first:
+        until(lambda: ground.report().poollet is not None)
+        with running(ground.folder, *words(ground, socket)) as second:
+            code, said = second.ended(None)
+        assert code == 1
+        assert "a poollet named host-1 runs on this host already" in said
+        assert first.process.poll() is None
+
+
+def test_the_host_of_another_disk_takes_over_and_the_first_says_so(ground: Ground, socket: Path) -> None:
+    ground.begin()
+    with running(ground.folder, *words(ground, socket)) as first:
+        until(lambda: ground.report().poollet is not None)
+        other = words(ground, socket, "--mirror", str(ground.folder / "another"))
+        with running(ground.folder, *other):
+            code, said = first.ended(None)
+    assert code == 1
+    assert "another poollet named host-1 runs on this host" in said
+
+
+def test_what_is_wrong_with_its_settings_is_said(ground: Ground) -> None:
+    config = ground.folder / "poollet.yaml"
+    config.write_text("name: host-1\nrepo: {ulr: x}\n")
+    with running(ground.folder, "--config", str(config)) as process:
+        code, said = process.ended(None)
+    assert code == 3
+    assert "url" in said
+    with running(ground.folder, "--config", str(ground.folder / "none.yaml")) as process:
+        code, said = process.ended(None)
+    assert (code, "cannot read" in said) == (1, True)
+
+
+def test_a_repo_without_a_fleet_is_named(ground: Ground, socket: Path) -> None:
+    ground.begin()
+    ground.commit({"gitvirt.yaml": None})
+    with running(ground.folder, *words(ground, socket, "--once")) as process:
+        code, said = process.ended(None)
+    assert code == 1
+    assert "gitvirt init" in said
