@@ -104,7 +104,7 @@ class Told:
 
 def need_of(view: View, turn: Turn, told: Told) -> Need:
     known = turn.known
-    if known.key in view.absent:
+    if known.key in view.absent and not removal.is_announced(view, known.key):
         return removal.absent(turn, told.verdict)
     if turn.record.is_deleting:
         return removal.leaving(view, reported(view, turn), told.destroyed)

@@ -23,10 +23,11 @@ def pool(view: View, turn: Turn) -> Need:
     status = folded_pool(state, turn.record, turn.now)
     if status != turn.record.status:
         turn = turn.with_record(status=status).does(Action.STATUS, getattr(status, "state", "").lower())
-    if known.standing is not Standing.ANNOUNCED or state.announced is None:
+    if known.standing not in (Standing.ANNOUNCED, Standing.LEAVING) or state.announced is None:
         return Keep(**turn.course())
     body = announcement(known.key, state.announced.labels)
-    if known.live is not None and dict(known.object.metadata.labels) == dict(state.announced.labels):
+    is_same = dict(known.object.metadata.labels) == dict(state.announced.labels)
+    if known.standing is Standing.ANNOUNCED and known.live is not None and is_same:
         return Keep(**turn.course())
     turn = turn.does(Action.ANNOUNCE, f"announced by {state.poollet}")
     return Keep(**turn.course(), body=body)

@@ -1,16 +1,15 @@
-"""Who said no: how long a pool that rejected an object is not asked again. Pure."""
+"""Who said no, and why: the memory that a rejection leaves in the record. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from reconciler.record import moment, stamp
+from reconciler.record import stamp
+from reconciler.record.backoff import ends, standing
 from schemas.model import Assignment, Rejection
 from schemas.report.objects import Reason
 
-FIRST = timedelta(seconds=10)
-LONGEST = timedelta(minutes=10)
 Rejections = tuple[Rejection, ...]
 
 
@@ -35,20 +34,6 @@ def noted(
 def told(reason: Reason) -> str:
     need = f" (needs {reason.need}, has {reason.have})" if reason.need else ""
     return f"{reason.message}{need}"
-
-
-def ends(rejection: Rejection) -> datetime | None:
-    """When the pool may be asked again; None for one that says no time, which may be asked at once."""
-    at = moment(rejection.time)
-    if at is None:
-        return None
-    wait: timedelta = min(FIRST * (1 << min(rejection.count - 1, 16)), LONGEST)
-    return at + wait
-
-
-def standing(rejections: Sequence[Rejection], now: datetime) -> Rejections:
-    """Those whose backoff is not over."""
-    return tuple(each for each in rejections if (end := ends(each)) is not None and now < end)
 
 
 def next_end(rejections: Sequence[Rejection], now: datetime) -> datetime | None:

@@ -51,8 +51,8 @@ def verdicts(view: View) -> Verdicts:
     counted: dict[Kind, int] = defaultdict(int)
     for key in sorted(view.absent):
         known = view.known[key]
-        if follows_its_owner(view, known):
-            continue  # whose own going was counted
+        if follows_its_owner(view, known) or is_announced(view, key):
+            continue  # whose own going was counted; a pool that only changes who says that it is there
         counted[key.kind] += 1
         if reason := withheld(view, known):
             why[key] = reason
@@ -112,6 +112,14 @@ def follows_its_owner(view: View, known: Known) -> bool:
         return False
     found = view.known.get(owner)
     return found is None or found.record.is_deleting
+
+
+def is_announced(view: View, key: Key) -> bool:
+    """A pool that its poollet announces is there without being declared, where the fleet is open to that."""
+    if key.kind not in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) or view.settings.pools != "open":
+        return False
+    state = (view.pools if key.kind is Kind.MACHINE_POOL else view.volume_pools).get(key.name)
+    return state is not None and state.announced is not None
 
 
 def absent(turn: Turn, verdict: Verdicts) -> Remove:

@@ -12,7 +12,7 @@ from datetime import datetime
 from reconciler.observed.authority import Hearing, heard
 from reconciler.observed.freshness import Freshness, Sighting
 from reconciler.observed.said import Said
-from reconciler.record import Record
+from reconciler.record import NOTHING, Record
 from reconciler.repo.protocol import Repo, Snapshot
 from reconciler.repo.tree import File, ObjectId
 from reconciler.world.advance import Advance, Confirmation, Held
@@ -202,10 +202,8 @@ class World:
 
     def hearing(self, key: Key) -> Hearing:
         known = self.known.get(key)
-        if known is None:
-            return Hearing()
-        record = known.record
-        if isinstance(known.object, VolumeSnapshot):
+        record = known.record if known else NOTHING
+        if known and isinstance(known.object, VolumeSnapshot):
             volume = self.known.get(Key(Kind.VOLUME, key.namespace, known.object.spec.volume_ref.name))
             record = Record(uid=record.uid, pool=volume.record.pool if volume else "")
         return heard(key, record, self._state.speaking(key), self._state.rules.authority)

@@ -10,7 +10,7 @@ from reconciler.record import Record
 from reconciler.world.known import Known, Standing
 from reconciler.writeback import home
 from reconciler.writeback.ground import Ground
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
 
 
 class Housing:
@@ -37,15 +37,13 @@ class Housing:
         if change is not None:
             if change.after is None:
                 return None
-            match change.action:
-                case Action.GENERATE:
-                    return home.generated(key)
-                case Action.ANNOUNCE:
-                    return home.announced(key)
-                case Action.RETAIN:
-                    return home.retained(key)
-                case _ if known is None:
-                    raise ValueError(f"a change of {key}, which nobody knows, that makes no document")
+            if change.body is not None:
+                is_pool = key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+                return home.announced(key) if is_pool else home.generated(key)
+            if change.action is Action.RETAIN:
+                return home.retained(key)
+            if known is None:
+                raise ValueError(f"a change of {key}, which nobody knows, that makes no document")
         return None if known is None else self._standing_home(known)
 
     def paths(self, key: Key) -> Iterator[str]:

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.diff.rejection import ends, next_end, noted, standing
+from reconciler.diff.rejection import next_end, noted
 from reconciler.record import stamp
+from reconciler.record.backoff import ends, standing
 from schemas.model import Assignment, Rejection
 from schemas.report.objects import Reason
 

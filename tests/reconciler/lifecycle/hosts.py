@@ -1,0 +1,242 @@
+"""A fleet that lives: a repo in memory, the reconciler's real ticks, and hosts that do what live orders and report it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as dataclass_replace
+from datetime import timedelta
+from typing import Any
+
+from msgspec.structs import replace as msgspec_replace
+
+from reconciler.loop.outcome import Outcome, Raced, Rested, Waiting, Wrote
+from reconciler.loop.tick import Reconciler, Self
+from reconciler.plan import Plan
+from reconciler.repo.commit import decoded
+from reconciler.repo.protocol import Refs
+from schemas import manifest
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Volume, decode
+from schemas.report import Report, objects
+from tests.reconciler.world import scene
+from tests.reconciler.world.scene import LIVE, Scene
+
+MOST_ROUNDS = 30
+
+
+@dataclass
+class Host:
+    """What a well-behaved poollet does, without any runtime behind it."""
+
+    name: str
+    machines: int = 10
+    labels: Mapping[str, str] = field(default_factory=dict)
+    is_local: bool = False  # its volumes are reached from this host alone
+    rejects: set[str] = field(default_factory=set)
+    has: dict[Key, tuple[str, str]] = field(default_factory=dict)  # what is there: uid and assignment
+    refused: dict[str, Key] = field(default_factory=dict)
+    gone: dict[Key, tuple[str, str]] = field(default_factory=dict)
+    off: set[Key] = field(default_factory=set)
+
+    def act(self, live: Mapping[Key, Machine | Volume]) -> None:
+        orders = {
+            key: found
+            for key, found in live.items()
+            if found.status.assignment is not None and found.status.assignment.pool == self.name
+        }
+        self.gone = {key: ids for key, ids in self.gone.items() if key in orders}
+        for key, found in sorted(orders.items()):
+            self.obey(key, found)
+
+    def obey(self, key: Key, found: Machine | Volume) -> None:
+        assignment, evict = found.status.assignment, found.status.evict
+        assert assignment is not None
+        ids = (found.metadata.uid, assignment.id)
+        is_ordered = found.metadata.is_deleting or (evict is not None and evict.assignment == assignment.id)
+        if assignment.id in self.refused or (key.name in self.rejects and key not in self.has):
+            self.refused[assignment.id] = key
+        elif is_ordered:
+            if key.kind is Kind.VOLUME and self.holders(found):
+                return
+            self.has.pop(key, None)
+            self.gone[key] = ids
+        else:
+            self.has[key] = ids
+
+    def holders(self, volume: Machine | Volume) -> tuple[str, ...]:
+        assert isinstance(volume, Volume)
+        claim = volume.spec.claim_ref
+        uids = {uid for key, (uid, _) in self.has.items() if key.kind is Kind.MACHINE}
+        return (claim.uid,) if claim is not None and claim.uid in uids else ()
+
+    def report(self, live: Mapping[Key, Machine | Volume]) -> Report:
+        machines: dict[tuple[str, str], object] = {}
+        volumes: dict[tuple[str, str], object] = {}
+        orphans = []
+        for key, (uid, id) in sorted(self.has.items()):
+            there = live.get(key)
+            stated = there.status.assignment if there is not None else None
+            if stated is None or stated.id != id:
+                orphans.append(self.orphan(key, uid))
+            elif key.kind is Kind.MACHINE:
+                status = objects.MachineStatus(
+                    machine_id=f"sim://{uid}", state="Shutdown" if key in self.off else "Running"
+                )
+                machines[key.namespace, key.name] = objects.Machine(
+                    uid, id, "present", self.name, status=status
+                )
+            else:
+                made = objects.VolumeStatus(volume_id=f"sim://{uid}", state="Available")
+                held = self.holders(there) if isinstance(there, Volume) else ()
+                volumes[key.namespace, key.name] = objects.Volume(
+                    uid, id, "present", self.name, attached_to=held, status=made
+                )
+        self.add_ends(live, machines, volumes)
+        found = scene.report(
+            self.name,
+            self.machines,
+            volume_pools=(self.name,),
+            said=machines,
+            volumes=volumes,
+            orphans=orphans,
+            labels=self.labels,
+        )
+        own = found.pools[self.name]
+        roomy = msgspec_replace(own.status, capacity={**own.status.capacity, "storage": "1Ti"})
+        found = dataclass_replace(found, pools={self.name: msgspec_replace(own, status=roomy)})
+        if self.is_local:
+            stored = found.volume_pools[self.name]
+            near = msgspec_replace(stored.status, reachable_from=(self.name,))
+            found = dataclass_replace(found, volume_pools={self.name: msgspec_replace(stored, status=near)})
+        return found
+
+    def add_ends(
+        self,
+        live: Mapping[Key, Machine | Volume],
+        machines: dict[tuple[str, str], object],
+        volumes: dict[tuple[str, str], object],
+    ) -> None:
+        reason = (objects.Reason(code="Full", message="there is no room"),)
+        for key, (uid, id) in sorted(self.gone.items()):
+            entries = machines if key.kind is Kind.MACHINE else volumes
+            entries[key.namespace, key.name] = entry(key, uid, id, "gone", self.name)
+        for id, key in sorted(self.refused.items()):
+            there = live.get(key)
+            if there is not None and there.status.assignment is not None and there.status.assignment.id == id:
+                entries = machines if key.kind is Kind.MACHINE else volumes
+                entries[key.namespace, key.name] = entry(
+                    key, there.metadata.uid, id, "rejected", self.name, reasons=reason
+                )
+
+    def orphan(self, key: Key, uid: str) -> objects.Orphan:
+        return objects.Orphan(
+            kind="Machine" if key.kind is Kind.MACHINE else "Volume",
+            pool=self.name,
+            id=f"sim://{uid}",
+            uid=uid,
+            namespace=key.namespace,
+            name=key.name,
+        )
+
+
+def entry(key: Key, *said: Any, **more: Any) -> object:
+    return (objects.Machine if key.kind is Kind.MACHINE else objects.Volume)(*said, **more)
+
+
+class Fleet(Scene):
+    """`tick` is the reconciler's own; `settle` lets it and the hosts go on until nothing changes any more."""
+
+    def __init__(self, files: Mapping[str, str] | None = None, *hosts: Host) -> None:
+        super().__init__(files or {})
+        self.hosts = {host.name: host for host in hosts}
+        self.silent: set[str] = set()
+        self.plans: list[Plan] = []
+        self.reconciler = self.another()
+        self.hosts_report()
+        self.tick()  # sees the reports for the first time
+        self.hosts_report()
+
+    def another(self) -> Reconciler:
+        """A reconciler that remembers nothing."""
+        return Reconciler(self.store, Refs(), Self("one"))
+
+    def tick(self, seconds: float = 1) -> Outcome:
+        self.now += timedelta(seconds=seconds)
+        outcome = self.reconciler.tick(lambda: self.now)
+        assert isinstance(outcome, Wrote | Rested | Waiting | Raced), outcome
+        if isinstance(outcome, Wrote):
+            self.heads[LIVE] = outcome.commit
+        if isinstance(outcome, Wrote | Rested):
+            self.plans.append(outcome.plan)
+        return outcome
+
+    def hosts_report(self) -> None:
+        live = self.objects()
+        for name in sorted(self.hosts.keys() - self.silent):
+            self.hosts[name].act(live)
+            self.report(name, self.hosts[name].report(live))
+
+    def settle(self, seconds: float = 1) -> int:
+        """How many commits it took."""
+        for commits in range(MOST_ROUNDS):
+            self.hosts_report()
+            outcome = self.tick(seconds)
+            if isinstance(outcome, Rested | Waiting):
+                self.hosts_report()
+                outcome = self.tick(seconds)
+                if isinstance(outcome, Rested | Waiting):
+                    return commits
+        raise AssertionError(f"it never comes to rest: {self.plans[-1].changes}")
+
+    # What stands on live
+
+    def texts(self) -> dict[str, str]:
+        if LIVE not in self.heads:
+            return {}
+        return {file.path: self.store.read(file.id).decode() for file in self.store.files(self.heads[LIVE])}
+
+    def documents(self) -> Iterator[tuple[str, Key, Any]]:
+        for path, text in sorted(self.texts().items()):
+            if path.endswith((".yaml", ".yml", ".json")) and path != "gitvirt.yaml":
+                for document in manifest.parse(path, text.encode()).documents:
+                    key = document.key
+                    yield path, key, decode(key.kind, document.body)
+
+    def objects(self) -> dict[Key, Machine | Volume]:
+        """What hosts are concerned with; a retained volume is kept as it is by its host."""
+        found = {}
+        for path, key, each in self.documents():
+            if isinstance(each, Machine | Volume) and not path.startswith(".gitvirt/retained/"):
+                found[key] = each
+        return found
+
+    def machine(self, name: str) -> Machine:
+        found = self.objects()[Key(Kind.MACHINE, "default", name)]
+        assert isinstance(found, Machine)
+        return found
+
+    def volume(self, name: str) -> Volume:
+        found = self.objects()[Key(Kind.VOLUME, "default", name)]
+        assert isinstance(found, Volume)
+        return found
+
+    def pool_of(self, name: str) -> str:
+        assignment = self.machine(name).status.assignment
+        return assignment.pool if assignment else ""
+
+    def where(self) -> dict[str, str]:
+        return {
+            key.name: found.status.assignment.pool if found.status.assignment else ""
+            for key, found in self.objects().items()
+            if key.kind is Kind.MACHINE
+        }
+
+    def subjects(self) -> list[str]:
+        """Of live, the newest first."""
+        found, commit = [], self.heads.get(LIVE)
+        while commit:
+            read = decoded(self.store.read(commit))
+            found.append(read.message.split("\n")[0])
+            commit = read.parents[0] if read.parents else None
+        return found

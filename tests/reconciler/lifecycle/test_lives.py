@@ -1,0 +1,327 @@
+"""Whole lives, through real ticks: what people commit, what the reconciler writes, what hosts do and report."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reconciler.loop.outcome import Rested, Waiting, Wrote
+from reconciler.plan import Action
+from schemas.kinds import Key, Kind
+from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.world.scene import LIVE, MAIN, REPORTS, machine, pool, using, volume
+
+WEB = Key(Kind.MACHINE, "default", "web")
+DATA = Key(Kind.VOLUME, "default", "data")
+OTHERS = {f"other{number}.yaml": machine(f"other{number}") for number in range(5)}
+EPHEMERAL = """  volumes:
+    - name: data
+      ephemeral:
+        volumeTemplate:
+          spec:
+            volumeClassRef: {name: fast}
+            resources: {storage: 10Gi}
+  networkInterfaces:
+    - name: lan
+      ephemeral:
+        networkInterfaceTemplate:
+          spec:
+            networkRef: {name: office}
+"""
+OFFICE = "apiVersion: networking.ironcore.dev/v1alpha1\nkind: Network\nmetadata: {name: office}\n"
+DRAIN = "spec:\n  unschedulable: true\n  taints:\n    - {key: gitvirt.dev/drain, effect: NoExecute}\n"
+FORCE = DRAIN.replace("effect:", "value: force, effect:")
+
+
+def fleet(*hosts: Host, **files: str) -> Fleet:
+    named = {f"{name}.yaml": text for name, text in files.items()}
+    found = Fleet({**OTHERS, **named}, *(hosts or (Host("a"), Host("b"))))
+    found.settle()
+    return found
+
+
+def elsewhere(world: Fleet, name: str) -> str:
+    return "b" if world.pool_of(name) == "a" else "a"
+
+
+def test_at_rest_a_tick_writes_nothing_even_for_one_who_remembers_nothing() -> None:
+    world = fleet(web=machine("web", EPHEMERAL), data=volume("data"), office=OFFICE)
+    head = world.heads[LIVE]
+    for _ in range(3):
+        world.hosts_report()
+        assert isinstance(world.tick(), Rested)
+    world.reconciler = world.another()
+    outcome = world.tick()
+    assert isinstance(outcome, Rested), outcome.plan.changes if isinstance(outcome, Wrote) else outcome
+    assert world.heads[LIVE] == head
+
+
+def test_a_machine_from_its_declaration_to_its_end() -> None:
+    world = fleet(web=machine("web"))
+    assert world.machine("web").status.state == "Running"
+    uid = world.machine("web").metadata.uid
+    # Edited: the text is taken over, the placement stays.
+    world.source({"web.yaml": machine("web", "  priority: 7\n")})
+    assert world.settle() == 1
+    assert world.machine("web").spec.priority == 7
+    assert world.machine("web").status.state == "Running"
+    # Evicted, and placed again elsewhere.
+    first, other = world.pool_of("web"), elsewhere(world, "web")
+    world.source({"pools.yaml": pool(first, DRAIN)})
+    world.settle()
+    assert world.pool_of("web") == other
+    assert world.machine("web").metadata.uid == uid
+    assert WEB not in world.hosts[first].has
+    assert WEB in world.hosts[other].has
+    assert set(world.where().values()) == {other}
+    # Deleted: first the order, then, when its pool has stated that it is gone, the document.
+    world.source({"web.yaml": None, "pools.yaml": None})
+    assert isinstance(world.tick(), Wrote)
+    assert world.machine("web").metadata.is_deleting
+    assert WEB in world.hosts[other].has
+    for _ in range(3):
+        world.tick()
+    assert WEB in world.objects()  # its pool has not said anything
+    world.settle()
+    assert WEB not in world.objects()
+    assert WEB not in world.hosts[other].has
+    assert "remove default/web" in " ".join(world.subjects())
+    # Declared again it is another one.
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    assert world.machine("web").metadata.uid not in ("", uid)
+    assert world.machine("web").status.state == "Running"
+
+
+def test_a_rejected_machine_goes_to_the_next_pool_and_is_not_asked_of_the_first_again() -> None:
+    world = Fleet({"web.yaml": machine("web")}, Host("a", machines=20, rejects={"web"}), Host("b"))
+    world.settle()
+    assert world.pool_of("web") == "b"
+    assert world.machine("web").status.state == "Running"
+    assert [(each.pool, each.count) for each in world.machine("web").status.rejections] == [("a", 1)]
+    world.settle(seconds=700)
+    assert world.pool_of("web") == "b"
+
+
+def test_rejected_by_all_it_waits_and_asks_again_after_a_while() -> None:
+    world = Fleet({"web.yaml": machine("web")}, Host("a", rejects={"web"}), Host("b", rejects={"web"}))
+    world.settle()
+    assert world.pool_of("web") == ""
+    assert {each.pool for each in world.machine("web").status.rejections} == {"a", "b"}
+    (said,) = [each for each in world.machine("web").status.conditions if each.type == "Scheduled"]
+    assert (said.status, said.reason) == ("False", "Unschedulable")
+    world.hosts["b"].rejects.clear()
+    world.settle(seconds=11)
+    assert world.pool_of("web") == "b"
+
+
+def test_a_drain_waits_for_consent_where_data_would_be_lost() -> None:
+    disk = "  volumes:\n    - name: root\n      localDisk: {}\n"
+    world = fleet(web=machine("web", disk))
+    first, other = world.pool_of("web"), elsewhere(world, "web")
+    assert first, world.machine("web").status.conditions
+    world.source({"pools.yaml": pool(first, DRAIN)})
+    world.settle()
+    assert world.pool_of("web") == first
+    world.source({"pools.yaml": pool(first, FORCE)})
+    world.settle()
+    assert world.pool_of("web") == other
+
+
+def test_a_lost_pool_keeps_what_it_has_and_gets_nothing_new() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    before = world.where()
+    world.silent.add(first)
+    world.settle(seconds=40)
+    world.settle(seconds=40)
+    assert world.where() == before
+    (ready,) = [each for each in world.machine("web").status.conditions if each.type == "Ready"]
+    assert (ready.status, ready.reason) == ("Unknown", "PoolLost")
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    assert world.pool_of("new") not in ("", first)
+    # It comes back: nothing was touched, and nothing is unknown any more.
+    world.silent.clear()
+    world.settle()
+    assert world.where().items() >= before.items()
+    assert "Unknown" not in [each.status for each in world.machine("web").status.conditions]
+
+
+def test_what_may_be_replaced_and_was_reported_off_is_placed_again_when_its_pool_is_lost() -> None:
+    world = fleet(
+        web=machine("web", "  onPoolLost: Replace\n"), tame=machine("tame", "  onPoolLost: Replace\n")
+    )
+    first = world.pool_of("web")
+    world.source(
+        {"tame.yaml": machine("tame", f"  onPoolLost: Replace\n  machinePoolRef: {{name: {first}}}\n")}
+    )
+    world.settle()
+    assert world.pool_of("tame") == first
+    world.source({"tame.yaml": machine("tame", "  onPoolLost: Replace\n")})
+    world.hosts[first].off.add(Key(Kind.MACHINE, "default", "tame"))
+    world.settle()
+    world.silent.add(first)
+    world.settle(seconds=60)
+    world.settle(seconds=60)
+    assert world.pool_of("web") == first  # it ran, and may run still
+    assert world.pool_of("tame") != first
+
+
+def test_a_destroyed_pool_is_gone_by_word_of_a_commit() -> None:
+    world = fleet(web=machine("web"))
+    first, other = world.pool_of("web"), elsewhere(world, "web")
+    world.silent.add(first)
+    world.source({"note.txt": "x"}, **{"Pool-Destroyed": first})
+    world.settle()
+    assert world.pool_of("web") == first  # its report may still be good: nobody knows it to be destroyed
+    world.settle(seconds=60)
+    world.source({"note.txt": "y"}, **{"Pool-Destroyed": first})
+    world.settle()
+    assert world.pool_of("web") == other
+    assert set(world.where().values()) == {other}
+
+
+def test_a_volume_is_held_by_one_machine_and_outlives_it() -> None:
+    world = fleet(data=volume("data"), web=machine("web", using("data")))
+    claim = world.volume("data").spec.claim_ref
+    assert claim is not None
+    assert (claim.name, claim.uid) == ("web", world.machine("web").metadata.uid)
+    # A second one that wants it waits, whichever name it has.
+    world.source({"also.yaml": machine("also", using("data"))})
+    world.settle()
+    assert world.pool_of("also") == ""
+    assert world.pool_of("web") != ""
+    # The first goes: the claim moves on.
+    world.source({"web.yaml": None})
+    world.settle()
+    assert world.machine("also").status.state == "Running"
+    claim = world.volume("data").spec.claim_ref
+    assert claim is not None
+    assert claim.name == "also"
+    # Both leave: the volume has data, so it is kept.
+    world.source({"more.yaml": volume("v1") + "---\n" + volume("v2")})
+    world.settle()
+    world.source({"also.yaml": None, "data.yaml": None})
+    world.settle()
+    assert DATA not in world.objects()
+    assert ".gitvirt/retained/Volume/default/data.yaml" in world.texts()
+    assert DATA in world.hosts["a"].has or DATA in world.hosts["b"].has
+
+
+def test_what_a_machine_brings_along_comes_and_goes_with_it() -> None:
+    world = fleet(web=machine("web", EPHEMERAL), office=OFFICE)
+    brought = Key(Kind.VOLUME, "default", "web-data")
+    assert world.machine("web").status.state == "Running"
+    assert world.volume("web-data").status.state == "Available"
+    assert world.volume("web-data").metadata.owner_references[0].uid == world.machine("web").metadata.uid
+    assert ".gitvirt/generated/Volume/default/web-data.yaml" in world.texts()
+    assert ".gitvirt/generated/NetworkInterface/default/web-lan.yaml" in world.texts()
+    # Its template changes, and so does what was made of it.
+    world.source({"web.yaml": machine("web", EPHEMERAL.replace("10Gi", "20Gi"))})
+    world.settle()
+    assert world.volume("web-data").spec.storage_bytes == 20 * 2**30
+    assert world.volume("web-data").status.assignment is not None
+    world.source({"web.yaml": None})
+    world.settle()
+    assert not [path for path in world.texts() if path.startswith(".gitvirt/generated")]
+    assert brought not in world.objects()
+    assert not any(brought in host.has for host in world.hosts.values())
+
+
+def test_volumes_of_a_host_keep_their_machine_with_them() -> None:
+    hosts = Host("a", is_local=True), Host("b", machines=20, is_local=True)
+    world = fleet(*hosts, data=volume("data"), web=machine("web", using("data")))
+    assignment = world.volume("data").status.assignment
+    assert assignment is not None
+    assert world.pool_of("web") == assignment.pool
+
+
+def test_mass_deletion_is_held_until_a_commit_confirms_it() -> None:
+    world = fleet(web=machine("web"))
+    before = set(world.objects())
+    gone = {path: None for path in [*OTHERS, "web.yaml"]}
+    world.source(gone)
+    world.settle()
+    assert set(world.objects()) == before
+    assert not any(found.metadata.is_deleting for found in world.objects().values())
+    (held,) = [each for each in world.plans[-1].held if each.kind is Kind.MACHINE]
+    assert set(held.keys) == before
+    (said,) = [each for each in world.machine("web").status.conditions if each.type == "DeletionHeld"]
+    assert held.trailer in said.message
+    assert all(host.has for host in world.hosts.values())
+    world.source({"note.txt": "all of it"}, Confirm_Deletion=held.trailer.removeprefix("Confirm-Deletion: "))
+    world.settle()
+    assert world.objects() == {}
+    assert not any(host.has for host in world.hosts.values())
+
+
+def test_what_is_held_and_comes_back_stands_as_if_nothing_had_been() -> None:
+    world = fleet(web=machine("web"))
+    before = {key: found.status.assignment for key, found in world.objects().items()}
+    world.source({path: None for path in OTHERS})
+    world.settle()
+    world.source(dict(OTHERS))
+    world.settle()
+    assert {key: found.status.assignment for key, found in world.objects().items()} == before
+    assert "DeletionHeld" not in "".join(world.texts().values())
+
+
+def test_an_empty_source_tree_and_a_force_push_change_nothing() -> None:
+    world = fleet(web=machine("web"))
+    before = {key: found.status.assignment for key, found in world.objects().items()}
+    old = world.heads[MAIN]
+    world.force({"gitvirt.yaml": world.texts()["gitvirt.yaml"], "other.yaml": machine("surprise")})
+    world.settle()
+    assert {key: found.status.assignment for key, found in world.objects().items()} == before
+    assert world.plans[-1].held[0].trailer == f"Confirm-Source: {old[:12]}"
+
+
+def test_one_malformed_file_stops_nobody_and_deletes_nothing() -> None:
+    world = fleet(web=machine("web"), two=machine("left") + "---\n" + machine("right"))
+    before = {key: found.status.assignment for key, found in world.objects().items()}
+    world.source({"two.yaml": "kind: [\n", "new.yaml": machine("new")})
+    world.settle()
+    assert {key: found.status.assignment for key, found in world.objects().items()}.items() >= before.items()
+    assert world.pool_of("new") != ""
+    (said,) = [each for each in world.machine("left").status.conditions if each.type == "Accepted"]
+    assert said.reason == "Frozen"
+    # Mended without one of them: that one goes, and only that.
+    world.source({"two.yaml": machine("right")})
+    world.settle()
+    assert Key(Kind.MACHINE, "default", "left") not in world.objects()
+    assert world.machine("right").status.assignment == before[Key(Kind.MACHINE, "default", "right")]
+    assert "Accepted" not in [each.type for each in world.machine("right").status.conditions]
+
+
+def test_a_lost_live_is_rebuilt_from_what_hosts_have() -> None:
+    world = fleet(web=machine("web", EPHEMERAL), data=volume("data"), office=OFFICE)
+    before = {key: (found.metadata.uid, found.status.assignment) for key, found in world.objects().items()}
+    reports = {name: world.heads[REPORTS + name] for name in world.hosts}
+    del world.remote.refs[LIVE], world.heads[LIVE]
+    world.reconciler = world.another()
+    assert isinstance(world.tick(), Waiting)
+    assert LIVE not in world.remote.refs
+    # Heartbeats of the same state: every host was heard of, so its objects can be taken back.
+    world.heads |= {REPORTS + name: commit for name, commit in reports.items()}
+    for name in world.hosts:
+        world.now += timedelta(seconds=1)
+        world._commit(REPORTS + name, {}, {}, has_parents=True)
+    assert isinstance(world.tick(), Wrote)
+    after = {key: (found.metadata.uid, found.status.assignment) for key, found in world.objects().items()}
+    assert after == before
+    assert {change.action for change in world.plans[-1].changes} >= {Action.ADOPT}
+    world.settle()
+    assert all(host.has for host in world.hosts.values())
+
+
+@pytest.mark.parametrize("hosts", [1, 3])
+def test_a_report_that_lists_nothing_takes_nothing_away(hosts: int) -> None:
+    world = fleet(*(Host(name) for name in "abc"[:hosts]), web=machine("web"))
+    before = {key: found.status.assignment for key, found in world.objects().items()}
+    for name in world.hosts:
+        world._commit(REPORTS + name, {}, {}, has_parents=False)
+    for _ in range(5):
+        world.tick(seconds=30)
+    assert {key: found.status.assignment for key, found in world.objects().items()} == before
