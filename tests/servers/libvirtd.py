@@ -92,12 +92,13 @@ class Libvirtd:
 
 
 @contextlib.contextmanager
-def libvirtd() -> Iterator[Libvirtd]:
+def libvirtd(*, has_own_network: bool = True) -> Iterator[Libvirtd]:
+    """Without a network of its own it is in that of the tests, and changes its rules."""
     folder = Path(tempfile.mkdtemp(prefix="lv-", dir="/tmp"))
     folder.chmod(0o755)
     arguments: Sequence[str | Path] = (
         "--mount",
-        "--net",
+        *(["--net"] if has_own_network else []),
         "--pid",
         "--fork",
         "--kill-child",

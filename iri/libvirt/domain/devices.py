@@ -55,9 +55,14 @@ def disk_of(source: DiskSource) -> Element:
         case _:
             assert_never(where)
     if source.luks_secret_id:
-        encryption = child(inner, "encryption", format="luks")
+        encryption = child(inner, "encryption", **cipher(where))
         child(encryption, "secret", type_="passphrase", uuid=source.luks_secret_id)
     return made
+
+
+def cipher(where: FileSource | BlockSource | RbdSource) -> dict[str, str]:
+    """An image in Ceph is decrypted by its own library, which every host and every stock runtime understands alike."""
+    return {"format": "luks2", "engine": "librbd"} if isinstance(where, RbdSource) else {"format": "luks"}
 
 
 def driven(type_: str, format_: str) -> Element:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from typing import assert_never
 
 import msgspec
 
+from iri.errors import InvalidArgument
 from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, Pool, RbdPool
 from iri.libvirt.xml import Element, child, element, text
-
-MODES = {"dir": "0711", "netfs": "0711"}  # of pool folders: QEMU opens by path, and nobody lists
 
 
 class NewVolume(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +99,14 @@ def secret(id: str, usage: str, *, type: str, is_private: bool, is_ephemeral: bo
 
 def _said(value: bool) -> str:
     return "yes" if value else "no"
+
+
+def ceph_key(written: str) -> bytes:
+    """The bytes of a key as Ceph writes it."""
+    try:
+        return base64.b64decode(written, validate=True)
+    except binascii.Error:
+        raise InvalidArgument("this is no Ceph key: `ceph auth get-key client.<user>` prints one") from None
 
 
 def address(monitor: str, default_port: int = 6789) -> tuple[str, int]:

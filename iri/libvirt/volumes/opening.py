@@ -16,6 +16,7 @@ from iri.libvirt.connect.link import Link
 from iri.libvirt.connect.storage import Secrets, Storage
 from iri.libvirt.images.images import Images
 from iri.libvirt.images.settings import ImageSettings
+from iri.libvirt.volumes.ceph import CephShelf
 from iri.libvirt.volumes.disks import LocalDisks, Tell, VolumeDisks
 from iri.libvirt.volumes.files import FileShelf
 from iri.libvirt.volumes.secrets import Passphrases
@@ -63,7 +64,9 @@ def opened(
         match pool:
             case DirPool() | NetfsPool():
                 return FileShelf(pool, storage, holders, passphrases, images)
-            case LogicalPool() | RbdPool():
+            case RbdPool():
+                return CephShelf(pool, folder / "ceph", storage, holders, passphrases, images)
+            case LogicalPool():
                 raise InvalidArgument(f"storage pool {pool.name!r} is of a type that is not served yet")
 
     shelves = [shelf(pool) for pool in storage_settings.pools]

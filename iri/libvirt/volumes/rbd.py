@@ -1,0 +1,265 @@
+"""One Ceph pool by the commands `rbd` and `qemu-img`: images, their metadata, snapshots and clones.
+
+libvirt's own backend for RBD has no metadata, no snapshots, no renaming and no flattening, and looks at every image of a
+pool before it finds one that it did not make.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from iri.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    IRIError,
+    NotFound,
+    ResourceExhausted,
+    TimedOut,
+    Unavailable,
+)
+from iri.libvirt.volumes.settings import RbdPool
+
+CONNECT_SECONDS = 10
+CALL_SECONDS = 120
+COPY_SECONDS = 6 * 3600
+MIB = 1 << 20
+CONF = """[global]
+mon host = {monitors}
+keyring = {keyring}
+client mount timeout = {seconds}
+log to stderr = false
+err to stderr = false
+"""
+MEANINGS: dict[int, type[IRIError]] = {
+    errno.ENOENT: NotFound,
+    errno.EEXIST: AlreadyExists,
+    errno.EINVAL: InvalidArgument,
+    errno.ENOSPC: ResourceExhausted,
+    errno.EDQUOT: ResourceExhausted,
+    errno.ETIMEDOUT: Unavailable,
+    errno.EHOSTUNREACH: Unavailable,
+    errno.ECONNREFUSED: Unavailable,
+}
+# They exit with 1 whatever it was.
+PROGRAMS_OWN = 1
+Said = TypeVar("Said")
+
+
+class Parent(msgspec.Struct, frozen=True):
+    pool: str
+    image: str
+
+
+class Info(msgspec.Struct, frozen=True):
+    size: int
+    parent: Parent | None = None
+
+
+class Snap(msgspec.Struct, frozen=True):
+    name: str
+
+
+class Child(msgspec.Struct, frozen=True):
+    pool: str
+    image: str
+    pool_namespace: str = ""
+
+
+class Status(msgspec.Struct, frozen=True):
+    watchers: list[object]
+
+
+class Rbd:
+    """`folder` is private to the runtime: the key is written there for the commands to read."""
+
+    def __init__(self, pool: RbdPool, folder: Path) -> None:
+        self._pool = pool
+        self._folder = folder
+        self.conf = folder / f"{pool.name}.conf"
+        self._environment = {"PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), "LC_ALL": "C"}
+
+    def open(self, key: str) -> None:
+        """Writes down how the cluster is reached."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.chmod(0o700)
+        keyring = self._folder / f"{self._pool.name}.keyring"
+        _written(keyring, f"[client.{self._pool.user}]\nkey = {key}\n")
+        monitors = ",".join(self._pool.monitors)
+        conf = CONF.format(monitors=monitors, keyring=keyring, seconds=CONNECT_SECONDS)
+        _written(self.conf, conf)
+
+    def images(self) -> list[str]:
+        return self._read(list[str], "ls", self._pool.ceph_pool)
+
+    def size(self, image: str) -> int:
+        return self._read(Info, "info", self.spec(image)).size
+
+    def parent(self, image: str) -> str:
+        """The image of this pool that it is a clone of; empty for none."""
+        parent = self._read(Info, "info", self.spec(image)).parent
+        return parent.image if parent is not None and parent.pool == self._pool.ceph_pool else ""
+
+    def exists(self, image: str) -> bool:
+        try:
+            self.size(image)
+        except NotFound:
+            return False
+        return True
+
+    def create(self, image: str, size_bytes: int) -> None:
+        self._rbd("create", self.spec(image), "--size", _mib(size_bytes))
+
+    def resize(self, image: str, size_bytes: int) -> None:
+        self._rbd("resize", self.spec(image), "--size", _mib(size_bytes), "--no-progress")
+
+    def rename(self, image: str, to: str) -> None:
+        self._rbd("mv", self.spec(image), self.spec(to))
+
+    def metadata(self, image: str, key: str) -> str:
+        return self._rbd("image-meta", "get", self.spec(image), key).removesuffix("\n")
+
+    def set_metadata(self, image: str, key: str, value: str) -> None:
+        self._rbd("image-meta", "set", self.spec(image), key, value)
+
+    def snapshots(self, image: str) -> list[str]:
+        return [snapshot.name for snapshot in self._read(list[Snap], "snap", "ls", self.spec(image))]
+
+    def snap(self, image: str, name: str) -> None:
+        """There afterwards, whoever made it, and protected, as clones need it."""
+        spec = f"{self.spec(image)}@{name}"
+        with contextlib.suppress(AlreadyExists):
+            self._rbd("snap", "create", spec, "--no-progress")
+        try:
+            self._rbd("snap", "protect", spec)
+        except FailedPrecondition as error:
+            if "already protected" not in str(error):
+                raise
+
+    def clone(self, image: str, snapshot: str, to: str) -> None:
+        self._rbd("clone", f"{self.spec(image)}@{snapshot}", self.spec(to))
+
+    def flatten(self, image: str) -> None:
+        self._rbd("flatten", self.spec(image), "--no-progress", seconds=COPY_SECONDS)
+
+    def is_watched(self, image: str) -> bool:
+        """Somebody has it open, on any host."""
+        return bool(self._read(Status, "status", self.spec(image)).watchers)
+
+    def drop(self, image: str) -> None:
+        """With its snapshots; what was cloned from them stands alone afterwards. Gone, or was not there."""
+        try:
+            for snapshot in self.snapshots(image):
+                self.drop_snapshot(image, snapshot)
+            self._rbd("rm", self.spec(image), "--no-progress", seconds=COPY_SECONDS)
+        except NotFound:
+            return
+
+    def drop_snapshot(self, image: str, name: str) -> None:
+        spec = f"{self.spec(image)}@{name}"
+        for child in self.children(image, name):
+            self._rbd("flatten", child, "--no-progress", seconds=COPY_SECONDS)
+        with contextlib.suppress(InvalidArgument):  # it was not protected
+            self._rbd("snap", "unprotect", spec)
+        self._rbd("snap", "rm", spec, "--no-progress")
+
+    def children(self, image: str, snapshot: str) -> list[str]:
+        found = self._read(list[Child], "children", f"{self.spec(image)}@{snapshot}")
+        return ["/".join(filter(None, (child.pool, child.pool_namespace, child.image))) for child in found]
+
+    def encrypt(self, image: str, passphrase_file: Path) -> None:
+        self._rbd("encryption", "format", self.spec(image), "luks2", str(passphrase_file))
+
+    def fill(self, image: str, source: Path, format: str, passphrase_file: Path | None) -> None:
+        """Copies the content of a file into an image: a new one, or an encrypted one that is there."""
+        if passphrase_file is None:
+            target = f"rbd:{self.spec(image)}:conf={self.conf}:id={self._pool.user}"
+            self._run(
+                "qemu-img", "convert", "-f", format, "-O", "raw", str(source), target, seconds=COPY_SECONDS
+            )
+            return
+        options = {
+            "driver": "rbd",
+            "pool": self._pool.ceph_pool,
+            "image": image,
+            "conf": str(self.conf),
+            "user": self._pool.user,
+            "encrypt.format": "luks2",
+            "encrypt.key-secret": "passphrase",
+        }
+        target = ",".join(f"{name}={value.replace(',', ',,')}" for name, value in options.items())
+        secret = f"secret,id=passphrase,file={passphrase_file}"
+        command = (
+            "qemu-img",
+            "convert",
+            "-n",
+            "--object",
+            secret,
+            "-f",
+            format,
+            "--target-image-opts",
+            str(source),
+        )
+        self._run(*command, target, seconds=COPY_SECONDS)
+
+    def spec(self, image: str) -> str:
+        return f"{self._pool.ceph_pool}/{image}"
+
+    def _read(self, type: type[Said], *arguments: str) -> Said:
+        said = self._rbd(*arguments, "--format", "json")
+        try:
+            return msgspec.json.decode(said, type=type)
+        except msgspec.DecodeError as error:
+            raise Unavailable(f"rbd {arguments[0]} says what cannot be read: {error}") from None
+
+    def _rbd(self, *arguments: str, seconds: float = CALL_SECONDS) -> str:
+        return self._run("rbd", "-c", str(self.conf), "--id", self._pool.user, *arguments, seconds=seconds)
+
+    def _run(self, *command: str, seconds: float) -> str:
+        try:
+            done = subprocess.run(
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+            )
+        except FileNotFoundError:
+            raise FailedPrecondition(f"the program {command[0]} is not installed on this host") from None
+        except subprocess.TimeoutExpired:
+            raise TimedOut(
+                f"Ceph pool {self._pool.ceph_pool}: {command[0]} did not end in {seconds:.0f} s"
+            ) from None
+        if done.returncode:
+            raise self._failure(done.returncode, done.stderr)
+        return done.stdout
+
+    def _failure(self, code: int, said: str) -> IRIError:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        reason = lines[-1].removeprefix("rbd: ") if lines else f"it exited with {code}"
+        message = f"Ceph pool {self._pool.ceph_pool}: {reason}"
+        if code == PROGRAMS_OWN and "No space left" in said:
+            return ResourceExhausted(message)
+        return MEANINGS.get(code, FailedPrecondition)(message)
+
+
+def _mib(size_bytes: int) -> str:
+    return f"{-(-size_bytes // MIB)}M"
+
+
+def _written(path: Path, text: str) -> None:
+    """For root's eyes from its first byte on."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    partial.replace(path)
