@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from iri.errors import InvalidArgument
+from iri.errors import Unimplemented
 from iri.host import VolumeClass
 from iri.journal import Journal
 from iri.libvirt.connect.holding import Holders
@@ -67,7 +67,9 @@ def opened(
             case RbdPool():
                 return CephShelf(pool, folder / "ceph", storage, holders, passphrases, images)
             case LogicalPool():
-                raise InvalidArgument(f"storage pool {pool.name!r} is of a type that is not served yet")
+                raise Unimplemented(
+                    f"storage pool {pool.name!r} is of type logical, which this runtime does not serve"
+                )
 
     shelves = [shelf(pool) for pool in storage_settings.pools]
     volumes = Volumes(storage_settings, shelves, passphrases, images, journal, volume_class, holders)

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,11 @@ from msgspec.structs import replace
 
 from iri.change import ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
-from iri.libvirt.sources import RbdSource
+from iri.libvirt.domain.devices import disk_element
+from iri.libvirt.domain.names import alias_of
 from iri.libvirt.volumes import definition
 from iri.libvirt.volumes.settings import RbdPool
+from iri.libvirt.xml import parse, text
 from iri.machine import Connection, Disk
 from iri.volume import (
     Access,
@@ -36,6 +38,12 @@ from tests.servers.daemon import bare
 
 BODY = bytes(range(256)) * 8192  # 2 MiB
 MACHINE = "11111111-0000-4000-8000-000000000001"
+DOMAIN = f"""
+<domain type='qemu'><name>{MACHINE}</name><uuid>{MACHINE}</uuid><memory unit='MiB'>2</memory>
+<os><type machine='pc'>hvm</type></os><features><acpi/></features>
+<devices><controller type='usb' model='none'/><memballoon model='none'/></devices></domain>
+"""
+Virsh = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def name(thing: Volume | Snapshot) -> str:
@@ -150,29 +158,51 @@ def test_encrypted_volume_starts_as_its_image_and_can_be_copied(
     assert BODY[:4096] not in content(cluster, name(volume), 64 * MIB)
     snapshot = subject.ready(volume.id)
     restored = subject.available(sized(from_snapshot(subject, snapshot), 32 * MIB))
-    stand.change(volume.id, ExpandVolume(Resources(storage_bytes=24 * MIB)))
-    subject.until_volume(
-        volume.id, lambda there: there.status.resources == Resources(storage_bytes=24 * MIB), "grow"
-    )
+    disk = disk_of_access(restored, {"encryptionKey": b"correct horse"})
+    with guest(stand, cluster, disk) as virsh:
+        assert str(32 * MIB) in virsh("domblkinfo", MACHINE, "vda").stdout
     passphrase = tmp_path / "passphrase"
     passphrase.write_bytes(b"correct horse")
-    for there, size in ((volume, 24 * MIB), (restored, 32 * MIB)):
-        options = (
-            f"driver=rbd,pool={POOL},image={name(there)},conf={cluster.ceph.folder}/ceph.conf,user=admin"
-        )
-        encrypted = f"{options},encrypt.format=luks2,encrypt.key-secret=s"
-        raw = tmp_path / "raw"
-        command = [
-            "qemu-img",
-            "convert",
-            "--object",
-            f"secret,id=s,file={passphrase}",
-            "--image-opts",
-            encrypted,
-        ]
-        subprocess.run([*command, "-O", "raw", str(raw)], check=True, capture_output=True, env=bare())
-        assert raw.read_bytes()[: len(BODY)] == BODY
-        assert raw.stat().st_size == size
+    options = f"driver=rbd,pool={POOL},image={name(restored)},conf={cluster.ceph.folder}/ceph.conf,user=admin"
+    encrypted = f"{options},encrypt.format=luks2,encrypt.key-secret=s"
+    raw = tmp_path / "raw"
+    command = ["qemu-img", "convert", "--object", f"secret,id=s,file={passphrase}", "--image-opts", encrypted]
+    subprocess.run([*command, "-O", "raw", str(raw)], check=True, capture_output=True, env=bare())
+    assert raw.read_bytes()[: len(BODY)] == BODY
+    assert raw.stat().st_size == 32 * MIB
+
+
+def disk_of_access(volume: Volume, encryption: dict[str, bytes]) -> Disk:
+    there = access(volume)
+    connection = Connection(
+        driver=there.driver,
+        handle=there.handle,
+        attributes=there.attributes,
+        secret_data=there.secret_data,
+        encryption_data=encryption,
+    )
+    return Disk(name="data", device="oda", connection=connection)
+
+
+@contextlib.contextmanager
+def guest(stand: Stand, cluster: Cluster, disk: Disk) -> Iterator[Virsh]:
+    """Defined and started with that disk, and paused: QEMU has it open."""
+    source = stand.disks.prepare(MACHINE, disk).source
+    domain = parse(DOMAIN)
+    devices = domain.find("devices")
+    assert devices is not None
+    devices.append(disk_element(alias_of(disk), disk.device, "vda", source))
+    file = stand.folder / "domain.xml"
+    file.write_text(text(domain))
+    virsh = cluster.libvirtd.virsh
+    virsh("define", str(file))
+    virsh("start", MACHINE, "--paused")
+    try:
+        yield virsh
+    finally:
+        virsh("destroy", MACHINE)
+        virsh("undefine", MACHINE)
+        stand.disks.release(MACHINE, disk.name)
 
 
 def test_full_pool_refuses(stand: Stand, subject: Subject) -> None:
@@ -278,34 +308,11 @@ def test_volume_in_use_on_another_host_is_deleted_when_that_lets_go(
     eventually(cluster.images, lambda images: images == [], 30, "go")
 
 
-DOMAIN = """
-<domain type='qemu'><name>{id}</name><uuid>{id}</uuid><memory unit='MiB'>2</memory><os><type machine='pc'>hvm</type></os>
-<features><acpi/></features><devices><controller type='usb' model='none'/><memballoon model='none'/>
-<disk type='network' device='disk'><driver name='qemu' type='raw'/>
-<auth username='{user}'><secret type='ceph' uuid='{secret}'/></auth>
-<source protocol='rbd' name='{image}'><host name='{host}' port='{port}'/></source><target dev='vda' bus='virtio'/></disk>
-</devices></domain>
-"""
-
-
 def test_guest_has_the_volume_by_its_access_and_sees_it_grow(
     stand: Stand, subject: Subject, cluster: Cluster
 ) -> None:
     volume = subject.available()
-    there = access(volume)
-    connection = Connection(
-        driver=there.driver, handle=there.handle, attributes=there.attributes, secret_data=there.secret_data
-    )
-    where = stand.disks.prepare(MACHINE, Disk(name="data", connection=connection)).source.where
-    assert isinstance(where, RbdSource)
-    [(host, port)] = where.monitors
-    values = {"user": where.user, "secret": where.secret_id, "image": where.image, "host": host, "port": port}
-    file = stand.folder / "domain.xml"
-    file.write_text(DOMAIN.format(id=MACHINE, **values))
-    virsh = cluster.libvirtd.virsh
-    virsh("define", str(file))
-    virsh("start", MACHINE, "--paused")
-    try:
+    with guest(stand, cluster, disk_of_access(volume, {})) as virsh:
         stand.change(volume.id, ExpandVolume(Resources(storage_bytes=24 * MIB)))
         subject.until_volume(
             volume.id, lambda now: now.status.resources == Resources(storage_bytes=24 * MIB), "grow"
@@ -314,13 +321,9 @@ def test_guest_has_the_volume_by_its_access_and_sees_it_grow(
         snapshot = subject.ready(volume.id)
         stand.remove(Volume, volume.id)
         assert volume.id in stand.objects(Volume)
-    finally:
-        virsh("destroy", MACHINE)
-        virsh("undefine", MACHINE)
     stand.volumes.let_go()
     eventually(lambda: volume.id in stand.objects(Volume), lambda is_there: not is_there, 30, "go")
     subject.removed(Snapshot, snapshot.id)
-    stand.disks.release(MACHINE, "data")
     assert cluster.images() == []
 
 

@@ -132,6 +132,9 @@ PLANS: dict[str, Plan] = {
             where=FileSource(path="/d/root.qcow2"), luks_secret_id="1c9c1b1a-2c3d-4e5f-8a9b-0c1d2e3f4a5b"
         )
     ),
+    "luks-in-ceph": with_source(
+        DiskSource(where=RBD.source.where, luks_secret_id="1c9c1b1a-2c3d-4e5f-8a9b-0c1d2e3f4a5b")
+    ),
     "limits": with_source(
         DiskSource(
             where=FileSource(path="/d/root.qcow2"), iops=500, bytes_per_second=100 << 20, is_read_only=True

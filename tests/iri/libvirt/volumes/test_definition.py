@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iri.errors import InvalidArgument
+from iri.errors import InvalidArgument, Unimplemented
 from iri.libvirt.volumes import definition
 from iri.libvirt.volumes.definition import NewVolume
 from iri.libvirt.volumes.settings import (
@@ -22,6 +22,7 @@ from iri.libvirt.volumes.settings import (
     pool_of,
 )
 from iri.libvirt.xml import parse
+from tests.iri.libvirt.volumes.stand import Stand
 from tests.servers.libvirtd import Libvirtd
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -126,3 +127,10 @@ def test_class_lies_where_the_settings_say_else_in_the_first_pool() -> None:
     settings = StorageSettings(pools=pools, classes={"shared": "ceph"})
     assert pool_of(settings, "shared") is RBD
     assert pool_of(settings, "any") is pools[0]
+
+
+def test_pool_of_volume_groups_is_refused_with_the_reason(tmp_path: Path) -> None:
+    pool = LogicalPool(name="vg", volume_group="vg0", records=str(tmp_path))
+    stand = Stand("qemu:///none", tmp_path, (pool,))
+    with pytest.raises(Unimplemented, match="'vg' is of type logical"):
+        stand.start()
