@@ -16,12 +16,13 @@ from iri.runtime import Kind, Object
 from iri.volume import Snapshot, Volume
 from poollet.memory import Attempts, Memory, Missing
 from poollet.observed import Listing, Observed, Place, Unanswered
-from poollet.step import Ref
+from poollet.step import Ref, Remove
 
 FLEET = "gitvirt.dev/fleet"
 POOL = "gitvirt.dev/pool"
 KINDS: tuple[Kind, ...] = (Machine, Volume, Snapshot)
 DOUBT_MS = 2_000  # between two lists that lack what nobody removed
+EMPTY_MS = 10_000  # and that lack everything
 EXPECTED_MS = 300  # and that lack what was being removed, or never was there
 
 
@@ -121,12 +122,22 @@ class Inventory:
         return ref not in self.attempts.busy and self.attempts.ended_ms.get(ref, -1) < listing.begun_ms
 
     def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | Doubtful:
-        since = self.memory.missing.get(ref) or Missing(listing.number, listing.begun_ms)
-        is_expected = ref in self.memory.going or not was_there
-        wait_ms = EXPECTED_MS if is_expected else DOUBT_MS
+        since = self.memory.missing.get(ref)
+        if since is None or since.since_ms <= self.attempts.ended_ms.get(ref, -1):
+            since = Missing(
+                listing.number, listing.begun_ms
+            )  # What was missing before may have been made since.
+        wait_ms = EMPTY_MS if not listing.objects else DOUBT_MS
+        if not was_there or self._was_removed(ref):
+            wait_ms = EXPECTED_MS
         if listing.number > since.number and listing.begun_ms - since.since_ms >= wait_ms:
             return Absent()
         return Doubtful(since, max(since.since_ms + wait_ms, listing.begun_ms))
+
+    def _was_removed(self, ref: Ref) -> bool:
+        """Whether its removal was called for, so that it is expected to be missing."""
+        pace = self.memory.paces.get(ref)
+        return pace is not None and any(isinstance(call, Remove) for call in pace.calls)
 
     def at(self, ref: Ref, runtime: str) -> Object | None:
         """The one object of the uid, if the runtime says now that it has it."""

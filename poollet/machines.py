@@ -106,7 +106,7 @@ def created(
         else Happening("Created", "created")
     )
     result = round.step(order, (Create(wanted),), (told_as,))
-    refused = [failure for failure in result.failures if failure.code in REFUSALS]
+    refused = [fault for fault in result.faults if fault.code in REFUSALS]
     if refused and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         return rejected(order, tuple(report.Reason(one.code, one.message[:4096]) for one in refused))
@@ -344,9 +344,7 @@ def waiting(needs: MachineNeeds, held: tuple[Unready, ...] = ()) -> tuple[report
 def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.Condition, ...]:
     """Only said while it is not."""
     faults = [(one.reason, one.message) for one in waits]
-    faults += [(failure.code, failure.message) for failure in found.failures]
-    if found.is_vain:
-        faults.append(("NoEffect", "the runtime accepted it and did not do it"))
+    faults += [(fault.code, fault.message) for fault in found.faults]
     return (all_of(UP_TO_DATE, faults),) if faults else ()
 
 

@@ -33,11 +33,21 @@ class Pace:
     was_needless: bool = False
 
 
+class Refused(NamedTuple):
+    """A call that the runtime will not do, and when it said so."""
+
+    call: Call
+    code: str
+    message: str
+    at_ms: int
+
+
 @dataclass(frozen=True)
 class Memory:
     """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
-    `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last.
+    `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last,
+    `refused` what a runtime will not do.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
@@ -45,6 +55,7 @@ class Memory:
     missing: Mapping[Ref, Missing] = field(default_factory=dict)
     going: Mapping[Ref, int] = field(default_factory=dict)
     paces: Mapping[Ref, Pace] = field(default_factory=dict)
+    refused: Mapping[Ref, tuple[Refused, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from poollet.admission import Ledger
 from poollet.assignments import Order
 from poollet.decision import Situation
 from poollet.inventory import Doubtful, Inventory, Presence
-from poollet.memory import Entry, Memory, Missing, Pace
+from poollet.memory import Entry, Memory, Missing, Pace, Refused
 from poollet.pacing import Paced, paced
 from poollet.prerequisites import Surroundings
 from poollet.step import Call, Happening, Ref, Step
@@ -46,6 +46,7 @@ class Round:
         self.missing: dict[Ref, Missing] = {}
         self.going: dict[Ref, int] = {}
         self.paces: dict[Ref, Pace] = {}
+        self.refused: dict[Ref, tuple[Refused, ...]] = {}
         self.resize_refusals: dict[Ref, tuple[report.Reason, ...]] = {}
         self._again_ms: list[int] = []
 
@@ -73,6 +74,8 @@ class Round:
         found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)
         if found.pace is not None:
             self.paces[ref] = found.pace
+        if found.refused:
+            self.refused[ref] = found.refused
         if found.calls:
             told = () if found.is_repeated else events
             self.steps.append(Step(ref, runtime, name[0], name[1], found.calls, told))
@@ -132,4 +135,5 @@ def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
         missing=round.missing,
         going=round.going,
         paces=round.paces,
+        refused=round.refused,
     )

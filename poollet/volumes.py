@@ -124,7 +124,7 @@ def created(order: Order, volume: Volume, refusals: tuple[report.Reason, ...], r
         labels=translate.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
     )
     result = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
-    refused = [failure for failure in result.failures if failure.code in REFUSALS]
+    refused = [fault for fault in result.faults if fault.code in REFUSALS]
     if refused:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         reasons = tuple(report.Reason(one.code, one.message[:4096]) for one in refused)

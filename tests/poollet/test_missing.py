@@ -208,3 +208,23 @@ def test_an_object_at_another_runtime_is_no_reason_to_make_one() -> None:
     assert here.machines() == {}
     said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
     assert (said["UpToDate"].reason, here.calls) == ("Duplicates", [])
+
+
+def test_what_was_missing_before_it_was_made_anew_says_nothing_about_now() -> None:
+    here = running(machine(evicted=True))
+    assert here.settle().machines[WEB].phase == "gone"
+    here.put(machine(round=1))
+    assert kinds_of(here.round().steps[0].calls) == ["Create"]
+    here.put(machine(round=1, evicted=True))
+    here.tamper = hide(1)
+    assert here.round().machines[WEB].phase == "present"
+    assert len(here.machines()) == 1
+
+
+def test_a_list_that_lacks_everything_is_doubted_longer_than_one_that_lacks_something() -> None:
+    here = running(machine())
+    here.put(machine(evicted=True))
+    here.tamper = hide(2)
+    here.round(3)
+    assert here.round(3).machines[WEB].phase == "present"
+    assert len(here.machines()) == 1

@@ -1,0 +1,290 @@
+"""What holds whatever people do and whatever goes wrong: laws over long random stories of one host.
+
+Each story ends with the trouble over, and then everything comes to rest as it is wished.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iri.change import SetPower
+from iri.identity import UID_LABELS
+from iri.machine import Machine, MachineState, Power
+from iri.simulated.behaviour import NAMED
+from iri.simulated.faults import CODES, Effect, Fault
+from iri.simulated.profile import Profile
+from iri.simulated.runtime import SimulatedRuntime
+from iri.volume import Volume
+from poollet.assignments import Go, orders
+from poollet.decide import decide
+from poollet.decision import Decision, Situation
+from poollet.observed import Listing, Observed, Place, Unanswered
+from schemas import report
+from schemas.kinds import Kind
+from tests.poollet.documents import uid_of
+from tests.poollet.site import CLASSES_THERE, Site
+from tests.poollet.steward import Steward, Wish
+
+MACHINES, VOLUMES = ("m1", "m2", "m3"), ("v1", "v2")
+TROUBLE = sorted(
+    code for code in CODES if code not in ("RESOURCE_EXHAUSTED", "INVALID_ARGUMENT", "UNIMPLEMENTED")
+)
+CALLS = (
+    "CreateMachine",
+    "DeleteMachine",
+    "UpdateMachinePower",
+    "AttachVolume",
+    "DetachVolume",
+    "CreateVolume",
+    "DeleteVolume",
+    "ListMachines",
+    "ListVolumes",
+    "",
+)
+
+
+class Story:
+    """One host, its people and its bad luck, drawn from a seed. Everything is checked after each turn."""
+
+    def __init__(self, seed: int, behaviour: str) -> None:
+        self.chance = random.Random(seed)
+        self.site = Site(profile=Profile(classes=CLASSES_THERE, behaviour=behaviour))
+        self.people = Steward(self.site)
+        self.hidden: set[Place] = set()
+        self.ever: Counter[str] = Counter()
+        self.is_rough = False
+        self.site.tamper = self.tampered
+        self.site.tamper_asked = self.tampered_asked
+
+    def tampered(self, place: Place, objects: dict[str, object]) -> dict[str, object]:
+        """Wrongly empty now and then, and never twice in a row."""
+        if place not in self.hidden and self.is_rough and self.chance.random() < 0.15:
+            self.hidden.add(place)
+            return {}
+        self.hidden.discard(place)
+        return objects
+
+    def tampered_asked(self, objects: dict[str, object]) -> dict[str, object]:
+        """The same for what is asked before something is made; not where the list before was wrong already."""
+        is_wrong = self.is_rough and not self.hidden and self.chance.random() < 0.15
+        return {} if is_wrong else objects
+
+    def tell(self, turns: int) -> None:
+        self.is_rough = True
+        for _ in range(turns):
+            for _ in range(self.chance.randrange(3)):
+                self.chance.choice((self.wish_machine, self.wish_volume, self.trouble, self.meddle))()
+            if self.chance.random() < 0.05:
+                self.site.restart()
+            self.turn(self.chance.choice((0.1, 1.0, 4.0)))
+        self.is_rough = False
+        self.site.sim.faults.clear()
+        self.people.machines = {
+            name: replace(wish, is_paused=False) for name, wish in self.people.machines.items()
+        }
+
+    def turn(self, seconds: float) -> Decision:
+        self.people.publish()
+        before = len(self.site.removed)
+        going = {
+            one.ref
+            for one in orders(self.site.view, self.site.facts, self.site.memory)
+            if isinstance(one.intent, Go)
+        }
+        decision = self.site.round(seconds)
+        assert {ref for _, ref in self.site.removed[before:]} <= going
+        self.check(decision)
+        self.people.take_up(decision)
+        return decision
+
+    def check(self, decision: Decision) -> None:
+        machines, volumes = self.site.machines(), self.site.volumes()
+        for kind, objects in ((Machine, machines), (Volume, volumes)):
+            uids = Counter(one.labels[UID_LABELS[kind]] for one in objects.values())
+            assert not uids or max(uids.values()) == 1, "two objects of one uid"
+        for entries, found in ((decision.machines, machines), (decision.volumes, volumes)):
+            there = {one.labels[UID_LABELS[type(one)]] for one in found.values()}
+            for entry in entries.values():
+                assert entry.phase != "gone" or entry.uid not in there, "gone is said of what is there"
+        self.readable(decision)
+
+    def readable(self, decision: Decision) -> None:
+        whole = report.Report(
+            machines=decision.machines,
+            volumes=decision.volumes,
+            snapshots=decision.snapshots,
+            orphans=decision.orphans,
+        )
+        assert report.read(report.render(whole)).unread == ()
+
+    def wish_machine(self) -> None:
+        name = self.chance.choice(MACHINES)
+        wish = self.people.machines.get(name)
+        if wish is None:
+            self.ever[name] += 1
+            self.people.machines[name] = Wish(turn=self.ever[name], disks=self.some_disks())
+            return
+        change = self.chance.choice(
+            (
+                {"is_going": True},
+                {"is_evicted": not wish.is_going},
+                {"power": self.chance.choice(("On", "Off"))},
+                {"class_name": self.chance.choice(("small", "medium"))},
+                {"is_paused": not wish.is_paused},
+                {"restart": str(self.chance.randrange(100))},
+                {"disks": self.some_disks()},
+            )
+        )
+        self.people.machines[name] = replace(wish, **change)
+
+    def some_disks(self) -> tuple[str, ...]:
+        free = [
+            name for name in VOLUMES if all(name not in one.disks for one in self.people.machines.values())
+        ]
+        return tuple(name for name in free if self.chance.random() < 0.5)
+
+    def wish_volume(self) -> None:
+        name = self.chance.choice(VOLUMES)
+        wish = self.people.volumes.get(name)
+        if wish is None:
+            self.ever[name] += 1
+            self.people.volumes[name] = Wish(turn=self.ever[name])
+        elif self.chance.random() < 0.3:
+            self.people.volumes[name] = replace(wish, is_going=True)
+        else:
+            self.people.volumes[name] = replace(wish, size=wish.size + 1)
+
+    def trouble(self) -> None:
+        self.site.sim.faults.add(
+            Fault(
+                call=self.chance.choice(CALLS),
+                effect=self.chance.choice(tuple(Effect)),
+                code=self.chance.choice(TROUBLE),
+                times=self.chance.randrange(1, 3),
+            )
+        )
+
+    def meddle(self) -> None:
+        """Somebody does something on the host by hand."""
+        for id, there in self.site.machines().items():
+            if not there.deleted_at and self.chance.random() < 0.4:
+                power = Power.OFF if there.spec.power is Power.ON else Power.ON
+                SimulatedRuntime(self.site.sim.host).change(id, SetPower(power))
+
+    def rest(self) -> Decision:
+        """Until nothing is left to do, for a while."""
+        quiet = 0
+        for _ in range(400):
+            before = list(self.site.documents)
+            decision = self.turn(5.0)
+            is_quiet = not decision.steps and decision.again_ms is None
+            quiet = quiet + 1 if is_quiet and self.site.documents == before else 0
+            if quiet == 5:
+                return decision
+        raise AssertionError(f"no rest: {self.site.calls[-8:]}")
+
+    def as_wished(self, decision: Decision) -> None:
+        behaviour = self.site.sim.host.nature.behaviour
+        machines = {one.labels[UID_LABELS[Machine]]: one for one in self.site.machines().values()}
+        assert all(not wish.is_going for wish in self.people.machines.values()), (
+            "everything that goes is gone"
+        )
+        assert len(machines) <= len(self.people.machines)
+        for name, wish in self.people.machines.items():
+            uid = uid_of(Kind.MACHINE, name, wish.turn)
+            entry = decision.machines[("default", name)]
+            if any(self.claim_of(disk) != name for disk in wish.disks):
+                continue  # It waits for a volume that is not there, or goes.
+            there = machines[uid]
+            assert entry.phase == "present"
+            assert {disk.name for disk in there.spec.volumes} == set(wish.disks)
+            if not behaviour.ignores_power:
+                is_running = there.status.state is MachineState.RUNNING
+                assert is_running == (wish.power == "On")
+                assert entry.status is not None
+                assert entry.status.restart == wish.restart or not wish.restart
+            if not behaviour.has_no_host_service:
+                assert there.spec.class_name == wish.class_name
+
+    def claim_of(self, disk: str) -> str:
+        wish = self.people.volumes.get(disk)
+        return "" if wish is None or wish.is_going else self.people.claims.get(disk, "")
+
+
+@pytest.mark.parametrize("behaviour", sorted(NAMED))
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_happens_it_ends_as_it_is_wished(behaviour: str, seed: int) -> None:
+    story = Story(seed, behaviour)
+    story.tell(40)
+    decision = story.rest()
+    story.as_wished(decision)
+    again = story.site.decide()
+    assert again.steps == ()
+    assert (again.machines, again.volumes, again.orphans) == (
+        decision.machines,
+        decision.volumes,
+        decision.orphans,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("behaviour", sorted(NAMED))
+@settings(max_examples=500, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_so_do_many_more(behaviour: str, seed: int) -> None:
+    story = Story(seed, behaviour)
+    story.tell(60)
+    story.as_wished(story.rest())
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32), order=st.randoms(use_true_random=False))
+def test_the_order_in_which_things_are_looked_at_does_not_matter(seed: int, order: random.Random) -> None:
+    story = Story(seed, "gitvirt")
+    story.tell(10)
+    situation = story.site.situation()
+    assert decide(shuffled(situation, order)) == decide(situation)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_looked_at_twice_it_is_decided_alike(seed: int) -> None:
+    story = Story(seed, "gitvirt")
+    story.tell(10)
+    situation = story.site.situation()
+    first = decide(situation)
+    assert decide(situation) == first
+    second = decide(replace(situation, memory=first.memory))
+    assert (second.machines, second.volumes, second.snapshots) == (
+        first.machines,
+        first.volumes,
+        first.snapshots,
+    )
+    assert second.steps == ()  # Those of the first are under way, and none is ordered twice.
+
+
+def shuffled(situation: Situation, order: random.Random) -> Situation:
+    assert situation.view is not None
+    mine = list(situation.view.mine)
+    order.shuffle(mine)
+    lists = list(situation.observed.lists.items())
+    order.shuffle(lists)
+    return replace(
+        situation,
+        view=replace(situation.view, mine=tuple(mine)),
+        observed=Observed({place: mixed(answer, order) for place, answer in lists}),
+    )
+
+
+def mixed(answer: Listing | Unanswered, order: random.Random) -> Listing | Unanswered:
+    if isinstance(answer, Unanswered):
+        return answer
+    objects = list(answer.objects.items())
+    order.shuffle(objects)
+    return replace(answer, objects=dict(objects))

@@ -1,0 +1,299 @@
+"""What counts as an order: only what stands on the target branch, and nothing by its absence."""
+
+from __future__ import annotations
+
+from dataclasses import replace as with_changes
+
+import pytest
+from msgspec.structs import replace
+
+from iri.machine import Machine
+from iri.simulated.faults import Effect, Fault
+from iri.volume import Volume
+from poollet.assignments import Go, Have, Intent, Keep, Leave, orders
+from poollet.memory import Memory
+from poollet.view import Document, OrphanOrder
+from schemas.capacity import SHARE, WHOLE_HOST, share
+from schemas.kinds import Kind
+from tests.poollet.documents import FLEET, document, machine, uid_of, volume
+from tests.poollet.site import DISKS, A, Site, kinds_of, runner, site, with_allocatable
+
+WEB = ("default", "web")
+WEB_UID = uid_of(Kind.MACHINE, "web")
+PAUSED = {"gitvirt.dev/paused": "true"}
+
+INTENTS = {
+    "assigned": (machine(), Have()),
+    "deleted": (machine(going=True), Go("deleted")),
+    "evicted": (machine(evicted=True), Go("drained")),
+    "evicted from an older assignment": (
+        machine(status={"evict": {"assignment": "0" * 8, "reason": "old"}}),
+        Have(),
+    ),
+    "retained": (volume(going=True, path=".gitvirt/retained/Volume/default/data.yaml"), Keep()),
+    "paused": (
+        machine(annotations=PAUSED, going=True),
+        Leave("Paused", "paused by the annotation gitvirt.dev/paused"),
+    ),
+    "paused, with another value": (machine(annotations={"gitvirt.dev/paused": "false"}), Have()),
+}
+
+
+@pytest.mark.parametrize(("order", "intent"), INTENTS.values(), ids=INTENTS.keys())
+def test_what_is_ordered(order: Document, intent: Intent) -> None:
+    here = site(order)
+    (found,) = orders(here.view, here.facts, Memory())
+    assert found.intent == intent
+
+
+NOT_ORDERED = {
+    "a pin by people": document(
+        Kind.MACHINE,
+        "web",
+        spec={"machineClassRef": {"name": "small"}, "machinePoolRef": {"name": "a"}},
+        metadata={"uid": WEB_UID},
+    ),
+    "another pool": machine(pool="b"),
+    "a machine on a volume pool": machine(pool="disks"),
+    "no uid yet": document(
+        Kind.MACHINE,
+        "web",
+        spec={"machineClassRef": {"name": "small"}},
+        status={"assignment": {"pool": "a", "id": WEB_UID}},
+    ),
+}
+
+
+@pytest.mark.parametrize("given", NOT_ORDERED.values(), ids=NOT_ORDERED.keys())
+def test_what_is_not_ordered(given: Document) -> None:
+    here = site(given)
+    assert here.settle().machines == {}
+    assert here.calls == []
+
+
+def test_what_goes_comes_before_what_takes_its_name() -> None:
+    here = site(machine())
+    here.settle()
+    old = machine(going=True, path=".gitvirt/deleting/Machine/default/web.yaml")
+    here.documents = [machine(turn=1), old]
+    decision = here.settle()
+    assert (decision.machines[WEB].uid, decision.machines[WEB].phase) == (WEB_UID, "gone")
+    assert here.machines() == {}
+    here.documents = [machine(turn=1)]
+    decision = here.settle()
+    assert (decision.machines[WEB].uid, decision.machines[WEB].phase) == (
+        uid_of(Kind.MACHINE, "web", 1),
+        "present",
+    )
+
+
+def test_one_uid_in_two_documents_is_left_alone() -> None:
+    here = site(machine())
+    here.settle()
+    here.calls.clear()
+    here.put(machine(going=True, path="elsewhere.yaml"))
+    decision = here.settle()
+    said = {one.type: one.reason for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
+    assert (here.calls, said["UpToDate"]) == ([], "Contradictory")
+
+
+def orphaned() -> Site:
+    """A machine and a volume whose documents have left the target branch without a word."""
+    here = site(machine(), volume())
+    here.settle()
+    here.documents = []
+    here.calls.clear()
+    return here
+
+
+def test_what_has_no_order_is_told_and_charged_and_left_alone() -> None:
+    here = orphaned()
+    decision = here.settle()
+    assert (here.calls, decision.machines) == ([], {})
+    assert [(one.kind, one.pool, one.uid, one.name, one.charge) for one in decision.orphans] == [
+        ("Machine", "a", WEB_UID, "web", {"cpu": "1", "memory": "1Gi"}),
+        ("Volume", "disks", uid_of(Kind.VOLUME, "data"), "data", {"storage": "1Gi"}),
+    ]
+    here.facts = with_allocatable(here.facts, cpu=1000)
+    here.put(machine("new"))
+    assert here.settle().machines[("default", "new")].phase == "rejected"
+
+
+def test_an_orphan_goes_by_order_of_people_alone() -> None:
+    here = orphaned()
+    for order in (OrphanOrder(WEB_UID, "elsewhere"), OrphanOrder(uid_of(Kind.MACHINE, "x"), "a")):
+        here.orphan_orders = (order,)
+        here.settle()
+        assert here.calls == []
+    here.orphan_orders = (OrphanOrder(WEB_UID, "a"),)
+    here.unread = ("machines/broken.yaml",)
+    here.settle()
+    assert here.calls == []
+    here.unread = ()
+    decision = here.settle()
+    assert kinds_of(here.calls) == ["SetPower", "Remove"]
+    assert [one.kind for one in decision.orphans] == ["Volume"]
+
+
+def test_an_order_of_people_for_an_orphan_is_none_for_what_is_ordered() -> None:
+    here = site(machine())
+    here.orphan_orders = (OrphanOrder(WEB_UID, "a"),)
+    here.settle()
+    here.settle()
+    assert len(here.machines()) == 1
+
+
+def test_an_orphan_stays_in_the_report_while_its_runtime_says_nothing_or_too_little() -> None:
+    here = orphaned()
+    before = here.settle().orphans
+    here.sim.faults.add(Fault(call="ListMachines", code="UNAVAILABLE", times=2))
+    here.sim.faults.add(Fault(call="ListVolumes", code="UNAVAILABLE", times=2))
+    assert here.round().orphans == before
+    here.restart()
+    assert here.round().orphans == before
+    here.tamper = lambda _place, _objects: {}
+    assert here.round().orphans == before
+    assert here.rounds(6, 3).orphans == ()
+
+
+def test_an_orphan_that_is_ordered_again_is_taken_up_as_it_is() -> None:
+    here = orphaned()
+    here.settle()
+    here.put(machine(round=1))
+    decision = here.settle()
+    assert (here.calls, decision.machines[WEB].phase) == ([], "present")
+    assert [one.kind for one in decision.orphans] == ["Volume"]
+
+
+def test_foreign_objects_are_never_touched_nor_told_but_take_their_room() -> None:
+    here = site()
+    labels = {"machinepoollet.ironcore.dev/machine-uid": WEB_UID}
+    for fleet in ({}, {"gitvirt.dev/fleet": "another"}):
+        spec = Machine().spec
+        here.sim.runtime.create(Machine(labels={**labels, **fleet}, spec=replace(spec, class_name="small")))
+        labels = {}
+    here.sim.runtime.create(Volume(spec=replace(Volume().spec, class_name="standard")))
+    here.facts = with_allocatable(here.facts, cpu=2500)
+    here.orphan_orders = (OrphanOrder(WEB_UID, "a"),)
+    here.put(machine("new"))
+    decision = here.settle()
+    assert (here.calls, decision.orphans, decision.machines[("default", "new")].phase) == ([], (), "rejected")
+
+
+def test_what_cannot_be_read_is_not_let_go() -> None:
+    here = site(machine())
+    here.settle()
+    here.calls.clear()
+    here.documents, here.unread = [], ("machines/web.yaml",)
+    decision = here.settle()
+    assert (here.calls, decision.machines[WEB].phase) == ([], "unknown")
+
+
+def test_a_target_branch_that_is_not_to_be_obeyed_orders_nothing() -> None:
+    here = site(machine())
+    before = here.settle()
+    here.calls.clear()
+    here.obeyed = False
+    here.documents = [machine(going=True), machine("new")]
+    decision = here.rounds(5)
+    assert here.calls == []
+    assert (decision.machines, decision.orphans) == (before.machines, ())
+    here.sim.runtime.remove(Machine, WEB_UID)
+    assert here.rounds(3).machines[WEB].status.state == "Terminating"  # type: ignore[union-attr]
+
+
+def test_what_runs_is_told_before_any_order_is_known() -> None:
+    here = site(machine())
+    here.settle()
+    here.restart()
+    here.memory = Memory()
+    here.obeyed = False
+    decision = here.rounds(2)
+    assert [(one.uid, one.name) for one in decision.orphans] == [(WEB_UID, "web")]
+
+
+def test_a_pool_of_another_poollet_is_none_of_ours() -> None:
+    here = site(machine())
+    here.settle()
+    here.facts = type(here.facts)(FLEET, {DISKS: here.facts.pools[DISKS]}, here.facts.providers)
+    here.calls.clear()
+    decision = here.settle()
+    assert (here.calls, decision.machines, decision.orphans) == ([], {}, ())
+
+
+ROOM = {
+    "fits": ({"cpu": 2000}, ["present", "present"]),
+    "one too many": ({"cpu": 1000}, ["present", "rejected"]),
+    "no memory": ({"memory": 0}, ["rejected", "rejected"]),
+    "only so many of a class": ({"class/machine.small": 1}, ["present", "rejected"]),
+}
+
+
+@pytest.mark.parametrize(("room", "phases"), ROOM.values(), ids=ROOM.keys())
+def test_a_pool_takes_what_fits_the_most_important_first(room: dict[str, int], phases: list[str]) -> None:
+    here = site(machine("a-low"), machine("b-high", spec={"priority": 5}))
+    here.facts = with_allocatable(here.facts, A, **room)
+    decision = here.settle()
+    assert [decision.machines[("default", name)].phase for name in ("b-high", "a-low")] == phases
+    assert [step for step in here.calls if kinds_of([step]) != ["Create"]] == []
+
+
+def test_pools_that_count_classes_only_give_away_shares() -> None:
+    here = site(machine("a"), machine("b"), machine("c", class_name="medium"))
+    counted = with_changes(
+        here.facts.pools[A], allocatable={SHARE: WHOLE_HOST}, shares={"small": share(2), "medium": share(1)}
+    )
+    here.facts = with_changes(here.facts, pools={A: counted})
+    phases = [one.phase for one in here.settle().machines.values()]
+    assert phases == ["present", "present", "rejected"]
+
+
+def test_a_rejection_is_final_for_its_assignment_and_for_no_other() -> None:
+    here = site(machine())
+    here.facts = with_allocatable(here.facts, cpu=500)
+    rejected = here.settle().machines[WEB]
+    assert (rejected.phase, rejected.reasons[0].message) == ("rejected", "cpu: 1 needed, 500m left")
+    here.facts = with_allocatable(here.facts, cpu=5000)
+    here.restart()
+    assert here.settle().machines[WEB] == rejected
+    assert here.calls == []
+    here.put(machine(round=1))
+    assert here.settle().machines[WEB].phase == "present"
+
+
+def test_a_refused_machine_that_is_there_all_the_same_is_an_orphan() -> None:
+    """The runtime said no and made it all the same, which shows only later."""
+    here = site(machine())
+    here.sim.faults.add(Fault(call="CreateMachine", effect=Effect.AFTER, code="RESOURCE_EXHAUSTED", times=1))
+    here.tamper = lambda _place, _objects: {}
+    assert here.rounds(4).machines[WEB].phase == "rejected"
+    here.tamper = lambda _place, objects: objects
+    decision = here.settle()
+    assert decision.machines[WEB].phase == "rejected"
+    assert [one.uid for one in decision.orphans] == [WEB_UID]
+    assert len(here.machines()) == 1
+    here.put(machine(round=1))
+    assert here.settle().orphans == ()
+
+
+def test_while_its_capacity_is_not_known_a_pool_takes_nothing_and_rejects_nothing() -> None:
+    here = site(machine())
+    unknown = with_changes(here.facts.pools[A], allocatable=None)
+    here.facts = with_changes(here.facts, pools={A: unknown})
+    decision = here.settle()
+    said = {one.type: one.reason for one in decision.machines[WEB].status.conditions if one.status == "False"}  # type: ignore[union-attr]
+    assert (here.calls, said["ClassReady"]) == ([], "PoolUnknown")
+
+
+def test_two_runtimes_and_several_pools_mind_their_own() -> None:
+    here = site(machine(), machine("db", pool="b"), volume())
+    other = with_changes(here.facts.pools[A], runtime="other")
+    here.facts = with_changes(here.facts, pools={**here.facts.pools, (Kind.MACHINE_POOL, "b"): other})
+    here.runners["other"] = runner(lambda: here.now_ms, seed=2)
+    here.settle()
+    assert (list(here.machines()), list(here.machines("other"))) == ([WEB_UID], [uid_of(Kind.MACHINE, "db")])
+    here.runners["other"].faults.add(Fault(code="UNAVAILABLE"))
+    here.put(machine(spec={"power": "Off"}), machine("db", pool="b", spec={"power": "Off"}))
+    decision = here.settle()
+    assert decision.machines[WEB].status.state == "Shutdown"  # type: ignore[union-attr]
+    assert decision.machines[("default", "db")].phase == "unknown"
