@@ -15,7 +15,7 @@ setup-test: ## the same, with what the tests need
 	@tools/setup test
 
 demo: setup ## set everything up, then show the main job on an embedded default
-	@tools/demo
+	@$(BIN)/gitvirt demo
 
 test: setup-test ## set everything up, then pass every test
 	@tools/test

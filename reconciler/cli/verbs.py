@@ -13,6 +13,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "demo": Verb("demo", "a whole fleet on this machine, live, in half a minute"),
     "init": Verb("init", "a new repo: layout, settings, a class, CI files, editor hints"),
     "poollet": Verb("poollet", "the agent of a host: makes real what is assigned to its pools, and reports"),
     "runtime": Verb("runtime", "a server of the runtime interface: simulated"),
@@ -35,6 +36,7 @@ VERBS = {
     "resume": Verb("resume", "the end of a pause"),
     "restart": Verb("restart", "stop and start a machine once, where it is"),
     "validate": Verb("validate", "everything that is wrong with a repo, with where and what to do"),
+    "completion": Verb("completion", "the script that makes a shell complete: bash, zsh, fish"),
     "version": Verb("version", "versions of everything relevant"),
 }
 

@@ -1,10 +1,12 @@
-"""`make demo` as a newcomer sees it: it runs to its end, and leaves nothing, however it ends."""
+"""`gitvirt demo` as a newcomer sees it: it runs to its end, and leaves nothing, however it ends."""
 
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "reconciler", "demo"]
 
 
 @pytest.fixture
@@ -21,9 +23,9 @@ def folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def started(folder: Path) -> subprocess.Popen[str]:
+def started(folder: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [ROOT / "tools" / "demo"],
+        [*COMMAND, *options],
         env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -32,47 +34,81 @@ def started(folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_the_demo_shows_machines_from_file_to_gone(folder: Path) -> None:
+def left_of(folder: Path) -> list[str]:
+    """Processes whose command line names the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in words:
+            found.append(words)
+    return found
+
+
+def assert_nothing_is_left(folder: Path) -> None:
+    ends = time.monotonic() + 10
+    while (left := left_of(folder)) and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert left == []
+
+
+def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folder: Path) -> None:
     demo = started(folder)
     said, _ = demo.communicate(timeout=110)
     assert demo.returncode == 0, said
-    for part in ("Created machine", "Pending", "Running", "web-1:~$", "Suspended", "Terminated", "deleted"):
-        assert part in said
-    assert "did you mean `network_interfaces`?" in said
+    for part in (
+        "machine default/web-1: Running on rack-",
+        "All run, after",
+        "web-3 runs on rack-",
+        "Noticed after",
+        "Back after",
+        "Gone after",
+        "Ada: add web-3",
+        "order the deletion of default/web-3",
+        "What to try next",
+    ):
+        assert part in said, said
     assert "Traceback" not in said
     assert list(folder.iterdir()) == []
+    assert_nothing_is_left(folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_leaves_nothing(folder: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+)  # fmt: skip
+def test_an_interrupted_demo_leaves_no_process(folder: Path, number: signal.Signals, code: int) -> None:
     demo = started(folder)
     assert demo.stdout is not None
-    while "ready" not in (line := demo.stdout.readline()):
+    while "pool rack-" not in (line := demo.stdout.readline()):
         assert line, "the demo ended early"
-    os.killpg(demo.pid, number)
-    demo.communicate(timeout=60)
-    assert demo.returncode == 128 + number
-    assert list(folder.iterdir()) == []
-    for _ in range(100):
-        if not left_of(demo.pid):
-            return
-        time.sleep(0.1)
-    raise AssertionError(left_of(demo.pid))
+    demo.send_signal(number)
+    rest, _ = demo.communicate(timeout=60)
+    assert demo.returncode == code, rest
+    assert "Traceback" not in rest
+    assert_nothing_is_left(folder)
+    if number is not signal.SIGKILL:
+        assert list(folder.iterdir()) == []
 
 
-def left_of(session: int) -> list[str]:
-    """Processes of the demo's session that still run."""
-    return [
-        (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdecimal() and session_of(entry) == session
-    ]
-
-
-def session_of(process: Path) -> int:
-    """0 for one that has ended, zombies among them."""
-    try:
-        state, _, _, session = (process / "stat").read_text().rpartition(")")[2].split()[:4]
-    except OSError:
-        return 0
-    return 0 if state == "Z" else int(session)
+def test_on_a_terminal_a_picture_is_redrawn_in_place(folder: Path) -> None:
+    ours, theirs = pty.openpty()
+    demo = subprocess.Popen(
+        COMMAND, env=os.environ | {"TMPDIR": str(folder), "TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    while said.count(b"F\x1b[J") < 3:
+        said += os.read(ours, 65536)
+    demo.send_signal(signal.SIGINT)
+    while True:  # until it has closed its side
+        try:
+            said += os.read(ours, 65536)
+        except OSError:
+            break
+    assert demo.wait(60) == 128 + signal.SIGINT
+    os.close(ours)
+    assert "█".encode() in said or "░".encode() in said
+    assert b"Traceback" not in said
+    assert_nothing_is_left(folder)

@@ -1,0 +1,58 @@
+"""Shell completion: what is offered for what was typed, and scripts that the shells themselves accept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli import main
+from reconciler.cli.completion import SCRIPTS, candidates
+from reconciler.cli.exits import Exit
+
+
+@pytest.mark.parametrize(
+    ("words", "want"),
+    [
+        ([""], {"get", "validate", "help"}),
+        (["ge"], {"get"}),
+        (["help", "vali"], {"validate"}),
+        (["get", ""], {"machines", "volumes", "resourcequotas"}),
+        (["get", "machineP"], set()),
+        (["get", "machinep"], {"machinepools"}),
+        (["get", "machines", "--out"], {"--output"}),
+        (["get", "machines", "-o", ""], {"table", "wide", "json", "yaml", "name"}),
+        (["iri", ""], {"get", "create", "exec"}),
+        (["iri", "get", "--w"], {"--watch"}),
+        (["runtime", "sim"], {"simulated"}),
+        (["nonsense", ""], set()),
+    ],
+)
+def test_offers(words: list[str], want: set[str]) -> None:
+    found = set(candidates(words))
+    assert found >= want
+    assert want or not found
+
+
+@pytest.mark.parametrize("shell", SCRIPTS)
+def test_a_script_is_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == Exit.OK
+    assert capsys.readouterr().out.strip() == SCRIPTS[shell].strip()
+
+
+def test_bash_completes_by_it(tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None, "apt-get install bash"
+    (tmp_path / "gitvirt").write_text(f'#!/bin/sh\nexec {sys.executable} -m reconciler "$@"\n')
+    (tmp_path / "gitvirt").chmod(0o755)
+    script = (
+        SCRIPTS["bash"]
+        + 'COMP_WORDS=(gitvirt get mach); COMP_CWORD=2; _gitvirt; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split() == ["machineclasses", "machinepools", "machines"]
