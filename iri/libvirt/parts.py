@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from iri.host import MachineClass
+from iri.libvirt.domain.traits import Platform, Traits
 from iri.libvirt.sources import NicSource, PreparedDisk
 from iri.machine import Disk, Machine, NetworkInterface
 
@@ -80,6 +81,10 @@ class HostClasses(Protocol):
         """InvalidArgument, with its name, when it is not on offer."""
         ...
 
-    def domain_type(self) -> str:
-        """`kvm` where a guest has been seen to boot with it, else `qemu`."""
+    def traits(self, class_name: str) -> Traits:
+        """How machines of that class are built, whether it is on offer or not."""
+        ...
+
+    def platform(self) -> Platform:
+        """May block the first time it is asked: whether guests really boot with KVM is tried once."""
         ...

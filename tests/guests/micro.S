@@ -1,5 +1,5 @@
 # The micro guest: a kernel image of 1.5 KiB that QEMU loads directly, and that never leaves real mode. For machine q35.
-# Prints MICRO-READY on the serial port and echoes what it reads there. Keys: q powers off, r resets, t crashes the processor.
+# Prints MICRO-READY on the serial port and echoes what it reads there. Keys: Q powers off, R resets, T crashes the processor.
 # It honours the power button, and lets go of devices that the host wants to unplug.
 .code16
 .globl _start
@@ -34,9 +34,9 @@ nothing:
 next:
   mov $0x3fd, %dx; inb %dx, %al; test $1, %al; jz sleep
   mov $0x3f8, %dx; inb %dx, %al
-  cmp $'q', %al; je off
-  cmp $'r', %al; je reset
-  cmp $'t', %al; je crash
+  cmp $'Q', %al; je off
+  cmp $'R', %al; je reset
+  cmp $'T', %al; je crash
   call putc; jmp next
 button:
   mov $pressed, %si; call puts

@@ -8,7 +8,7 @@ import msgspec
 
 from iri.libvirt.domain.devices import cdrom_element, disk_element, nic_element
 from iri.libvirt.domain.names import alias_of, domain_name, target_of
-from iri.libvirt.domain.record import Record, sealed, written
+from iri.libvirt.domain.record import NAMESPACE, TAG, Record, sealed, written
 from iri.libvirt.domain.traits import Platform, Traits
 from iri.libvirt.parts import SeedFiles
 from iri.libvirt.sources import Boot, NicSource, PreparedDisk
@@ -16,6 +16,7 @@ from iri.libvirt.xml import Element, child, element, parse, text
 from iri.machine import Disk, NetworkInterface
 
 MIB = 1 << 20
+CONSOLE = "console.sock"
 OWN_PORTS = 3  # serial bus, random numbers, balloon
 MOST_CPUS_BY_ITSELF = 16
 TRANSLATION_SHARE = 4  # of the memory, for QEMU's cache of translated code where it emulates
@@ -68,7 +69,8 @@ def document(plan: Plan) -> str:
     child(root, "name", domain_name(plan.id, plan.record.labels))
     child(root, "uuid", plan.id)
     spec, _ = sealed(plan.record.spec)
-    child(root, "metadata").append(written(msgspec.structs.replace(plan.record, spec=spec)))
+    metadata = written(msgspec.structs.replace(plan.record, spec=spec))
+    child(child(root, "metadata"), f"{{{NAMESPACE}}}{TAG}", metadata.text)
     for part in resources(plan):
         root.append(part)
     if plan.seed.ignition is not None:
@@ -176,7 +178,7 @@ def devices(plan: Plan) -> Element:
 def own_devices(plan: Plan) -> tuple[Element, ...]:
     """What every machine has, whatever its spec says."""
     serial = element("serial", type_="unix")
-    child(serial, "source", mode="bind", path=str(plan.folder / "console.sock"))
+    child(serial, "source", mode="bind", path=str(plan.folder / CONSOLE))
     child(serial, "log", file=str(plan.folder / "console.log"), append="on")
     agent = element("channel", type_="unix")
     child(agent, "target", type_="virtio", name="org.qemu.guest_agent.0")

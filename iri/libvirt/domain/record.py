@@ -87,10 +87,8 @@ def unpacked(data: bytes) -> Seal:
 
 
 def written(record: Record) -> Element:
-    """JSON in ASCII: XML can carry it, whatever labels and annotations hold."""
-    made = element(f"{{{NAMESPACE}}}{TAG}")
-    made.text = json.dumps(msgspec.to_builtins(record), separators=(",", ":"))
-    return made
+    """JSON in ASCII: XML can carry it, whatever labels and annotations hold. In no namespace: libvirt puts it into ours."""
+    return element(TAG, json.dumps(msgspec.to_builtins(record), separators=(",", ":")))
 
 
 def read(metadata: Element) -> Record:

@@ -19,8 +19,9 @@ def recorded(site: Site, id: str, record: Record) -> str:
 
 
 def plan(site: Site, id: str, record: Record) -> Plan:
-    traits = site.traits(record.spec.class_name)
-    return Plan(id=id, record=record, traits=traits, platform=site.build.platform, folder=site.folder(id))
+    classes = site.parts.classes
+    traits = classes.traits(record.spec.class_name)
+    return Plan(id=id, record=record, traits=traits, platform=classes.platform(), folder=site.folder(id))
 
 
 def built(site: Site, guest: Guest) -> Guest | None:

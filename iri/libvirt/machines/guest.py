@@ -133,8 +133,8 @@ def ended(guest: Guest, now: float) -> Guest:
     )
 
 
-def told(guest: Guest, console: str) -> Machine:
-    """What the runtime answers. `console` is a command on the host."""
+def told(guest: Guest) -> Machine:
+    """What the runtime answers."""
     machine = wish(guest.record, guest.id)
     status = MachineStatus(
         observed_generation=max(guest.settled, 0),
@@ -146,7 +146,7 @@ def told(guest: Guest, console: str) -> Machine:
     )
     detail = MachineDetail(
         network_interfaces=interfaces(guest),
-        console=console,
+        console=f"gitvirt console {guest.id}",
         pending_changes=("class",) if guest.has_class_pending else (),
         boots=guest.record.boots,
         reason=guest.reason,

@@ -192,8 +192,8 @@ class Machines:
         for owner in self._site.vault.owners() - ids:
             with contextlib.suppress(NotFound):
                 self._site.vault.put(owner, b"")
-        self._site.build.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        for folder in self._site.build.folder.iterdir():
+        self._site.folders.machines.mkdir(mode=0o711, parents=True, exist_ok=True)
+        for folder in self._site.folders.machines.iterdir():
             if folder.name not in ids:
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -44,7 +44,7 @@ def clear(site: Site, guest: Guest) -> None:
     shutil.rmtree(site.folder(guest.id), ignore_errors=True)
     # libvirt writes this one and leaves it.
     name = domain_name(guest.id, guest.record.labels)
-    (site.build.qemu_logs / f"{name}.log").unlink(missing_ok=True)
+    (site.folders.qemu_logs / f"{name}.log").unlink(missing_ok=True)
 
 
 def forget(site: Site, guest: Guest) -> None:

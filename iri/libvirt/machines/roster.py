@@ -17,7 +17,6 @@ from iri.errors import NotFound
 from iri.journal import Journal
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.vault import Vault
-from iri.libvirt.domain.names import domain_name
 from iri.libvirt.domain.record import Record, packed, read, sealed, unpacked, unsealed, written
 from iri.libvirt.machines.guest import Guest, looked_at, told, with_conditions
 from iri.libvirt.xml import Element
@@ -35,14 +34,12 @@ class Roster:
         domains: Domains,
         vault: Vault,
         journal: Journal,
-        uri: str,
         now: Callable[[], float] = time.monotonic,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._domains = domains
         self._vault = vault
         self.journal = journal
-        self._uri = uri
         self.now = now
         self.now_ns = now_ns
         self._guests: dict[str, Guest] = {}
@@ -161,8 +158,7 @@ class Roster:
     def _keep(self, guest: Guest) -> bool:
         """Whether anybody can see a difference."""
         self._guests[guest.id] = guest
-        name = domain_name(guest.id, guest.record.labels)
-        machine = told(guest, f"virsh -c '{self._uri}' console {name}")
+        machine = told(guest)
         if self._told.get(guest.id) == machine:
             return False
         self._told = {**self._told, guest.id: machine}

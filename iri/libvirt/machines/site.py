@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from iri.journal import Journal
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.vault import Vault
-from iri.libvirt.domain.traits import Platform, Traits
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.roster import Roster
 from iri.libvirt.machines.rules import PowerRules
@@ -29,13 +28,8 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Build:
-    """How machines are built here. `folder` holds one folder a machine."""
-
-    folder: Path
-    platform: Platform
-    default_traits: Traits
-    traits: Mapping[str, Traits]  # by class, where they differ
+class Folders:
+    machines: Path  # one folder a machine
     qemu_logs: Path = Path("/var/log/libvirt/qemu")
 
 
@@ -45,7 +39,7 @@ class Site:
     vault: Vault
     roster: Roster
     parts: Parts
-    build: Build
+    folders: Folders
     rules: PowerRules
     starts: threading.Semaphore  # more at once than processors start none of them sooner
 
@@ -54,10 +48,7 @@ class Site:
         return self.roster.journal
 
     def folder(self, id: str) -> Path:
-        return self.build.folder / id
-
-    def traits(self, class_name: str) -> Traits:
-        return self.build.traits.get(class_name, self.build.default_traits)
+        return self.folders.machines / id
 
     def tell(self, guest: Guest, reason: str, action: str, message: str, *, is_warning: bool = False) -> None:
         machine = self.roster.machines.get(guest.id)

@@ -102,6 +102,10 @@ class Volumes:
         ]
         return tuple(offer for offer in offers if offer.quantity > 0)
 
+    def total_bytes(self) -> int:
+        """What all pools hold when empty."""
+        return sum(map(self._limit_bytes, self._shelves.values()))
+
     def create(self, wanted: Stored) -> Stored:
         with self._creating:
             id = identity(type(wanted), wanted.labels) or str(uuid.uuid4())

@@ -6,10 +6,12 @@ import argparse
 import importlib
 
 EXAMPLES = """examples:
+  gitvirt runtime libvirt --settings /etc/gitvirt/libvirt.yaml
   gitvirt runtime simulated --listen /tmp/host-1.sock
   gitvirt runtime simulated --help"""
 
 KINDS = {
+    "libvirt": "this host's machines and volumes, made real by libvirt and QEMU",
     "simulated": "a host that exists as numbers only: to try things, to demonstrate, to test",
 }
 

@@ -1,0 +1,170 @@
+"""The host under libvirt as a runtime: its parts put together, and the ten methods handed to whoever they concern."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from iri.change import Change, ExpandVolume
+from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
+from iri.host import About, Classes, Offers, VolumeClass, VolumeOffer
+from iri.journal import Journal
+from iri.libvirt.connect.addresses import LibvirtAddresses
+from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.networks import LibvirtNetworks
+from iri.libvirt.connect.node import Node
+from iri.libvirt.connect.vault import Vault
+from iri.libvirt.domain.document import CONSOLE
+from iri.libvirt.host.host import Host
+from iri.libvirt.host.proof import Prover
+from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
+from iri.libvirt.machines.machines import Machines
+from iri.libvirt.machines.roster import Roster
+from iri.libvirt.machines.site import Folders, Parts, Site
+from iri.libvirt.networks.networks import Networks
+from iri.libvirt.seed.files import Seeds
+from iri.libvirt.settings import Settings
+from iri.libvirt.volumes import opening
+from iri.libvirt.volumes.volumes import Volumes
+from iri.machine import Machine
+from iri.runtime import AnyObject, Console, Event, Subscription
+from iri.volume import Snapshot, Volume
+
+VERSION = version("gitvirt")
+LONGEST_FOLDER = LONGEST_PATH - len(f"/machines/{uuid.UUID(int=0)}/{CONSOLE}")
+
+
+class LibvirtRuntime:
+    """Implements iri.runtime.Runtime. Thread-safe. Machines and volumes outlive it; nobody tends them then."""
+
+    def __init__(self, settings: Settings) -> None:
+        folder = Path(settings.folder)
+        if len(settings.folder) > LONGEST_FOLDER:
+            raise InvalidArgument(
+                f"the folder's name is longer than {LONGEST_FOLDER}, too long for sockets in it"
+            )
+        self._link = Link(settings.uri)
+        self._journal = Journal(time.time_ns)
+        domains, vault = Domains(self._link), Vault(self._link)
+        self._roster = Roster(domains, vault, self._journal)
+        storage = opening.opened(
+            self._link,
+            opening.Settings(storage=settings.storage, images=settings.images),
+            folder,
+            journal=self._journal,
+            volume_class=lambda name: self._host.volume_class(name),
+            tell=self._tell,
+        )
+        self._volumes = storage.volumes
+        node = Node(self._link)
+        self._host = Host(
+            node,
+            Capacity(storage.volumes),
+            Prover(node, folder),
+            settings.host,
+            version=VERSION,
+            uri=settings.uri,
+            folder=folder,
+        )
+        networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
+        site = Site(
+            domains=domains,
+            vault=vault,
+            roster=self._roster,
+            parts=Parts(storage.disks, networks, Seeds(settings.efi_template), self._host),
+            folders=Folders(folder / "machines", Path(settings.qemu_logs)),
+            rules=settings.power,
+            starts=threading.Semaphore(max(2, os.cpu_count() or 1)),
+        )
+        self._machines = Machines(site, self._link)
+        self._consoles = Consoles(lambda id: site.folder(id) / CONSOLE)
+        self._link.on_connected(self._host.forget)
+
+    def start(self) -> None:
+        """Unavailable when libvirt does not answer; nothing is left at work then."""
+        self._link.open()
+        try:
+            self._host.platform()  # so that the first machine need not wait for the proof
+            self._volumes.start()
+            self._machines.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._consoles.close()
+        self._machines.close()
+        self._volumes.close()
+        self._link.close()
+
+    def about(self) -> About:
+        return self._host.about()
+
+    def offers(self) -> Offers:
+        return self._host.offers()
+
+    def set_classes(self, classes: Classes) -> None:
+        self._host.set_classes(classes)
+
+    def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        """Unavailable while libvirt is: what is known of machines then may no longer be so."""
+        if not self._link.is_connected:
+            raise Unavailable("libvirt does not answer")
+        if issubclass(kind, Machine):
+            return self._machines.all()
+        return self._volumes.objects(kind)
+
+    def create(self, wanted: AnyObject) -> AnyObject:
+        match wanted:
+            case Machine():
+                return self._machines.create(wanted)
+            case Volume() | Snapshot():
+                return self._volumes.create(wanted)
+
+    def change(self, id: str, change: Change) -> None:
+        if isinstance(change, ExpandVolume):
+            self._volumes.expand(id, change)
+        else:
+            self._machines.change(id, change)
+
+    def remove(self, kind: type[AnyObject], id: str) -> None:
+        if issubclass(kind, Machine):
+            self._machines.remove(id)
+        else:
+            self._volumes.remove(kind, id)
+
+    def events(self) -> Sequence[Event]:
+        return self._journal.events()
+
+    def watch(self) -> Subscription:
+        return self._journal.watch()
+
+    def console(self, machine_id: str) -> Console:
+        guest = self._machines.get(machine_id)
+        if not guest.seen.is_on:
+            raise FailedPrecondition(f"machine {machine_id} has no console: it is not running")
+        return self._consoles.open(machine_id)
+
+    def _tell(self, machine_id: str, reason: str, message: str) -> None:
+        machine = self._roster.machines.get(machine_id)
+        if machine is not None:
+            self._journal.event(machine, reason, "Prepare", message)
+
+
+class Capacity:
+    """The storage as the host counts it."""
+
+    def __init__(self, volumes: Volumes) -> None:
+        self._volumes = volumes
+
+    def volume_offers(self, classes: tuple[VolumeClass, ...]) -> tuple[VolumeOffer, ...]:
+        return self._volumes.offers(classes)
+
+    def storage_bytes(self) -> int:
+        return self._volumes.total_bytes()

@@ -1,0 +1,46 @@
+"""The libvirt runtime behind sockets: the server of its calls and of its consoles, and what stops all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iri.address import Address
+from iri.errors import IRIError
+from iri.exec.streaming import ExecServer
+from iri.libvirt.runtime import LibvirtRuntime
+from iri.server import Server
+
+
+class LibvirtServer:
+    """`with LibvirtServer(runtime, addresses) as server:` serves until the block ends. The runtime is closed with it."""
+
+    def __init__(self, runtime: LibvirtRuntime, addresses: Sequence[Address]) -> None:
+        self.runtime = runtime
+        self._consoles = ExecServer()
+        self._server = Server(runtime, addresses, consoles=self._consoles)
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        return self._server.addresses
+
+    def start(self) -> None:
+        """Unavailable without libvirt, FailedPrecondition when an address is taken; nothing is left of it then."""
+        self.runtime.start()
+        self._consoles.start()
+        try:
+            self._server.start()
+        except IRIError:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        self._consoles.stop()
+        self._server.stop()
+        self.runtime.close()
+
+    def __enter__(self) -> LibvirtServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

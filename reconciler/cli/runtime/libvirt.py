@@ -1,0 +1,79 @@
+"""`gitvirt runtime libvirt`: this host's machines and volumes behind a socket."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from typing import TYPE_CHECKING
+
+from iri.address import Address, parse
+from iri.errors import IRIError, Unavailable
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.runtime.settings import DEFAULT, settings_of
+from reconciler.cli.runtime.simulated import DEFAULT_SOCKETS
+from reconciler.cli.stopping import StopSignal
+from reconciler.cli.terminal import Terminal, out, printable
+
+if TYPE_CHECKING:
+    from iri.libvirt.serving import LibvirtServer
+
+EXAMPLES = f"""examples:
+  gitvirt runtime libvirt
+  gitvirt runtime libvirt --settings host.yaml --listen /run/gitvirt/runtime.sock
+
+settings (YAML or JSON; docs/libvirt.md shows all; default: {DEFAULT}, where there is one):
+  uri: qemu:///system
+  folder: /var/lib/gitvirt
+  host: {{accelerator: auto, reserved: {{cpu: 1, memory: 2Gi}}, overcommit: {{cpu: 4}}}}
+  networks: {{bridges: {{br0: {{}}}}}}
+
+It serves the machine, volume and host services. SIGTERM or Ctrl-C stops it; machines go on, and it finds them again."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--listen",
+        action="append",
+        metavar="ADDR",
+        help=f"/path/to/socket or 127.0.0.1:PORT; can be repeated (default: {' and '.join(DEFAULT_SOCKETS)})",
+    )
+    parser.add_argument("--settings", metavar="FILE", help="what the operator decides about this host")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    stop = StopSignal()
+    server = _server(arguments)
+    try:
+        with server:
+            _say_ready(out(), server.addresses)
+            stop.wait()
+    except Unavailable as error:
+        cure = "start libvirtd, or say in the settings which `uri` it answers at"
+        raise CommandError(printable(str(error)), cure) from None
+    except IRIError as error:
+        raise CommandError(printable(str(error)), "--listen says where else to serve") from None
+    return Exit.OK
+
+
+def _server(arguments: argparse.Namespace) -> LibvirtServer:
+    settings = settings_of(arguments.settings)
+    try:
+        # Loads libvirt, which only hosts that run it have.
+        from iri.libvirt.runtime import LibvirtRuntime
+        from iri.libvirt.serving import LibvirtServer
+    except ImportError as error:
+        cure = "pip install 'gitvirt[libvirt]', which needs libvirt-dev, gcc and pkg-config"
+        raise CommandError(f"libvirt's Python library cannot be loaded: {error}", cure) from None
+    try:
+        addresses = [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
+        return LibvirtServer(LibvirtRuntime(settings), addresses)
+    except IRIError as error:
+        raise CommandError(printable(str(error)), "gitvirt runtime libvirt --help", Exit.USAGE) from None
+
+
+def _say_ready(terminal: Terminal, addresses: tuple[Address, ...]) -> None:
+    terminal.line(f"ready {' '.join(map(str, addresses))}")
+    terminal.stream.flush()

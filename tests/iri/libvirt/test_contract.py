@@ -1,0 +1,79 @@
+"""The libvirt runtime keeps every promise, on real libvirt with real guests."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.errors import NotFound
+from iri.libvirt.runtime import LibvirtRuntime
+from iri.libvirt.settings import Settings
+from iri.machine import Machine
+from iri.runtime import AnyObject
+from iri.volume import Snapshot, Volume
+from tests.guests.micro import READY
+from tests.iri.contract.devices import DevicePromises
+from tests.iri.contract.host import HostPromises
+from tests.iri.contract.machines import MachinePromises
+from tests.iri.contract.subject import Subject, eventually
+from tests.iri.contract.volumes import VolumePromises
+from tests.iri.libvirt.world import CLASSES, console_log, micro_settings, running_runtime
+from tests.servers.leftovers import leftovers
+from tests.servers.libvirtd import Libvirtd
+
+
+@pytest.fixture(scope="module")
+def settings(libvirtd: Libvirtd) -> Settings:
+    return micro_settings(libvirtd)
+
+
+@pytest.fixture(scope="module")
+def runtime(libvirtd: Libvirtd, settings: Settings) -> Iterator[LibvirtRuntime]:
+    with running_runtime(settings) as made:
+        yield made
+        eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 10, "leave nothing")
+
+
+class TestLibvirt(MachinePromises, DevicePromises, VolumePromises, HostPromises):
+    @pytest.fixture
+    def subject(self, runtime: LibvirtRuntime, settings: Settings) -> Iterator[Subject]:
+        def powers_itself_off(id: str) -> None:
+            eventually(lambda: console_log(settings, id), lambda log: READY in log, 10, "be ready")
+            console = runtime.console(id)
+            console.write(b"Q")
+            console.close()
+
+        runtime.set_classes(CLASSES)
+        yield Subject(
+            runtime=runtime,
+            machine_class="small",
+            larger_class="large",
+            volume_class="plain",
+            network_id="net-1",
+            volume_bytes=1 << 20,
+            guest_powers_itself_off=powers_itself_off,
+            # Firmware takes what comes before the guest is there.
+            console_input=b"\r\n" * 32 + b"it-works\r\n",
+        )
+        remove_all(runtime)
+
+
+def remove_all(runtime: LibvirtRuntime) -> None:
+    def removed(kind: type[AnyObject]) -> int:
+        """How many there were."""
+        ids = tuple(runtime.objects(kind))
+        for id in ids:
+            with contextlib.suppress(NotFound):
+                runtime.remove(kind, id)
+        return len(ids)
+
+    eventually(
+        lambda: removed(Machine) + removed(Snapshot) + removed(Volume),
+        operator.not_,
+        20,
+        "remove everything",
+    )

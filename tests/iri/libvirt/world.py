@@ -1,0 +1,64 @@
+"""A libvirt runtime on a private libvirtd, with classes whose machines boot the micro guest."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.libvirt.domain.traits import Traits
+from iri.libvirt.host.settings import HostSettings, OfferedClasses
+from iri.libvirt.machines.rules import PowerRules
+from iri.libvirt.runtime import LibvirtRuntime
+from iri.libvirt.settings import Settings
+from tests.guests.micro import micro_kernel
+from tests.servers.libvirtd import Libvirtd
+
+MIB = 1 << 20
+SMALL = MachineClass(name="small", resources={"cpu": 1, "memory": 8 * MIB})
+LARGE = MachineClass(name="large", resources={"cpu": 2, "memory": 16 * MIB})
+PLAIN = VolumeClass(name="plain", tps=100 * MIB, iops=1000)
+CLASSES = Classes(machines=(SMALL, LARGE), volumes=(PLAIN,))
+POWER = PowerRules(grace=3.0, press=0.3, first_restart=2.0)
+
+
+def micro_settings(daemon: Libvirtd, power: PowerRules = POWER) -> Settings:
+    """Of a runtime with a folder of its own."""
+    folder = daemon.folder / f"rt-{uuid.uuid4().hex[:8]}"
+    folder.mkdir(mode=0o711)
+    micro = Traits(kernel=str(micro_kernel(daemon.folder)), hotplug_ports=4)
+    return Settings(
+        uri=daemon.uri,
+        folder=str(folder),
+        host=HostSettings(
+            accelerator="tcg",
+            reserved={},
+            classes=OfferedClasses(machines=(SMALL, LARGE), volumes=(PLAIN,)),
+            traits={name: micro for name in ("small", "large", "tiny", "other")},
+        ),
+        power=power,
+        qemu_logs=str(daemon.folder / "log" / "qemu"),
+    )
+
+
+@contextlib.contextmanager
+def running_runtime(settings: Settings) -> Iterator[LibvirtRuntime]:
+    runtime = LibvirtRuntime(settings)
+    runtime.start()
+    try:
+        yield runtime
+    finally:
+        runtime.close()
+
+
+def console_log(settings: Settings, id: str) -> bytes:
+    path = Path(settings.folder) / "machines" / id / "console.log"
+    return path.read_bytes() if path.exists() else b""
+
+
+def with_power(settings: Settings, **changes: object) -> Settings:
+    return replace(settings, power=replace(settings.power, **changes))

@@ -1,0 +1,115 @@
+"""`gitvirt runtime libvirt` as a process: ready, stopped, killed, started again; its guests never notice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from iri.address import UnixAddress
+from iri.client import Client
+from iri.machine import Machine, MachineSpec, MachineState
+from reconciler.cli import main
+from reconciler.cli.exits import Exit
+from tests.iri.contract.subject import eventually, uid_labels
+from tests.iri.libvirt.world import micro_settings
+from tests.servers.leftovers import leftovers
+from tests.servers.libvirtd import Libvirtd
+
+
+class Process:
+    """The verb in a process of its own."""
+
+    def __init__(self, settings: Path, socket: Path) -> None:
+        command = [sys.executable, "-m", "reconciler", "runtime", "libvirt"]
+        self.process = subprocess.Popen(
+            [*command, "--settings", str(settings), "--listen", str(socket)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.ready = self.process.stdout.readline()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        _, said = self.process.communicate(timeout=30)
+        return self.process.returncode, said
+
+
+def test_machines_outlive_the_runtime_that_is_stopped_or_killed(libvirtd: Libvirtd) -> None:
+    settings = micro_settings(libvirtd)
+    folder = Path(settings.folder)
+    file, socket = folder / "settings.json", folder / "s"
+    file.write_bytes(msgspec.json.encode(settings))
+    process = Process(file, socket)
+    assert process.ready == f"ready unix://{socket}\n"
+    with Client(UnixAddress(socket)) as client:
+        wanted = Machine(
+            labels=uid_labels(Machine), spec=MachineSpec(class_name="small", ignition_data=b"key")
+        )
+        id = client.create(wanted).id
+        eventually(lambda: state(client, id), lambda found: found is MachineState.RUNNING, 10, "run")
+        pid = libvirtd.guests()[id]
+        for number, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
+            assert process.stop(number)[0] == code
+            process = Process(file, socket)
+            assert client.objects(Machine)[id].spec == wanted.spec
+            assert libvirtd.guests()[id] == pid
+        client.remove(Machine, id)
+        eventually(lambda: client.objects(Machine), lambda found: not found, 10, "be gone")
+        assert main(["iri", "--address", str(socket), "get", "machine"]) == Exit.OK
+    assert process.stop() == (0, "")
+    assert not leftovers(libvirtd, folder)
+    assert not socket.exists()
+
+
+def state(client: Client, id: str) -> MachineState:
+    return client.objects(Machine)[id].status.state
+
+
+def test_no_libvirtd_is_said_with_a_cure(libvirtd: Libvirtd, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(
+        json.dumps(
+            {"uri": "qemu+unix:///system?socket=/nonexistent/s", "folder": str(libvirtd.folder / "none")}
+        )
+    )
+    code = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "reconciler",
+            "runtime",
+            "libvirt",
+            "--settings",
+            str(file),
+            "--listen",
+            str(tmp_path / "s"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert code.returncode == Exit.FAILED
+    assert "libvirt does not answer at qemu+unix:///system?socket=/nonexistent/s" in code.stderr
+    assert "start libvirtd" in code.stderr
+    assert "Traceback" not in code.stderr
+
+
+def test_folder_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(json.dumps({"folder": "/" + "x" * 60}))
+    run = subprocess.run(
+        [sys.executable, "-m", "reconciler", "runtime", "libvirt", "--settings", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert run.returncode == Exit.USAGE
+    assert "too long for sockets" in run.stderr
