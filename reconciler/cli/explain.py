@@ -103,7 +103,7 @@ def write(answer: Answer, terminal: Terminal) -> None:
     terminal.line(f"{terminal.paint(str(answer.key), Style.BOLD)} {where}")
     for words_of_it in answer.blocked:
         terminal.line(f"{terminal.paint('blocked:', Style.RED)} {printable(words_of_it)}")
-    rows = [cells for row in ranked(answer.rows) for cells in lines(row, answer.pool, terminal)]
+    rows = table(answer, terminal)
     if rows:
         terminal.line()
         terminal.table(("POOL", "VERDICT", "WHY"), rows)
@@ -118,16 +118,19 @@ def ranked(rows: tuple[Fit | Refusal, ...]) -> list[Fit | Refusal]:
     )
 
 
-def lines(row: Fit | Refusal, here: str, terminal: Terminal) -> list[tuple[str, str, str]]:
-    if isinstance(row, Fit):
-        parts = ", ".join(f"{name} {points:,}" for name, points in row.score.parts)
-        verdict = terminal.paint("here" if here and row.pool == here else "fits", Style.GREEN)
-        return [(row.pool, verdict, f"{row.score.points:,} points{': ' + parts if parts else ''}")]
-    no = terminal.paint(
-        "here" if row.pool == here else "no", Style.GREEN if row.pool == here else Style.YELLOW
-    )
-    reasons = [printable(words.of_reason(reason)) for reason in row.reasons]
-    return [(row.pool or "(any)", no, reasons[0]), *(("", "", reason) for reason in reasons[1:])]
+def table(answer: Answer, terminal: Terminal) -> list[tuple[str, str, str]]:
+    """Pools that fit each by itself, those that do not by their reasons."""
+    rows = []
+    for row in ranked(answer.rows):
+        if isinstance(row, Fit):
+            parts = ", ".join(f"{name} {points:,}" for name, points in row.score.parts)
+            verdict = "here" if answer.pool and row.pool == answer.pool else "fits"
+            why = f"{row.score.points:,} points{': ' + parts if parts else ''}"
+            rows.append((row.pool, terminal.paint(verdict, Style.GREEN), why))
+    refusals = [row for row in ranked(answer.rows) if isinstance(row, Refusal)]
+    for pools, reason in words.rows_of(refusals):
+        rows.append((pools or "any", terminal.paint("no", Style.YELLOW), printable(reason)))
+    return rows
 
 
 def document(answer: Answer) -> dict[str, object]:

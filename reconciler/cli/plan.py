@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", default=".", metavar="PATH", help="a checkout (default: here)")
     ground.add_arguments(parser)
     parser.add_argument("--exit-code", action="store_true", help="exit with 4 when something would change")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show each change, also the plain ones")
     parser.add_argument(
         "-o", "--output", choices=("text", "json", "markdown"), default="text", help="format (default: text)"
     )
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "markdown":
             terminal.line(as_markdown.render(plan))
         case _:
-            as_text.write(plan, terminal)
+            as_text.write(plan, terminal, is_verbose=arguments.verbose)
     for note in seen.notes:
         err().line(f"{err().paint('note:', Style.DIM)} {printable(note)}")
     return verdict(plan, is_strict=arguments.exit_code)

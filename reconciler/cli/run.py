@@ -152,7 +152,13 @@ def serve(loop: Loop, address: Address) -> None:
         if address.scheme.is_local:
             stack.enter_context(watching(folder_of(address), loop.waker.wake))
         worker.start()
-        log.info("running repo=%s name=%s", str(address), loop.reconciler.who.name)
+        log.info(
+            "running repo=%s name=%s wakes=%s interval=%gs",
+            str(address),
+            loop.reconciler.who.name,
+            "refs" if address.scheme.is_local else "polls",
+            loop.pace.interval,
+        )
         stop.wait()
         log.info("stopping")
         loop.waker.stop()

@@ -62,6 +62,7 @@ class Loop:
         self._races = Backoff(FIRST_RACE_SECONDS, MOST_RACE_SECONDS, least_share=0.0, chance=self.chance)
         self._failures = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self.chance)
         self._moves = 0
+        self._first_refs = self.reconciler.refs
         self._next_refs: Refs | None = None
         self._told = _Told()
         self._last_end: datetime | None = None
@@ -113,6 +114,12 @@ class Loop:
                 )
         elif not isinstance(outcome, Failed):
             self._moves = 0
+        if (
+            isinstance(outcome, Waiting)
+            and outcome.has_no_source
+            and self.reconciler.refs != self._first_refs
+        ):
+            self._next_refs = self._first_refs  # which may be there by then
         self._tell(outcome)
         return outcome
 
@@ -138,7 +145,7 @@ class Loop:
                 return self._failures.next()
             case Waiting():
                 return jittered(self.pace.interval, self.chance)
-            case Wrote(plan):
+            case Wrote(plan, _, _):
                 self._well()
                 # What was written is read back at once, unless pushes are to be few.
                 return max(self._push_seconds(), 0.0) or self._until_due(plan, 0.0)
@@ -165,17 +172,17 @@ class Loop:
     def _tell(self, outcome: Outcome) -> None:
         """The log, and the words of /healthz."""
         match outcome:
-            case Wrote(plan, commit):
+            case Wrote(plan, commit, subject):
                 self._last_words = f"wrote {commit[:12]}"
                 for change in plan.changes:
-                    log.info(
+                    log.debug(
                         "change action=%s object=%s pool=%s reason=%s",
                         change.action.value,
                         str(change.key),
                         change.pool,
                         change.reason,
                     )
-                log.info("wrote commit=%s changes=%d", commit, len(plan.changes))
+                log.info("wrote commit=%s changes=%d subject=%s", commit[:12], len(plan.changes), subject)
                 self._tell_plan(plan)
             case Rested(plan):
                 self._last_words = "nothing to write"

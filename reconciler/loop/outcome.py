@@ -16,6 +16,7 @@ class Wrote:
 
     plan: Plan
     commit: str
+    subject: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Waiting:
 
     problems: tuple[Problem, ...]
     reason: str
+    has_no_source: bool = False
 
 
 @dataclass(frozen=True, slots=True)

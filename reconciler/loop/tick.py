@@ -124,9 +124,9 @@ class Reconciler:
     def _without_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
         """The default branch takes the place of a source that nobody named."""
         default = snapshot.default_branch
-        if snapshot.target is None and not snapshot.is_empty and default not in (None, self.refs.source):
+        if snapshot.target is None and default not in (None, self.refs.source):
             return Moved(Refs(default, self.refs.target, self.refs.reports))
-        return Waiting(problems, problems[0].message)
+        return Waiting(problems, problems[0].message, has_no_source=True)
 
     def _drafted(self, plan: Plan, paths: frozenset[str], now: datetime) -> Written:
         signing = Signing(
@@ -156,7 +156,7 @@ class Reconciler:
             case Pushed(commits):
                 self.world.done()
                 self._metrics.wrote(plan)
-                return Wrote(plan, next(iter(commits.values())))
+                return Wrote(plan, next(iter(commits.values())), written.draft.message.partition("\n")[0])
             case Unchanged():
                 self.world.done()
                 return Rested(plan)

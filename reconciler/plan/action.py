@@ -23,3 +23,27 @@ class Action(StrEnum):
     WAIT = "wait"  # for a pool that takes it
     STATUS = "status"  # what its pool reports
     TAKE = "take"  # only what people wrote
+
+    @property
+    def done(self) -> str:
+        """As in `12 scheduled, 1 waiting`."""
+        return _DONE[self]
+
+
+_DONE = {
+    Action.SCHEDULE: "scheduled",
+    Action.ADOPT: "adopted",
+    Action.EVICT: "evicted",
+    Action.WITHDRAW: "withdrawn",
+    Action.ORDER: "to be deleted",
+    Action.RETAIN: "retained",
+    Action.REMOVE: "removed",
+    Action.GENERATE: "generated",
+    Action.ANNOUNCE: "announced",
+    Action.CLAIM: "claimed",
+    Action.HOLD: "held",
+    Action.BLOCK: "blocked",
+    Action.WAIT: "waiting",
+    Action.STATUS: "updated",
+    Action.TAKE: "taken over",
+}

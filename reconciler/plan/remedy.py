@@ -43,9 +43,22 @@ def _effort(reasons: Iterable[Reason]) -> tuple[int, int]:
 
 
 def _steps(reasons: Iterable[Reason]) -> str:
-    return "with " + ", ".join(dict.fromkeys(_step(reason) for reason in reasons))
+    steps = dict.fromkeys(_step(reason) for reason in reasons if not is_rounded_away(reason))
+    if TAKES_VOLUMES in steps:  # then no amount alone would do
+        steps = dict.fromkeys(step for step in steps if not step.endswith("more for its volumes"))
+    return "with " + ", ".join(steps) if steps else ""
 
 
+def is_short(reason: Reason) -> bool:
+    return bool(reason.need and reason.have) and not is_rounded_away(reason)
+
+
+def is_rounded_away(reason: Reason) -> bool:
+    """Amounts that read alike tell nobody anything."""
+    return bool(reason.need) and reason.need == reason.have
+
+
+TAKES_VOLUMES = "a volume pool that takes its volumes"
 _FIXED = {
     Predicate.READY: "the pool ready",
     Predicate.CORDON: "the pool uncordoned",
@@ -66,8 +79,11 @@ def _step(reason: Reason) -> str:
             )
         case Predicate.SELECTOR:
             return f"label {reason.resource}={reason.need} on it"
-        case Predicate.CAPACITY | Predicate.VOLUME_CAPACITY:
+        case Predicate.CAPACITY:
             return f"{reason.resource} {_more(reason)} more"
+        case Predicate.VOLUME_CAPACITY:
+            more = f"{reason.resource} {_more(reason)} more for its volumes"
+            return more if is_short(reason) else TAKES_VOLUMES
         case Predicate.QUOTA:
             return f"{reason.resource} {_more(reason)} more in its quota"
         case Predicate.SPREAD:

@@ -15,22 +15,6 @@ LONGEST_LINE = 240
 MOST_LINES = 1_000  # a log that nobody can page through helps nobody
 MOST_NAMES = 3
 
-_DONE = {
-    Action.SCHEDULE: "scheduled",
-    Action.ADOPT: "adopted",
-    Action.EVICT: "evicted",
-    Action.WITHDRAW: "withdrawn",
-    Action.ORDER: "to be deleted",
-    Action.RETAIN: "retained",
-    Action.REMOVE: "removed",
-    Action.GENERATE: "generated",
-    Action.ANNOUNCE: "announced",
-    Action.CLAIM: "claimed",
-    Action.HOLD: "held",
-    Action.BLOCK: "blocked",
-    Action.WAIT: "waiting",
-    Action.TAKE: "taken over",
-}
 _BETWEEN = {
     Action.SCHEDULE: "onto",
     Action.ADOPT: "on",
@@ -90,10 +74,10 @@ def _noun(kind: Kind) -> str:
 
 def _word(change: Change) -> str:
     if change.action is not Action.STATUS:
-        return _DONE[change.action]
+        return change.action.done
     state = str(getattr(change.after.status, "state", "")) if change.after is not None else ""
     before = str(getattr(change.before.status, "state", "")) if change.before is not None else ""
-    return state.lower() if state and state != before else "updated"
+    return state.lower() if state and state != before else change.action.done
 
 
 def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Iterator[str]:

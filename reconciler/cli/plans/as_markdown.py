@@ -9,6 +9,7 @@ from reconciler.cli.terminal import printable
 from reconciler.plan import Action, Plan
 from reconciler.plan.remedy import remedy
 
+MOST_REASONS = 20
 MOST_ROWS = 100  # forges refuse comments beyond some 60,000 characters
 
 
@@ -57,7 +58,7 @@ def _others(plan: Plan) -> Iterator[str]:
     rows = [
         (change.action.value, _code(str(change.key)), _plain(words.reason_of(change)))
         for change in words.told(plan)
-        if change.action not in (Action.SCHEDULE, Action.ADOPT, Action.STATUS, Action.TAKE)
+        if change.action not in (Action.SCHEDULE, Action.ADOPT) and not words.is_plain(change)
     ]
     yield from _table("Other changes", ("", "object", "why"), rows)
 
@@ -67,9 +68,8 @@ def _unplaced(plan: Plan) -> Iterator[str]:
         (
             _code(str(each.key)),
             "<br>".join(
-                _plain(f"{refusal.pool + ': ' if refusal.pool else ''}{words.of_reason(reason)}")
-                for refusal in each.refusals[:10]
-                for reason in refusal.reasons
+                _plain(f"{pools}: {reason}" if pools else reason)
+                for pools, reason in words.rows_of(each.refusals)[:MOST_REASONS]
             ),
             _plain(remedy(each.refusals)),
         )

@@ -23,9 +23,9 @@ COLOURS = {
 MOST_NAMED = 10
 
 
-def write(plan: Plan, terminal: Terminal) -> None:
+def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
     _declared(plan.declared, terminal)
-    _changes(plan, terminal)
+    _changes(plan, terminal, is_verbose)
     _unplaced(plan.unplaced, terminal)
     _held(plan.held, terminal)
     _problems(plan.problems, terminal)
@@ -46,17 +46,21 @@ def _declared(declared: Sequence[Declaration], terminal: Terminal) -> None:
     terminal.line()
 
 
-def _changes(plan: Plan, terminal: Terminal) -> None:
+def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
+    """What follows from the rest, without a reason of its own, is only counted."""
     told = words.told(plan)
     if not told:
         return
+    shown = [change for change in told if is_verbose or not words.is_plain(change)]
     terminal.line(terminal.paint("changes", Style.BOLD))
-    action_width = max(len(change.action) for change in told)
-    key_width = max(len(str(change.key)) for change in told)
-    for change in told:
+    action_width = max((len(change.action) for change in shown), default=0)
+    key_width = max((len(str(change.key)) for change in shown), default=0)
+    for change in shown:
         action = terminal.paint(change.action.ljust(action_width), *_colour(change.action))
         line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(words.reason_of(change))}"
         terminal.line(line.rstrip())
+    if counted := words.counted([change for change in told if change not in shown]):
+        terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', Style.DIM)}")
     terminal.line()
 
 
@@ -70,10 +74,9 @@ def _unplaced(unplaced: Sequence[Unplaced], terminal: Terminal) -> None:
     terminal.line(terminal.paint("no place", Style.BOLD))
     for each in unplaced:
         terminal.line(f"  {terminal.paint(str(each.key), Style.YELLOW)}")
-        for refusal in each.refusals:
-            for reason in refusal.reasons:
-                where = f"{refusal.pool}  " if refusal.pool else ""
-                terminal.line(f"    {where}{printable(words.of_reason(reason))}")
+        for pools, reason in words.rows_of(each.refusals):
+            where = f"{pools}: " if pools else ""
+            terminal.line(f"    {printable(where)}{printable(reason)}")
         if smallest := remedy(each.refusals):
             terminal.line(f"    {terminal.paint('would fit:', Style.DIM)} {printable(smallest)}")
     terminal.line()

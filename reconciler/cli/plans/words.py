@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.plan import Action, Change, Declaration, Effect, Plan, Room
-from reconciler.schedule import Reason
+from reconciler.schedule import Predicate, Reason, Refusal
 from schemas.capacity import SHARE, amount
+
+MOST_POOLS = 5
 
 _WHEN = {
     Effect.LIVE: "takes effect live",
@@ -19,8 +22,12 @@ _WHEN = {
 
 def of_reason(reason: Reason) -> str:
     """`InsufficientCapacity: memory is short (need 64Gi, have 12Gi)`."""
-    amounts = f" (need {reason.need}, have {reason.have})" if reason.need or reason.have else ""
-    return f"{reason.predicate}: {reason.message}{amounts}"
+    return f"{reason.predicate}: {reason.message}{amounts_of(reason)}"
+
+
+def amounts_of(reason: Reason) -> str:
+    is_told = reason.need != reason.have
+    return f" (need {reason.need}, have {reason.have})" if is_told else ""
 
 
 def of_declaration(declaration: Declaration) -> str:
@@ -33,6 +40,18 @@ def told(plan: Plan) -> tuple[Change, ...]:
     """Changes in the order of their weight, then by key."""
     rank = {action: place for place, action in enumerate(Action)}
     return tuple(sorted(plan.changes, key=lambda change: (rank[change.action], change.key)))
+
+
+def is_plain(change: Change) -> bool:
+    """Whether it says nothing that the rest of the plan does not say."""
+    return change.action is Action.WAIT or (
+        change.action in (Action.TAKE, Action.STATUS) and not change.reason
+    )
+
+
+def counted(changes: Iterable[Change]) -> str:
+    counts = Counter(change.action.done for change in changes)
+    return ", ".join(f"{count:,} {done}" for done, count in counts.items())
 
 
 def by_pool(plan: Plan) -> Mapping[str, list[Change]]:
@@ -52,12 +71,11 @@ def amounts(room: Room) -> Iterator[tuple[str, str, str, str]]:
 
 
 def summary(plan: Plan) -> str:
-    """`2 schedule, 1 generate; 1 without a place; 3 held`."""
-    counts = Counter(change.action for change in told(plan))
-    parts = [", ".join(f"{count:,} {action}" for action, count in counts.items())] if counts else []
-    if plan.declared and not counts:
-        parts.append(f"{len(plan.declared):,} declared")
-    if plan.unplaced:
+    """`22 declared; 6 generated, 4 waiting; 3 held`."""
+    counts = Counter(change.action.done for change in told(plan))
+    parts = [f"{len(plan.declared):,} declared"] if plan.declared else []
+    parts += [", ".join(f"{count:,} {done}" for done, count in counts.items())] if counts else []
+    if len(plan.unplaced) > counts[Action.WAIT.done]:
         parts.append(f"{len(plan.unplaced):,} without a place")
     if plan.held:
         parts.append(f"{len(plan.held):,} held")
@@ -65,6 +83,40 @@ def summary(plan: Plan) -> str:
     if errors:
         parts.append(f"{errors:,} error{'s' if errors > 1 else ''}")
     return "; ".join(parts) or "nothing to do"
+
+
+_VOLUME = re.compile(r"volume (?P<volume>\S+): (?P<pool>\S+): (?P<why>.*)", re.DOTALL)
+
+
+def rows_of(refusals: Iterable[Refusal]) -> list[tuple[str, str]]:
+    """Pools and a reason that they share: `rack-a1, rack-a2`, `PoolNotReady: no poollet announces it`."""
+    refusals = tuple(refusals)
+    pools: dict[str, list[str]] = {}
+    for refusal in refusals:
+        for reason in dict.fromkeys(_reasons(refusal)):
+            pools.setdefault(reason, []).append(refusal.pool)
+    every = len({refusal.pool for refusal in refusals if refusal.pool})
+    return [(_named(names, every), reason) for reason, names in pools.items()]
+
+
+def _reasons(refusal: Refusal) -> Iterator[str]:
+    """A volume that fits nowhere has a reason for each volume pool; those that say the same are one."""
+    volumes: dict[tuple[str, str, str], list[str]] = {}
+    for reason in refusal.reasons:
+        match = _VOLUME.fullmatch(reason.message) if reason.predicate is Predicate.VOLUME_CAPACITY else None
+        if match is None:
+            yield of_reason(reason)
+        else:
+            volumes.setdefault((match["volume"], match["why"], amounts_of(reason)), []).append(match["pool"])
+    for (volume, why, amounts), names in volumes.items():
+        yield f"{Predicate.VOLUME_CAPACITY}: volume {volume} on {', '.join(names)}: {why}{amounts}"
+
+
+def _named(pools: list[str], every: int) -> str:
+    if len(pools) > 1 and len(pools) == every:
+        return "every pool"
+    more = f" and {len(pools) - MOST_POOLS:,} more" if len(pools) > MOST_POOLS else ""
+    return ", ".join(pools[:MOST_POOLS]) + more
 
 
 def reason_of(change: Change) -> str:
