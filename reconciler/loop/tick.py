@@ -88,7 +88,7 @@ class Reconciler:
             log.exception("a tick failed")
             failed = Failed("error", f"{type(error).__name__}: {error}", "the log has the details")
         # What was read halfway is worth nothing.
-        self.world = World(self._ambient)
+        self.world = World(self._ambient, self.world.sightings)
         return failed
 
     def _tick(self, clock: Callable[[], datetime]) -> Outcome:

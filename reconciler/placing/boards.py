@@ -61,6 +61,7 @@ def _pool(state: PoolState) -> Pool:
         taints=state.taints,
         is_cordoned=state.is_cordoned,
         why_not_ready=state.why_not_ready,
+        is_known=state.announced is not None,
         classes=state.classes,
         shares=state.shares,
     )
@@ -74,6 +75,7 @@ def _volume_pool(state: PoolState) -> VolumePool:
         taints=state.taints,
         is_cordoned=state.is_cordoned,
         why_not_ready=state.why_not_ready,
+        is_known=state.announced is not None,
         classes=state.classes,
         reachable_from=state.reachable_from,
         machine_pool_selector=state.machine_pool_selector,

@@ -43,7 +43,7 @@ def selector(pool: Pool, request: Request) -> Reasons:
 
 
 def offers(pool: Pool, request: Request) -> Reasons:
-    if request.machine_class not in pool.classes:
+    if pool.is_known and request.machine_class not in pool.classes:
         yield Reason(Predicate.CLASS, f"it does not offer the class {request.machine_class}")
 
 
@@ -68,6 +68,8 @@ STANDING: tuple[Callable[[Pool, Request], Reasons], ...] = (
 
 
 def capacity(board: Board, pool: Pool, request: Request) -> Reasons:
+    if not pool.is_known:
+        return ()
     return shortfalls(board.charge(pool.name, request), board.free[pool.name], Predicate.CAPACITY)
 
 
@@ -144,9 +146,11 @@ def volume_reasons(
         yield Reason(Predicate.VOLUME, f"{pool.name} cannot attach its volumes")
     yield from untolerated(volume_pool.taints, volume.tolerations)
     yield from mismatches(volume_pool, volume.selector)
+    yield from refusals_of(volume_pool, volume.rejections)
+    if not volume_pool.is_known:
+        return
     if volume.volume_class not in volume_pool.classes:
         yield Reason(Predicate.CLASS, f"it does not offer the class {volume.volume_class}")
-    yield from refusals_of(volume_pool, volume.rejections)
     yield from shortfalls(
         volume.charge if charge is None else charge, board.volume_free[volume_pool.name], Predicate.CAPACITY
     )

@@ -79,7 +79,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool as the scheduler sees it. `why_not_ready` is empty when it is Ready."""
+    """A pool as the scheduler sees it. `why_not_ready` is empty when it is Ready.
+
+    Of a pool that is not known, which is never Ready, nobody can say what it offers or holds.
+    """
 
     name: str
     allocatable: Vector
@@ -87,6 +90,7 @@ class Pool:
     taints: tuple[Taint, ...] = ()
     is_cordoned: bool = False
     why_not_ready: str = ""
+    is_known: bool = True
     classes: frozenset[str] = frozenset()
     shares: Mapping[str, int] | None = (
         None  # what a machine of each class takes, where a pool tells class counts only

@@ -15,9 +15,11 @@ from schemas.model import Machine, Volume
 from schemas.problem import Severity
 from schemas.validate import AnyEntry, Entry, Policy, Tree, between
 from schemas.validate.finding import Finding
+from schemas.validate.identity import twice
 
 OWN = (Kind.VOLUME, Kind.NETWORK_INTERFACE)  # one machine at a time may have it
 JUDGED = frozenset({Standing.DECLARED, Standing.GENERATED})
+GUESSING = ("GV310", "GV312")
 ON_TARGET = Policy(is_target=True)
 
 
@@ -47,13 +49,15 @@ def faults(
             if used.kind in OWN:
                 around.update({user: known[user] for user in relations.users.get(used) if user in known})
     found: dict[str, list[Finding]] = {}
-    tree = Tree(tuple(_entries(around, source)))
+    tree = Tree(tuple(_entries(around)))
     for finding in between(tree, ON_TARGET):
         if finding.severity is Severity.ERROR:
-            found.setdefault(finding.object, []).append(finding)
+            # What else a name may have meant is for those to say who see all of them: gitvirt validate.
+            plain = finding._replace(hint="") if finding.code in GUESSING else finding
+            found.setdefault(finding.object, []).append(plain)
     by_key = {}
     for key, one in judged.items():
-        own = tuple(sorted((*found.get(str(key), ()), *_within(one, source))))
+        own = tuple(sorted((*found.get(str(key), ()), *_within(one, source), *_twice(one, source))))
         if own:
             by_key[key] = own
     return by_key
@@ -68,17 +72,29 @@ def _looked_at(known: Known) -> set[Key]:
     return found
 
 
-def _entries(around: Mapping[Key, Known], source: Branch) -> Iterable[AnyEntry]:
+def _entries(around: Mapping[Key, Known]) -> Iterable[AnyEntry]:
     """Whoever is placed already comes first: of two that want one volume, it has it."""
-    ordered = sorted(around.values(), key=_order)
-    for known in ordered:
-        place = known.source if known.standing is Standing.DECLARED else known.live
-        if place is not None:
-            yield Entry(place.path, place.index, known.key, known.object)
-    for known in ordered:
-        for doc in source.docs(known.key):
-            if known.standing is Standing.DECLARED and doc.place != known.source and doc.object is not None:
-                yield Entry(doc.place.path, doc.place.index, doc.key, doc.object)
+    for known in sorted(around.values(), key=_order):
+        entry = _entry(known)
+        if entry is not None:
+            yield entry
+
+
+def _entry(known: Known) -> AnyEntry | None:
+    place = known.source if known.standing is Standing.DECLARED else known.live
+    return Entry(place.path, place.index, known.key, known.object) if place is not None else None
+
+
+def _twice(known: Known, source: Branch) -> Iterable[Finding]:
+    """Every further document of an identity is held against it; what else these say does not count."""
+    docs = source.docs(known.key)
+    entry = _entry(known)
+    if len(docs) < 2 or entry is None or known.standing is not Standing.DECLARED:
+        return
+    tree = Tree((entry,))
+    for doc in docs:
+        if doc.place != known.source and doc.object is not None:
+            yield from twice(tree, Entry(doc.place.path, doc.place.index, doc.key, doc.object))
 
 
 def _order(known: Known) -> tuple[bool, str, int]:

@@ -17,6 +17,7 @@ from reconciler.world.pools import Announcement, Offer
 from reconciler.world.population import Population
 from reconciler.world.relations import Relations
 from reconciler.world.rules import Rules
+from schemas.fleet import Signatures
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.report.objects import Orphan
@@ -33,6 +34,7 @@ class State:
         self.last: ObjectId | None = None
         self.head = Head(None)
         self.rules = Rules()
+        self.signatures: tuple[ObjectId | None, Signatures] = (None, Signatures())  # as of which commit
         self.source = Branch()
         self.live = Branch()
         self.reports = Reports(sightings)

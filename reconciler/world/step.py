@@ -56,10 +56,11 @@ class Step:
         changed = self._settle(touched)
         self._count(changed)
         self._pools(changed)
-        self._judge(changed)
-        self._spread(changed)
+        self._judge(touched, changed)
         if was_fresh:
             self.dirty = set(self.state.known)
+        else:
+            self._spread(changed)
         self.state.is_fresh = False
 
     # Commits and files
@@ -99,7 +100,8 @@ class Step:
         if is_new_order and not was_fresh:
             self.is_ruled_anew = True
             taken.keys.update(pool.key for pools in state.pools.values() for pool in pools.values())
-            taken.keys.update(key for report in state.reports.by_poollet.values() for key in report.said)
+            for report in state.reports.by_poollet.values():
+                taken.keys.update(report.said, report.pools)
         return self._with_flipped(taken)
 
     def _live(self, live: ObjectId | None) -> set[Key]:
@@ -146,12 +148,15 @@ class Step:
 
     def _signatures(self) -> Signatures:
         """What was in force when the source was reconciled last; without that, what the head itself says."""
-        state, last = self.state, self.state.last
-        if last is not None and last == state.source_commit:
-            return state.rules.settings.signatures
-        commit = last or self.snapshot.source
-        settings = rules.settings_at(self.repo, commit) if commit else None
-        return settings.signatures if isinstance(settings, Settings) else Signatures()
+        state = self.state
+        commit = state.last or self.snapshot.source
+        if commit != state.signatures[0]:
+            if commit is not None and commit == state.source_commit:
+                settings: Settings | None = state.rules.settings
+            else:
+                settings = rules.settings_at(self.repo, commit) if commit else None
+            state.signatures = (commit, settings.signatures if settings else Signatures())
+        return state.signatures[1]
 
     def _verifier(self, signers: Signers) -> Verifier:
         return Verifier(signers, self.ambient)
@@ -165,7 +170,7 @@ class Step:
         moved = state.reports.advance(self.repo, self.snapshot.reports, self.now)
         self.blobs_read += moved.blobs_read
         keys = moved.keys
-        if moved.poollets:
+        if moved.poollets or any(key.kind in POOLS for key in keys):
             state.problems = None
         for name in moved.poollets:
             report = state.reports.by_poollet.get(name)
@@ -280,13 +285,13 @@ class Step:
 
     # Judging
 
-    def _judge(self, changed: Changed) -> None:
-        """Announcements alone change no document."""
+    def _judge(self, touched: set[Key], changed: Changed) -> None:
         state = self.state
-        news = {key for key, (before, after) in changed.items() if before is not after}
-        asked = concerned(news, state.known, state.relations)
         if state.is_fresh or self.is_ruled_anew:
-            asked = set(state.known)
+            asked = {*state.known, *state.faults}
+        else:
+            # A second document of an identity changes nothing that is known of it, and is held against it.
+            asked = concerned({*touched, *changed}, state.known, state.relations)
         found = faults(asked, state.known, state.relations, state.source)
         for key in asked:
             before, after = state.faults.get(key, ()), found.get(key, ())

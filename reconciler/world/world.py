@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
-from reconciler.observed.authority import Hearing, heard
+from reconciler.observed.authority import POOL_OF, Hearing, heard
 from reconciler.observed.freshness import Freshness, Sighting
 from reconciler.observed.said import Said
 from reconciler.record import NOTHING, Record
@@ -202,6 +202,8 @@ class World:
 
     def hearing(self, key: Key) -> Hearing:
         known = self.known.get(key)
+        if key.kind not in POOL_OF:
+            return Hearing()
         record = known.record if known else NOTHING
         if known and isinstance(known.object, VolumeSnapshot):
             volume = self.known.get(Key(Kind.VOLUME, key.namespace, known.object.spec.volume_ref.name))

@@ -233,3 +233,16 @@ def test_pools_carry_what_people_say() -> None:
     world = scene.world()
     assert why(decided(scene, world, Ask(key("web-1")))["web-1"]) == {Predicate.CORDON, Predicate.TAINT}
     assert world.pools["pool-a"].allocatable["cpu"] == 40_000
+
+
+def test_of_a_pool_that_nobody_announces_only_that_is_said() -> None:
+    scene = Scene(
+        {"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data"), "p.yaml": pool("pool-a")}
+    )
+    world = scene.world()
+    decision = decided(scene, world, Ask(key("web-1")))["web-1"]
+    assert isinstance(decision, Unschedulable)
+    (refusal,) = decision.refusals
+    assert [
+        reason.predicate for reason in refusal.reasons if reason.predicate is not Predicate.VOLUME_CAPACITY
+    ] == [Predicate.READY]
