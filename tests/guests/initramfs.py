@@ -28,7 +28,7 @@ INIT = Path(__file__).with_name("init.sh")
 LEASED = """#!/bin/sh
 [ "$1" = bound ] || exit 0
 ip addr add "$ip/${mask:-24}" dev "$interface"
-echo "GUEST address $(cat /sys/class/net/$interface/address) $ip"
+echo "GUEST address $(cat /sys/class/net/$interface/address) $ip" >/dev/ttyS0
 """
 POWER_BUTTON = "#!/bin/sh\necho GUEST power-button >/dev/ttyS0\npoweroff -f\n"
 

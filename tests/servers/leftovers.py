@@ -41,9 +41,9 @@ class Leftovers:
 def leftovers(daemon: Libvirtd, folder: Path, keeping: Iterable[str] = ()) -> Leftovers:
     """`folder` is the runtime's own. `keeping`: ids of machines, volumes and snapshots that are to be there."""
     kept = frozenset(keeping)
-    domains = [Domain(daemon, id) for id in daemon.virsh("list", "--all", "--uuid").stdout.split()]
+    domains = list(_domains(daemon))
     right = [domain for domain in domains if domain.id in kept]
-    networks = {name: _network(daemon, name) for name in _networks(daemon)}
+    networks = dict(_networks(daemon))
     wanted = {name for domain in right for name in domain.networks}
     used_devices = {device for domain in right for device in domain.devices} | {
         device for name in wanted & networks.keys() for device in _devices_of(networks[name])
@@ -67,9 +67,9 @@ def leftovers(daemon: Libvirtd, folder: Path, keeping: Iterable[str] = ()) -> Le
 
 
 class Domain:
-    def __init__(self, daemon: Libvirtd, id: str) -> None:
+    def __init__(self, id: str, document: str) -> None:
         self.id = id
-        self.root = ElementTree.fromstring(daemon.virsh("dumpxml", id).stdout)
+        self.root = ElementTree.fromstring(document)
         self.name = self.root.findtext("name", "")
 
     @property
@@ -83,6 +83,13 @@ class Domain:
     @property
     def devices(self) -> set[str]:
         return {target.get("dev", "") for target in self.root.iterfind("devices/interface/target")}
+
+
+def _domains(daemon: Libvirtd) -> Iterator[Domain]:
+    for id in daemon.virsh("list", "--all", "--uuid").stdout.split():
+        shown = daemon.virsh("dumpxml", id, check=False)
+        if shown.returncode == 0:
+            yield Domain(id, shown.stdout)
 
 
 def _below(folder: Path, name: str) -> list[Path]:
@@ -112,13 +119,12 @@ def _secrets(daemon: Libvirtd, kept: frozenset[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _networks(daemon: Libvirtd) -> list[str]:
-    names = daemon.virsh("net-list", "--all", "--name").stdout.split()
-    return [name for name in names if name.startswith(f"{OURS}-")]
-
-
-def _network(daemon: Libvirtd, name: str) -> ElementTree.Element:
-    return ElementTree.fromstring(daemon.virsh("net-dumpxml", name).stdout)
+def _networks(daemon: Libvirtd) -> Iterator[tuple[str, ElementTree.Element]]:
+    for name in daemon.virsh("net-list", "--all", "--name").stdout.split():
+        if name.startswith(f"{OURS}-"):
+            shown = daemon.virsh("net-dumpxml", name, check=False)
+            if shown.returncode == 0:  # else it has gone meanwhile
+                yield name, ElementTree.fromstring(shown.stdout)
 
 
 def _devices_of(network: ElementTree.Element) -> set[str]:
