@@ -96,6 +96,7 @@ class VolumeDisks:
         self,
         volumes: Volumes,
         local: LocalDisks | None,
+        holders: Holders,
         passphrases: Passphrases,
         *,
         architecture: str,
@@ -103,13 +104,14 @@ class VolumeDisks:
     ) -> None:
         self._volumes = volumes
         self._local = local
+        self._holders = holders
         self._passphrases = passphrases
         self._architecture = architecture
         self._tell = tell
 
     def refuse(self, machine_id: str, disk: Disk) -> None:
         if disk.connection is not None:
-            match access.understood(disk.connection, self._volumes.folders()):
+            match access.understood(disk.connection, self._volumes.shelves.folders()):
                 case VolumeFile() as file:
                     self._refuse_file(machine_id, disk.name, file)
                 case VolumeImage() as image:
@@ -137,9 +139,7 @@ class VolumeDisks:
         if not contents.is_plain_file(Path(file.path)):
             raise FailedPrecondition(f"disk {name}: the data of volume {file.volume_id} is missing")
         others = [
-            held
-            for held in self._volumes.holders.of(FileSource(path=file.path))
-            if held.domain_id != machine_id
+            held for held in self._holders.of(FileSource(path=file.path)) if held.domain_id != machine_id
         ]
         if others:
             raise FailedPrecondition(
@@ -154,7 +154,7 @@ class VolumeDisks:
             return self._local.prepare(machine_id, disk.name, disk.local_disk, self._architecture, self._tell)
         secret_name = _secret_name(machine_id, disk.name)
         luks = self._passphrase(disk.connection, secret_name)
-        found = access.understood(disk.connection, self._volumes.folders())
+        found = access.understood(disk.connection, self._volumes.shelves.folders())
         where = self._where(found, secret_name)
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)

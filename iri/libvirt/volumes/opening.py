@@ -30,6 +30,7 @@ from iri.libvirt.volumes.settings import (
     with_default,
 )
 from iri.libvirt.volumes.shelf import Shelf
+from iri.libvirt.volumes.shelves import Shelves
 from iri.libvirt.volumes.volumes import Volumes
 
 # As image indexes name them.
@@ -72,10 +73,17 @@ def opened(
                 )
 
     shelves = [shelf(pool) for pool in storage_settings.pools]
-    volumes = Volumes(storage_settings, shelves, passphrases, images, journal, volume_class, holders)
+    volumes = Volumes(
+        Shelves(storage_settings, shelves),
+        passphrases,
+        images,
+        journal,
+        volume_class,
+        storage_settings.workers,
+    )
     files = next((shelf for shelf in shelves if isinstance(shelf, FileShelf)), None)
     local = LocalDisks(files, storage, holders, images) if files else None
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
-    disks = VolumeDisks(volumes, local, passphrases, architecture=architecture, tell=tell)
+    disks = VolumeDisks(volumes, local, holders, passphrases, architecture=architecture, tell=tell)
     link.on_connected(volumes.let_go)
     return Opened(volumes, disks)

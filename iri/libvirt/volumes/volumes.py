@@ -6,36 +6,46 @@ crash the records say which steps are left.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from iri.change import ExpandVolume, expanded_volume
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, ResourceExhausted
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
 from iri.host import VolumeClass, VolumeOffer
 from iri.identity import identity
 from iri.journal import Journal
-from iri.libvirt.connect.holding import Holders
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import wishes
 from iri.libvirt.volumes.catalogue import Catalogue, Kept
 from iri.libvirt.volumes.chores import Chores
-from iri.libvirt.volumes.files import FileShelf
 from iri.libvirt.volumes.keeping import Keeping
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord, passphrase, rounded
 from iri.libvirt.volumes.secrets import Passphrases
-from iri.libvirt.volumes.settings import Pool, StorageSettings, pool_of
 from iri.libvirt.volumes.shelf import Shelf
+from iri.libvirt.volumes.shelves import Shelves
 from iri.libvirt.volumes.steps import Steps
 from iri.volume import Snapshot, SnapshotState, Volume
 
+log = logging.getLogger(__name__)
 CLOSE_SECONDS = 10.0
+OPEN_AGAIN_SECONDS = 10.0
+COLLECT = "images"
+COLLECT_SECONDS = 3600.0
 Stored = TypeVar("Stored", Volume, Snapshot)
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """The chore of opening a pool that could not be reached."""
+
+    pool: str
 
 
 class Volumes:
@@ -43,61 +53,86 @@ class Volumes:
 
     def __init__(
         self,
-        settings: StorageSettings,
-        shelves: Sequence[Shelf],
+        shelves: Shelves,
         passphrases: Passphrases,
         images: Images,
         journal: Journal,
         volume_class: Callable[[str], VolumeClass],
-        holders: Holders,
+        workers: int,
     ) -> None:
-        self._settings = settings
-        self._shelves = {shelf.name: shelf for shelf in shelves}
+        self.shelves = shelves
         self.passphrases = passphrases
         self.images = images
-        self.holders = holders
         self._volume_class = volume_class
         self._catalogue = Catalogue()
         self._keeping = Keeping(self._catalogue, journal)
-        self._chores = Chores(lambda key: self._steps.step(key), settings.workers, "volumes")
-        self._steps = Steps(
-            self._keeping, images, lambda: [shelf.rests_on() for shelf in shelves], self._chores.want
-        )
+        self._chores = Chores(self._chore, workers, "volumes")
+        self._steps = Steps(self._keeping, images, shelves.bases, self._chores.want)
         self._damaged: dict[str, str] = {}
         self._creating = threading.Lock()
 
     def start(self) -> None:
-        """Reads what lies in the pools and goes on with what was interrupted. Unavailable without libvirt."""
-        for shelf in self._shelves.values():
-            found = shelf.open()
-            self._damaged |= found.damaged
-            for record in found.records:
-                self._keeping.add(record, shelf)
-        pools = {f"pool-{name}" for name in self._shelves}
-        there = {kept.record.name for kept in self._catalogue.all()} | self._damaged.keys() | pools
-        self.passphrases.drop_unused(lambda name: name in there or name.startswith("disk-"))
+        """Reads what lies in the pools and goes on with what was interrupted. A pool that does not answer is tried again."""
+        for name in self.shelves.shut():
+            with contextlib.suppress(Unavailable):
+                self._open(name)
         self._chores.start()
         self.let_go()
+        self._chores.want(COLLECT, COLLECT_SECONDS)
+
+    def _open(self, name: str) -> None:
+        found = self.shelves.open(name)
+        self._damaged |= found.damaged
+        for record in found.records:
+            self._keeping.add(record, self.shelves.named(name))
+        self.shelves.opened(name)
+        if not self.shelves.shut():
+            pools = {f"pool-{shelf.name}" for shelf in self.shelves}
+            there = {kept.record.name for kept in self._catalogue.all()} | self._damaged.keys() | pools
+            self.passphrases.drop_unused(lambda name: name in there or name.startswith("disk-"))
+
+    def _chore(self, key: Hashable) -> float | None:
+        if key == COLLECT:
+            self.collect_images()
+            return COLLECT_SECONDS
+        if isinstance(key, Opening):
+            return self._open_again(key.pool)
+        return self._steps.step(key)
+
+    def _open_again(self, name: str) -> float | None:
+        if name not in self.shelves.shut():
+            return None
+        try:
+            self._open(name)
+        except IRIError as error:
+            log.warning("storage pool cannot be opened pool=%s error=%s", name, error)
+            return OPEN_AGAIN_SECONDS
+        log.info("storage pool is there pool=%s", name)
+        self.let_go()
+        return None
 
     def close(self) -> None:
         self._chores.close(CLOSE_SECONDS)
-        for shelf in self._shelves.values():
-            shelf.close()
+        self.shelves.close()
 
     def let_go(self) -> None:
         """Something may have changed for those that wait: libvirt is back, or a machine no longer holds a volume."""
+        for name in self.shelves.shut():
+            self._chores.want(Opening(name))
         for there in self._catalogue.all():
             if not self._steps.is_done(there):
                 self._chores.want(there.record.id)
 
     def objects(self, kind: type[Stored]) -> Mapping[str, Stored]:
+        self.shelves.refuse_unknown()
         return self._catalogue.objects(kind)
 
     def offers(self, classes: Sequence[VolumeClass]) -> tuple[VolumeOffer, ...]:
         """Of each class the bytes that its pool holds when empty."""
-        quantities = {name: self._limit_bytes(shelf) for name, shelf in self._shelves.items()}
         offers = [
-            VolumeOffer(volume_class=offered, quantity=quantities[pool_of(self._settings, offered.name).name])
+            VolumeOffer(
+                volume_class=offered, quantity=self.shelves.limit_bytes(self.shelves.of(offered.name))
+            )
             for offered in classes
         ]
         return tuple(offer for offer in offers if offer.quantity > 0)
@@ -121,7 +156,7 @@ class Volumes:
 
     def _created(self, wanted: Volume | Snapshot, id: str) -> Kept:
         if isinstance(wanted, Snapshot):
-            source = self._catalogue.found(Volume, wanted.spec.volume_id)
+            source = self._found(Volume, wanted.spec.volume_id)
             record: Record = wishes.snapshot(wanted, id, source.record, time.time_ns())
             shelf = source.shelf
         else:
@@ -141,9 +176,9 @@ class Volumes:
 
     def _new_volume(self, wanted: Volume, id: str) -> tuple[VolumeRecord, Shelf]:
         volume_class = self._volume_class(wanted.spec.class_name)
-        pool = pool_of(self._settings, volume_class.name)
-        shelf = self._shelves[pool.name]
+        shelf = self.shelves.of(volume_class.name)
         base, snapshot = self._base(wanted, shelf)
+        wipes = self.shelves.wipes(volume_class.name)
         record = wishes.volume(
             wanted,
             id,
@@ -151,7 +186,7 @@ class Volumes:
             volume_class=volume_class,
             snapshot=snapshot,
             base=base,
-            wipes=pool.wipe,
+            wipes=wipes,
         )
         if (image := record.source.image_data_source) is not None:
             self.images.refuse(image.image)
@@ -162,7 +197,7 @@ class Volumes:
         source = wanted.spec.volume_data_source
         if source is None or source.snapshot_data_source is None:
             return "", None
-        there = self._catalogue.found(Snapshot, source.snapshot_data_source.snapshot_id)
+        there = self._found(Snapshot, source.snapshot_data_source.snapshot_id)
         if there.shelf is not shelf:
             raise InvalidArgument(
                 f"snapshot {there.record.id} lies in pool {there.shelf.name}, volumes of this class in pool {shelf.name}"
@@ -174,7 +209,7 @@ class Volumes:
         return shelf.base_of(there.record), there.record
 
     def expand(self, id: str, change: ExpandVolume) -> None:
-        there = self._catalogue.found(Volume, id)
+        there = self._found(Volume, id)
 
         def expanded(record: Record) -> Record:
             assert isinstance(record, VolumeRecord)
@@ -188,7 +223,7 @@ class Volumes:
         self._chores.want(id)
 
     def remove(self, kind: type[Volume] | type[Snapshot], id: str) -> None:
-        self._catalogue.found(kind, id)
+        self._found(kind, id)
         self._keeping.update(id, lambda record: wishes.removed(record, time.time_ns()))
         self._chores.want(id)
 
@@ -196,27 +231,19 @@ class Volumes:
         """Removes those that no disk rests on and that need not be kept. Returns the bytes freed."""
         return self._steps.collect()
 
-    def shelf(self, name: str) -> Shelf:
-        return self._shelves[name]
-
     def record(self, id: str) -> Kept | None:
         """For those who attach volumes."""
         return self._catalogue.get(id)
 
-    def folders(self) -> tuple[Path, ...]:
-        """Where volumes lie as files."""
-        return tuple(shelf.folder for shelf in self._shelves.values() if isinstance(shelf, FileShelf))
-
-    def _pool(self, shelf: Shelf) -> Pool:
-        return next(pool for pool in self._settings.pools if pool.name == shelf.name)
-
-    def _limit_bytes(self, shelf: Shelf) -> int:
-        """What sizes may add up to."""
-        pool = self._pool(shelf)
-        return max(0, int((shelf.room().capacity - pool.reserved_bytes) * pool.overcommit))
+    def _found(self, kind: type[Volume] | type[Snapshot], id: str) -> Kept:
+        try:
+            return self._catalogue.found(kind, id)
+        except NotFound:
+            self.shelves.refuse_unknown()
+            raise
 
     def _refuse_size(self, shelf: Shelf, more_bytes: int) -> None:
-        charged, limit = self._catalogue.charged_bytes(shelf), self._limit_bytes(shelf)
+        charged, limit = self._catalogue.charged_bytes(shelf), self.shelves.limit_bytes(shelf)
         if charged + more_bytes > limit:
             raise ResourceExhausted(
                 f"storage pool {shelf.name} is full: {more_bytes} bytes are needed, {max(0, limit - charged)} of {limit} are left"

@@ -69,7 +69,7 @@ class Stand:
 
     @property
     def data(self) -> Path:
-        return self.volumes.folders()[0]
+        return self.volumes.shelves.folders()[0]
 
     def files(self) -> list[str]:
         return sorted(path.name for path in self.data.iterdir() if not path.name.startswith("."))

@@ -207,7 +207,7 @@ def test_overcommit_and_reserve_set_the_limit(libvirtd: Libvirtd, folder: Path) 
     stand.pools = (reserved,)
     stand.start()
     try:
-        capacity = stand.volumes.shelf(stand.pool).room().capacity
+        capacity = stand.volumes.shelves.named(stand.pool).room().capacity
         assert stand.offers().volumes[0].quantity == 3 * (capacity - MIB)
         subject = stand.subject()
         subject.available(sized(subject.volume(), 2 * capacity))

@@ -1,0 +1,83 @@
+"""All shelves of this host: which class lies on which, what each may promise, and which cannot be reached.
+
+A pool that does not answer when the runtime starts holds up nothing but itself. What lies in it is unknown, not absent:
+until it has been read, nobody is told that something is not there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from iri.errors import Unavailable
+from iri.libvirt.volumes.files import FileShelf
+from iri.libvirt.volumes.settings import StorageSettings, pool_of
+from iri.libvirt.volumes.shelf import Shelf
+from iri.libvirt.volumes.sidecar import Found
+
+log = logging.getLogger(__name__)
+
+
+class Shelves:
+    def __init__(self, settings: StorageSettings, shelves: Sequence[Shelf]) -> None:
+        self._settings = settings
+        self._by_name = {shelf.name: shelf for shelf in shelves}
+        self._shut: dict[str, str] = {name: "not read yet" for name in self._by_name}  # why, by name
+
+    def __iter__(self) -> Iterator[Shelf]:
+        return iter(self._by_name.values())
+
+    def of(self, class_name: str) -> Shelf:
+        shelf = self._by_name[pool_of(self._settings, class_name).name]
+        self._refuse_shut(shelf.name)
+        return shelf
+
+    def named(self, name: str) -> Shelf:
+        return self._by_name[name]
+
+    def open(self, name: str) -> Found:
+        """What lies there. Unavailable when it cannot be reached now; other errors are the operator's to mend."""
+        try:
+            found = self._by_name[name].open()
+        except Unavailable as error:
+            log.warning("storage pool is not reached pool=%s error=%s", name, error)
+            self._shut[name] = str(error)
+            raise
+        return found
+
+    def opened(self, name: str) -> None:
+        """What lies there is known now."""
+        self._shut.pop(name, None)
+
+    def shut(self) -> tuple[str, ...]:
+        return tuple(self._shut)
+
+    def refuse_unknown(self) -> None:
+        """Unavailable as long as there is a pool of which nobody knows what lies in it."""
+        for name in self._shut:
+            self._refuse_shut(name)
+
+    def _refuse_shut(self, name: str) -> None:
+        if (reason := self._shut.get(name)) is not None:
+            raise Unavailable(f"storage pool {name} cannot be reached: {reason}")
+
+    def close(self) -> None:
+        for shelf in self:
+            shelf.close()
+
+    def folders(self) -> tuple[Path, ...]:
+        """Where volumes lie as files."""
+        return tuple(shelf.folder for shelf in self if isinstance(shelf, FileShelf))
+
+    def wipes(self, class_name: str) -> bool:
+        return pool_of(self._settings, class_name).wipe
+
+    def limit_bytes(self, shelf: Shelf) -> int:
+        """What sizes may add up to."""
+        pool = next(pool for pool in self._settings.pools if pool.name == shelf.name)
+        return max(0, int((shelf.room().capacity - pool.reserved_bytes) * pool.overcommit))
+
+    def bases(self) -> Iterator[frozenset[str]]:
+        """Names of the files that disks rest on, pool by pool."""
+        return (frozenset(shelf.rests_on()) for shelf in self)

@@ -1,0 +1,76 @@
+"""A pool that does not answer: the rest goes on, and nothing of it is taken to be absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.change import ExpandVolume
+from iri.errors import Unavailable
+from iri.libvirt.volumes.settings import DirPool, RbdPool
+from iri.machine import Disk, LocalDisk
+from iri.volume import Resources, Snapshot, Volume
+from tests.iri.contract.subject import MIB, eventually
+from tests.iri.libvirt.volumes.stand import Stand
+from tests.servers.libvirtd import Libvirtd
+
+
+@pytest.fixture
+def stand(libvirtd: Libvirtd, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+    """Two pools. What stands in for the `rbd` of the second finds no cluster, until `there` is written."""
+    command = folder / "bin" / "rbd"
+    command.parent.mkdir()
+    command.write_text(
+        f"#!/bin/sh\n[ -e {folder}/there ] && echo '[]' && exit 0\necho 'rbd: listing images failed: (110) Connection timed out' >&2\nexit 110\n"
+    )
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}:/usr/sbin:/usr/bin:/sbin:/bin")
+    (folder / "key").write_text("QVFEeGFtcGxlS2V5")
+    # libvirt has a pool of that name, so that its own connection to Ceph is not asked for.
+    definition = folder / "pool.xml"
+    target = folder / "target"
+    target.mkdir()
+    far, near = f"far-{folder.name}", f"near-{folder.name}"
+    definition.write_text(f"<pool type='dir'><name>{far}</name><target><path>{target}</path></target></pool>")
+    libvirtd.virsh("pool-define", str(definition))
+    away = RbdPool(
+        name=far, ceph_pool="vms", monitors=("127.0.0.1:1",), user="u", key_file=str(folder / "key")
+    )
+    stand = Stand(libvirtd.uri, folder, (DirPool(name=near, path=str(folder / "v")), away)).start()
+    yield stand
+    stand.stop()
+    for name in (far, near):
+        libvirtd.virsh("pool-destroy", name)
+        libvirtd.virsh("pool-undefine", name)
+
+
+def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> None:
+    subject = stand.subject()
+    machine = "11111111-0000-4000-8000-000000000001"
+    stand.disks.prepare(machine, Disk(name="root", local_disk=LocalDisk(size_bytes=MIB)))
+    id = stand.create(subject.volume()).id
+    for ask in (
+        lambda: stand.objects(Volume),
+        lambda: stand.objects(Snapshot),
+        lambda: stand.remove(Volume, "11111111-0000-4000-8000-00000000000f"),
+        lambda: stand.change("unknown", ExpandVolume(Resources(storage_bytes=1))),
+    ):
+        with pytest.raises(
+            Unavailable, match=r"storage pool far-.* cannot be reached: .*Connection timed out"
+        ):
+            ask()
+    (stand.folder / "there").touch()
+    stand.volumes.let_go()
+    eventually(lambda: is_known(stand), bool, 10, "be reached")
+    assert set(stand.objects(Volume)) == {id}
+    subject.removed(Volume, id)
+
+
+def is_known(stand: Stand) -> bool:
+    try:
+        stand.objects(Volume)
+    except Unavailable:
+        return False
+    return True
