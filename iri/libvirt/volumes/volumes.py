@@ -139,7 +139,7 @@ class Volumes:
 
     def total_bytes(self) -> int:
         """What all pools hold when empty."""
-        return sum(map(self._limit_bytes, self._shelves.values()))
+        return sum(self.shelves.limit_bytes(shelf) for shelf in self.shelves)
 
     def create(self, wanted: Stored) -> Stored:
         with self._creating:
