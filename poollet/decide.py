@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from iri.machine import Machine as IRIMachine
+from iri.runtime import Object
 from iri.volume import Snapshot
 from iri.volume import Volume as IRIVolume
 from poollet import orphans as unordered
@@ -160,6 +161,8 @@ def grow(standing: Standing, round: Round) -> None:
     order = standing.order
     if not isinstance(order.intent, Have) or not isinstance(standing.presence, Present):
         return
+    if not is_to_grow(order, standing.presence.object):
+        return
     pool = pool_id(order)
     found = round.inventory.ours[order.ref][0]
     has, wants = round.ledger.of_object(pool, found), charge_of(standing, round)
@@ -168,6 +171,17 @@ def grow(standing: Standing, round: Round) -> None:
     reasons = round.ledger.overdrawn(pool, wants, has)
     if reasons:
         round.resize_refusals[order.ref] = reasons
+
+
+def is_to_grow(order: Order, there: Object) -> bool:
+    match order.object, there:
+        case Machine() as machine, IRIMachine():
+            return machine.spec.machine_class_ref.name != there.spec.class_name
+        case Volume() as volume, IRIVolume():
+            has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
+            return volume.spec.storage_bytes > has
+        case _:
+            return False
 
 
 def pool_id(order: Order) -> tuple[Kind, str]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -110,6 +111,7 @@ def interface(
     )
 
 
+@lru_cache(maxsize=1 << 16)
 def mac_address(fleet: str, namespace: str, name: str) -> str:
     """Of the network interface of that name: the same for ever, on whichever host. Locally administered."""
     digest = uuid.uuid5(_MACS, f"{fleet}/{namespace}/{name}").bytes
