@@ -13,6 +13,8 @@ from reconciler.world.known import Known
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume, VolumeSpec
 from schemas.problem import Severity
+from schemas.validate.references import references
+from schemas.validate.tree import Entry
 
 # Who came first is told from the claims on live, not from the order of files.
 DECIDED_HERE = frozenset({"GV320"})
@@ -32,11 +34,21 @@ def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
     for fault in view.faults(known.key):
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
+    yield from missing(view, known)
     yield from sealed(view, known)
     if isinstance(known.object, Machine):
         if reason := contention(view, known):
             yield Obstacle("VolumeInUse", reason)
         yield from taken_names(view, known, known.object)
+
+
+def missing(view: View, known: Known) -> Iterator[Obstacle]:
+    """Validation leaves out what may stand in a file that cannot be read; it is not there for all that."""
+    if known.key.kind is Kind.VOLUME_SNAPSHOT:
+        return  # which may outlive its volume
+    for each in references(Entry("", 0, known.key, known.object)):
+        if Key(each.kind, each.namespace, each.name) not in view.known:
+            yield Obstacle("Missing", f"there is no {each.kind} {each.name}")
 
 
 def sealed(view: View, known: Known) -> Iterator[Obstacle]:

@@ -35,15 +35,25 @@ def diff(view: View, dirty: Collection[Key], now: datetime) -> tuple[Need, ...]:
     verdict = verdicts(view)
     destroyed = destroyed_pools(view)
     needs: dict[Key, Need] = {}
-    # Machines come before network interfaces by their names, as these take over what is seen of those.
-    for key in sorted(scope(view, dirty, destroyed)):
-        known = view.known.get(key)
-        if known is not None:
-            needs[key] = need_of(view, begun(view, known, now), Told(verdict, destroyed, needs))
+    told = Told(verdict, destroyed, needs)
+    judge(view, scope(view, dirty, destroyed), told, now, needs)
+    if any(
+        need.before is not None and need.before.pool not in ("", need.record.pool) for need in needs.values()
+    ):
+        # What was let go in this tick makes room for those who wait.
+        judge(view, scope(view, view.waiting, ()) - needs.keys(), told, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
         needs |= {need.key: need for need in brought_by(view, owner, now, destroyed)}
     needs |= {need.key: need for need in evictions(view, needs.values(), now)}
     return tuple(remarked(view, needs[key], now) for key in sorted(needs))
+
+
+def judge(view: View, keys: Iterable[Key], told: Told, now: datetime, needs: dict[Key, Need]) -> None:
+    """Adds the need of each. Machines come before network interfaces, which take over what is seen of those."""
+    for key in sorted(keys):
+        known = view.known.get(key)
+        if known is not None:
+            needs[key] = need_of(view, begun(view, known, now), told)
 
 
 def scope(view: View, dirty: Collection[Key], destroyed: Collection[str]) -> set[Key]:
@@ -90,7 +100,10 @@ def begun(view: View, known: Known, now: datetime) -> Turn:
         )
     if record.status is None:
         record = msgspec.structs.replace(record, status=empty_status(known.key.kind))
-    return Turn(known, record, now)
+    turn = Turn(known, record, now)
+    if isinstance(record.status, MachineStatus | VolumeStatus) and turn.assignment is None:
+        return turn if record.status.state else turn.with_status(state="Pending")
+    return turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +118,7 @@ class Told:
 def need_of(view: View, turn: Turn, told: Told) -> Need:
     known = turn.known
     if known.key in view.absent and not removal.is_announced(view, known.key):
-        return removal.absent(turn, told.verdict)
+        return removal.absent(reported(view, turn), told.verdict)
     if turn.record.is_deleting:
         return removal.leaving(view, reported(view, turn), told.destroyed)
     turn = turn.unsays(DELETION_HELD)

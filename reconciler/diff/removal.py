@@ -131,7 +131,7 @@ def absent(turn: Turn, verdict: Verdicts) -> Remove:
         turn = turn.says(DELETION_HELD, "True", reason, message).does(Action.HOLD, message)
         return removal(turn, Step.HOLD, message)
     turn = turn.unsays(DELETION_HELD, ACCEPTED)
-    if is_retained(known):
+    if is_retained(turn):
         reason = "its deletion policy keeps the data"
         return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
     owner = owner_of(known)
@@ -180,9 +180,9 @@ def snapshot_may_be(known: Known, view: View) -> bool:
     return bool(is_made) or view.said(known.key) is not None
 
 
-def is_retained(known: Known) -> bool:
+def is_retained(turn: Turn) -> bool:
     """A volume that holds data, or may: its policy decides, and without one only what a machine brought along goes."""
-    volume = known.object
+    known, volume = turn.known, turn.known.object
     if not isinstance(volume, Volume) or known.record.assignment is None:
         return False
     match volume.spec.deletion_policy:
@@ -191,12 +191,12 @@ def is_retained(known: Known) -> bool:
         case "Retain":
             return True
         case None:
-            return known.standing is not Standing.GENERATED and not known.record.owners and held_data(known)
+            return known.standing is not Standing.GENERATED and not known.record.owners and held_data(turn)
 
 
-def held_data(known: Known) -> bool:
-    """Once its runtime had made it, somebody may have written to it."""
-    status = known.record.status
+def held_data(turn: Turn) -> bool:
+    """Once its runtime had made it, somebody may have written to it. The turn has what was reported since live was written."""
+    status = turn.record.status
     return isinstance(status, VolumeStatus) and bool(
         status.volume_id or status.state in ("Available", "Error")
     )

@@ -49,6 +49,10 @@ class View(Protocol):
         """On live, cleanly gone from the source (or from their owner), and not ordered gone."""
 
     @property
+    def waiting(self) -> Collection[Key]:
+        """To be placed, and on no pool."""
+
+    @property
     def evicting(self) -> Collection[Key]:
         """Those with an eviction order on live."""
 

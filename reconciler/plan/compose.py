@@ -66,7 +66,7 @@ def placed(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) 
     machine = view.known.get(decision.key)
     if machine is not None and isinstance(machine.object, Machine):
         claim = ClaimRef(name=machine.key.name, uid=turns[decision.key].record.uid)
-        for key in volumes_of(machine.object):
+        for key in (key for key in volumes_of(machine.object) if key in needs):
             turn = turns[key] if key in turns else turn_of(view, needs[key], now)
             if turn.record.claim is None:
                 turns[key] = turn.with_record(claim=claim).does(Action.CLAIM, f"held by machine {claim.name}")

@@ -22,7 +22,7 @@ from reconciler.world.settle import announced, settled
 from reconciler.world.state import State, pool_of_orphan
 from schemas.fleet import Settings, Signatures
 from schemas.kinds import Key, Kind
-from schemas.model import MachineClass, Object, VolumeClass
+from schemas.model import Machine, MachineClass, Object, VolumeClass
 
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 POOL_OF_CLASS = {Kind.MACHINE_CLASS: Kind.MACHINE_POOL, Kind.VOLUME_CLASS: Kind.VOLUME_POOL}
@@ -311,6 +311,7 @@ class Step:
             if before is after:
                 continue
             self.dirty.add(key)
+            self.is_freed |= gives_way(before, after)
             is_same_to_users = before is not None and after is not None and before.object == after.object
             if key.kind in WIDELY_USED and is_same_to_users and before.standing is after.standing:  # type: ignore[union-attr]
                 continue
@@ -320,3 +321,13 @@ class Step:
                         self.dirty.update(keys)
         if self.is_freed:
             self.dirty |= state.relations.waiting
+
+
+def gives_way(before: Known | None, after: Known | None) -> bool:
+    """Whether a placed machine may stand in fewer ways than it did, to those that ask for distance or an even spread."""
+    if before is None or not before.record.pool or not isinstance(before.object, Machine):
+        return False
+    if after is None or not isinstance(after.object, Machine):
+        return True
+    is_same = before.object.metadata.labels == after.object.metadata.labels
+    return not is_same or before.object.spec.anti_affinity != after.object.spec.anti_affinity

@@ -33,7 +33,7 @@ SOURCE = "2" * 40
 
 @dataclass
 class Small:
-    known: dict[Key, Known] = field(default_factory=dict)
+    known: dict[Key, Known] = field(default_factory=lambda: {each.key: each for each in classes()})
     words: dict[Key, Said] = field(default_factory=dict)
     claims: dict[Key, tuple[Said, ...]] = field(default_factory=dict)
     pools: dict[str, PoolState] = field(default_factory=dict)
@@ -55,6 +55,14 @@ class Small:
     @property
     def evicting(self) -> Collection[Key]:
         return {key for key, known in self.known.items() if getattr(known.record.status, "evict", None)}
+
+    @property
+    def waiting(self) -> Collection[Key]:
+        return {
+            key
+            for key, known in self.known.items()
+            if key.kind in (Kind.MACHINE, Kind.VOLUME) and known.is_staying and not known.record.pool
+        }
 
     def said(self, key: Key) -> Said | None:
         return self.words.get(key)
@@ -151,6 +159,15 @@ class Small:
         }
         self.words[key] = Said(**(given | changes))
         return self
+
+
+def classes() -> tuple[Known, ...]:
+    """That nobody has to mention."""
+    return (
+        known(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}}),
+        known(Kind.MACHINE_CLASS, "huge", {"capabilities": {"cpu": 64, "memory": 64}}),
+        known(Kind.VOLUME_CLASS, "fast", {"capabilities": {"tps": 1, "iops": 1}}),
+    )
 
 
 def uid_of(name: str) -> str:

@@ -12,9 +12,11 @@ from msgspec.structs import replace as msgspec_replace
 
 from reconciler.loop.outcome import Outcome, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler, Self
+from reconciler.observed.freshness import Sighting
 from reconciler.plan import Plan
 from reconciler.repo.commit import decoded
-from reconciler.repo.protocol import Refs
+from reconciler.repo.protocol import Refs, Snapshot
+from reconciler.world.world import World
 from schemas import manifest
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, decode
@@ -152,17 +154,24 @@ class Fleet(Scene):
         self.hosts = {host.name: host for host in hosts}
         self.silent: set[str] = set()
         self.plans: list[Plan] = []
+        self.before: Snapshot | None = None  # where the refs stood at the last tick
         self.reconciler = self.another()
         self.hosts_report()
         self.tick()  # sees the reports for the first time
         self.hosts_report()
 
-    def another(self) -> Reconciler:
-        """A reconciler that remembers nothing."""
-        return Reconciler(self.store, Refs(), Self("one"))
+    def another(self, sightings: Mapping[str, Sighting] | None = None) -> Reconciler:
+        """A reconciler that remembers nothing but, where asked, when reports were seen to change."""
+        found = Reconciler(self.store, Refs(), Self("one"))
+        found.world = World(sightings=sightings)
+        return found
+
+    def now_later(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
 
     def tick(self, seconds: float = 1) -> Outcome:
         self.now += timedelta(seconds=seconds)
+        self.before = self.snapshot()
         outcome = self.reconciler.tick(lambda: self.now)
         assert isinstance(outcome, Wrote | Rested | Waiting | Raced), outcome
         if isinstance(outcome, Wrote):

@@ -1,0 +1,209 @@
+"""What must hold whatever people, hosts and pools do, and in whatever order: random lives through real ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.loop.outcome import Outcome, Rested, Wrote
+from reconciler.loop.planning import planned
+from reconciler.plan import Plan
+from reconciler.world.world import World
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Volume
+from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
+from tests.reconciler.world.scene import machine, pool, using, volume
+
+LOCAL = "  volumes:\n    - name: root\n      localDisk: {}\n"
+NAMES = ("m1", "m2", "m3", "m4")
+VOLUMES = ("v1", "v2")
+ROOM = 2  # machines a host takes
+SHAPES = {
+    "plain": "",
+    "important": "  priority: 9\n",
+    "local": LOCAL,
+    "ephemeral": EPHEMERAL,
+    "v1": using("v1"),
+    "v2": using("v2"),
+    "apart": "  antiAffinity:\n    labelSelector: {}\n",
+    "pinned": "  machinePoolRef: {name: a}\n",
+    "dangling": using("nowhere"),
+}
+ACTS = st.one_of(
+    st.tuples(st.just("declare"), st.sampled_from(NAMES), st.sampled_from(sorted(SHAPES))),
+    st.tuples(st.just("remove"), st.sampled_from(NAMES + VOLUMES)),
+    st.tuples(st.just("volume"), st.sampled_from(VOLUMES)),
+    st.tuples(st.just("garble"), st.sampled_from(NAMES + VOLUMES)),
+    st.tuples(st.just("drain"), st.sampled_from("abc"), st.sampled_from([DRAIN, FORCE])),
+    st.tuples(st.just("undrain"), st.sampled_from("abc")),
+    st.tuples(st.just("silence"), st.sampled_from("abc")),
+    st.tuples(st.just("wake"), st.sampled_from("abc")),
+    st.tuples(st.just("refuse"), st.sampled_from("abc"), st.sampled_from(NAMES)),
+    st.tuples(st.just("accept"), st.sampled_from("abc")),
+    st.tuples(st.just("confirm")),
+    st.tuples(st.just("forget")),
+    st.tuples(st.just("work"), st.sampled_from([1, 15, 60])),
+    st.tuples(st.just("tick"), st.sampled_from([1, 15, 60])),
+)
+
+
+@dataclass
+class Life:
+    fleet: Fleet
+    files: set[str] = field(default_factory=set)
+    stored: dict[str, str] = field(default_factory=dict)  # volumes with data: uid -> host
+
+    def tick(self, seconds: float = 1) -> Outcome:
+        """Checks that what was decided is what a reconciler that knows nothing would decide, and that it is lawful."""
+        before = self.fleet.objects()
+        sightings = dict(self.fleet.reconciler.world.sightings)
+        outcome = self.fleet.tick(seconds)
+        if isinstance(outcome, Wrote | Rested):
+            fresh = World(sightings=sightings)
+            snapshot = self.fleet.before
+            assert snapshot is not None
+            plan = planned(fresh, fresh.advance(self.fleet.store, snapshot, self.fleet.now), self.fleet.now)
+            assert differing(plan, outcome.plan) == []
+            assert plan.held == outcome.plan.held
+        self.check(before)
+        return outcome
+
+    def check(self, before: dict[Key, Machine | Volume]) -> None:
+        after = self.fleet.objects()
+        for name in self.fleet.hosts:
+            here = [
+                found
+                for found in after.values()
+                if isinstance(found, Machine)
+                and found.status.assignment
+                and found.status.assignment.pool == name
+            ]
+            assert len(here) <= ROOM, f"{name} is overcommitted"
+        for key, found in after.items():
+            old = before[key].status.assignment if key in before else None
+            new = found.status.assignment
+            if old is not None and new != old and found.metadata.uid == before[key].metadata.uid:
+                host = self.fleet.hosts[old.pool]
+                assert old.id in host.refused or key not in host.has, f"{key} was moved while it was there"
+        for key in before.keys() - after.keys():
+            there = [name for name, host in self.fleet.hosts.items() if key in host.has]
+            assert not there or key.kind is Kind.VOLUME, f"{key} is forgotten and still on {there}"
+
+    def work(self, seconds: float) -> None:
+        self.fleet.now_later(seconds)
+        self.fleet.hosts_report()
+        live = self.fleet.objects()
+        held: list[Key] = []
+        for name, host in self.fleet.hosts.items():
+            held += list(host.has)
+            for key, (uid, _) in host.has.items():
+                if key.kind is Kind.VOLUME and key.name in VOLUMES:
+                    self.stored[uid] = name
+        assert len(held) == len(set(held)), "something is on two hosts"
+        assert all(
+            any(uid == there for there, _ in self.fleet.hosts[name].has.values())
+            for uid, name in self.stored.items()
+        ), f"data is lost: {live}"
+
+    def act(self, what: str, *of: str) -> None:
+        fleet = self.fleet
+        match what, of:
+            case "declare", (name, shape):
+                self.put(name, machine(name, SHAPES[shape]))
+            case "volume", (name,):
+                self.put(name, volume(name))
+            case "garble", (name,):
+                self.put(name, "kind: [\n")
+            case "remove", (name,):
+                if name in self.files:
+                    self.files.discard(name)
+                    fleet.source({f"{name}.yaml": None})
+            case "drain", (name, how):
+                self.put(f"pool-{name}", pool(name, how))
+            case "undrain", (name,):
+                self.put(f"pool-{name}", pool(name))
+            case "silence", (name,):
+                fleet.silent.add(name)
+            case "wake", (name,):
+                fleet.silent.discard(name)
+            case "refuse", (name, whom):
+                fleet.hosts[name].rejects.add(whom)
+            case "accept", (name,):
+                fleet.hosts[name].rejects.clear()
+            case "confirm", ():
+                self.confirm()
+            case "forget", ():
+                fleet.reconciler = fleet.another(fleet.reconciler.world.sightings)
+            case "work", (seconds,):
+                self.work(float(seconds))
+            case "tick", (seconds,):
+                self.tick(float(seconds))
+            case _:
+                raise AssertionError(what)
+
+    def put(self, name: str, text: str) -> None:
+        self.files.add(name)
+        self.fleet.source({f"{name}.yaml": text})
+
+    def confirm(self) -> None:
+        held = self.fleet.plans[-1].held if self.fleet.plans else ()
+        for trailer in {each.trailer for each in held if each.trailer}:
+            about, _, value = trailer.partition(": ")
+            self.fleet.source({"consent.txt": trailer}, **{about: value})
+
+
+def differing(fresh: Plan, stepwise: Plan) -> list[tuple[object, object]]:
+    """What a world made anew would have changed otherwise, and what the one that was brought up to date did."""
+    both = ({each.key: each for each in plan.changes} for plan in (fresh, stepwise))
+    one, other = both
+    return [(one.get(key), other.get(key)) for key in sorted(one | other) if one.get(key) != other.get(key)]
+
+
+def rests(life: Life) -> None:
+    """Everybody well again: it comes to rest, and stays there for one who remembers nothing."""
+    fleet = life.fleet
+    fleet.silent.clear()
+    for name, host in fleet.hosts.items():
+        host.rejects.clear()
+        life.act("undrain", name)
+    for _ in range(60):
+        life.work(20)
+        if isinstance(life.tick(20), Rested):
+            life.work(1)
+            if isinstance(life.tick(), Rested):
+                break
+    else:
+        raise AssertionError(f"it never comes to rest: {fleet.plans[-1].changes}")
+    fleet.reconciler = fleet.another(fleet.reconciler.world.sightings)
+    assert isinstance(life.tick(), Rested)
+
+
+def lives(acts: list[tuple[object, ...]]) -> None:
+    fleet = Fleet({"office.yaml": OFFICE}, *(Host(name, machines=ROOM) for name in "abc"))
+    life = Life(fleet)
+    life.work(1)
+    life.tick()
+    for what, *of in acts:
+        life.act(str(what), *of)  # type: ignore[arg-type]
+    rests(life)
+
+
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+
+@given(st.lists(ACTS, min_size=5, max_size=30))
+@settings(max_examples=12, deadline=None, suppress_health_check=QUIET)
+def test_whatever_happens(acts: list[tuple[object, ...]]) -> None:
+    lives(acts)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@given(st.lists(ACTS, min_size=5, max_size=60))
+@settings(max_examples=1000, deadline=None, suppress_health_check=QUIET)
+def test_whatever_happens_for_long(acts: list[tuple[object, ...]]) -> None:
+    lives(acts)
