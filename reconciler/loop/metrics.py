@@ -26,7 +26,7 @@ class Metrics:
         self._unplaced = Gauge("gitvirt_unplaced", "Objects that have no place.", registry=own)
         self._held = Gauge("gitvirt_held", "What waits for a person's consent.", registry=own)
         self._problems = Gauge("gitvirt_problems", "Findings that stand.", ["severity"], registry=own)
-        self._objects = Gauge("gitvirt_objects", "Objects that are known.", ["kind"], registry=own)
+        self._objects = Gauge("gitvirt_objects", "Objects on the target branch.", ["kind"], registry=own)
         self._success = Gauge(
             "gitvirt_last_success_timestamp_seconds", "When a tick last ended well.", registry=own
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +25,7 @@ from reconciler.world.world import World
 from reconciler.writeback import Written, draft
 from reconciler.writeback.drafting import Signing
 from schemas.fleet import Settings
+from schemas.kinds import Kind
 from schemas.problem import Problem
 
 log = logging.getLogger(__name__)
@@ -77,6 +79,7 @@ class Reconciler:
         self._metrics.ended(name, time.monotonic() - start)
         if isinstance(outcome, Wrote | Rested):
             self._metrics.succeeded(clock().timestamp())
+            self._metrics.knows(Counter({kind.value: self.world.live_count(kind) for kind in Kind}))
         return outcome
 
     def _guarded(self, clock: Callable[[], datetime]) -> Outcome:

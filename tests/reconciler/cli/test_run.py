@@ -1,0 +1,208 @@
+"""`gitvirt run` as a process of its own, on a real bare repo: once, as a service, stopped in the middle, asked how it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from reconciler.cli import main
+from reconciler.cli.exits import Exit
+from tests.reconciler.loop.fleet import SETTINGS, SMALL, machine
+from tests.servers.repository import bare, git, hook
+
+SECONDS = 30.0
+
+
+class Site:
+    """A bare repo and a checkout of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bare = bare(folder / "fleet.git")
+        self.checkout = folder / "checkout"
+        git(folder, "init", "--quiet", "--initial-branch=main", str(self.checkout))
+        git(self.checkout, "remote", "add", "origin", str(self.bare))
+        self.push({"gitvirt.yaml": SETTINGS, "classes/small.yaml": SMALL})
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def push(self, files: dict[str, str]) -> None:
+        for path, text in files.items():
+            (self.checkout / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.checkout / path).write_text(text)
+        git(self.checkout, "add", "--all")
+        git(self.checkout, "commit", "--quiet", "--message", "change")
+        git(self.checkout, "push", "--quiet", "origin", "main")
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "reconciler", "run", "--repo", str(self.bare), *arguments]
+        quiet = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "GITVIRT_CACHE": str(self.folder / "cache"),
+        }
+        made = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=quiet | environment
+        )
+        self.processes.append(made)
+        return made
+
+    def live(self) -> str:
+        return git(self.bare, "rev-parse", "--verify", "--quiet", "live") if self.has_live() else ""
+
+    def has_live(self) -> bool:
+        return bool(git(self.bare, "for-each-ref", "refs/heads/live"))
+
+    def shows(self, path: str) -> bool:
+        return self.has_live() and path in git(self.bare, "ls-tree", "-r", "--name-only", "live").splitlines()
+
+    def close(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    yield made
+    made.close()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.02)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, said = process.communicate(timeout=SECONDS)
+    return process.returncode, said
+
+
+def test_once(site: Site) -> None:
+    site.push({"m/web.yaml": machine("web")})
+    code, said = ended(site.run("--once", "--name", "one", "--author", "Robot <robot@example.org>"))
+    assert code == Exit.OK, said
+    assert git(site.bare, "log", "-1", "--format=%an <%ae>%n%s%n%(trailers:key=Reconciler)", "live").split(
+        "\n"
+    )[:3] == [
+        "Robot <robot@example.org>",
+        "default/web waits for a place",
+        "Reconciler: one",
+    ]
+    before = site.live()
+    assert ended(site.run("--once"))[0] == Exit.OK
+    assert site.live() == before
+
+
+def test_a_service_wakes_when_something_is_pushed_and_leaves_when_told(site: Site) -> None:
+    process = site.run("--interval", "1h")
+    until(site.has_live)
+    site.push({"m/web.yaml": machine("web")})
+    start = time.monotonic()
+    until(lambda: site.shows("m/web.yaml"))
+    assert time.monotonic() - start < 10
+    process.send_signal(signal.SIGTERM)
+    code, said = ended(process)
+    assert code == Exit.OK
+    assert "running repo=" in said
+    assert "Traceback" not in said
+    assert said.rstrip().endswith("stopping")
+
+
+def test_a_push_that_is_under_way_is_finished(site: Site) -> None:
+    """The server takes its time; meanwhile we are told to stop."""
+    begun = site.folder / "begun"
+    hook(site.bare, "pre-receive", f"#!/bin/sh\ntouch {begun}\nsleep 2\n")
+    process = site.run()
+    until(begun.exists)
+    assert not site.has_live()
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == Exit.OK
+    assert site.shows("classes/small.yaml")
+
+
+def test_metrics_and_health_on_request(site: Site) -> None:
+    process = site.run("--listen", "127.0.0.1:0", "--log", "json", GITVIRT_LOG_LEVEL="debug")
+    assert process.stderr is not None
+    lines = (json.loads(line) for line in process.stderr)
+    address = next(line["address"] for line in lines if line["message"] == "listening")
+    wrote = next(line for line in lines if line["message"] == "wrote")
+    assert wrote["changes"] == 1
+    assert wrote["subject"] == "take over main: classes/small.yaml, gitvirt.yaml"
+
+    def rested() -> bool:
+        with urlopen(f"http://{address}/metrics", timeout=5) as answer:
+            return 'gitvirt_ticks_total{outcome="rested"}' in answer.read().decode()
+
+    until(rested)
+    with urlopen(f"http://{address}/healthz", timeout=5) as answer:
+        health = json.loads(answer.read())
+    assert health["ok"] is True
+    assert re.fullmatch(r"(nothing to write|wrote [0-9a-f]{12}), \d+ s ago", health["reason"])
+    with urlopen(f"http://{address}/metrics", timeout=5) as answer:
+        metrics = answer.read().decode()
+    assert 'gitvirt_ticks_total{outcome="wrote"} 1.0' in metrics
+    assert 'gitvirt_changes_total{action="take"} 1.0' in metrics
+    assert 'gitvirt_objects{kind="MachineClass"} 1.0' in metrics
+
+
+def test_commits_can_be_signed(site: Site) -> None:
+    key = site.folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    assert ended(site.run("--once", "--signing-key", str(key)))[0] == Exit.OK
+    assert "BEGIN SSH SIGNATURE" in git(site.bare, "cat-file", "commit", "live")
+    code, said = ended(site.run("--once", GITVIRT_SIGNING_KEY=str(site.folder / "none")))
+    assert code == Exit.OK, said  # there is nothing to write, so nothing to sign
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["--interval", "soon"], "'soon' is no duration", id="interval"),
+        pytest.param(["--listen", "here"], "'here' is no address", id="listen"),
+        pytest.param(["--author", "me"], "'me' is no author", id="author"),
+        pytest.param(["--log", "xml"], "invalid choice: 'xml'", id="log"),
+    ],
+)
+def test_wrong_settings(
+    site: Site, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main(["run", "--repo", str(site.bare), *arguments]) == Exit.USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_wrong_settings_in_the_environment(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITVIRT_LOG", "xml")
+    assert main(["run", "--repo", str(site.bare)]) == Exit.USAGE
+    assert "GITVIRT_LOG is 'xml'" in capsys.readouterr().err
+
+
+def test_a_remote_that_is_not_there(site: Site) -> None:
+    site.bare.rename(site.folder / "moved.git")
+    code, said = ended(site.run("--once"))
+    assert code == Exit.FAILED
+    assert "error: " in said
+    assert "Traceback" not in said
+
+
+def test_an_address_that_is_taken(site: Site) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, said = ended(site.run("--once", "--listen", f"127.0.0.1:{taken.getsockname()[1]}"))
+    assert code == Exit.FAILED
+    assert "cannot listen on 127.0.0.1" in said
