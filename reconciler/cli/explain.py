@@ -99,7 +99,8 @@ def unassigned(record: Record) -> Record:
 
 
 def write(answer: Answer, terminal: Terminal) -> None:
-    where = f"is on {answer.pool}" if answer.pool else "has no place"
+    yet = "has no place yet" if answer.is_placeable else "has no place"
+    where = f"is on {answer.pool}" if answer.pool else yet
     terminal.line(f"{terminal.paint(str(answer.key), Style.BOLD)} {where}")
     for words_of_it in answer.blocked:
         terminal.line(f"{terminal.paint('blocked:', Style.RED)} {printable(words_of_it)}")

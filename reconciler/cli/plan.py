@@ -15,6 +15,7 @@ from reconciler.loop.planning import planned
 from reconciler.plan import Plan
 from reconciler.plan.declaration import Declaration, declared
 from reconciler.repo.tree import File
+from schemas.ignore import is_manifest
 from schemas.kinds import Key
 from schemas.manifest import parse
 from schemas.problem import Severity
@@ -71,13 +72,14 @@ def declarations(seen: Seen) -> tuple[Declaration, ...]:
     before: dict[Key, Mapping[str, object]] = {}
     after: dict[Key, Mapping[str, object]] = {}
     for change in seen.repo.difference(seen.world.last_source, seen.world.source):
-        if seen.world.is_manifest(change.path):
+        # What is gone was a manifest if its name says so; of what is there the world knows whether it is read.
+        if change.after is None or seen.world.is_manifest(change.path):
             before |= documents(seen, change.path, change.before)
             after |= documents(seen, change.path, change.after)
     return declared(before, after)
 
 
 def documents(seen: Seen, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:
-    if file is None:
+    if file is None or not is_manifest(path):
         return {}
     return {each.key: each.body for each in parse(path, seen.repo.read(file.id)).documents}

@@ -32,14 +32,24 @@ def remedy(refusals: Sequence[Refusal]) -> str:
     pools = [refusal for refusal in refusals if refusal.pool]
     parts = [_steps(refusal.reasons) for refusal in general]
     if pools:
-        best = min(pools, key=lambda refusal: (_effort(refusal.reasons), refusal.pool))
+        best = min(pools, key=lambda refusal: (*_effort(refusal.reasons), refusal.pool))
         parts.append(f"{best.pool} {_steps(best.reasons)}")
     return ", and ".join(parts)
 
 
-def _effort(reasons: Iterable[Reason]) -> tuple[int, int]:
+def _effort(reasons: Iterable[Reason]) -> tuple[int, int, float]:
     reasons = tuple(reasons)
-    return sum(_EFFORT[reason.predicate] for reason in reasons), len(reasons)
+    weight = sum(_EFFORT[reason.predicate] for reason in reasons)
+    return weight, len(reasons), sum(_share_short(reason) for reason in reasons)
+
+
+def _share_short(reason: Reason) -> float:
+    """How much of what is needed is not there; nothing where no amounts are told."""
+    try:
+        need, have = parse(reason.need), parse(reason.have)
+    except QuantityError:
+        return 0.0
+    return (need.nano - have.nano) / need.nano if need.nano > 0 else 0.0
 
 
 def _steps(reasons: Iterable[Reason]) -> str:

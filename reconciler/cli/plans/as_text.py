@@ -59,7 +59,9 @@ def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
         action = terminal.paint(change.action.ljust(action_width), *_colour(change.action))
         line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(words.reason_of(change))}"
         terminal.line(line.rstrip())
-    if counted := words.counted([change for change in told if change not in shown]):
+    if counted := words.counted(
+        [change for change in told if change not in shown and change.action is not Action.WAIT]
+    ):
         terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', Style.DIM)}")
     terminal.line()
 

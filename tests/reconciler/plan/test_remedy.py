@@ -7,6 +7,10 @@ from reconciler.schedule import Predicate, Reason, Refusal
 
 SHORT = Reason(Predicate.CAPACITY, "memory is short", "memory", "64Gi", "12Gi")
 TAINTED = Reason(Predicate.TAINT, "taint gpu=yes:NoSchedule is not tolerated")
+NEARLY = Reason(Predicate.CAPACITY, "memory is short", "memory", "64Gi", "60Gi")
+ALIKE = Reason(Predicate.CAPACITY, "the host is short", "share", "1 of the host", "1 of the host")
+VOLUME_SHORT = Reason(Predicate.VOLUME_CAPACITY, "volume a/b: c: storage is short", "storage", "2Ti", "1Ti")
+VOLUME_OFFLINE = Reason(Predicate.VOLUME_CAPACITY, "volume a/b: d: its poollet left")
 OFFLINE = Reason(Predicate.READY, "its poollet left")
 QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cpu", "4", "1500m")
 
@@ -29,6 +33,24 @@ QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cp
             (Refusal("a", (SHORT, TAINTED)), Refusal("b", (SHORT,))),
             "b with memory 52Gi more",
             id="fewer are less",
+        ),
+        pytest.param(
+            (Refusal("a", (SHORT,)), Refusal("b", (NEARLY,))),
+            "b with memory 4Gi more",
+            id="the smaller shortage",
+        ),
+        pytest.param(
+            (Refusal("a", (VOLUME_SHORT,)),),
+            "a with storage 1Ti more for its volumes",
+            id="room for its volumes",
+        ),
+        pytest.param(
+            (Refusal("a", (VOLUME_SHORT, VOLUME_OFFLINE)),),
+            "a with a volume pool that takes its volumes",
+            id="room alone would not do",
+        ),
+        pytest.param(
+            (Refusal("a", (ALIKE, TAINTED)),), "a with a toleration of gpu=yes:NoSchedule", id="alike amounts"
         ),
         pytest.param(
             (Refusal("b", (OFFLINE,)), Refusal("a", (OFFLINE,))), "a with the pool ready", id="ties by name"

@@ -1,0 +1,244 @@
+"""`gitvirt plan` and `gitvirt explain` on a checkout: what people change, what would come of it, and what docs/plan.md shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli import main
+from reconciler.cli.exits import Exit
+from tests.reconciler.loop.fleet import SETTINGS, SMALL, Clock, Host, People, machine, reconciler, settle
+from tests.reconciler.repo.worlds import MirrorWorld
+from tests.servers.repository import git
+
+DOC = Path(__file__).parents[3] / "docs" / "plan.md"
+LARGE = SMALL.replace("small", "large").replace("cpu: 2", "cpu: 8").replace("4Gi", "64Gi")
+FETCH = ("+refs/heads/*:refs/remotes/origin/*", "+refs/poollets/*:refs/poollets/*")
+
+
+class Site:
+    """Two hosts with three machines on them, all at rest; and a checkout, where we stand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world = MirrorWorld(folder)
+        self.clock = Clock()
+        self.people = People(self.world.client(), self.clock)
+        self.hosts = [Host(self.world.client(), name, self.clock, room=3) for name in ("rack-a1", "rack-a2")]
+        self.reconciler = reconciler(self.world.client())
+        self.checkout = folder / "checkout"
+
+    def begin(self) -> None:
+        files: dict[str, str | None] = {"gitvirt.yaml": SETTINGS, "classes.yaml": f"{SMALL}---\n{LARGE}"}
+        self.people.push(
+            files | {f"machines/{name}.yaml": machine(name) for name in ("db-1", "old-1", "web-1")}
+        )
+        self.settle()
+        git(self.world.folder, "clone", "--quiet", str(self.world.repo), str(self.checkout))
+        self.fetch()
+
+    def settle(self) -> None:
+        settle([self.reconciler], self.hosts, self.clock)
+
+    def fetch(self) -> None:
+        git(self.checkout, "fetch", "--quiet", "--prune", str(self.world.repo), *FETCH)
+
+    def edit(self, files: dict[str, str | None]) -> None:
+        for path, text in files.items():
+            if text is None:
+                (self.checkout / path).unlink()
+            else:
+                (self.checkout / path).write_text(text)
+
+    def commit(self, files: dict[str, str | None], branch: str) -> None:
+        git(self.checkout, "switch", "--quiet", "--create", branch)
+        self.edit(files)
+        git(self.checkout, "add", "--all")
+        git(self.checkout, "commit", "--quiet", "--message", branch)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site made once; each test has a copy."""
+    made = Site(tmp_path_factory.mktemp("site"))
+    made.begin()
+    made.world.close()
+    return made.world.folder
+
+
+@pytest.fixture
+def site(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    for name in ("remote.git", "checkout"):
+        shutil.copytree(template / name, tmp_path / name, symlinks=True)
+    made = Site(tmp_path)
+    monkeypatch.chdir(made.checkout)
+    yield made
+    made.world.close()
+
+
+class Command:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.notes = ""
+
+    def __call__(self, *arguments: str) -> tuple[int, str]:
+        code = main(arguments)
+        captured = self.capsys.readouterr()
+        self.notes = captured.err
+        return code, captured.out
+
+    def json(self, *arguments: str) -> dict[str, list[dict[str, object]]]:
+        found: dict[str, list[dict[str, object]]] = json.loads(self(*arguments, "-o", "json")[1])
+        return found
+
+
+@pytest.fixture
+def gitvirt(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def test_at_rest_there_is_nothing_to_do(site: Site, gitvirt: Command) -> None:
+    assert gitvirt("plan", "--exit-code") == (Exit.OK, "nothing to do\n")
+
+
+def test_what_lies_in_the_checkout_is_planned_on(site: Site, gitvirt: Command) -> None:
+    site.edit({"machines/web-2.yaml": machine("web-2")})
+    code, text = gitvirt("plan", "--exit-code")
+    assert code == Exit.CHANGES
+    assert "  + Machine/default/web-2\n" in text
+    assert re.search(r"  schedule  Machine/default/web-2  onto rack-a[12]: scored", text)
+    assert gitvirt("plan")[0] == Exit.OK
+    assert git(site.checkout, "status", "--porcelain") == "?? machines/web-2.yaml"
+
+
+def test_plan_says_what_run_then_does(site: Site, gitvirt: Command) -> None:
+    site.edit({f"machines/new-{n}.yaml": machine(f"new-{n}") for n in range(3)})
+    planned = {change["object"]: change["pool"] for change in gitvirt.json("plan")["changes"]}
+    site.people.push({f"machines/new-{n}.yaml": machine(f"new-{n}") for n in range(3)})
+    outcome = site.reconciler.tick(site.clock)
+    done = {str(change.key): change.pool for change in outcome.plan.changes}  # type: ignore[union-attr]
+    assert planned == done
+
+
+def test_a_pull_request_that_is_behind_takes_nothing_back(site: Site, gitvirt: Command) -> None:
+    site.commit({"machines/web-2.yaml": machine("web-2")}, "add-web-2")
+    site.people.push({"machines/web-9.yaml": machine("web-9"), "machines/old-1.yaml": None})
+    site.settle()
+    site.fetch()
+    plan = gitvirt.json("plan", "--source", "add-web-2")
+    assert [each["object"] for each in plan["declared"]] == ["Machine/default/web-2"]
+    assert [each["object"] for each in plan["changes"]] == ["Machine/default/web-2"]
+    assert plan["held"] == []
+
+
+def test_both_sides_of_a_conflict_are_told(site: Site, gitvirt: Command) -> None:
+    site.commit({"machines/web-1.yaml": machine("web-1", "   # mine")}, "mine")
+    site.people.push({"machines/web-1.yaml": machine("web-1", "   # theirs")})
+    site.settle()
+    site.fetch()
+    gitvirt("plan", "--source", "mine")
+    assert "machines/web-1.yaml was changed on both sides" in gitvirt.notes
+
+
+def test_what_has_no_place_and_what_is_wrong_have_their_exit_codes(site: Site, gitvirt: Command) -> None:
+    site.edit({"machines/big.yaml": machine("big").replace("small", "large")})
+    code, text = gitvirt("plan")
+    assert code == Exit.UNPLACEABLE
+    assert "would fit: rack-a2 with " in text
+    site.edit({"machines/bad.yaml": "kind: ["})
+    code, text = gitvirt("plan")
+    assert code == Exit.PROBLEMS
+    assert "machines/bad.yaml" in text
+
+
+def test_a_deletion_that_is_held_says_how_to_confirm_it(site: Site, gitvirt: Command) -> None:
+    site.edit({f"machines/{name}.yaml": None for name in ("db-1", "old-1", "web-1")})
+    text = gitvirt("plan")[1]
+    assert re.search(
+        r'git commit --allow-empty -m "confirm" --trailer "Confirm-Deletion: [0-9a-f]{64}"', text
+    )
+
+
+def test_a_remote_is_planned_on_as_it_is_now(
+    site: Site, gitvirt: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITVIRT_CACHE", str(site.checkout.parent / "cache"))
+    site.people.push({"machines/web-3.yaml": machine("web-3")})
+    plan = gitvirt.json("plan", "--repo", str(site.world.repo))
+    assert [each["object"] for each in plan["changes"]] == ["Machine/default/web-3"]
+
+
+def test_a_revision_that_is_not_there(site: Site, gitvirt: Command) -> None:
+    assert gitvirt("plan", "--source", "nowhere")[0] == Exit.FAILED
+    assert "names no commit" in gitvirt.notes
+
+
+def test_a_folder_without_git_is_all_new(
+    tmp_path: Path, gitvirt: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gitvirt.yaml").write_text(SETTINGS)
+    (tmp_path / "web.yaml").write_text(f"{machine('web')}---\n{SMALL}")
+    monkeypatch.chdir(tmp_path)
+    code, text = gitvirt("plan")
+    assert code == Exit.UNPLACEABLE
+    assert "NoPools: there are no machine pools" in text
+
+
+def test_explain_a_machine_that_stands(site: Site, gitvirt: Command) -> None:
+    code, text = gitvirt("explain", "machine", "web-1")
+    assert code == Exit.OK
+    assert re.match(r"Machine/default/web-1 is on rack-a[12]\n\nPOOL +VERDICT +WHY\n", text)
+    assert re.search(r"\nrack-a[12] +here +[\d,]+ points", text)
+
+
+def test_explain_agrees_with_plan(site: Site, gitvirt: Command) -> None:
+    site.edit(
+        {
+            "machines/big.yaml": machine("big").replace("small", "large"),
+            "machines/web-2.yaml": machine("web-2"),
+        }
+    )
+    plan = gitvirt.json("plan")
+    (unplaced,) = plan["unplaced"]
+    big = gitvirt.json("explain", "machine", "big")
+    assert big["wouldFit"] == unplaced["wouldFit"]
+    assert [row["reasons"] for row in big["pools"]] == [row["reasons"] for row in unplaced["refusals"]]  # type: ignore[attr-defined]
+    best = gitvirt.json("explain", "machine", "web-2")["pools"][0]
+    (scheduled,) = [each for each in plan["changes"] if each["object"] == "Machine/default/web-2"]
+    assert (best["pool"], f"scored {best['score']:,}") == (scheduled["pool"], scheduled["reason"])
+
+
+def test_explain_what_is_not_there(site: Site, gitvirt: Command) -> None:
+    assert gitvirt("explain", "machine", "web-11")[0] == Exit.FAILED
+    assert "did you mean web-1?" in gitvirt.notes
+
+
+BLOCK = re.compile(
+    r"(```(?:console|markdown)\n\$ (?P<command>gitvirt [^\n]*)\n).*?^(```)$", re.DOTALL | re.MULTILINE
+)
+
+
+def test_the_page_shows_what_is_printed(site: Site, gitvirt: Command, request: pytest.FixtureRequest) -> None:
+    site.edit(
+        {
+            "machines/web-2.yaml": machine("web-2"),
+            "machines/big-1.yaml": machine("big-1").replace("small", "large"),
+            "machines/web-1.yaml": machine("web-1", spec="  power: Off\n"),
+            "machines/old-1.yaml": None,
+        }
+    )
+
+    def printed(match: re.Match[str]) -> str:
+        said = gitvirt(*match["command"].split()[1:])[1]
+        return match[1] + said + match[3]
+
+    page = DOC.read_text()
+    made = BLOCK.sub(printed, page)
+    if request.config.getoption("--regen"):
+        DOC.write_text(made)
+    assert len(BLOCK.findall(page)) == 4
+    assert made == page
