@@ -54,8 +54,11 @@ class Images:
 
     def refuse(self, text: str) -> None:
         """What can never be had is refused at once: InvalidArgument."""
-        if not isinstance(reference.parse(text), FileReference):
-            self._refuse_source(text)
+        match reference.parse(text):
+            case FileReference(path=path):
+                self._refuse_path(path)
+            case UrlReference() | OciReference():
+                self._refuse_source(text)
 
     def ensure(self, text: str, architecture: str, tell: Tell) -> Image:
         match named := reference.parse(text):
@@ -86,6 +89,15 @@ class Images:
         if sources and not text.removeprefix("oci://").startswith(sources):
             raise InvalidArgument(
                 f"images come from {', '.join(sources)} on this host, not from {text[:100]!r}"
+            )
+
+    def _refuse_path(self, path: str) -> None:
+        """By its name alone. Where a link leads is found out when the image is needed."""
+        allowed = [folder for root in map(Path, self._settings.paths) for folder in (root, root.resolve())]
+        if not any(Path(path).is_relative_to(folder) for folder in allowed):
+            raise InvalidArgument(
+                f"this host allows no image {path[:100]!r}; its operator can, by images.paths in the runtime's settings"
+                f" (now: {', '.join(self._settings.paths) or 'none'})"
             )
 
     def _copied(self, named: FileReference) -> tuple[Digest, Path]:
