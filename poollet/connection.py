@@ -19,6 +19,8 @@ from poollet.observed import Listing, Place, Unanswered
 
 MACHINE_KINDS: tuple[Kind, ...] = (Machine,)
 VOLUME_KINDS: tuple[Kind, ...] = (Volume, Snapshot)
+# Which list of the same server comes before.
+SERVED_BY: Mapping[Kind, Kind] = {Machine: Machine, Volume: Volume, Snapshot: Volume}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,19 @@ class Connection:
         """Lists everything; whether anything is different from before."""
         with self._looking:
             before = self._lists
-            lists = {Place(self.name, kind): self._listed(kind) for kind in self.kinds}
+            lists: dict[Place, Listing | Unanswered] = {}
+            for kind in self.kinds:
+                lists[Place(self.name, kind)] = self._listed(
+                    kind, lists.get(Place(self.name, SERVED_BY[kind]))
+                )
             self._lists = lists
             return any(_differs(before.get(place), found) for place, found in lists.items())
 
-    def _listed(self, kind: Kind) -> Listing | Unanswered:
+    def _listed(self, kind: Kind, of_server: Listing | Unanswered | None) -> Listing | Unanswered:
         known = self._lists.get(Place(self.name, kind))
         last = known.last if isinstance(known, Unanswered) else known
+        if isinstance(of_server, Unanswered):
+            return Unanswered(of_server.reason, last)  # it would keep us waiting as long again
         begun_ms = self._now_ms()
         try:
             found = listed(self.runtime, kind)

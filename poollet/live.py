@@ -67,6 +67,11 @@ class Live:
     def get(self, key: Key) -> Object | None:
         return self._objects.get(key)
 
+    def objects(self) -> Iterator[Object]:
+        """Every one that stands there, those included that wait aside for their end."""
+        for found in self._files.values():
+            yield from found
+
     def all(self, type: type[AnyObject]) -> Iterator[AnyObject]:
         """All of a kind, but those that wait aside for their end."""
         for found in self._kinds.get(type.KIND, {}).values():

@@ -64,6 +64,8 @@ class Observer:
             is_different = False
             if not is_asked or self.connection.is_unprobed:
                 is_different = self.connection.probe()
+                if is_different:
+                    self._moved()  # lists may take long, of a runtime that just fell silent above all
             if is_asked or is_different or turn % TRUST == 0 or not self._is_told:
                 is_different |= self.connection.look()
             turn = 0 if is_asked else turn + 1

@@ -19,10 +19,11 @@ SETTINGS = f"fleet: {{id: {FLEET}}}\nsecrets: {{plain: allow}}\n"
 class Fleet:
     """A remote in memory and whoever writes `live` and `main`."""
 
-    def __init__(self, files: Mapping[str, str] | None = None) -> None:
+    def __init__(self, files: Mapping[str, str] | None = None, *, is_bare: bool = False) -> None:
         self.remote = MemoryRemote()
         self.writer = self.client(Refs())
-        self.commit({"gitvirt.yaml": SETTINGS, **(files or {})})
+        if not is_bare:
+            self.commit({"gitvirt.yaml": SETTINGS, **(files or {})})
 
     def client(self, refs: Refs, fault: Fault = no_fault) -> Store:
         local = MemoryObjects(self.remote)

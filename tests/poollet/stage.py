@@ -102,6 +102,7 @@ class Run:
     post: Post = field(init=False)
     poollet: Poollet = field(init=False)
     connection: Connection = field(init=False)
+    again_ms: int | None = None  # when the last turn asked to look again
 
     def __post_init__(self) -> None:
         clock, chance = self.time.clock, random.Random(self.instance)
@@ -134,7 +135,7 @@ class Run:
         self.remote.look()
         self.connection.probe()
         self.connection.look()
-        self.poollet.turn()
+        self.again_ms = self.poollet.turn()
         self.remote.push()
 
     def report(self) -> Report:

@@ -1,0 +1,247 @@
+"""Everybody at once, in memory and in turns: people, the reconciler, poollets and their hosts, each killed where it is asked for.
+
+What a party had in its head is gone when it is killed; what it had written, and what runs on its host, is not. Laws are looked
+at after every turn: no uid stands on two objects, and nothing is removed that `live` does not order away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from iri.identity import UID_LABELS
+from iri.machine import Machine
+from iri.runtime import Kind as RuntimeKind
+from iri.runtime import Runtime
+from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.profile import Profile
+from iri.volume import Volume
+from poollet.decide import decide
+from poollet.live import Live
+from reconciler.loop.tick import Reconciler, Self
+from reconciler.repo.protocol import Refs
+from reconciler.repo.transport import Unavailable
+from schemas.model import Machine as DeclaredMachine
+from schemas.model import Object
+from schemas.model import Volume as DeclaredVolume
+from tests.iri.quick import PROFILE
+from tests.poollet.fleet import LIVE, MAIN, REPORTS, Fleet
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+When = Literal["before", "after"]
+ROUND_MS = 2_500
+QUIET_ROUNDS = 3
+MOST_ROUNDS = 150
+RECONCILER = "reconciler"
+
+
+class KilledError(BaseException):
+    """Nobody catches it: the process is gone."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Party `who` dies at its call number `at`, before or after that has its effect."""
+
+    who: str
+    at: int
+    when: When
+
+
+@dataclass
+class Doom:
+    """Counts a party's calls over all of its lives, and strikes once for each kill."""
+
+    kills: frozenset[Kill] = frozenset()
+    calls: int = 0
+    struck: int = 0
+
+    def transport(self, _call: str, when: When) -> Unavailable | None:
+        self.calls += when == "before"
+        self._strike(when)
+        return None
+
+    @contextmanager
+    def around(self, _call: str) -> Iterator[None]:
+        self.calls += 1
+        self._strike("before")
+        try:
+            yield
+        finally:
+            self._strike("after")
+
+    def _strike(self, when: When) -> None:
+        for kill in self.kills:
+            if (self.calls, when) == (kill.at, kill.when):
+                self.struck += 1
+                raise KilledError(f"{kill.who} at call {kill.at}, {when}")
+
+
+class Watched:
+    """What a host is told to remove is held against what `live` orders at that moment."""
+
+    def __init__(self, simulation: Simulation, name: str, runtime: Runtime) -> None:
+        self._simulation, self._name, self._runtime = simulation, name, runtime
+
+    @contextmanager
+    def around(self, call: str) -> Iterator[None]:
+        before = self._simulation.uids(self._name) if call.startswith("Delete") else {}
+        yield
+        if call.startswith("Delete"):
+            self._simulation.check_removed(before, self._simulation.leaving(self._name))
+
+
+@dataclass
+class Simulation:
+    """`script` says what people commit to the source in which round."""
+
+    hosts: Sequence[str]
+    script: Mapping[int, Mapping[str, str | None]]
+    kills: Sequence[Kill] = ()
+    profile: Profile = PROFILE
+    by_hand: Mapping[int, Callable[[Simulation], None]] = field(default_factory=dict)
+    fleet: Fleet = field(init=False)
+    time: Time = field(default_factory=Time)
+    dooms: dict[str, Doom] = field(default_factory=dict)
+    machines: dict[str, SimulatedMachine] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    reconciler: Reconciler | None = None
+    lives: int = 0
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        self.fleet = Fleet(is_bare=True)
+        for who in (RECONCILER, *self.hosts):
+            self.dooms[who] = Doom(frozenset(kill for kill in self.kills if kill.who == who))
+        for number, name in enumerate(self.hosts):
+            self.machines[name] = SimulatedMachine(self.time, self.profile, seed=number + 1)
+
+    def settle(self) -> None:
+        """Rounds until nothing is written any more but heartbeats."""
+        quiet, last = 0, max([*self.script, *self.by_hand])
+        while quiet < QUIET_ROUNDS:
+            assert self.rounds < MOST_ROUNDS, "it does not come to rest"
+            before = self.state()
+            self.round()
+            is_quiet = self.state() == before and self.rounds > last + 1 and self.is_at_ease()
+            quiet = quiet + 1 if is_quiet else 0
+
+    def is_at_ease(self) -> bool:
+        """Everybody lives, and nobody waits for a time to come."""
+        runs = self.runs.values()
+        is_waiting = any(run.again_ms is not None or not run.post.has_landed for run in runs)
+        return self.reconciler is not None and len(runs) == len(self.hosts) and not is_waiting
+
+    def round(self) -> None:
+        if (edits := self.script.get(self.rounds)) is not None:
+            self.fleet.commit(edits, MAIN)
+        if (act := self.by_hand.get(self.rounds)) is not None:
+            act(self)
+        self._living(RECONCILER, self._reconcile)
+        for name in self.hosts:
+            self._living(name, lambda name=name: self._host(name))  # type: ignore[misc]
+            self.check_unique()
+        self.rounds += 1
+        self.time.ms += ROUND_MS
+
+    def state(self) -> dict[str, object]:
+        """All refs by what they hold, but for what a heartbeat may change."""
+        found: dict[str, object] = {LIVE: self.fleet.head(LIVE)}
+        for name in self.hosts:
+            if self.fleet.head(REPORTS + name) is not None:
+                files = self.runs[name].files() if name in self.runs else {}
+                found[name] = {path: data for path, data in files.items() if path != "poollet.json"}
+        return found
+
+    def live(self) -> Live:
+        live, repo = Live(), self.fleet.client(Refs())
+        repo.snapshot()
+        if (head := self.fleet.head(LIVE)) is not None:
+            live.advance(repo, head)
+        return live
+
+    def outcome(self) -> dict[str, object]:
+        """What everybody came to: objects, where they are and how they are, without ids that depend on how it went."""
+        found: dict[str, object] = {}
+        for object in self.live().objects():
+            if isinstance(object, DeclaredMachine):
+                volumes = [(one.name, one.state) for one in object.status.volumes]
+                found[str(object.key)] = (object.status.state, object.spec.power, tuple(volumes))
+            elif isinstance(object, DeclaredVolume):
+                size = {name: str(value) for name, value in object.status.resources.items()}
+                found[str(object.key)] = (object.status.state, json.dumps(size))
+        for kind in (Machine, Volume):
+            names = [uid for name in self.hosts for uid in self.uids(name, kind).values()]
+            found[kind.__name__] = len(names)
+        return found
+
+    def uids(self, name: str, kind: RuntimeKind | None = None) -> dict[str, str]:
+        """Ids on a host with the uids that they carry."""
+        state = self.machines[name].host.state
+        found: dict[str, str] = {}
+        if kind in (None, Machine):
+            objects = state.objects(Machine).items()
+            found |= {id: one.labels.get(UID_LABELS[Machine], "") for id, one in objects}
+        if kind in (None, Volume):
+            volumes = state.objects(Volume).items()
+            found |= {id: one.labels.get(UID_LABELS[Volume], "") for id, one in volumes}
+        return found
+
+    def leaving(self, name: str) -> set[str]:
+        state = self.machines[name].host.state
+        machines, volumes = state.objects(Machine), state.objects(Volume)
+        going = {id for id, one in machines.items() if one.deleted_at}
+        return going | {id for id, one in volumes.items() if one.deleted_at}
+
+    def check_unique(self) -> None:
+        uids = [
+            uid for name in self.hosts for id, uid in self.uids(name).items() if id not in self.leaving(name)
+        ]
+        assert len(uids) == len(set(uids)), f"a uid stands on two objects: {sorted(uids)}"
+
+    def check_removed(self, before: Mapping[str, str], gone_or_going: set[str]) -> None:
+        ordered = {one.metadata.uid: is_ordered_away(one) for one in self.live().objects()}
+        for id in gone_or_going & before.keys():
+            assert ordered.get(before[id], True), (
+                f"{id} was removed and stands on live without an order to go"
+            )
+
+    def _living(self, who: str, turn: Callable[[], None]) -> None:
+        try:
+            turn()
+        except KilledError:
+            self.reconciler = None if who == RECONCILER else self.reconciler
+            self.runs.pop(who, None)
+
+    def _reconcile(self) -> None:
+        if self.reconciler is None:
+            repo = self.fleet.client(Refs(), self.dooms[RECONCILER].transport)
+            self.reconciler = Reconciler(repo, Refs(), Self("one"))
+        self.reconciler.tick(self.time.clock.now)
+
+    def _host(self, name: str) -> None:
+        if name not in self.runs:
+            self.lives += 1
+            doom, machine = self.dooms[name], self.machines[name]
+            watched = HinderedRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
+            self.runs[name] = Run(
+                self.fleet,
+                self.time,
+                machine,
+                name=name,
+                host_id=f"{name}'s own",
+                instance=self.lives,
+                decide=decide,
+                fault=doom.transport,
+                runtime=HinderedRuntime(watched, doom.around),
+            )
+        self.runs[name].turn()
+
+
+def is_ordered_away(one: Object) -> bool:
+    if one.metadata.deletion_timestamp:
+        return True
+    return isinstance(one, DeclaredMachine | DeclaredVolume) and one.status.evict is not None
