@@ -94,6 +94,10 @@ class Catalogue:
         """Whether anything does."""
         return any(there.record.base == snapshot_id for there in self.all())
 
+    def is_awaited(self, id: str) -> bool:
+        """Whether something that is yet to be made starts as it is."""
+        return any(origin(there.record) == id for there in self.all())
+
     def charged_bytes(self, shelf: Shelf) -> int:
         """What the sizes of the shelf's volumes add up to: thin or not, each may be filled one day."""
         return sum(
@@ -101,3 +105,15 @@ class Catalogue:
             for there in self.all()
             if there.shelf is shelf and isinstance(there.record, VolumeRecord)
         )
+
+
+def origin(record: Record) -> str:
+    """What it will start as; empty once it is there, or is not to be any more."""
+    match record:
+        case VolumeRecord(volume=volume) if not record.is_ready and not volume.deleted_at:
+            source = record.source.snapshot_data_source
+            return source.snapshot_id if source else ""
+        case SnapshotRecord(snapshot=snapshot) if not record.is_ready and not snapshot.deleted_at:
+            return snapshot.spec.volume_id
+        case _:
+            return ""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,7 +37,6 @@ DRIVER = "ceph"
 RECORD = "gitvirt.record"
 NEW, OS_IMAGE, BASE = "new-", "image-", "base"
 HEADER_BYTES = 16 << 20  # what LUKS2 takes of an image
-ROOM_SECONDS = 30.0
 READERS = 8
 
 
@@ -61,7 +59,7 @@ class CephShelf:
         self._rbd = Rbd(pool, folder)
         self._key = ""
         self._importing = threading.Lock()
-        self._room: tuple[float, Room] | None = None
+        self._room = Room(pool.capacity_bytes, 0, 0)
 
     @property
     def name(self) -> str:
@@ -81,6 +79,7 @@ class CephShelf:
         self._rbd.open(self._key)
         secret = self._passphrases.put_key(f"pool-{self.name}", definition.ceph_key(self._key))
         self._storage.ensure_pool(self.name, definition.pool(self._pool, secret))
+        self.measure()
         there = set(self._rbd.images())
         for name in sorted(there):
             if name.startswith(NEW):
@@ -260,12 +259,12 @@ class CephShelf:
         )
 
     def room(self) -> Room:
-        """As Ceph says, asked now and then; without a manager it says 0, and the settings must."""
-        now = time.monotonic()
-        if self._room is None or now - self._room[0] > ROOM_SECONDS:
-            self._room = now, self._storage.room(self.name)
-        said = self._room[1]
-        return Room(self._pool.capacity_bytes or said.capacity, said.allocated, said.available)
+        return self._room
+
+    def measure(self) -> None:
+        """As Ceph says; without a manager it says 0, and the settings must."""
+        said = self._storage.room(self.name)
+        self._room = Room(self._pool.capacity_bytes or said.capacity, said.allocated, said.available)
 
     def rests_on(self) -> Set[str]:
         return frozenset()

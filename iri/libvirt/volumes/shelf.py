@@ -64,7 +64,13 @@ class Shelf(Protocol):
 
     def access(self, record: VolumeRecord) -> Access: ...
 
-    def room(self) -> Room: ...
+    def room(self) -> Room:
+        """As last measured; quick, whatever state the storage is in."""
+        ...
+
+    def measure(self) -> None:
+        """Asks the storage how much room there is."""
+        ...
 
     def rests_on(self) -> Set[str]:
         """Names of the files that disks of this pool rest on."""

@@ -6,11 +6,12 @@ until it has been read, nobody is told that something is not there.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from iri.errors import Unavailable
+from iri.errors import IRIError, Unavailable
 from iri.libvirt.volumes.files import FileShelf
 from iri.libvirt.volumes.settings import StorageSettings, pool_of
 from iri.libvirt.volumes.shelf import Shelf
@@ -32,6 +33,17 @@ class Shelves:
         shelf = self._by_name[pool_of(self._settings, class_name).name]
         self._refuse_shut(shelf.name)
         return shelf
+
+    def reached(self, class_name: str) -> Shelf | None:
+        shelf = self._by_name[pool_of(self._settings, class_name).name]
+        return None if shelf.name in self._shut else shelf
+
+    def measure(self) -> None:
+        """One that does not answer keeps what it said last."""
+        for shelf in self:
+            if shelf.name not in self._shut:
+                with contextlib.suppress(IRIError):
+                    shelf.measure()
 
     def named(self, name: str) -> Shelf:
         return self._by_name[name]

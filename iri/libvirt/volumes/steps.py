@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from iri.errors import InvalidArgument, IRIError, ResourceExhausted
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import record as records
-from iri.libvirt.volumes.catalogue import Kept
+from iri.libvirt.volumes.catalogue import Kept, origin
 from iri.libvirt.volumes.keeping import Keeping
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.volume import SnapshotState
@@ -60,7 +60,7 @@ class Steps:
     def _volume(self, there: Kept, record: VolumeRecord) -> float | None:
         shelf = there.shelf
         if record.volume.deleted_at:
-            if record.is_ready and shelf.is_held(record):
+            if self._keeping.catalogue.is_awaited(record.id) or (record.is_ready and shelf.is_held(record)):
                 return HELD_SECONDS
             shelf.drop(record)
             self._gone(there, "volume")
@@ -69,6 +69,7 @@ class Steps:
             size = shelf.make(record, self._base(record), self._tell(there))
             self._become(there, lambda now: records.available(_volume(now), size))
             self._keeping.event(there, "Available", "Create", "the volume can be used")
+            self._want(origin(record))
             return 0
         if record.has_bytes < record.wanted_bytes:
             size = shelf.grow(record)
@@ -90,11 +91,14 @@ class Steps:
     def _snapshot(self, there: Kept, record: SnapshotRecord) -> float | None:
         shelf = there.shelf
         if record.snapshot.deleted_at:
+            if self._keeping.catalogue.is_awaited(record.id):
+                return HELD_SECONDS
             if self._keeping.catalogue.rest_on(record.id):
                 self._become(there, lambda now: replace(_snapshot(now), is_retired=True))
                 return None
             shelf.drop(record)
             self._gone(there, "snapshot")
+            self._want(record.snapshot.spec.volume_id)
             return None
         if record.is_ready:
             return None
@@ -111,6 +115,7 @@ class Steps:
             ),
         )
         self._keeping.event(there, "Ready", "Snapshot", "the snapshot can be used")
+        self._want(origin(record))
         return 0
 
     def _become(self, there: Kept, change: Callable[[Record], Record]) -> None:
@@ -119,8 +124,7 @@ class Steps:
     def _gone(self, there: Kept, what: str) -> None:
         self._keeping.event(there, "Removed", "Delete", f"the {what} is gone")
         self._keeping.gone(there)
-        if there.record.base:
-            self._want(there.record.base)
+        self._want(there.record.base)
 
     def _tell(self, there: Kept) -> Callable[[str, str], None]:
         def tell(reason: str, message: str) -> None:

@@ -39,6 +39,8 @@ CLOSE_SECONDS = 10.0
 OPEN_AGAIN_SECONDS = 10.0
 COLLECT = "images"
 COLLECT_SECONDS = 3600.0
+MEASURE = "room"
+MEASURE_SECONDS = 60.0
 Stored = TypeVar("Stored", Volume, Snapshot)
 
 
@@ -79,6 +81,7 @@ class Volumes:
         self._chores.start()
         self.let_go()
         self._chores.want(COLLECT, COLLECT_SECONDS)
+        self._chores.want(MEASURE, MEASURE_SECONDS)
 
     def _open(self, name: str) -> None:
         found = self.shelves.open(name)
@@ -95,6 +98,9 @@ class Volumes:
         if key == COLLECT:
             self.collect_images()
             return COLLECT_SECONDS
+        if key == MEASURE:
+            self.shelves.measure()
+            return MEASURE_SECONDS
         if isinstance(key, Opening):
             return self._open_again(key.pool)
         return self._steps.step(key)
@@ -128,18 +134,18 @@ class Volumes:
         return self._catalogue.objects(kind)
 
     def offers(self, classes: Sequence[VolumeClass]) -> tuple[VolumeOffer, ...]:
-        """Of each class the bytes that its pool holds when empty."""
+        """Of each class the bytes that its pool holds when empty; a pool that is not reached offers nothing."""
         offers = [
-            VolumeOffer(
-                volume_class=offered, quantity=self.shelves.limit_bytes(self.shelves.of(offered.name))
-            )
+            VolumeOffer(volume_class=offered, quantity=self.shelves.limit_bytes(shelf))
             for offered in classes
+            if (shelf := self.shelves.reached(offered.name)) is not None
         ]
         return tuple(offer for offer in offers if offer.quantity > 0)
 
     def total_bytes(self) -> int:
         """What all pools hold when empty."""
-        return sum(self.shelves.limit_bytes(shelf) for shelf in self.shelves)
+        shut = self.shelves.shut()
+        return sum(self.shelves.limit_bytes(shelf) for shelf in self.shelves if shelf.name not in shut)
 
     def create(self, wanted: Stored) -> Stored:
         with self._creating:

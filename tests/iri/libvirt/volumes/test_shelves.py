@@ -51,6 +51,8 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     machine = "11111111-0000-4000-8000-000000000001"
     stand.disks.prepare(machine, Disk(name="root", local_disk=LocalDisk(size_bytes=MIB)))
     id = stand.create(subject.volume()).id
+    assert stand.offers().volumes
+    assert stand.volumes.total_bytes() > 0
     for ask in (
         lambda: stand.objects(Volume),
         lambda: stand.objects(Snapshot),

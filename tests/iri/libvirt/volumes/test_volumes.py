@@ -176,6 +176,28 @@ def test_deleted_snapshot_stays_for_those_that_rest_on_it_and_no_longer(
     eventually(stand.files, lambda files: files == [], 10, "be empty")
 
 
+def test_order_to_delete_waits_for_what_is_being_made_of_it(stand: Stand, subject: Subject) -> None:
+    """Ordered at once, one after the other: nothing of it is lost."""
+    volume = subject.available()
+    write(data(stand, volume), b"kept" * 1000)
+    snapshot = stand.create(subject.snapshot(volume.id))
+    stand.remove(Volume, volume.id)
+    ready = eventually(
+        lambda: stand.objects(Snapshot)[snapshot.id],
+        lambda there: there.status.state is SnapshotState.READY,
+        10,
+        "be ready",
+    )
+    restored = stand.create(from_snapshot(subject, ready))
+    stand.remove(Snapshot, snapshot.id)
+    subject.until_volume(
+        restored.id, lambda there: there.status.state is VolumeState.AVAILABLE, "be available"
+    )
+    assert content(data(stand, restored), 4000) == b"kept" * 1000
+    eventually(lambda: set(stand.objects(Volume)), lambda there: there == {restored.id}, 10, "go")
+    assert stand.warnings() == []
+
+
 def test_volume_of_a_snapshot_is_not_smaller(stand: Stand, subject: Subject) -> None:
     snapshot = subject.ready(subject.available().id)
     with pytest.raises(InvalidArgument, match="needs a volume of 16777216 bytes or more"):
@@ -319,8 +341,9 @@ def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) ->
     target.write_bytes(b"not ours" * 100)
     data(stand, volume).unlink()
     data(stand, volume).symlink_to(target)
-    subject.runtime.create(subject.snapshot(volume.id))
+    snapshot = subject.runtime.create(subject.snapshot(volume.id))
     eventually(lambda: stand.warnings(), lambda said: bool(said), 10, "be refused")
+    subject.removed(Snapshot, snapshot.id)
     subject.removed(Volume, volume.id)
     assert target.read_bytes() == b"not ours" * 100
 

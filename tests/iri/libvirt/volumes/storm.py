@@ -1,0 +1,85 @@
+"""A process that makes, copies, grows and deletes volumes until it is killed: `python -m tests.iri.libvirt.volumes.storm URI FOLDER SEED`.
+
+What it was told to be done for good it writes to standard output, a line each.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from iri.change import ExpandVolume
+from iri.errors import IRIError
+from iri.identity import UID_LABELS
+from iri.volume import (
+    DataSource,
+    ImageSource,
+    Resources,
+    Snapshot,
+    SnapshotSource,
+    SnapshotSpec,
+    Volume,
+    VolumeSpec,
+)
+from tests.iri.libvirt.volumes.stand import Stand
+
+MIB = 1 << 20
+
+
+def main() -> None:
+    uri, folder, seed = sys.argv[1:]
+    stand = Stand(uri, Path(folder)).start()
+    original = Path(folder) / "originals" / "a.img"
+    image = (
+        DataSource(image_data_source=ImageSource(image=str(original))) if original.exists() else stand.image()
+    )
+    chance = random.Random(int(seed))
+    print("started", flush=True)
+    while True:
+        with suppress(IRIError):
+            step(stand, chance, image)
+
+
+def step(stand: Stand, chance: random.Random, image: DataSource) -> None:
+    volumes, snapshots = list(stand.objects(Volume)), list(stand.objects(Snapshot))
+    match chance.randrange(6):
+        case 0:
+            said("volume", stand.create(volume(None)).id)
+        case 1:
+            said("volume", stand.create(volume(image)).id)
+        case 2 if snapshots:
+            source = SnapshotSource(snapshot_id=chance.choice(snapshots))
+            said("volume", stand.create(volume(DataSource(snapshot_data_source=source))).id)
+        case 3 if volumes:
+            labels = {UID_LABELS[Snapshot]: str(uuid.uuid4())}
+            wanted = Snapshot(labels=labels, spec=SnapshotSpec(volume_id=chance.choice(volumes)))
+            said("snapshot", stand.create(wanted).id)
+        case 4 if volumes:
+            size = Resources(storage_bytes=chance.randrange(4, 32) * MIB)
+            stand.change(chance.choice(volumes), ExpandVolume(size))
+        case 5 if len(volumes) > 8:
+            gone = chance.choice(volumes)
+            said("deleting", gone)
+            stand.remove(Volume, gone)
+        case 5 if snapshots:
+            gone = chance.choice(snapshots)
+            said("deleting", gone)
+            stand.remove(Snapshot, gone)
+
+
+def volume(source: DataSource | None) -> Volume:
+    spec = VolumeSpec(
+        class_name="standard", resources=Resources(storage_bytes=4 * MIB), volume_data_source=source
+    )
+    return Volume(labels={UID_LABELS[Volume]: str(uuid.uuid4())}, spec=spec)
+
+
+def said(what: str, id: str) -> None:
+    print(what, id, flush=True)
+
+
+if __name__ == "__main__":
+    main()
