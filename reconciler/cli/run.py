@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -50,6 +51,7 @@ SIGTERM or Ctrl-C lets a push that is under way finish, and leaves. Several may 
 
 FINGERPRINT = re.compile(r"[0-9A-Fa-f]{40}")
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
+PATIENCE = timedelta(seconds=3)
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -196,7 +198,11 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
     return Settings(
         address=location.located(arguments.repo, environment, here).address,
         pace=Pace(seconds(interval, "--interval"), seconds(push, "--push-interval") if push else None),
-        who=Self(name, author(said(arguments.author, "GITVIRT_AUTHOR"))),
+        who=Self(
+            name,
+            timedelta(0) if arguments.once else PATIENCE,
+            author(said(arguments.author, "GITVIRT_AUTHOR")),
+        ),
         listen=listening(listen) if listen else None,
         signing_key=said(arguments.signing_key, "GITVIRT_SIGNING_KEY"),
     )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from reconciler.loop.listening import Health
-from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Waiting, Wrote
+from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler
 from reconciler.plan import Plan
 from reconciler.repo.backoff import Backoff, jittered
@@ -83,7 +83,7 @@ class Loop:
             match outcome:
                 case Rested() | Waiting() | Failed():
                     return outcome
-                case Wrote() | Raced() | Moved():
+                case Wrote() | Postponed() | Raced() | Moved():
                     if self.waker.wait(pause) is Reason.STOPPED:
                         return outcome
                 case _:
@@ -143,6 +143,9 @@ class Loop:
                 return self._races.next()
             case Failed():
                 return self._failures.next()
+            case Postponed(_, until):
+                self._well()
+                return max(0.0, (until - self.clock()).total_seconds())
             case Waiting():
                 return jittered(self.pace.interval, self.chance)
             case Wrote(plan, _, _):
@@ -195,7 +198,7 @@ class Loop:
             case Failed(trouble, cause, cure):
                 self._last_words = f"{trouble}: {cause}"
                 self._trouble("cannot reconcile trouble=%s cause=%s cure=%s", trouble, cause, cure)
-            case Moved():
+            case Moved() | Postponed():
                 pass
             case _:
                 assert_never(outcome)

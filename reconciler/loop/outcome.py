@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from reconciler.plan import Plan
@@ -24,6 +25,14 @@ class Rested:
     """There was nothing to write."""
 
     plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Postponed:
+    """Nothing but bookkeeping would be written; it goes along with what comes next, or by itself at `until`."""
+
+    plan: Plan
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +65,4 @@ class Failed:
     cure: str = ""
 
 
-Outcome: TypeAlias = Wrote | Rested | Raced | Moved | Waiting | Failed
+Outcome: TypeAlias = Wrote | Rested | Postponed | Raced | Moved | Waiting | Failed

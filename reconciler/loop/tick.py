@@ -9,13 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.loop.metrics import Metrics
-from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Waiting, Wrote
+from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.planning import planned
 from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan import Plan
+from reconciler.plan.news import is_minor as is_minor_change
 from reconciler.repo import guards
 from reconciler.repo.commit import RECONCILER
 from reconciler.repo.errors import DamageError
@@ -33,9 +34,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Self:
-    """Who reconciles, as the commits say it."""
+    """Who reconciles, as the commits say it; and how long it waits for news before it writes what is none."""
 
     name: str = ""
+    patience: timedelta = timedelta(0)
     author: Identity = field(default_factory=lambda: Identity("gitvirt", "gitvirt@localhost"))
 
 
@@ -59,6 +61,7 @@ class Reconciler:
         self._metrics = metrics or Metrics()
         self._tracer = tracer or Untraced()
         self._due: datetime | None = None
+        self._minor_since: datetime | None = None
 
     @property
     def push_seconds(self) -> float:
@@ -122,7 +125,15 @@ class Reconciler:
         self._metrics.planned(plan, len(self.world.waiting))
         with self._tracer.span("draft"):
             written = self._drafted(plan, advance.source_paths | advance.live_paths, now)
+        is_minor = not advance.source_paths and all(is_minor_change(change) for change in plan.changes)
+        if written.draft is not None and is_minor and (until := self._patient_until(now)) > now:
+            return Postponed(plan, until)
+        self._minor_since = None
         return self._write(plan, written)
+
+    def _patient_until(self, now: datetime) -> datetime:
+        self._minor_since = self._minor_since or now
+        return self._minor_since + self.who.patience
 
     def _without_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
         """The default branch takes the place of a source that nobody named."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reconciler.plan import Action, Change
+from reconciler.plan.news import condition_of, state_of, words_of
 from schemas.kinds import Key, Kind
 
 LONGEST_LINE = 240
@@ -50,8 +51,12 @@ def sentence(change: Change) -> str:
     """`schedule default/web-1 onto pool-a`, `default/web-1 is running`."""
     name = of(change.key)
     match change.action:
-        case Action.STATUS:
+        case Action.STATUS if state_of(change):
             return f"{name} is {_word(change)}"
+        case Action.STATUS:
+            condition = condition_of(change)
+            said = condition.message or words_of(condition) if condition is not None else change.action.done
+            return f"{name}: {said}"
         case Action.BLOCK:
             return f"{name} is blocked"
         case Action.WAIT:
@@ -75,9 +80,10 @@ def _noun(kind: Kind) -> str:
 def _word(change: Change) -> str:
     if change.action is not Action.STATUS:
         return change.action.done
-    state = str(getattr(change.after.status, "state", "")) if change.after is not None else ""
-    before = str(getattr(change.before.status, "state", "")) if change.before is not None else ""
-    return state.lower() if state and state != before else change.action.done
+    if state := state_of(change):
+        return state.lower()
+    condition = condition_of(change)
+    return words_of(condition) if condition is not None else change.action.done
 
 
 def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Iterator[str]:

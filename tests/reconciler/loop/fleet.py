@@ -18,7 +18,7 @@ from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
 from schemas.model import MachineStatus as RecordedStatus
 from schemas.report import Machine, MachineStatus, Pool, Poollet, PoolStatus, Report, render
-from schemas.report.objects import ClassRef
+from schemas.report.objects import ClassRef, Condition
 
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
 INSTANCE = "00000000-0000-4000-8000-000000000001"
@@ -91,6 +91,7 @@ class Host:
     clock: Callable[[], datetime]
     room: int = 10
     rejects: frozenset[str] = frozenset()
+    words: str = "as it should be"
     running: dict[str, str] = field(default_factory=dict)  # uid -> assignment
     made: list[tuple[str, str]] = field(default_factory=list)  # (uid, assignment), ever
     reported: dict[tuple[str, ...], Machine] = field(default_factory=dict)
@@ -122,7 +123,8 @@ class Host:
         if uid not in self.running:
             self.running[uid] = order
             self.made.append((uid, order))
-        status = MachineStatus(machine_id=f"sim://{uid}", state="Running")
+        ready = Condition(type="Ready", status="True", reason="Running", message=self.words)
+        status = MachineStatus(machine_id=f"sim://{uid}", state="Running", conditions=(ready,))
         return Machine(uid=uid, assignment=order, pool=self.name, phase="present", status=status)
 
     def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], Machine]) -> None:

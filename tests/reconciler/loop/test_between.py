@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from reconciler.loop.loop import Loop, Pace
-from reconciler.loop.outcome import Failed, Raced, Rested, Waiting, Wrote
+from reconciler.loop.outcome import Failed, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.repo.memory import MemoryObjects, MemoryTransport
 from reconciler.repo.protocol import Refs
@@ -213,3 +214,25 @@ def test_without_a_branch_of_the_usual_name_the_default_one_is_read() -> None:
     )
     assert isinstance(loop.run_once(), Rested)
     assert LIVE in world.refs()
+
+
+def test_bookkeeping_goes_along_with_the_next_news_or_by_itself_in_the_end(site: Site) -> None:
+    mine = site.reconciler
+    mine.who = Self("one", timedelta(seconds=3))
+    site.settle()
+    before = site.world.refs()[LIVE]
+    site.host.words = "a word"
+    site.host.work()
+    postponed = mine.tick(site.clock)
+    assert isinstance(postponed, Postponed)
+    assert postponed.until == site.clock.now + timedelta(seconds=3)
+    assert site.world.refs()[LIVE] == before
+    site.people.push({"README.md": "news"})
+    assert isinstance(mine.tick(site.clock), Wrote)
+    assert "a word" in site.live()["m/web.yaml"]
+    site.host.words = "another word"
+    site.host.work()
+    assert isinstance(mine.tick(site.clock), Postponed)
+    site.clock.go(3)
+    assert isinstance(mine.tick(site.clock), Wrote)
+    assert "another word" in site.live()["m/web.yaml"]

@@ -117,7 +117,7 @@ def test_what_no_pool_takes_says_why_and_is_placed_once_there_is_room(site: Site
     site = Site(hosts=1, room=1)
     site.people.push({f"m/{name}.yaml": machine(name) for name in ("a", "b")})
     site.settle()
-    assert sorted(state for _, state in site.states().values()) == ["", "Running"]
+    assert sorted(state for _, state in site.states().values()) == ["Pending", "Running"]
     assert "no pool fits: InsufficientCapacity" in "".join(site.live().values())
     site.hosts[0].room = 2
     site.settle()

@@ -37,7 +37,7 @@ def of(
             [Change(WEB, Action.STATUS, PLACED, RUNNING)], [], "default/web-1 is running", id="running"
         ),
         pytest.param(
-            [Change(WEB, Action.STATUS, RUNNING, RUNNING)], [], "default/web-1 is updated", id="same state"
+            [Change(WEB, Action.STATUS, RUNNING, RUNNING)], [], "default/web-1: updated", id="same state"
         ),
         pytest.param(
             [Change(WEB, Action.EVICT, PLACED, PLACED)], [], "evict default/web-1 from rack-a1", id="evict"
