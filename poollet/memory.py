@@ -25,11 +25,15 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The calls that were ordered last: how often in a row, and when last. `was_needless`: in between they were not needed."""
+    """The calls that were ordered last: how often in a row, and when last. `vain` of those times nothing came of it since.
+
+    `was_needless`: since the last time they were not needed for a while, so they did have an effect.
+    """
 
     calls: tuple[Call, ...]
     count: int
     last_ms: int
+    vain: int = 1
     was_needless: bool = False
 
 

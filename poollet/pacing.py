@@ -69,7 +69,7 @@ def paced(ref: Ref, needed: tuple[Call, ...], memory: Memory, attempts: Attempts
 
 def repeated(calls: tuple[Call, ...], before: Pace, found: Paced, now_ms: int) -> Paced:
     """The same calls as last time, which were accepted and are needed again."""
-    tried = before.count if now_ms > before.last_ms else before.count - 1
+    tried = before.vain if now_ms > before.last_ms else before.vain - 1
     is_vain = tried >= TELLING and not before.was_needless
     faults = (*found.faults, Fault(*NO_EFFECT)) if is_vain else found.faults
     is_last = is_vain and tried >= HOPELESS
@@ -79,7 +79,7 @@ def repeated(calls: tuple[Call, ...], before: Pace, found: Paced, now_ms: int) -
     if now_ms < due_ms:
         again_ms = due_ms if found.again_ms is None else min(found.again_ms, due_ms)
         return replace(found, pace=before, faults=faults, again_ms=again_ms)
-    pace = Pace(calls, before.count + 1, now_ms, before.was_needless)
+    pace = Pace(calls, before.count + 1, now_ms, 1 if before.was_needless else before.vain + 1)
     return replace(found, calls=calls, pace=pace, faults=faults, is_repeated=not before.was_needless)
 
 
@@ -99,7 +99,7 @@ def needless(pace: Pace | None, now_ms: int) -> Pace | None:
     """Remembered for a while, for it may be needed again as soon as it had its effect."""
     if pace is None or now_ms - pace.last_ms >= FORGOTTEN_MS:
         return None
-    return Pace(pace.calls, pace.count, pace.last_ms, was_needless=True)
+    return replace(pace, was_needless=True)
 
 
 def pause_ms(count: int) -> int:

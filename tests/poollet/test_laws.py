@@ -235,7 +235,7 @@ def test_whatever_happens_it_ends_as_it_is_wished(behaviour: str, seed: int) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("behaviour", sorted(NAMED))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_so_do_many_more(behaviour: str, seed: int) -> None:
     story = Story(seed, behaviour)
