@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
-import threading
 import uuid
 from collections.abc import Mapping
 
@@ -29,6 +28,7 @@ from iri.libvirt.machines.addresses import Addresses
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.queue import Queue
 from iri.libvirt.machines.site import Site
+from iri.libvirt.machines.sweeping import Sweeping
 from iri.libvirt.machines.tending import tend
 from iri.libvirt.machines.watching import Watching
 from iri.machine import Disk, Machine, MachineDetail, MachineStatus, Power
@@ -47,7 +47,7 @@ class Machines:
         self._queue = Queue(self._tend, THREADS)
         self._watching = Watching(site, self._queue.wake)
         self._addresses = Addresses(site)
-        self._creating = threading.Lock()
+        self._sweeping = Sweeping(site)
         link.listen(self._watching.put)
         link.on_connected(self._reconnected)
 
@@ -59,11 +59,13 @@ class Machines:
         self._queue.start()
         self._watching.start()
         self._addresses.start()
+        self._sweeping.start()
         for id in self._site.roster.ids():
             self._queue.wake(id)
 
     def close(self) -> None:
         """Machines go on; nobody tends them."""
+        self._sweeping.close()
         self._addresses.close()
         self._watching.close()
         self._queue.close()

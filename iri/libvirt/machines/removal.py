@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 
-from iri.errors import FailedPrecondition, NotFound
+from iri.errors import FailedPrecondition, IRIError, NotFound
 from iri.libvirt.domain.names import DeviceKind, domain_name
 from iri.libvirt.machines import power
 from iri.libvirt.machines.guest import Guest
@@ -50,8 +50,9 @@ def clear(site: Site, guest: Guest) -> None:
 def forget(site: Site, guest: Guest) -> None:
     site.tell(guest, "Removed", "Remove", "the machine is gone")
     site.roster.drop(guest.id)
-    site.parts.interfaces.prune(site.wanted_interfaces)
-    site.parts.disks.let_go()
+    with contextlib.suppress(IRIError):  # the next sweep does it
+        site.parts.interfaces.prune(site.wanted_interfaces)
+        site.parts.disks.let_go()
 
 
 def lost(site: Site, guest: Guest) -> None:

@@ -41,7 +41,8 @@ class Chores:
             self._changed.notify_all()
         until = time.monotonic() + wait_seconds
         for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
+            if thread.is_alive():  # or never started
+                thread.join(max(0.0, until - time.monotonic()))
 
     def want(self, key: Hashable, after_seconds: float = 0.0) -> None:
         """At the latest then."""

@@ -1,0 +1,293 @@
+"""What befalls machines on real libvirt: they end by themselves, hang, crash, are meddled with, and outlive everything."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.change import AttachVolume, DetachVolume, Resize, SetAnnotations, SetPower
+from iri.errors import FailedPrecondition, NotFound, Unavailable
+from iri.libvirt.runtime import LibvirtRuntime
+from iri.libvirt.settings import Settings
+from iri.machine import (
+    Condition,
+    Disk,
+    Image,
+    LocalDisk,
+    Machine,
+    MachineSpec,
+    MachineState,
+    Power,
+)
+from tests.guests.micro import READY
+from tests.iri.contract.subject import OFF, devices, eventually, is_attached, uid_labels
+from tests.iri.libvirt.world import console_log, micro_settings, running_runtime, with_power
+from tests.servers.leftovers import leftovers
+from tests.servers.libvirtd import Libvirtd, libvirtd
+
+FOREIGN = """<domain type='qemu'><name>foreign</name><memory unit='MiB'>4</memory><os><type>hvm</type></os></domain>"""
+
+
+class Lab:
+    def __init__(self, daemon: Libvirtd, settings: Settings, runtime: LibvirtRuntime) -> None:
+        self.daemon = daemon
+        self.settings = settings
+        self.runtime = runtime
+
+    def create(self, **fields: object) -> str:
+        spec = MachineSpec(**({"class_name": "small"} | fields))  # type: ignore[arg-type]
+        return self.runtime.create(Machine(labels=uid_labels(Machine), spec=spec)).id
+
+    def running(self, **fields: object) -> str:
+        """With a guest that listens."""
+        id = self.create(**fields)
+        self.until(id, lambda machine: machine.status.state is MachineState.RUNNING, "run")
+        eventually(lambda: console_log(self.settings, id), lambda log: READY in log, 10, "be ready")
+        return id
+
+    def machine(self, id: str) -> Machine:
+        return self.runtime.objects(Machine)[id]
+
+    def until(self, id: str, holds: Callable[[Machine], bool], what: str, seconds: float = 15) -> Machine:
+        return eventually(lambda: self.machine(id), holds, seconds, what)
+
+    def reaches(self, id: str, *states: MachineState) -> Machine:
+        return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
+
+    def press(self, id: str, key: bytes) -> None:
+        console = self.runtime.console(id)
+        console.write(key)
+        console.close()
+
+    def reasons(self, id: str) -> list[str]:
+        return [event.reason for event in self.runtime.events() if event.id == id]
+
+    def remove(self, id: str) -> None:
+        self.runtime.remove(Machine, id)
+        eventually(lambda: id in self.runtime.objects(Machine), operator.not_, 15, "be removed")
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Libvirtd]:
+    """One that may die."""
+    with libvirtd() as made:
+        yield made
+
+
+@pytest.fixture
+def settings(daemon: Libvirtd) -> Settings:
+    return with_power(micro_settings(daemon), grace=1.5, first_restart=0.3, steady=1.0)
+
+
+@pytest.fixture
+def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        yield lab
+        for id in runtime.objects(Machine):
+            lab.remove(id)
+        eventually(lambda: leftovers(daemon, Path(settings.folder)), operator.not_, 10, "leave nothing")
+
+
+def condition(machine: Machine, type_: str) -> Condition | None:
+    return next((found for found in machine.status.conditions if found.type == type_), None)
+
+
+def test_guest_that_powers_itself_off_is_started_again_and_more_and_more_slowly(lab: Lab) -> None:
+    id = lab.running()
+    for boots in (2, 3, 4):
+        lab.press(id, b"Q")
+        off = lab.reaches(id, *OFF)
+        assert off.detail.reason == "GuestPowerOff"
+        lab.until(id, lambda machine, boots=boots: machine.detail.boots == boots, "be started again")  # type: ignore[misc]
+        lab.reaches(id, MachineState.RUNNING)
+        eventually(lambda: console_log(lab.settings, id).count(READY), lambda n, b=boots: n == b, 10, "boot")  # type: ignore[misc]
+    looping = lab.machine(id)
+    found = condition(looping, "CrashLoop")
+    assert found is not None
+    assert found.status == "True"
+    assert "4 times in a row" in found.message
+    lab.until(id, lambda machine: condition(machine, "CrashLoop") is None, "be steady")
+
+
+def test_guest_that_is_told_to_stay_off_stays_off_also_after_a_restart_of_all(
+    daemon: Libvirtd, settings: Settings
+) -> None:
+    settings = with_power(settings, guest_poweroff="stay")
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        id = lab.running()
+        lab.press(id, b"Q")
+        lab.reaches(id, *OFF)
+    daemon.kill()
+    daemon.start()
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        time.sleep(1)
+        assert lab.machine(id).status.state in OFF
+        assert lab.machine(id).detail.reason == "GuestPowerOff"
+        runtime.change(id, SetPower(Power.ON))
+        lab.reaches(id, MachineState.RUNNING)
+        lab.remove(id)
+
+
+def test_crashed_guest_is_started_again(lab: Lab) -> None:
+    id = lab.running()
+    lab.daemon.kill_guest(id)
+    crashed = lab.reaches(id, *OFF)
+    assert crashed.detail.reason == "Crash"
+    lab.reaches(id, MachineState.RUNNING)
+    assert "Crash" in lab.reasons(id)
+
+
+def test_guest_that_reboots_goes_on(lab: Lab) -> None:
+    id = lab.running()
+    lab.press(id, b"R")
+    eventually(lambda: console_log(lab.settings, id).count(READY), lambda count: count == 2, 10, "reboot")
+    assert lab.machine(id).detail.boots == 1
+    assert "Rebooted" in lab.reasons(id)
+
+
+def test_guest_that_hears_nothing_is_switched_off_after_the_grace(lab: Lab) -> None:
+    id = lab.running()
+    lab.daemon.virsh("suspend", id)
+    lab.until(id, lambda machine: condition(machine, "Ready").reason == "Paused", "be paused")  # type: ignore[union-attr]
+    began = time.monotonic()
+    lab.runtime.change(id, SetPower(Power.OFF))
+    lab.reaches(id, *OFF)
+    assert time.monotonic() - began >= 1.5
+    told = ["Stopping", "ForcedOff", "PowerOff"]
+    eventually(lambda: lab.reasons(id)[-3:], lambda reasons: reasons == told, 5, f"tell {told}")
+    assert "disable" in lab.daemon.virsh("dominfo", id).stdout.split("Autostart:")[1].split("\n")[0]
+
+
+def test_power_on_before_it_is_off_keeps_it_on(lab: Lab) -> None:
+    id = lab.running()
+    lab.daemon.virsh("suspend", id)
+    lab.runtime.change(id, SetPower(Power.OFF))
+    lab.runtime.change(id, SetPower(Power.ON))
+    lab.daemon.virsh("resume", id)
+    time.sleep(2)
+    assert "ForcedOff" not in lab.reasons(id)
+    lab.reaches(id, MachineState.RUNNING)
+
+
+def test_foreign_domains_are_nobodys_business(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "foreign.xml").write_text(FOREIGN)
+    lab.daemon.virsh("define", str(tmp_path / "foreign.xml"))
+    try:
+        id = lab.running()
+        assert lab.runtime.objects(Machine).keys() == {id}
+        foreign = lab.daemon.virsh("domuuid", "foreign").stdout.strip()
+        with pytest.raises(NotFound):
+            lab.runtime.remove(Machine, foreign)
+        assert foreign not in lab.runtime.objects(Machine)
+    finally:
+        lab.daemon.virsh("undefine", "foreign")
+
+
+def test_domain_that_somebody_undefines_is_gone_with_all_that_was_its(lab: Lab) -> None:
+    id = lab.running(volumes=(Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1 << 20)),))
+    lab.daemon.virsh("destroy", id)
+    lab.daemon.virsh("undefine", id)
+    eventually(lambda: id in lab.runtime.objects(Machine), operator.not_, 10, "be gone")
+    assert "Lost" in lab.reasons(id)
+
+
+def test_all_is_found_again_by_who_lost_everything(daemon: Libvirtd, settings: Settings) -> None:
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        id = lab.running(ignition_data=b"hush" * 50_000, class_name="small")
+        runtime.change(id, SetAnnotations({"a": "\x01<&>\u2028"}))
+        runtime.change(id, Resize("large"))
+        before = lab.machine(id)
+    assert "hush" not in daemon.virsh("dumpxml", "--security-info", id).stdout
+    with running_runtime(settings) as runtime:
+        after = runtime.objects(Machine)[id]
+        assert (after.spec, after.labels, after.annotations) == (
+            before.spec,
+            before.labels,
+            before.annotations,
+        )
+        assert (after.generation, after.created_at) == (before.generation, before.created_at)
+        assert after.status.state is MachineState.RUNNING
+        Lab(daemon, settings, runtime).remove(id)
+    assert not leftovers(daemon, Path(settings.folder))
+
+
+def test_guests_go_on_while_libvirtd_is_away_and_calls_say_so(lab: Lab) -> None:
+    id = lab.running()
+    pid = lab.daemon.guests()[id]
+    lab.daemon.kill()
+    eventually(lambda: is_unavailable(lab), bool, 5, "be unavailable")
+    with pytest.raises(Unavailable):
+        lab.runtime.change(id, SetPower(Power.OFF))
+    lab.daemon.start()
+    eventually(lambda: is_unavailable(lab), operator.not_, 10, "be back")
+    assert lab.daemon.guests()[id] == pid
+    lab.runtime.change(id, SetPower(Power.OFF))
+    lab.reaches(id, *OFF)
+
+
+def test_guest_that_dies_while_libvirtd_is_away_is_started_again(lab: Lab) -> None:
+    id = lab.running()
+    lab.daemon.kill()
+    lab.daemon.kill_guest(id)
+    lab.daemon.start()
+    eventually(
+        lambda: not is_unavailable(lab) and lab.machine(id).detail.boots,
+        lambda n: n == 2,
+        20,
+        "be started again",
+    )
+
+
+def is_unavailable(lab: Lab) -> bool:
+    try:
+        lab.runtime.objects(Machine)
+    except Unavailable:
+        return True
+    return False
+
+
+def test_console_is_for_one_at_a_time(lab: Lab) -> None:
+    id = lab.running()
+    first = lab.runtime.console(id)
+    with pytest.raises(FailedPrecondition, match="somebody is at the console"):
+        lab.runtime.console(id)
+    first.close()
+    lab.runtime.console(id).close()
+    assert b"MICRO-READY" in console_log(lab.settings, id)
+
+
+def test_image_that_cannot_be_had_is_a_condition_and_no_half_made_machine(lab: Lab) -> None:
+    image = Image(image="http://127.0.0.1:9/none.qcow2")
+    id = lab.create(volumes=(Disk(name="root", device="oda", local_disk=LocalDisk(image=image)),))
+    found = lab.until(id, is_in_trouble, "be in trouble")
+    assert found.status.state is MachineState.PENDING
+    assert not any(is_attached(found, name) for name in devices(found))
+    assert lab.daemon.guests() == {}
+
+
+def is_in_trouble(machine: Machine) -> bool:
+    ready = condition(machine, "Ready")
+    return ready is not None and ready.status == "False"
+
+
+def test_full_port_is_a_condition_and_the_guest_goes_on(lab: Lab) -> None:
+    id = lab.running()
+    for number in range(8):
+        disk = Disk(
+            name=f"d{number}", device=f"od{chr(98 + number)}", local_disk=LocalDisk(size_bytes=1 << 20)
+        )
+        lab.runtime.change(id, AttachVolume(disk))
+    found = lab.until(id, is_in_trouble, "run out of ports")
+    assert found.status.state is MachineState.RUNNING
+    assert "PCI" in condition(found, "Ready").message  # type: ignore[union-attr]
+    for number in range(4, 8):
+        lab.runtime.change(id, DetachVolume(f"d{number}"))
+    lab.until(id, lambda machine: not is_in_trouble(machine), "be well")
