@@ -119,7 +119,7 @@ class Execution:
             return
         fault = done.exception()
         if fault is not None:
-            log.error("step broke ref=%s calls=%s", step.ref, step.calls, exc_info=fault)
+            log.error("step broke ref=%s calls=%s", step.ref, named(step), exc_info=fault)
             error = IRIError(f"a fault of the poollet: {type(fault).__name__}")
             self._settle(step, Broken(step.calls[0], error))
             return
@@ -136,7 +136,7 @@ class Execution:
                 failure = self._failed(broken, known, now_ms)
                 self._failures[step.ref] = (*rest, failure)
         if broken is None:
-            log.info("step done ref=%s name=%s/%s calls=%s", step.ref, step.namespace, step.name, step.calls)
+            log.info("step done ref=%s name=%s/%s calls=%s", step.ref, step.namespace, step.name, named(step))
         else:
             log.warning(
                 "step failed ref=%s name=%s/%s error=%s", step.ref, step.namespace, step.name, broken.error
@@ -155,6 +155,13 @@ class Execution:
         if code in HOPELESS:
             longest = max(longest, HOPELESS_PAUSE_MS)
         return round(self._chance.uniform(longest / 2, longest))
+
+
+def named(step: Step) -> str:
+    """Its calls by their names: what they carry may be secret."""
+    return ",".join(
+        type(call.change).__name__ if isinstance(call, Alter) else type(call).__name__ for call in step.calls
+    )
 
 
 def perform(runtime: Runtime, call: Call) -> None:

@@ -1,0 +1,65 @@
+"""A poollet with the least rights that docs/poollet.md names: it reads the repo, and writes its one ref."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.address import UnixAddress
+from iri.simulated.host import Host
+from iri.simulated.serving import SimulatedServer
+from tests.iri.quick import PROFILE
+from tests.poollet.fleet import SETTINGS, machine_class
+from tests.reconciler.cli.poollet.process import Ground, running, until, web
+from tests.servers import repository
+from tests.servers.gitolite import GitoliteServer
+
+
+@pytest.fixture
+def ground(gitolite: GitoliteServer) -> Ground:
+    """The server's own copy, whose `live` an administrator writes."""
+    repo = gitolite.repos / "fleet.git"
+    for name in repository.git(repo, "for-each-ref", "--format=%(refname)").split():
+        repository.git(repo, "update-ref", "-d", name)
+    ground = Ground(gitolite.repos)
+    files = {"gitvirt.yaml": SETTINGS, "classes/small.yaml": machine_class(), "web-1.yaml": web()}
+    ground.commit(files)
+    return ground
+
+
+@pytest.fixture
+def socket(short_folder: Path) -> Iterator[Path]:
+    place = short_folder / "rights.sock"
+    with SimulatedServer(Host(PROFILE, 7), [UnixAddress(place)]):
+        yield place
+
+
+def config(folder: Path, server: GitoliteServer, socket: Path, name: str) -> list[str]:
+    path = folder / f"{name}.yaml"
+    path.write_text(
+        f"name: {name}\nrepo:\n  url: {server.url('fleet')}\n  identity: {server.ssh.folder / 'key_host-1'}\n"
+        f"  knownHosts: {server.ssh.known_hosts}\n  mirror: {folder / 'mirror'}\n"
+        f"runtimes: [{{name: sim, machine: {socket}, volume: {socket}}}]\nintervals: {{poll: 1s, list: 1s}}\n"
+    )
+    return ["--config", str(path)]
+
+
+def test_reading_and_one_ref_are_enough(
+    ground: Ground, gitolite: GitoliteServer, socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITVIRT_SSH_CONFIG", "/dev/null")
+    with running(tmp_path, *config(tmp_path, gitolite, socket, "host-1")) as one:
+        until(lambda: ground.report().machines != {})
+        until(lambda: getattr(ground.report().machines["default", "web-1"].status, "state", "") == "Running")
+        code, logged = one.ended()
+    assert code == 0, logged
+    assert " error " not in logged
+    # The same key under another name writes nothing, acts on nothing, and says why.
+    with running(tmp_path, *config(tmp_path, gitolite, socket, "host-2")) as other:
+        until(lambda: "report refused" in other.logged)
+        code, logged = other.ended()
+    assert "DENIED" in logged
+    assert "step done" not in logged
+    assert not ground.head("refs/poollets/host-2")
