@@ -168,7 +168,7 @@ class Reconciler:
             note("result", type(outcome).__name__)
         match outcome:
             case Pushed(commits):
-                self.world.done()
+                self.world.done(next(iter(commits.values())))
                 self._metrics.wrote(plan)
                 return Wrote(plan, next(iter(commits.values())), written.draft.message.partition("\n")[0])
             case Unchanged():

@@ -32,6 +32,7 @@ class State:
         self.source_commit: ObjectId | None = None
         self.live_commit: ObjectId | None = None
         self.last: ObjectId | None = None
+        self.written: ObjectId | None = None  # what we put onto live ourselves, last
         self.head = Head(None)
         self.rules = Rules()
         self.signatures: tuple[ObjectId | None, Signatures] = (None, Signatures())  # as of which commit

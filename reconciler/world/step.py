@@ -110,15 +110,22 @@ class Step:
             return set()
         changes = list(self.repo.difference(state.live_commit, live))
         taken = take_live(self.repo, state.live, changes, wanted_objects(state.source))
-        if not state.is_fresh:
-            self.live_paths |= {change.path for change in changes}
-        elif self.ours is not None and self.ours != live:
-            self.live_paths |= {change.path for change in self.repo.difference(self.ours, live)}
+        self.live_paths |= self._of_others(live, changes)
         state.live_commit = live
         retained = [change.path for change in changes if is_retained(change.path)]
         if retained:
             self._retain()
         return self._with_flipped(taken)
+
+    def _of_others(self, live: ObjectId | None, changes: list[Change]) -> set[str]:
+        """The files that somebody else changed on live: all that did, but for our own last commit."""
+        state = self.state
+        ours = self.ours if state.is_fresh else state.written
+        if live is not None and ours is not None and self.repo.descends(live, ours):
+            changes = list(self.repo.difference(ours, live)) if ours != live else []
+        elif state.is_fresh:
+            changes = []
+        return {change.path for change in changes}
 
     def _with_flipped(self, taken: Taken) -> set[Key]:
         """A file that can be understood again, or no longer, concerns all that live has from it."""

@@ -71,8 +71,12 @@ class World:
             step.blobs_read,
         )
 
-    def done(self) -> None:
-        """What the last advance told is dealt with: it was written, or nothing was to be."""
+    def done(self, written: ObjectId | None = None) -> None:
+        """What the last advance told is dealt with: it was written, as this commit on live, or nothing was to be.
+
+        What we wrote ourselves is as we want it, so its files are no news among the paths of the next advance.
+        """
+        self._state.written = written or self._state.written
         self._dirty.clear()
         self._source_paths.clear()
         self._live_paths.clear()
