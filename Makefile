@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup setup-test demo test test-long test-ceph check fmt lint type imports fuzz bench proto lock clean
+.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz bench proto lock clean
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ test-long: setup-test ## the same tests with larger numbers
 test-ceph: ## install a one-node Ceph, and pass the tests of volumes in it (as root)
 	@tools/setup ceph
 	@tools/test-ceph
+
+test-image: ## carry the Containerfile out in chroots, and run what it makes (as root)
+	@tools/setup image
+	@tools/prove-containerfile
 
 check: setup-test fmt-check lint type imports ## format, lint, types, layering
 

@@ -28,6 +28,7 @@ VERBS = {
     "wait": Verb("wait", "until an object is as a script needs it"),
     "run": Verb("run", "the reconciler: places what people declare, and keeps the target branch true"),
     "plan": Verb("plan", "what a reconcile would do, what does not fit, and what would make it fit"),
+    "comment": Verb("comment", "one comment on the pull request that CI runs for"),
     "explain": Verb("explain", "why a machine or a volume is where it is, or nowhere: one row per pool"),
     "cordon": Verb("cordon", "no new machines on a pool"),
     "uncordon": Verb("uncordon", "a pool takes machines again"),

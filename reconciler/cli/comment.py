@@ -1,0 +1,154 @@
+"""`gitvirt comment`: one comment on the pull request that CI runs for, made or brought up to date."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import out, printable
+
+EXAMPLES = """examples:
+  gitvirt plan -o markdown > plan.md; gitvirt comment plan.md
+
+Where it runs tells where the comment goes:
+  GitHub, Gitea and Forgejo Actions    GITHUB_TOKEN (permission pull-requests: write)
+  GitLab CI                            GITVIRT_COMMENT_TOKEN, an access token with the scope api
+Elsewhere print the file into whatever your CI shows."""
+
+LONGEST = 60_000  # characters; forges refuse more than some 65,000
+PAGE = 100
+SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The comments of one pull request. `one` is where a single comment is changed, by its id."""
+
+    all: str
+    one: str
+    header: tuple[str, str]
+    change: str  # the method that changes a comment
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the text, in markdown; - is standard input")
+    parser.add_argument(
+        "--marker",
+        default="gitvirt plan",
+        metavar="NAME",
+        help="which comment is ours (default: gitvirt plan)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    marker = f"<!-- {arguments.marker} -->"
+    body = f"{marker}\n{text_of(arguments.file)}"
+    if len(body) > LONGEST:
+        body = f"{body[:LONGEST]}\n\n(the rest is in the log of this job)\n"
+    place = found_in(os.environ)
+    mine = next((comment for comment in comments(place) if comment["body"].startswith(marker)), None)
+    if mine is None:
+        call(place, "POST", place.all, {"body": body})
+        out().line("made the comment")
+    elif mine["body"].strip() == body.strip():
+        out().line("the comment says so already")
+    else:
+        call(place, place.change, place.one.format(mine["id"]), {"body": body})
+        out().line("brought the comment up to date")
+    return Exit.OK
+
+
+def text_of(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(
+            f"cannot read {printable(file)}: {error}", "gitvirt plan -o markdown > FILE makes it"
+        ) from None
+
+
+def found_in(environment: Mapping[str, str]) -> Place:
+    if environment.get("GITLAB_CI"):
+        return of_gitlab(environment)
+    if environment.get("GITHUB_ACTIONS"):
+        return of_github(environment)
+    cure = "it knows the Actions of GitHub, Gitea and Forgejo, and GitLab CI, by what they set"
+    raise CommandError("no CI is known here that a comment could go to", cure, Exit.USAGE)
+
+
+def of_github(environment: Mapping[str, str]) -> Place:
+    token = wanted(environment, "GITHUB_TOKEN", "env: GITHUB_TOKEN: ${{ github.token }}")
+    api, repo = wanted(environment, "GITHUB_API_URL"), wanted(environment, "GITHUB_REPOSITORY")
+    event = json.loads(Path(wanted(environment, "GITHUB_EVENT_PATH")).read_text("utf-8"))
+    number = event.get("pull_request", {}).get("number")
+    if number is None:
+        raise CommandError("this job does not run for a pull request", "on: pull_request", Exit.USAGE)
+    base = f"{api}/repos/{quote(repo)}/issues"
+    return Place(
+        f"{base}/{number}/comments", f"{base}/comments/{{}}", ("Authorization", f"Bearer {token}"), "PATCH"
+    )
+
+
+def of_gitlab(environment: Mapping[str, str]) -> Place:
+    token = wanted(
+        environment,
+        "GITVIRT_COMMENT_TOKEN",
+        "make a project access token with the scope api, and a masked variable of it",
+    )
+    api, project = wanted(environment, "CI_API_V4_URL"), wanted(environment, "CI_PROJECT_ID")
+    request = wanted(
+        environment, "CI_MERGE_REQUEST_IID", "rules: - if: $CI_PIPELINE_SOURCE == 'merge_request_event'"
+    )
+    base = f"{api}/projects/{quote(project, safe='')}/merge_requests/{request}/notes"
+    return Place(base, f"{base}/{{}}", ("PRIVATE-TOKEN", token), "PUT")
+
+
+def wanted(environment: Mapping[str, str], name: str, cure: str = "it is set where CI runs") -> str:
+    if found := environment.get(name):
+        return found
+    raise CommandError(f"{name} is not set", cure, Exit.USAGE)
+
+
+def comments(place: Place) -> Iterator[Mapping[str, Any]]:
+    page = 1
+    while True:
+        found: list[Mapping[str, Any]] = call(
+            place, "GET", f"{place.all}?per_page={PAGE}&limit={PAGE}&page={page}"
+        )
+        yield from found
+        if len(found) < PAGE:
+            return
+        page += 1
+
+
+def call(place: Place, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
+    if not url.startswith(("https://", "http://")):
+        raise CommandError(f"{printable(url)} is no web address", "the CI sets it; see --help")
+    name, value = place.header
+    headers = {
+        name: value,
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "User-Agent": "gitvirt",
+    }
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - looked at above
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        said = error.read(300).decode("utf-8", "replace")
+        cure = "may the token write comments? see --help" if error.code in (401, 403, 404) else "try again"
+        raise CommandError(f"{method} {url}: {error.code} {printable(said)}", cure) from None
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{method} {url}: {error}", "try again") from None

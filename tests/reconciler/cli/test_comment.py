@@ -1,0 +1,100 @@
+"""`gitvirt comment`: one comment a pull request, whatever the forge, however often CI runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli import main
+from reconciler.cli.exits import Exit
+from tests.servers.forge import TOKEN, Forge, forge
+
+Capture = pytest.CaptureFixture[str]
+NAMES = (
+    "GITHUB_ACTIONS", "GITHUB_TOKEN", "GITHUB_API_URL", "GITHUB_REPOSITORY", "GITHUB_EVENT_PATH",
+    "GITLAB_CI", "GITVIRT_COMMENT_TOKEN", "CI_API_V4_URL", "CI_PROJECT_ID", "CI_MERGE_REQUEST_IID",
+)  # fmt: skip
+
+
+@pytest.fixture
+def served() -> Iterator[Forge]:
+    with forge() as found:
+        yield found
+
+
+@pytest.fixture(params=["github", "gitlab"])
+def ci(
+    request: pytest.FixtureRequest, served: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Forge:
+    """The environment of a job that runs for pull request 7."""
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
+    of_github = {
+        "GITHUB_ACTIONS": "true", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": served.url,
+        "GITHUB_REPOSITORY": "me/fleet", "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+    }  # fmt: skip
+    of_gitlab = {
+        "GITLAB_CI": "true", "GITVIRT_COMMENT_TOKEN": TOKEN, "CI_API_V4_URL": served.url,
+        "CI_PROJECT_ID": "42", "CI_MERGE_REQUEST_IID": "7",
+    }  # fmt: skip
+    for name, value in (of_github if request.param == "github" else of_gitlab).items():
+        monkeypatch.setenv(name, value)
+    return served
+
+
+def written(tmp_path: Path, text: str) -> str:
+    (tmp_path / "plan.md").write_text(text)
+    return str(tmp_path / "plan.md")
+
+
+def test_the_one_comment_is_made_changed_and_left(ci: Forge, tmp_path: Path, capsys: Capture) -> None:
+    ci.comments += [{"id": number, "body": "by a person"} for number in range(1, 151)]  # two pages
+    for text, said in (("first", "made"), ("second", "up to date"), ("second", "already")):
+        assert main(["comment", written(tmp_path, text)]) == Exit.OK
+        assert said in capsys.readouterr().out
+    assert [comment["body"] for comment in ci.comments[150:]] == ["<!-- gitvirt plan -->\nsecond"]
+    assert all(comment["body"] == "by a person" for comment in ci.comments[:150])
+
+
+def test_two_markers_are_two_comments(ci: Forge, tmp_path: Path) -> None:
+    for marker in ("site a", "site b", "site a"):
+        assert main(["comment", written(tmp_path, "x"), "--marker", marker]) == Exit.OK
+    assert len(ci.comments) == 2
+
+
+def test_a_long_plan_is_cut(ci: Forge, tmp_path: Path) -> None:
+    assert main(["comment", written(tmp_path, "x" * 100_000)]) == Exit.OK
+    body = str(ci.comments[0]["body"])
+    assert len(body) < 61_000
+    assert "the rest is in the log" in body
+
+
+def test_a_wrong_token_is_told_without_showing_it(
+    ci: Forge, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GITHUB_TOKEN", "GITVIRT_COMMENT_TOKEN"):
+        monkeypatch.setenv(name, "s3cret")
+    assert main(["comment", written(tmp_path, "x")]) == Exit.FAILED
+    said = capsys.readouterr().err
+    assert "401" in said
+    assert "may the token write comments?" in said
+    assert "s3cret" not in said
+
+
+def test_what_is_missing_is_named(
+    ci: Forge, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GITHUB_TOKEN", "GITVIRT_COMMENT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["comment", written(tmp_path, "x")]) == Exit.USAGE
+    assert "TOKEN is not set" in capsys.readouterr().err
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["comment", written(tmp_path, "x")]) == Exit.USAGE
+    assert "no CI is known here" in capsys.readouterr().err
+    assert main(["comment", str(tmp_path / "nothing.md")]) == Exit.FAILED
+    assert "cannot read" in capsys.readouterr().err
