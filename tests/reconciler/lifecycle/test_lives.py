@@ -238,6 +238,28 @@ def test_volumes_of_a_host_keep_their_machine_with_them() -> None:
     assert world.pool_of("web") == assignment.pool
 
 
+def test_another_pool_moves_nobody() -> None:
+    world = fleet(web=machine("web", EPHEMERAL), data=volume("data"), office=OFFICE)
+    before = {key: found.status.assignment for key, found in world.objects().items()}
+    world.hosts["c"] = Host("c", machines=1000)
+    world.settle()
+    assert {key: found.status.assignment for key, found in world.objects().items()} == before
+
+
+def test_a_snapshot_goes_though_its_volume_went_before_it() -> None:
+    snapshot = (
+        "apiVersion: storage.ironcore.dev/v1alpha1\nkind: VolumeSnapshot\nmetadata: {name: daily}\n"
+        "spec:\n  volumeRef: {name: data}\n"
+    )
+    world = fleet(data=volume("data", "  deletionPolicy: Delete\n"), daily=snapshot, more=volume("v1"))
+    world.source({"extra.yaml": volume("v2") + "---\n" + snapshot.replace("daily", "weekly")})
+    world.settle()
+    world.source({"data.yaml": None, "daily.yaml": None})
+    world.settle()
+    assert DATA not in world.objects()
+    assert not any(key.name == "daily" for _, key, _ in world.documents())
+
+
 def test_mass_deletion_is_held_until_a_commit_confirms_it() -> None:
     world = fleet(web=machine("web"))
     before = set(world.objects())
