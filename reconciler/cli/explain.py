@@ -14,7 +14,7 @@ from reconciler.cli.plans import ground, words
 from reconciler.cli.plans.ground import Seen
 from reconciler.cli.terminal import Style, Terminal, out, printable
 from reconciler.cli.verbs import closest
-from reconciler.diff import Place
+from reconciler.diff import Place, obstacles
 from reconciler.plan.remedy import remedy
 from reconciler.record import Record
 from reconciler.schedule import Fit, Refusal, explain
@@ -87,7 +87,7 @@ def answered(seen: Seen, key: Key) -> Answer:
         if requests
         else ()
     )
-    blocked = tuple(finding.message for finding in world.faults(key))
+    blocked = tuple(each.message for each in obstacles(world, known))
     return Answer(key, known.record.pool, blocked, rows)
 
 

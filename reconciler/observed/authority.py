@@ -87,6 +87,9 @@ def heard(key: Key, record: Record, says: Iterable[Said], authority: Authority) 
 def _is_of(key: Key, record: Record, said: Said, pool: str) -> bool:
     """Whether it speaks of the assignment that stands."""
     if key.kind is Kind.VOLUME_SNAPSHOT:
-        return said.uid == record.uid and record.pool in ("", pool)  # which its volume may have left before it
+        return said.uid == record.uid and record.pool in (
+            "",
+            pool,
+        )  # which its volume may have left before it
     assignment = record.assignment
     return assignment is not None and said.assignment == assignment.id and pool == assignment.pool

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reconciler.cli.explain import answered
+from reconciler.cli.plans.ground import Seen
 from reconciler.loop.outcome import Outcome, Rested, Wrote
 from reconciler.loop.planning import planned
 from reconciler.plan import Plan
@@ -180,6 +182,18 @@ def rests(life: Life) -> None:
         raise AssertionError(f"it never comes to rest: {fleet.plans[-1].changes}")
     fleet.reconciler = fleet.another(fleet.reconciler.world.sightings)
     assert isinstance(life.tick(), Rested)
+    explained(fleet)
+
+
+def explained(fleet: Fleet) -> None:
+    """Who is left without a place is told why, by the same rules."""
+    snapshot, world = fleet.snapshot(), fleet.reconciler.world
+    seen = Seen(fleet.store, world, world.advance(fleet.store, snapshot, fleet.now), fleet.now)
+    for key, known in world.known.items():
+        if key.kind is Kind.MACHINE and known.is_staying and not known.record.pool:
+            answer = answered(seen, key)
+            assert not answer.is_placeable, key
+            assert answer.blocked or answer.rows, key
 
 
 def lives(acts: list[tuple[object, ...]]) -> None:
