@@ -10,11 +10,14 @@ import contextlib
 import hashlib
 import json
 import re
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.servers.certificates import Certificate
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -27,6 +30,7 @@ class Depot:
     """Faults: `break_after` bytes of a body the connection ends, so many times; `answer` is a status instead of bodies;
     `pause` seconds pass after each piece of 64 KiB."""
 
+    scheme: str = "http"
     port: int = 0
     bodies: dict[str, bytes] = field(default_factory=dict)  # by path
     types: dict[str, str] = field(default_factory=dict)
@@ -48,7 +52,7 @@ class Depot:
         return f"127.0.0.1:{self.port}"
 
     def url(self, path: str) -> str:
-        return f"http://{self.host}{path}"
+        return f"{self.scheme}://{self.host}{path}"
 
     def put(self, path: str, body: bytes) -> str:
         self.bodies[path] = body
@@ -187,11 +191,16 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def depot_server() -> Iterator[Depot]:
-    depot = Depot()
+def depot_server(certificate: Certificate | None = None) -> Iterator[Depot]:
+    """With a certificate it speaks TLS."""
+    depot = Depot(scheme="https" if certificate else "http")
     handler = type("Handler", (_Handler,), {"depot": depot})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate.certificate, certificate.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     depot.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -17,6 +17,7 @@ from iri.libvirt.images import artifact, qcow2, reference, transfer
 from iri.libvirt.images.artifact import Blob
 from iri.libvirt.images.cache import Cache, Named, digest_of
 from iri.libvirt.images.digest import Digest
+from iri.libvirt.images.qcow2 import Format
 from iri.libvirt.images.reference import FileReference, OciReference, UrlReference
 from iri.libvirt.images.registry import Registry
 from iri.libvirt.images.settings import ImageSettings
@@ -42,8 +43,12 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Images:
-    def __init__(self, settings: ImageSettings, folder: Path) -> None:
+    def __init__(
+        self, settings: ImageSettings, folder: Path, *, progress_seconds: float = PROGRESS_SECONDS
+    ) -> None:
         self._settings = settings
+        self._progress_seconds = progress_seconds
+        self._formats: dict[Path, Format] = {}  # of blobs, which never change
         self._cache = Cache(Path(settings.folder) if settings.folder else folder)
         self._limits = Limits(settings.max_bytes, settings.timeout_seconds)
 
@@ -64,11 +69,11 @@ class Images:
         match named := reference.parse(text):
             case FileReference():
                 digest, path = self._copied(named)
-                return _image(f"{named.path}#{digest}", path)
+                return self._image(f"{named.path}#{digest}", path)
             case UrlReference():
                 self._refuse_source(text)
                 digest, path = self._downloaded(named, tell)
-                return _image(f"{named.url}#{digest}", path)
+                return self._image(f"{named.url}#{digest}", path)
             case OciReference():
                 self._refuse_source(text)
                 return self._pulled(named, architecture, tell)
@@ -159,7 +164,7 @@ class Images:
         )
         manifest, found = registry.resolved(architecture)
         config = registry.blob(found.config.digest, artifact.LARGEST_MANIFEST)
-        return _image(
+        return self._image(
             f"{named.registry}/{named.repository}@{manifest}",
             self._layer(registry, found.rootfs, tell),
             kernel=self._layer(registry, found.kernel, tell) if found.kernel else None,
@@ -180,7 +185,12 @@ class Images:
         tell("PullingImage", f"fetching {transfer.path_of(url)}")
         try:
             fetched = transfer.fetch(
-                url, partial, headers=headers, limits=self._limits, known=known, progress=_progress(url, tell)
+                url,
+                partial,
+                headers=headers,
+                limits=self._limits,
+                known=known,
+                progress=_progress(url, tell, self._progress_seconds),
             )
         except (InvalidArgument, ResourceExhausted):
             # Nothing to go on from: too large, or no room for it, which others get back.
@@ -190,6 +200,27 @@ class Images:
             "ImagePullSucceeded", f"{transfer.path_of(url)}: {'unchanged' if fetched.is_same else 'fetched'}"
         )
         return fetched
+
+    def _image(
+        self,
+        name: str,
+        path: Path,
+        *,
+        kernel: Path | None = None,
+        initramfs: Path | None = None,
+        command_line: str = "",
+    ) -> Image:
+        format = self._formats.get(path) or qcow2.inspect(path)
+        self._formats[path] = format
+        return Image(
+            reference=name,
+            path=path,
+            format=format.name,
+            virtual_bytes=format.virtual_bytes,
+            kernel=kernel,
+            initramfs=initramfs,
+            command_line=command_line,
+        )
 
     def _kept(self, partial: Path, expected: Digest | None) -> tuple[Digest, Path]:
         try:
@@ -202,33 +233,13 @@ class Images:
         return digest, self._cache.path(digest)
 
 
-def _image(
-    name: str,
-    path: Path,
-    *,
-    kernel: Path | None = None,
-    initramfs: Path | None = None,
-    command_line: str = "",
-) -> Image:
-    format = qcow2.inspect(path)
-    return Image(
-        reference=name,
-        path=path,
-        format=format.name,
-        virtual_bytes=format.virtual_bytes,
-        kernel=kernel,
-        initramfs=initramfs,
-        command_line=command_line,
-    )
-
-
-def _progress(url: str, tell: Tell) -> transfer.Progress:
+def _progress(url: str, tell: Tell, seconds: float) -> transfer.Progress:
     """Tells people every so often."""
     last = time.monotonic()
 
     def progress(there: int, total: int) -> None:
         nonlocal last
-        if (now := time.monotonic()) - last < PROGRESS_SECONDS:
+        if (now := time.monotonic()) - last < seconds:
             return
         last = now
         share = f"{there * 100 // total}% of {total // MIB} MiB" if total else f"{there // MIB} MiB"

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from iri.errors import FailedPrecondition, InvalidArgument
+from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from iri.libvirt.connect.holding import Holders
 from iri.libvirt.connect.storage import Storage
 from iri.libvirt.images import qcow2
@@ -151,13 +151,20 @@ class VolumeDisks:
         if disk.connection is None:
             assert self._local is not None
             assert disk.local_disk is not None
-            return self._local.prepare(machine_id, disk.name, disk.local_disk, self._architecture, self._tell)
+            return self._prepared(self._local, machine_id, disk.name, disk.local_disk)
         secret_name = _secret_name(machine_id, disk.name)
         luks = self._passphrase(disk.connection, secret_name)
         found = access.understood(disk.connection, self._volumes.shelves.folders())
         where = self._where(found, secret_name)
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
+
+    def _prepared(self, local: LocalDisks, machine_id: str, name: str, wanted: LocalDisk) -> PreparedDisk:
+        try:
+            return local.prepare(machine_id, name, wanted, self._architecture, self._tell)
+        except ResourceExhausted:
+            self._volumes.collect_images()  # for the next try
+            raise
 
     def _where(self, found: VolumeFile | VolumeImage, secret_name: str) -> FileSource | RbdSource:
         match found:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
 from iri.libvirt.images.images import Image, Images
 from tests.iri.libvirt.images.conftest import Asking
-from tests.servers.depot import INDEX, Depot, digest_of
+from tests.servers.certificates import authority
+from tests.servers.depot import INDEX, Depot, depot_server, digest_of
 from tests.servers.mounts import small_filesystem
 
 BODY = os.urandom(1 << 10) * 700
@@ -140,6 +142,17 @@ def test_many_who_ask_at_once_fetch_it_once(depot: Depot, asking: Asking) -> Non
     assert depot.times("/a.img") == 1
 
 
+def test_progress_is_told(depot: Depot, asking: Asking) -> None:
+    url = depot.put("/a.img", BODY)
+    depot.pause = 0.01
+    Images(asking.settings, asking.folder, progress_seconds=0.02).ensure(
+        f"{url}#sha256={SHA}", "", asking.tell
+    )
+    shares = [message for reason, message in asking.told if reason == "PullingImage" and "%" in message]
+    assert shares
+    assert shares == sorted(shares, key=lambda message: int(message.rpartition(": ")[2].partition("%")[0]))
+
+
 def test_url_without_digest_is_asked_again_and_fetched_when_it_changed(depot: Depot, asking: Asking) -> None:
     url = depot.put("/a.img", BODY)
     images = asking.images()
@@ -205,7 +218,9 @@ def test_disk_full_is_told_and_leaves_nothing(depot: Depot, asking: Asking, tmp_
         url = depot.put("/a.img", bytes(4 << 20))
         asking.folder = folder / "images"
         digest = hashlib.sha256(bytes(4 << 20)).hexdigest()
-        with pytest.raises(ResourceExhausted, match="image cache is full: 4194304 bytes are needed"):
+        with pytest.raises(
+            ResourceExhausted, match=r"image cache is full: (4194304 bytes are needed|no space is left)"
+        ):
             ensured(asking.images(), asking, f"{url}#sha256={digest}")
         depot.says_length = False
         with pytest.raises(ResourceExhausted, match="image cache is full: no space is left"):
@@ -257,6 +272,41 @@ def test_unused_images_are_collected_and_used_ones_stay(depot: Depot, asking: As
     assert asking.images(cache_bytes=1).collect({paths[3].name}) > 0
     assert asking.blobs() == [paths[3].name]
     assert ensured(images, asking, depot.url("/0")).path.exists()
+
+
+# TLS
+
+
+@pytest.fixture
+def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Depot]:
+    made = authority(tmp_path / "pki", "images")
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.ca))
+    with depot_server(made.issue("depot", "IP:127.0.0.1")) as depot:
+        yield depot
+
+
+def test_server_with_a_trusted_certificate_is_asked(secure: Depot, asking: Asking) -> None:
+    assert ensured(asking.images(), asking, secure.put("/a.img", BODY)).path.read_bytes() == BODY
+    secure.image("os/debian", "12", PARTS)
+    assert ensured(asking.images(), asking, f"{secure.host}/os/debian:12").path.read_bytes() == BODY
+
+
+def test_server_with_another_certificate_is_not_trusted(
+    secure: Depot, asking: Asking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority(tmp_path / "other", "other").ca))
+    with pytest.raises(
+        FailedPrecondition, match=f"{secure.host} is not trusted: .*self-signed|unable to get"
+    ):
+        ensured(asking.images(), asking, secure.put("/a.img", BODY))
+    assert secure.asked == []
+
+
+def test_redirect_from_tls_to_none_is_not_followed(secure: Depot, depot: Depot, asking: Asking) -> None:
+    secure.redirects["/a.img"] = depot.put("/a.img", BODY)
+    with pytest.raises(FailedPrecondition, match="redirects to a place without TLS"):
+        ensured(asking.images(), asking, f"{secure.url('/a.img')}#sha256={SHA}")
+    assert depot.asked == []
 
 
 # OCI

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -29,6 +30,7 @@ from iri.volume import (
 from tests.iri.contract.subject import MIB, Subject, eventually
 from tests.iri.libvirt.volumes.guests import guest
 from tests.iri.libvirt.volumes.stand import CLASSES, Stand, sized
+from tests.servers.depot import depot_server
 from tests.servers.libvirtd import Libvirtd, libvirtd
 from tests.servers.mounts import small_filesystem
 
@@ -113,6 +115,23 @@ def test_images_in_use_stay_and_others_go(stand: Stand, subject: Subject) -> Non
     assert stand.volumes.collect_images() > 0
     assert len(list(stand.volumes.images.folder.iterdir())) == 1
     assert content(data(stand, kept), len(BODY)) == BODY
+
+
+def test_fetching_an_image_is_told_of_the_volume(stand: Stand, subject: Subject, folder: Path) -> None:
+    with depot_server() as depot:
+        url = depot.put("/a.img", BODY)
+        digest = hashlib.sha256(BODY).hexdigest()
+        depot.answer = 503
+        source = DataSource(image_data_source=ImageSource(image=f"{url}#sha256={digest}"))
+        volume = failed(subject, subject.volume(source))
+        assert stand.warnings()[0][1] == f"{depot.host} answers 503 Service Unavailable for {url}"
+        depot.answer = 0
+        subject.until_volume(
+            volume.id, lambda there: there.status.state is VolumeState.AVAILABLE, "be available"
+        )
+    told = [event.reason for event in stand.events() if event.id == volume.id]
+    assert told == ["PullingImage", "CreateVolumeFailed", "PullingImage", "ImagePullSucceeded", "Available"]
+    assert content(data(stand, volume), len(BODY)) == BODY
 
 
 def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subject: Subject) -> None:
