@@ -29,6 +29,7 @@ from iri.libvirt.machines.roster import Roster
 from iri.libvirt.machines.site import Folders, Parts, Site
 from iri.libvirt.networks.networks import Networks
 from iri.libvirt.seed.files import Seeds
+from iri.libvirt.seed.ignition import Reader, no_yaml
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes import opening
 from iri.libvirt.volumes.volumes import Volumes
@@ -41,9 +42,12 @@ LONGEST_FOLDER = LONGEST_PATH - len(f"/machines/{uuid.UUID(int=0)}/{CONSOLE}")
 
 
 class LibvirtRuntime:
-    """Implements iri.runtime.Runtime. Thread-safe. Machines and volumes outlive it; nobody tends them then."""
+    """Implements iri.runtime.Runtime. Thread-safe. Machines and volumes outlive it; nobody tends them then.
 
-    def __init__(self, settings: Settings) -> None:
+    `read_yaml` is for Ignition data in YAML, which guests do not read.
+    """
+
+    def __init__(self, settings: Settings, read_yaml: Reader = no_yaml) -> None:
         folder = Path(settings.folder)
         if len(settings.folder) > LONGEST_FOLDER:
             raise InvalidArgument(
@@ -77,7 +81,7 @@ class LibvirtRuntime:
             domains=domains,
             vault=vault,
             roster=self._roster,
-            parts=Parts(storage.disks, networks, Seeds(settings.efi_template), self._host),
+            parts=Parts(storage.disks, networks, Seeds(settings.efi_template, read_yaml), self._host),
             folders=Folders(folder / "machines", Path(settings.qemu_logs)),
             rules=settings.power,
             starts=threading.Semaphore(max(2, os.cpu_count() or 1)),

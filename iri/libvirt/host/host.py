@@ -40,6 +40,7 @@ NAMESPACE = uuid.UUID("6c3f4bb8-30f4-5b0e-8f55-b0f5d2a4c1de")
 MACHINE_ID, SYSTEM = Path("/etc/machine-id"), Path("/etc/os-release")
 NOWHERE = ("192.0.2.1", 9)  # set aside for documentation; nothing is sent there
 WITH_PROOF = "x86_64"
+ACCELERATOR, LABELLED = "gitvirt.dev/accelerator", {"kvm": "kvm", "qemu": "tcg"}
 
 
 class NodeSource(Starter, Protocol):
@@ -98,7 +99,7 @@ class Host:
                 capacity=capacity(facts, self._storage.storage_bytes(), self._settings),
                 node_info=node_info(facts),
                 addresses=self._settings.addresses or addresses(facts.name),
-                labels=self._settings.labels,
+                labels={ACCELERATOR: LABELLED[self.domain_type()], **self._settings.labels},
             ),
         )
 
@@ -166,7 +167,10 @@ class Host:
                         architecture,
                     )
                     return "qemu"
-                return "kvm" if self._proof.runs("kvm") else "qemu"
+                if self._proof.runs("kvm"):
+                    return "kvm"
+                log.warning("KVM is offered and no guest boots with it: guests are emulated, which is slow")
+                return "qemu"
 
     def _known(self) -> Facts:
         facts = self._facts

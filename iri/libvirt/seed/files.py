@@ -8,6 +8,7 @@ from pathlib import Path
 from iri.errors import FailedPrecondition, ResourceExhausted
 from iri.libvirt.parts import SeedFiles
 from iri.libvirt.seed.efi import with_variables
+from iri.libvirt.seed.ignition import Reader, no_yaml
 from iri.libvirt.seed.seed import Seed, plan
 from iri.machine import Machine
 
@@ -18,17 +19,18 @@ PRIVATE = 0o600  # seeds hold secrets; libvirt gives a file to QEMU's user when 
 class Seeds:
     """`efi_template` is the host's file of empty firmware variables, where it has such a firmware."""
 
-    def __init__(self, efi_template: Path | None = None) -> None:
+    def __init__(self, efi_template: Path | None = None, read_yaml: Reader = no_yaml) -> None:
         self._efi_template = efi_template
+        self._read_yaml = read_yaml
 
     def refuse(self, machine: Machine) -> None:
         """Touches nothing. InvalidArgument or FailedPrecondition for what this host never gives to a guest."""
-        if plan(machine).efi_variables and self._efi_template is None:
+        if plan(machine, self._read_yaml).efi_variables and self._efi_template is None:
             raise FailedPrecondition("the machine brings EFI variables, and this host has no EFI firmware")
 
     def write(self, machine: Machine, folder: Path) -> SeedFiles:
         """Idempotent. What the guest's firmware has written to its variables since the first time stays."""
-        return write(plan(machine), folder, self._efi_template)
+        return write(plan(machine, self._read_yaml), folder, self._efi_template)
 
 
 def write(seed: Seed, folder: Path, template: Path | None) -> SeedFiles:

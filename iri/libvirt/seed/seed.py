@@ -13,6 +13,7 @@ import msgspec
 from iri.errors import InvalidArgument
 from iri.libvirt.seed.content import Language, language
 from iri.libvirt.seed.efi import EfiVariable, efi_variables
+from iri.libvirt.seed.ignition import Reader, ignition, no_yaml
 from iri.libvirt.seed.nocloud import nocloud
 from iri.machine import Machine
 
@@ -28,8 +29,8 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     efi_variables: tuple[EfiVariable, ...] = ()
 
 
-def plan(machine: Machine) -> Seed:
-    """InvalidArgument when its hostname or its EFI variables are none."""
+def plan(machine: Machine, read_yaml: Reader = no_yaml) -> Seed:
+    """InvalidArgument when its hostname or its EFI variables are none, or its data is for a tool that comes before."""
     data = machine.spec.ignition_data
     hostname = machine.spec.guest_config.hostname if machine.spec.guest_config else ""
     if hostname and (len(hostname) > LONGEST_HOSTNAME or not HOSTNAME.fullmatch(hostname)):
@@ -40,6 +41,6 @@ def plan(machine: Machine) -> Seed:
     user_data = data if form is Language.CLOUD_INIT else b""
     return Seed(
         iso=nocloud(machine.id, hostname, user_data) if hostname or user_data else b"",
-        ignition=data if form is Language.IGNITION else b"",
+        ignition=ignition(data, read_yaml) if form is Language.IGNITION else b"",
         efi_variables=efi_variables(machine.annotations.get(EFI_ANNOTATION, "")),
     )

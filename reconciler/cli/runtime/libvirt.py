@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from iri.address import Address, parse
 from iri.errors import IRIError, Unavailable
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.runtime.ignition import yaml_value
 from reconciler.cli.runtime.settings import DEFAULT, settings_of
 from reconciler.cli.runtime.simulated import DEFAULT_SOCKETS
 from reconciler.cli.stopping import StopSignal
@@ -69,7 +70,7 @@ def _server(arguments: argparse.Namespace) -> LibvirtServer:
         raise CommandError(f"libvirt's Python library cannot be loaded: {error}", cure) from None
     try:
         addresses = [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
-        return LibvirtServer(LibvirtRuntime(settings), addresses)
+        return LibvirtServer(LibvirtRuntime(settings, yaml_value), addresses)
     except IRIError as error:
         raise CommandError(printable(str(error)), "gitvirt runtime libvirt --help", Exit.USAGE) from None
 

@@ -17,6 +17,7 @@ from iri.libvirt.seed.iso import SECTOR, iso
 from iri.libvirt.seed.nocloud import meta_data, nocloud
 from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
 from iri.machine import GuestConfig, Machine, MachineSpec
+from reconciler.cli.runtime.ignition import yaml_value
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"
 
@@ -59,6 +60,30 @@ def test_hostname_goes_with_either_language() -> None:
         assert b'local-hostname: "web-1"' in plan(machine(data, "web-1")).iso
     assert plan(machine(b"{}", "web-1")).ignition == b"{}"
     assert plan(machine(b"#cloud-config\n")).ignition == b""
+
+
+YAML = b"# as people write it\nignition: {version: 3.4.0}\npasswd:\n  users: [{name: core}]\n"
+
+
+def test_ignition_in_yaml_becomes_json() -> None:
+    made = plan(machine(YAML), yaml_value).ignition
+    assert msgspec.json.decode(made) == {
+        "ignition": {"version": "3.4.0"},
+        "passwd": {"users": [{"name": "core"}]},
+    }
+    assert plan(machine(YAML)).ignition == YAML, "without a reader"
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"ignition": {}}', b"\x00\xff", b"text", b"a: [", b"a: 1\n---\nb: 2", b"ignition: 3", b"- a"]
+)
+def test_what_is_no_ignition_in_yaml_stays_as_it_is(data: bytes) -> None:
+    assert plan(machine(data), yaml_value).ignition == data
+
+
+def test_what_is_for_butane_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="butane"):
+        plan(machine(b"variant: fcos\nversion: 1.5.0\n"), yaml_value)
 
 
 def test_the_same_machine_has_the_same_seed() -> None:
