@@ -70,7 +70,7 @@ class LibvirtRuntime:
         self._host = Host(
             node,
             Capacity(storage.volumes),
-            Prover(node, folder),
+            Prover(node, folder, Path(settings.qemu_logs)),
             settings.host,
             version=VERSION,
             uri=settings.uri,

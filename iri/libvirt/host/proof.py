@@ -69,17 +69,19 @@ class Starter(Protocol):
 
 
 class Prover:
-    """Files for the time of a proof lie in `folder`, which QEMU must be able to enter."""
+    """Files for the time of a proof lie in `folder`, which QEMU must be able to enter; libvirt's log of it in `logs`."""
 
     def __init__(
         self,
         starter: Starter,
         folder: Path,
+        logs: Path,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._starter = starter
         self._folder = folder
+        self._log = logs / f"{NAME}.log"
         self._seconds = seconds
         self._clock = clock
 
@@ -104,6 +106,7 @@ class Prover:
                 self._end()
             disk.unlink(missing_ok=True)
             output.unlink(missing_ok=True)
+            self._drop_log()
 
     def _speaks(self, output: Path) -> bool:
         until = self._clock() + self._seconds
@@ -112,6 +115,12 @@ class Prover:
                 return True
             time.sleep(POLL_SECONDS)
         return False
+
+    def _drop_log(self) -> None:
+        try:
+            self._log.unlink(missing_ok=True)
+        except PermissionError as error:
+            log.info("a log stays file=%s error=%s", self._log, error)
 
     def _end(self) -> None:
         with contextlib.suppress(NotFound):

@@ -82,6 +82,11 @@ def host(
     )
 
 
+def logs(link: Link) -> Path:
+    """libvirt's, of the daemon at the other end."""
+    return Path(link.uri.split("socket=")[1]).parents[1] / "log" / "qemu"
+
+
 def test_about_tells_of_the_machine_below(link: Link, folder: Path) -> None:
     about = host(link, folder).about()
     assert (about.name, about.version) == ("gitvirt-libvirt", "1.2.3")
@@ -175,21 +180,22 @@ def test_kvm_is_proven_once(
 
 
 def test_a_guest_that_runs_is_a_proof(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
-    assert Prover(Node(link), folder).runs("qemu")
+    assert Prover(Node(link), folder, logs(link)).runs("qemu")
     assert list(folder.iterdir()) == []
+    assert not (logs(link) / f"{NAME}.log").exists()
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
 
 
 def test_a_guest_that_says_nothing_is_none(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
     """The time of a clock that runs fast is up before any guest has begun."""
     ticks = iter(range(0, 1000, 60))
-    assert not Prover(Node(link), folder, clock=lambda: next(ticks)).runs("qemu")
+    assert not Prover(Node(link), folder, logs(link), clock=lambda: next(ticks)).runs("qemu")
     assert list(folder.iterdir()) == []
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
 
 
 def test_a_hypervisor_that_refuses_is_none(link: Link, folder: Path) -> None:
-    assert not Prover(Node(link), folder).runs("xen")
+    assert not Prover(Node(link), folder, logs(link)).runs("xen")
     assert list(folder.iterdir()) == []
 
 
@@ -198,7 +204,7 @@ def test_what_a_lost_proof_left_behind_is_in_nobodys_way(link: Link, folder: Pat
     (folder / "left.img").write_bytes(boot_sector())
     (folder / "proof.img").symlink_to(folder / "left.img")
     Node(link).start_briefly(left)
-    assert Prover(Node(link), folder).runs("qemu")
+    assert Prover(Node(link), folder, logs(link)).runs("qemu")
     assert (folder / "left.img").read_bytes() == boot_sector()
 
 
@@ -207,7 +213,7 @@ def test_a_domain_of_that_name_that_is_somebodys_stays(link: Link, folder: Path,
     document.write_text(xml.text(definition("qemu", folder / "a", folder / "b")))
     libvirtd.virsh("define", str(document))
     try:
-        assert not Prover(Node(link), folder).runs("qemu")
+        assert not Prover(Node(link), folder, logs(link)).runs("qemu")
         assert NAME in libvirtd.virsh("list", "--all", "--name").stdout
     finally:
         libvirtd.virsh("undefine", NAME)
@@ -215,7 +221,7 @@ def test_a_domain_of_that_name_that_is_somebodys_stays(link: Link, folder: Path,
 
 def test_a_libvirt_that_is_away_proves_nothing(folder: Path) -> None:
     with pytest.raises(Unavailable):
-        Prover(Node(Link("qemu+unix:///system?socket=/nowhere")), folder).runs("qemu")
+        Prover(Node(Link("qemu+unix:///system?socket=/nowhere")), folder, folder).runs("qemu")
 
 
 def test_a_host_without_proof_asks_again(folder: Path) -> None:
