@@ -76,7 +76,7 @@ def _edits(
     stuck: frozenset[Key] = frozenset()
     problems: dict[str, Problem] = {}
     while True:
-        housing = Housing(ground, changes, stuck)
+        housing = Housing(ground, changes, concerned, stuck)
         texts = Texts(ground, housing, read)
         arriving: dict[str, set[Key]] = {path: set() for path in concerned}
         for path in tuple(arriving):

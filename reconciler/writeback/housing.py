@@ -14,11 +14,19 @@ from schemas.kinds import Key, Kind
 
 
 class Housing:
-    """`stuck` are objects whose new text cannot be written: they stay where and as they are."""
+    """`news` are files that differ from before: a folder that takes the place of a file comes with one of them. `stuck` are objects
+    whose new text cannot be written: they stay where and as they are."""
 
-    def __init__(self, ground: Ground, changes: Mapping[Key, Change], stuck: Collection[Key] = ()) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        changes: Mapping[Key, Change],
+        news: Collection[str],
+        stuck: Collection[Key] = (),
+    ) -> None:
         self._ground = ground
         self._changes = changes
+        self._news = news
         self._stuck = stuck
 
     def change(self, key: Key) -> Change | None:
@@ -82,7 +90,8 @@ class Housing:
     def _folders(self) -> frozenset[str]:
         return frozenset(
             path[:end]
-            for path in self._ground.source_files
+            for path in self._news
+            if path in self._ground.source_files
             for end, letter in enumerate(path)
             if letter == "/"
         )

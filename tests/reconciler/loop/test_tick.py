@@ -183,3 +183,58 @@ def test_subjects_read_well(site: Site) -> None:
     site.people.push({"m/web.yaml": machine("web")})
     site.settle()
     assert site.subjects() == ["default/web is running", "1 scheduled, 2 announced", "change"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "folder"),
+    [
+        pytest.param(machine("a") + "oops: [", "deleting", id="nobody can tell what is in it"),
+        pytest.param(machine("a", spec="  power: Sideways\n"), "frozen", id="it names the object"),
+    ],
+)
+def test_what_nobody_can_use_now_lives_on_when_its_file_is_given_to_another(
+    site: Site, broken: str, folder: str
+) -> None:
+    site.people.push({"m/a.yaml": machine("a"), "m/b.yaml": machine("b"), "m/c.yaml": machine("c")})
+    site.settle()
+    before = site.states()["a"]
+    site.people.push({"m/a.yaml": machine("d"), "n/a.yaml": broken})
+    site.settle()
+    path = f".gitvirt/{folder}/Machine/default/a.yaml"
+    assert "deletionTimestamp" not in site.live()[path]
+    assert (site.states()["a"], site.states()["d"][1]) == (before, "Running")
+    site.people.push({"n/a.yaml": machine("a", "   # mended")})
+    site.settle()
+    assert site.states()["a"] == before
+    assert "# mended" in site.live()["n/a.yaml"]
+    assert path not in site.live()
+    assert sum(len(host.made) for host in site.hosts) == 4
+
+
+def test_what_is_declared_again_while_it_goes_comes_back_as_another(site: Site) -> None:
+    site.people.push({f"m/{name}.yaml": machine(name) for name in "abcde"})
+    site.settle()
+    site.people.push({"m/a.yaml": None})
+    site.reconciler.tick(site.clock)
+    site.people.push({"m/a.yaml": machine("a", "   # again")})
+    site.settle()
+    assert site.states()["a"][1] == "Running"
+    assert "# again" in site.live()["m/a.yaml"]
+    assert not [path for path in site.live() if path.startswith(".gitvirt/deleting/")]
+    assert sum(len(host.made) for host in site.hosts) == 6
+    assert sum(len(host.running) for host in site.hosts) == 5
+
+
+def test_two_documents_in_one_file_go_their_own_ways(site: Site) -> None:
+    both = machine("a") + "---\n" + machine("b")
+    site.people.push({"m/ab.yaml": both} | {f"m/{name}.yaml": machine(name) for name in "cdef"})
+    site.settle()
+    site.people.push({"m/ab.yaml": machine("b")})
+    site.settle()
+    assert "a" not in site.states()
+    assert site.states()["b"][1] == "Running"
+    site.people.push({"m/ab.yaml": None, "n/b.yaml": machine("b")})
+    site.settle()
+    assert site.states()["b"][1] == "Running"
+    assert "m/ab.yaml" not in site.live()
+    assert sum(len(host.made) for host in site.hosts) == 6
