@@ -52,6 +52,7 @@ def decide(situation: Situation) -> Decision:
     look(standings, refusals, round)
     round.entries |= unreadable(round)
     found = unordered.orphans(round, ordered)
+    round.carry([one.order.ref for one in standings])
     memory = next_memory(round, found)
     return Decision(
         steps=tuple(sorted(round.steps, key=lambda step: rank(step, priorities))),

@@ -5,6 +5,7 @@ The parts that decide about machines, volumes and snapshots read it and put thei
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,6 +50,7 @@ class Round:
         self.refused: dict[Ref, tuple[Refused, ...]] = {}
         self.resize_refusals: dict[Ref, tuple[report.Reason, ...]] = {}
         self._again_ms: list[int] = []
+        self._stepped: set[Ref] = set()
 
     @property
     def now_ms(self) -> int:
@@ -71,6 +73,7 @@ class Round:
         needed: tuple[Call, ...],
         events: tuple[Happening, ...] = (),
     ) -> Paced:
+        self._stepped.add(ref)
         found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)
         if found.pace is not None:
             self.paces[ref] = found.pace
@@ -82,6 +85,19 @@ class Round:
         if found.again_ms is not None:
             self.look_again(found.again_ms)
         return found
+
+    def carry(self, refs: Iterable[Ref]) -> None:
+        """Of what could not be judged this time, all that was remembered still holds."""
+        before = self.situation.memory
+        for ref in refs:
+            if ref in self._stepped:
+                continue
+            if ref in before.going:
+                self.going.setdefault(ref, before.going[ref])
+            if ref in before.paces:
+                self.paces.setdefault(ref, before.paces[ref])
+            if ref in before.refused:
+                self.refused.setdefault(ref, before.refused[ref])
 
     def look_again(self, at_ms: int) -> None:
         self._again_ms.append(at_ms)

@@ -349,3 +349,13 @@ def test_what_a_guest_has_read_already_is_said_not_to_change() -> None:
     said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
     assert said["UpToDate"].reason == "IgnitionDiffers"
     assert "hush-hush" not in str(decision) + str(here.memory)
+
+
+def test_the_last_machine_that_was_removed_is_soon_said_to_be_gone() -> None:
+    """An empty list is doubted long, but not of what was being removed."""
+    here = site(machine(spec={"power": "Off"}))
+    here.settle()
+    here.put(machine(spec={"power": "Off"}, going=True))
+    started_ms = here.now_ms
+    while here.round(0.1).machines[WEB].phase != "gone":
+        assert here.now_ms - started_ms < 3_000
