@@ -238,6 +238,65 @@ def test_volumes_of_a_host_keep_their_machine_with_them() -> None:
     assert world.pool_of("web") == assignment.pool
 
 
+def test_declared_again_while_it_goes_it_is_another_one_and_comes_after_it() -> None:
+    world = fleet(web=machine("web"))
+    uid = world.machine("web").metadata.uid
+    world.source({"web.yaml": None})
+    world.tick()
+    world.source({"web.yaml": machine("web", "  priority: 3\n")})
+    world.tick()
+    assert world.machine("web").metadata.uid == uid
+    assert world.machine("web").metadata.is_deleting
+    world.settle()
+    assert world.machine("web").metadata.uid != uid
+    assert world.machine("web").spec.priority == 3
+    assert world.machine("web").status.state == "Running"
+
+
+def test_another_object_takes_the_file_of_one_that_goes() -> None:
+    world = fleet(web=machine("web"))
+    world.source({"web.yaml": machine("db")})
+    world.tick()
+    assert world.machine("web").metadata.is_deleting
+    assert ".gitvirt/deleting/Machine/default/web.yaml" in world.texts()
+    world.settle()
+    assert WEB not in world.objects()
+    assert world.machine("db").status.state == "Running"
+    assert not [path for path in world.texts() if path.startswith(".gitvirt/deleting/")]
+
+
+def test_a_paused_machine_is_left_alone() -> None:
+    paused = machine("web", meta='  annotations: {gitvirt.dev/paused: "true"}\n')
+    world = fleet(web=paused)
+    assert world.pool_of("web") == ""
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    first = world.pool_of("web")
+    assert first
+    world.source({"web.yaml": paused, "pools.yaml": pool(first, DRAIN)})
+    world.settle()
+    assert world.pool_of("web") == first
+    world.source({"web.yaml": None})
+    world.settle()
+    assert world.pool_of("web") == first
+    assert not world.machine("web").metadata.is_deleting
+
+
+def test_what_was_on_a_destroyed_pool_comes_back_elsewhere_with_its_volume() -> None:
+    hosts = Host("a", is_local=True), Host("b", is_local=True)
+    world = fleet(*hosts, data=volume("data"), web=machine("web", using("data")))
+    first, other = world.pool_of("web"), elsewhere(world, "web")
+    world.silent.add(first)
+    world.settle(seconds=60)
+    world.source({"note.txt": "it burned"}, **{"Pool-Destroyed": first})
+    world.settle()
+    assert world.pool_of("web") == other
+    assignment = world.volume("data").status.assignment
+    assert assignment is not None
+    assert assignment.pool == other
+    assert world.machine("web").status.state == "Running"
+
+
 def test_another_pool_moves_nobody() -> None:
     world = fleet(web=machine("web", EPHEMERAL), data=volume("data"), office=OFFICE)
     before = {key: found.status.assignment for key, found in world.objects().items()}
