@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from schemas.spelling import distance, nearest
 from schemas.violation import shown
@@ -65,9 +66,11 @@ GROUPS = {
 }
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
-    """Identity: kind, namespace (empty for cluster-wide kinds) and name; never the path."""
+class Key(NamedTuple):
+    """Identity: kind, namespace (empty for cluster-wide kinds) and name; never the path.
+
+    A tuple, because a world of many objects does little else than looking up keys, and a tuple's hash is not Python.
+    """
 
     kind: Kind
     namespace: str

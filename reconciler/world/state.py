@@ -16,6 +16,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.pools import Announcement, Offer
 from reconciler.world.population import Population
 from reconciler.world.relations import Relations
+from reconciler.world.remembered import remembered
 from reconciler.world.rules import Rules
 from schemas.fleet import Signatures
 from schemas.kinds import Key, Kind
@@ -27,7 +28,8 @@ from schemas.validate.finding import Finding
 class State:
     """`sightings` are not of this state alone: they outlive it."""
 
-    def __init__(self, sightings: dict[str, Sighting]) -> None:
+    def __init__(self, sightings: dict[str, Sighting], *, is_offline: bool = False) -> None:
+        self.is_offline = is_offline
         self.is_fresh = True
         self.source_commit: ObjectId | None = None
         self.live_commit: ObjectId | None = None
@@ -66,7 +68,8 @@ class State:
             report = self.reports.by_poollet[name]
             if self.is_ours(report) and self.rules.authority.owns(name, pool):
                 return Announcement(name, report.pools[pool], self.reports.freshness[name])
-        return None
+        known = self.known.get(pool)
+        return remembered(known) if self.is_offline and known is not None else None
 
     def orphans(self) -> Iterator[tuple[str, Orphan]]:
         """Objects without an order, by who reports them, on pools that are theirs."""

@@ -34,14 +34,22 @@ from schemas.validate.finding import Finding
 
 
 class World:
-    """`ambient` is the environment that signatures are checked in."""
+    """`ambient` is the environment that signatures are checked in.
+
+    `is_offline`: no report can be had at all, as in a checkout, so that what live says of pools stands.
+    """
 
     def __init__(
-        self, ambient: Mapping[str, str] | None = None, sightings: Mapping[str, Sighting] | None = None
+        self,
+        ambient: Mapping[str, str] | None = None,
+        sightings: Mapping[str, Sighting] | None = None,
+        *,
+        is_offline: bool = False,
     ) -> None:
         self._ambient = ambient or {}
         self._sightings = dict(sightings or {})
-        self._state = State(self._sightings)
+        self._is_offline = is_offline
+        self._state = State(self._sightings, is_offline=is_offline)
         self._dirty: set[Key] = set()
         self._source_paths: set[str] = set()
         self._live_paths: set[str] = set()
@@ -55,7 +63,7 @@ class World:
                 step.take()
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
-            self._state = State(self._sightings)
+            self._state = State(self._sightings, is_offline=self._is_offline)
             raise
         self._dirty |= step.dirty
         self._dirty |= {key for key, at in self._reminders.items() if at <= now}

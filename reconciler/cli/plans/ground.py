@@ -65,11 +65,13 @@ def seen(arguments: argparse.Namespace, path: str) -> Iterator[Seen]:
         assert not isinstance(snapshot, Unavailable), "memory always answers"
         for problem in guards.of_refs(made.refs, snapshot):
             raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
-        yield advanced(made.repo, snapshot, now, made.notes)
+        yield advanced(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
 
 
-def advanced(repo: Repo, snapshot: Snapshot, now: datetime, notes: tuple[str, ...] = ()) -> Seen:
-    world = World(os.environ)
+def advanced(
+    repo: Repo, snapshot: Snapshot, now: datetime, notes: tuple[str, ...] = (), *, is_offline: bool = False
+) -> Seen:
+    world = World(os.environ, is_offline=is_offline)
     return Seen(repo, world, world.advance(repo, snapshot, now), now, notes)

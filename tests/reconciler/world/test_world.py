@@ -10,6 +10,7 @@ from reconciler.observed.freshness import Freshness
 from reconciler.record import NOTHING, Record
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Place, Standing
+from reconciler.world.pool_status import folded_pool
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, OwnerReference
@@ -628,3 +629,38 @@ def test_what_we_wrote_ourselves_is_no_news_and_what_others_did_on_top_is() -> N
     world.done(scene.live({"db.yaml": on_pool(machine("db-1"))}))
     scene._commit(LIVE, {"web.yaml": b"# mine\n"}, {})
     assert scene.step(world).live_paths == {"web.yaml"}
+
+
+def test_a_checkout_without_reports_goes_by_what_live_says_of_pools() -> None:
+    scene = placed()
+    scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
+    seen = scene.world()
+    kinds = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+    keys = [Key(kind, "", "pool-a") for kind in kinds]
+    states = [seen.pools["pool-a"], seen.volume_pools["pool-a"]]
+    documents = []
+    for key, state in zip(keys, states, strict=True):
+        status = folded_pool(state, seen.known[key].record, scene.now)
+        text = (
+            pool("pool-a")
+            if key.kind is Kind.MACHINE_POOL
+            else pool("pool-a").replace("compute", "storage").replace("MachinePool", "VolumePool")
+        )
+        documents.append(recorded(text, key.kind, Record(uid=UID, status=status)))
+    scene.live({".gitvirt/pools/pool-a.yaml": "---\n".join(documents)})
+    snapshot = scene.snapshot()
+    bare = type(snapshot)(snapshot.source, snapshot.target)
+    world = World(is_offline=True)
+    world.advance(scene.store, bare, scene.now)
+    for key, before in zip(keys, states, strict=True):
+        found = (world.pools if key.kind is Kind.MACHINE_POOL else world.volume_pools)["pool-a"]
+        assert (found.why_not_ready, found.allocatable, found.classes) == (
+            "",
+            before.allocatable,
+            before.classes,
+        )
+        record = world.known[key].record
+        assert folded_pool(found, record, scene.now + timedelta(hours=9)) == record.status
+    online = World()
+    online.advance(scene.store, bare, scene.now)
+    assert online.pools["pool-a"].why_not_ready

@@ -1,0 +1,67 @@
+"""What live says of a pool, as if its poollet had just said it: for whoever looks at a checkout that has no reports. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reconciler.observed.freshness import Freshness
+from reconciler.record.condition import OWN
+from reconciler.world.known import Known
+from reconciler.world.pools import READY, Announcement
+from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
+from schemas.quantity import Quantity
+from schemas.report import objects as report
+
+NOBODY = ""
+
+
+def remembered(known: Known) -> Announcement | None:
+    """None for a pool that live says nothing of: nobody was ever heard there."""
+    status = known.record.status
+    match status:
+        case MachinePoolStatus(state="Ready" | "Pending" | "Error" | "Offline" as state):
+            machines = report.PoolStatus(
+                state=state,
+                conditions=_conditions(status.conditions),
+                available_machine_classes=tuple(
+                    report.ClassRef(name=each.name) for each in status.available_machine_classes
+                ),
+                addresses=tuple(
+                    report.Address(type=each.type, address=each.address) for each in status.addresses
+                ),
+                capacity=_written(status.capacity),
+                node_info=dict(status.node_info),
+            )
+            return Announcement(NOBODY, report.Pool(status=machines), Freshness.UNPROVEN)
+        case VolumePoolStatus(state="Available" | "Pending" | "Unavailable" as available):
+            volumes = report.VolumePoolStatus(
+                state=available,
+                conditions=_conditions(status.conditions),
+                available_volume_classes=tuple(
+                    report.ClassRef(name=each.name) for each in status.available_volume_classes
+                ),
+                capacity=_written(status.capacity),
+                reachable_from=status.reachable_from,
+            )
+            return Announcement(NOBODY, report.VolumePool(status=volumes), Freshness.UNPROVEN)
+        case _:
+            return None
+
+
+def _conditions(conditions: Sequence[Condition]) -> tuple[report.Condition, ...]:
+    return tuple(
+        report.Condition(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            observed_generation=each.observed_generation,
+            last_transition_time=each.last_transition_time or None,
+        )
+        for each in conditions
+        if each.type not in OWN and each.type != READY
+    )
+
+
+def _written(amounts: Mapping[str, Quantity]) -> dict[str, str | int]:
+    return {resource: str(amount) for resource, amount in amounts.items()}
