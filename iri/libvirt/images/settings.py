@@ -7,7 +7,7 @@ import msgspec
 GIB = 1 << 30
 
 
-class ImageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ImageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """`paths` are the folders whose files a spec may name. `sources` are prefixes of the URLs and OCI references that it
     may name: `https://images.example.org/`, `registry.example.org/os/`; none means any.
 

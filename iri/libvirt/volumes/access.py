@@ -15,11 +15,11 @@ import msgspec
 from iri.errors import InvalidArgument
 from iri.libvirt.volumes import names
 from iri.libvirt.volumes.definition import address
+from iri.libvirt.volumes.settings import MONITOR
 from iri.machine import Connection
 
 FILE, CEPH = "file", "ceph"
 RBD_IMAGE = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*/(?:[A-Za-z0-9_.-]+/)?[A-Za-z0-9_.][A-Za-z0-9_.-]*")
-MONITOR = re.compile(r"[A-Za-z0-9.\[\]:-]{1,255}")
 USER = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 LARGEST_LIMIT = (1 << 63) - 1
 

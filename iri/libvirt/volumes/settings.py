@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 
 import msgspec
 
 from iri.errors import InvalidArgument
+
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+MONITOR = re.compile(r"[A-Za-z0-9.\[\]:-]{1,255}")
 
 
 class DirPool(
@@ -111,10 +116,36 @@ class StorageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
                     f"volume class {class_name!r} lies in pool {name!r}, which is not among the pools"
                 )
         for pool in self.pools:
+            _refuse_words(pool)
             if pool.overcommit < 1 or pool.reserved_bytes < 0:
                 raise InvalidArgument(
                     f"storage pool {pool.name!r}: overcommit is at least 1, a reserve at least 0"
                 )
+
+
+def _refuse_words(pool: Pool) -> None:
+    """What becomes part of file names and commands."""
+    words = {"name": pool.name}
+    paths: dict[str, str] = {}
+    match pool:
+        case DirPool() | NetfsPool():
+            paths["path"] = pool.path
+        case LogicalPool():
+            words["volumeGroup"] = pool.volume_group
+            paths["records"] = pool.records
+        case RbdPool():
+            words |= {"cephPool": pool.ceph_pool, "user": pool.user}
+            paths["keyFile"] = pool.key_file
+            if not pool.monitors or any(MONITOR.fullmatch(monitor) is None for monitor in pool.monitors):
+                raise InvalidArgument(f"storage pool {pool.name!r}: monitors are host:port, one or more")
+    for field, word in words.items():
+        if WORD.fullmatch(word) is None:
+            raise InvalidArgument(
+                f"storage pool {pool.name!r}: {field} has letters, digits, '.', '_' and '-' only"
+            )
+    for field, path in paths.items():
+        if not path.startswith("/") or ".." in PurePosixPath(path).parts:
+            raise InvalidArgument(f"storage pool {pool.name!r}: {field} begins with a slash and has no ..")
 
 
 def with_default(settings: StorageSettings, folder: str) -> StorageSettings:

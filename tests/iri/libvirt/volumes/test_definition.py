@@ -105,12 +105,19 @@ def test_monitor_has_an_address(monitor: str, address: tuple[str, int]) -> None:
 
 
 POOL = {"type": "dir", "name": "a", "path": "/a"}
+CEPH = {"type": "rbd", "name": "c", "cephPool": "p", "monitors": ["a"], "user": "u", "keyFile": "/k"}
 SETTINGS = [
     ({"pools": [POOL, POOL]}, "have the same name"),
     ({"pools": [POOL], "classes": {"fast": "b"}}, "lies in pool 'b', which is not among the pools"),
     ({"pools": [POOL | {"overcommit": 0.5}]}, "overcommit is at least 1"),
     ({"pools": [POOL | {"reservedBytes": -1}]}, "overcommit is at least 1, a reserve at least 0"),
     ({"pools": [POOL | {"type": "iscsi"}]}, "iscsi"),
+    ({"pools": [POOL | {"name": "../a"}]}, "name has letters"),
+    ({"pools": [POOL | {"path": "a"}]}, "path begins with a slash"),
+    ({"pools": [POOL | {"path": "/a/../b"}]}, "has no"),
+    ({"pools": [CEPH | {"user": "-n"}]}, "user has letters"),
+    ({"pools": [CEPH | {"monitors": []}]}, "monitors are host:port"),
+    ({"pools": [CEPH | {"monitors": ["a b"]}]}, "monitors are host:port"),
     ({"pools": [POOL | {"color": "red"}]}, "color"),
     ({"pools": [{"type": "rbd", "name": "a"}]}, "cephPool"),
 ]
