@@ -1,208 +1,257 @@
-"""From a commit to Running in status on `live`, through everybody: people, the reconciler, poollets and simulated hosts.
+"""The whole way, in real processes over a local bare repo: people's commit, reconciler, poollets, simulated hosts, status on `live`.
 
-All in processes of their own over a bare repo on the local disk. `--machines 10000` and `--pools 1000` are for larger runs.
+`--full` measures the large figures too: 10,000 machines on 10 poollets, 1,000 pools of 8 processes. They take minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import pygit2
-
+from bench.fleet_repo import MAIN, NOW, ROBOT
 from bench.measure import figure, percentile
-from bench.simulated_hosts import socket
+from poollet.live import Live
 from reconciler.diff.identity import digest
+from reconciler.repo import address, opening
+from reconciler.repo.access import Access
+from reconciler.repo.protocol import Draft, Edit, Pushed, Refs, Snapshot
+from reconciler.repo.store import Store
+from schemas.model import Machine, MachinePool
 
 FLEET = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
-MAIN, LIVE, REPORTS = "refs/heads/main", "refs/heads/live", "refs/poollets/"
-PATIENCE_SECONDS = 600.0
-POLL_SECONDS = 0.02
-PEOPLE = pygit2.Signature("people", "people@example.org", 1_700_000_000, 0)
-CLASS = """\
-apiVersion: compute.ironcore.dev/v1alpha1
-kind: MachineClass
-metadata: {name: small}
-capabilities: {cpu: "1", memory: 1Gi}
-"""
-MACHINE = """\
-apiVersion: compute.ironcore.dev/v1alpha1
-kind: Machine
-metadata:
-  name: NAME
-spec:
-  machineClassRef: {name: small}
-  volumes:
-    - name: root
-      localDisk: {sizeLimit: 10Gi, image: registry.example.org/debian:12}
-"""
+SETTINGS = f"fleet: {{id: {FLEET}}}\n"
+CLASS = (
+    "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachineClass\nmetadata: {name: small}\n"
+    "capabilities: {cpu: '1', memory: 1Gi}\n"
+)
+FEW, MANY = 100, 1000
+SINGLE = 12
+PATIENCE = 300.0
+LOOK = 0.02
 
 
-class Fleet:
-    """The repo: people commit to it, and see how far everybody is."""
+class Site:
+    """A bare repo, hosts, poollets and a reconciler; and whoever commits and watches."""
 
-    def __init__(self, folder: Path, hosts: Sequence[str], heartbeat: str = "15s") -> None:
-        self.path = folder / "fleet.git"
-        self.repo = pygit2.init_repository(self.path, bare=True)
-        known = "\n".join(f"  {name}: {{}}" for name in hosts)
-        settings = f"fleet: {{id: {FLEET}}}\nheartbeat: {{interval: {heartbeat}}}\npoollets:\n{known}\n"
-        self.commit({"gitvirt.yaml": settings, "classes/small.yaml": CLASS})
-        self._seen: dict[str, tuple[pygit2.Oid, bool]] = {}
+    def __init__(self, folder: Path, poollets: int, processes: int) -> None:
+        self.folder, self.repo = folder, folder / "fleet.git"
+        subprocess.run(("git", "init", "--quiet", "--bare", "-b", "main", str(self.repo)), check=True)
+        self.store = self.party("people", Refs(reports=None))
+        self.live = Live()
+        self.names = [f"host-{number}" for number in range(poollets)]
+        self._processes = processes
+        self.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": CLASS})
 
-    def commit(self, files: dict[str, str | None], message: str = "change") -> None:
-        index = pygit2.Index()
-        parents = []
-        if MAIN in self.repo.references:
-            parents = [self._commit(MAIN).id]
-            index.read_tree(self._commit(MAIN).tree)
-        for path, text in files.items():
-            if text is None:
-                index.remove(path)
-            else:
-                blob = self.repo.create_blob(text.encode())
-                index.add(pygit2.IndexEntry(path, blob, pygit2.enums.FileMode.BLOB))
-        tree = index.write_tree(self.repo)
-        self.repo.create_commit(MAIN, PEOPLE, PEOPLE, message, tree, parents)
+    def party(self, name: str, refs: Refs) -> Store:
+        place = address.parse(str(self.repo), self.folder)
+        return opening.opened(place, Access(), refs, mirrors=self.folder / name, ambient=os.environ)
 
-    def live(self) -> dict[str, bool]:
-        """Whether each machine on `live` is Running; only what changed is read."""
-        found = {}
-        for name, id in self._machines():
-            known = self._seen.get(name)
-            if known is None or known[0] != id:
-                known = (id, b"state: Running" in self._text(id))
-                self._seen[name] = known
-            found[name] = known[1]
-        return found
-
-    def uids(self) -> list[str]:
-        lines = [line for _, id in self._machines() for line in self._text(id).decode().splitlines()]
-        return [line.split()[1] for line in lines if line.startswith("  uid: ")]
-
-    def _machines(self) -> list[tuple[str, pygit2.Oid]]:
-        if LIVE not in self.repo.references:
-            return []
-        tree = self._commit(LIVE).tree
-        if "machines" not in tree:
-            return []
-        folder = tree["machines"]
-        assert isinstance(folder, pygit2.Tree)
-        return [(entry.name or "", entry.id) for entry in folder]
-
-    def _commit(self, ref: str) -> pygit2.Commit:
-        return self.repo.references[ref].peel(pygit2.Commit)
-
-    def _text(self, id: pygit2.Oid) -> bytes:
-        blob = self.repo[id]
-        assert isinstance(blob, pygit2.Blob)
-        return blob.data
-
-    def reports(self) -> list[str]:
-        return [name for name in self.repo.references if name.startswith(REPORTS)]
-
-
-def until(holds: Callable[[], bool], what: str) -> float:
-    """Seconds until it does."""
-    start = time.perf_counter()
-    while not holds():
-        assert time.perf_counter() - start < PATIENCE_SECONDS, what
-        time.sleep(POLL_SECONDS)
-    return time.perf_counter() - start
-
-
-@contextmanager
-def process(folder: Path, name: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    environment = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    with (folder / f"{name}.log").open("wb") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE if name == "hosts" else log,
-            stderr=log,
+    def commit(self, files: Mapping[str, str | None], message: str = "change") -> None:
+        snapshot = self.store.snapshot()
+        assert isinstance(snapshot, Snapshot)
+        edits: dict[str, Edit] = {
+            path: None if text is None else text.encode() for path, text in files.items()
+        }
+        head = snapshot.source
+        outcome = self.store.write(
+            [Draft(ref=MAIN, expected=head, base=head, edits=edits, message=message, author=ROBOT, time=NOW)]
         )
+        assert isinstance(outcome, Pushed), outcome
+
+    def until(self, holds: Callable[[Live], bool]) -> float:
+        """Seconds until `live` is so."""
+        start = time.perf_counter()
+        while time.perf_counter() - start < PATIENCE:
+            snapshot = self.store.snapshot()
+            assert isinstance(snapshot, Snapshot), snapshot
+            if snapshot.target is not None:
+                self.live.advance(self.store, snapshot.target)
+                if holds(self.live):
+                    return time.perf_counter() - start
+            time.sleep(LOOK)
+        raise TimeoutError("it did not come about")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            per = -(-len(self.names) // self._processes)
+            for first in range(0, len(self.names), per):
+                stack.enter_context(self._hosts(first, min(per, len(self.names) - first)))
+            environment = {"GITVIRT_CACHE": str(self.folder / "reconciler")}
+            stack.enter_context(self._process(["run", "--repo", str(self.repo)], environment))
+            for number in range(0, len(self.names), per):
+                configs = [
+                    word
+                    for name in self.names[number : number + per]
+                    for word in ("--config", self._config(name))
+                ]
+                stack.enter_context(self._process(["poollet", "--log-level", "warning", *configs], {}))
+            yield
+
+    def _config(self, name: str) -> str:
+        socket = self.folder / f"{name.removeprefix('host-')}.sock"
+        path = self.folder / f"{name}.yaml"
+        path.write_text(
+            f"name: {name}\nrepo: {{url: {self.repo}, mirror: {self.folder / 'poollets'}}}\n"
+            f"runtimes: [{{name: sim, machine: {socket}, volume: {socket}}}]\npools: [{{name: {name}}}]\n"
+        )
+        return str(path)
+
+    @contextmanager
+    def _hosts(self, first: int, count: int) -> Iterator[None]:
+        words = [sys.executable, "-m", "bench.simulated_hosts", str(self.folder), str(first), str(count)]
+        hosts = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert hosts.stdout is not None
+        assert hosts.stdin is not None
         try:
-            yield child
+            assert hosts.stdout.readline() == b"serving\n"
+            yield
         finally:
-            child.terminate()
-            child.wait(30)
+            hosts.stdin.close()
+            hosts.wait(60)
+            hosts.stdout.close()
 
-
-def settings_of(folder: Path, number: int, url: Path) -> str:
-    place = folder / f"host-{number}.yaml"
-    address = socket(folder, number)
-    place.write_text(
-        f"name: host-{number}\nhostID: host-{number}\n"
-        f"repo: {{url: {url}, mirror: {folder}/mirror-{number % 2}}}\n"
-        f"runtimes: [{{name: sim, machine: {address}}}]\npools: [{{name: host-{number}}}]\n"
-    )
-    return str(place)
+    @contextmanager
+    def _process(self, words: Sequence[str], environment: Mapping[str, str]) -> Iterator[None]:
+        log = self.folder / f"{words[0]}-{time.monotonic_ns()}.log"
+        with log.open("wb") as file:
+            ambient = {**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0", **environment}
+            made = subprocess.Popen([sys.executable, "-m", "reconciler", *words], stderr=file, env=ambient)
+        try:
+            yield
+        finally:
+            made.terminate()
+            try:
+                made.wait(60)
+            except subprocess.TimeoutExpired:
+                made.kill()
+                made.wait()
 
 
 @contextmanager
-def site(hosts: int, processes: int = 2) -> Iterator[Fleet]:
-    """Hosts, their poollets in some processes, and a reconciler, all ready."""
-    with TemporaryDirectory(prefix="b") as temporary, ExitStack() as stack:
-        folder = Path(temporary)
-        fleet = Fleet(folder, [f"host-{number}" for number in range(hosts)])
-        served = stack.enter_context(
-            process(folder, "hosts", "bench.simulated_hosts", str(folder), str(hosts))
+def site(poollets: int, processes: int) -> Iterator[Site]:
+    with tempfile.TemporaryDirectory(prefix="gv-") as name:
+        made = Site(Path(name), poollets, processes)
+        with made.running():
+            yield made
+        made.store.close()
+
+
+def machine(name: str) -> str:
+    return (
+        "apiVersion: compute.ironcore.dev/v1alpha1\nkind: Machine\n"
+        f"metadata: {{name: {name}}}\nspec:\n  machineClassRef: {{name: small}}\n"
+    )
+
+
+def files(prefix: str, count: int) -> dict[str, str]:
+    return {f"machines/{prefix}{n // 100:03}/{n}.yaml": machine(f"{prefix}-{n}") for n in range(count)}
+
+
+def ready(live: Live) -> int:
+    return sum(pool.status.state == "Ready" for pool in live.all(MachinePool))
+
+
+def running(live: Live, prefix: str) -> int:
+    found = (one for one in live.all(Machine) if one.name.startswith(prefix))
+    return sum(one.status.state == "Running" for one in found)
+
+
+def pools(made: Site) -> None:
+    count = len(made.names)
+    took = made.until(lambda live: ready(live) == count)
+    figure(f"{count} pools announced and Ready", f"{took:.1f} s after the start of all processes")
+
+
+def many(made: Site, prefix: str, count: int) -> None:
+    wanted = files(prefix, count)
+    made.commit(wanted)
+    took = made.until(lambda live: running(live, f"{prefix}-") == count)
+    figure(f"{count} machines committed at once, Running on live", f"{took:.1f} s, {count / took:.0f}/s")
+    # So many at once take a person's consent.
+    uids = [one.metadata.uid for one in made.live.all(Machine) if one.name.startswith(f"{prefix}-")]
+    made.commit(dict.fromkeys(wanted), f"all of them\n\nConfirm-Deletion: {digest(uids)}")
+    took = made.until(lambda live: not any(one.name.startswith(f"{prefix}-") for one in live.all(Machine)))
+    figure(f"{count} machines deleted and gone from live", f"{took:.1f} s")
+
+
+def one_by_one(made: Site) -> None:
+    """Where the time goes: until it has a pool on live, until it is Running there."""
+    placed, ran = [], []
+    for number in range(SINGLE):
+        name = f"single-{number}"
+        made.commit({f"machines/{name}.yaml": machine(name)})
+
+        def find(live: Live, name: str = name) -> Machine | None:
+            return next((one for one in live.all(Machine) if one.name == name), None)
+
+        placed.append(
+            made.until(lambda live: (one := find(live)) is not None and one.status.assignment is not None)
         )
-        assert served.stdout is not None
-        served.stdout.readline()
-        for share in range(processes):
-            configs = [settings_of(folder, number, fleet.path) for number in range(share, hosts, processes)]
-            words = [word for config in configs for word in ("--config", config)]
-            stack.enter_context(process(folder, f"poollets-{share}", "reconciler", "poollet", *words))
-        stack.enter_context(process(folder, "reconciler", "reconciler", "run", "--repo", str(fleet.path)))
-        until(lambda: len(fleet.reports()) == hosts and LIVE in fleet.repo.references, "everybody reports")
-        yield fleet
+        ran.append(
+            placed[-1]
+            + made.until(lambda live: (one := find(live)) is not None and one.status.state == "Running")
+        )
+    rest = statistics.median(late - early for early, late in zip(placed, ran, strict=True))
+    figure(
+        "one machine, commit to Running on live",
+        f"p50 {statistics.median(ran):.2f} s, p99 {percentile(ran, 99):.2f} s; of p50 {statistics.median(placed):.2f} s"
+        f" until it has a pool, {rest:.2f} s from there",
+    )
 
 
-def many(count: int) -> None:
-    """Made at once, and removed at once."""
-    with site(hosts=10) as fleet:
-        names = [f"m{number}.yaml" for number in range(count)]
-        fleet.commit({f"machines/{name}": MACHINE.replace("NAME", name[:-5]) for name in names})
-        made = until(lambda: sum(fleet.live().values()) == count, f"{count} machines run")
-        figure(f"{count} machines committed at once until Running on live", f"{made:.1f} s")
-        files: dict[str, str | None] = {f"machines/{name}": None for name in names}
-        fleet.commit(files, f"remove\n\nConfirm-Deletion: {digest(fleet.uids())}\n")
-        removed = until(lambda: not fleet.live(), f"{count} machines are gone")
-        figure(f"{count} machines removed at once until gone from live", f"{removed:.1f} s")
+def at_rest(made: Site, seconds: float) -> None:
+    """Pushes and bytes a minute and pool: heartbeats."""
 
+    def heads() -> set[str]:
+        lines = subprocess.run(
+            ("git", f"--git-dir={made.repo}", "for-each-ref", "--format=%(objectname)", "refs/poollets"),
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        return set(lines.split())
 
-def one_by_one(count: int) -> None:
-    """One machine after the other on a site at rest."""
-    with site(hosts=2) as fleet:
-        times = []
-        for number in range(count):
-            name = f"m{number}.yaml"
-            fleet.commit({f"machines/{name}": MACHINE.replace("NAME", name[:-5])})
-            times.append(until(partial(is_running, fleet, name), "it runs"))
-        shown = f"p50 {percentile(times, 50):.2f} s, p99 {percentile(times, 99):.2f} s"
-        figure("one machine from commit to Running on live", shown)
+    def size() -> int:
+        return sum(file.stat().st_size for file in (made.repo / "objects").rglob("*") if file.is_file())
 
-
-def is_running(fleet: Fleet, name: str) -> bool:
-    return fleet.live().get(name, False)
+    seen, before, start = heads(), size(), time.perf_counter()
+    first = len(seen)
+    while time.perf_counter() - start < seconds:
+        time.sleep(0.5)
+        seen |= heads()
+    minutes = (time.perf_counter() - start) / 60 * len(made.names)
+    figure(
+        "at rest, a pool and a minute",
+        f"{(len(seen) - first) / minutes:.1f} pushes, {(size() - before) / minutes:.0f} bytes on the remote",
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--machines", type=int, action="append", help="how many at once")
-    arguments = parser.parse_args()
-    one_by_one(10)
-    for count in arguments.machines or (100, 1000):
-        many(count)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true")
+    is_full = parser.parse_args().full
+    with site(poollets=4, processes=1) as made:
+        pools(made)
+        one_by_one(made)
+        many(made, "few", FEW)
+        many(made, "many", MANY)
+        at_rest(made, 30.0 if is_full else 16.0)
+    if is_full:
+        with site(poollets=10, processes=2) as made:
+            pools(made)
+            many(made, "lots", 10_000)
+        with site(poollets=1000, processes=8) as made:
+            pools(made)
+            at_rest(made, 60.0)
 
 
 if __name__ == "__main__":

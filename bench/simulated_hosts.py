@@ -1,40 +1,43 @@
-"""Simulated hosts on sockets in a folder, in a process of their own: `python -m bench.simulated_hosts FOLDER COUNT`.
+"""Simulated hosts behind sockets in one process, for benchmarks of what drives them: `python -m bench.simulated_hosts FOLDER COUNT`.
 
-Nothing takes any time on them and there is room for everything, so that what is measured is everybody else. Says "ready", and
-serves until its standard input ends.
+Guests boot in milliseconds and a host has room for thousands: what is measured is the way to it.
 """
 
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 from iri.address import UnixAddress
-from iri.host import Classes, MachineClass
+from iri.host import Classes, MachineClass, VolumeClass
 from iri.simulated.chance import Span
 from iri.simulated.host import Host
-from iri.simulated.profile import Profile, Times
+from iri.simulated.profile import GIB, Profile, Times
 from iri.simulated.serving import SimulatedServer
 
-AT_ONCE = Times(**dict.fromkeys(Times.__struct_fields__, Span(0, 0, 0)))
-PLENTY = {"cpu": 1 << 20, "memory": 1 << 50, "storage": 1 << 50}
-CLASSES = Classes(machines=(MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),))
+AT_ONCE = Span(0.001, 0.002, 0.005)
+PROFILE = Profile(
+    capacity={"cpu": 4096, "memory": 16384 * GIB, "storage": 65536 * GIB},
+    classes=Classes(
+        machines=(MachineClass(name="small", resources={"cpu": 1, "memory": GIB}),),
+        volumes=(VolumeClass(name="standard", tps=100 << 20, iops=1000),),
+    ),
+    times=Times(**dict.fromkeys(Times.__struct_fields__, AT_ONCE)),
+)
 
 
-def socket(folder: Path, number: int) -> Path:
-    return folder / f"{number}.sock"
-
-
-def main(folder: Path, count: int) -> None:
-    profile = Profile(capacity=PLENTY, classes=CLASSES, times=AT_ONCE)
-    with ExitStack() as stack:
-        for number in range(count):
-            server = SimulatedServer(Host(profile, number), [UnixAddress(socket(folder, number))])
-            stack.enter_context(server)
-        print("ready", flush=True)
-        sys.stdin.read()
+def main(folder: Path, first: int, count: int) -> None:
+    servers = [
+        SimulatedServer(Host(PROFILE, number), [UnixAddress(folder / f"{number}.sock")])
+        for number in range(first, first + count)
+    ]
+    for server in servers:
+        server.start()
+    print("serving", flush=True)
+    sys.stdin.read()  # until whoever started this goes
+    for server in servers:
+        server.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

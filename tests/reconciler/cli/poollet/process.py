@@ -15,7 +15,7 @@ from schemas.report import Report, read
 from tests.poollet.fleet import SETTINGS, machine, machine_class, uid
 from tests.servers.repository import bare, git
 
-PATIENCE_SECONDS = 40.0
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass
@@ -50,11 +50,11 @@ class Ground:
 
     def report(self, name: str = "host-1") -> Report:
         """Empty as long as there is none."""
-        ref = f"refs/poollets/{name}"
-        if not self.head(ref):
+        commit = self.head(f"refs/poollets/{name}")
+        if not commit:
             return Report()
-        paths = git(self.repo, "ls-tree", "-r", "--name-only", ref).splitlines()
-        return read({path: git(self.repo, "cat-file", "blob", f"{ref}:{path}").encode() for path in paths})
+        paths = git(self.repo, "ls-tree", "-r", "--name-only", commit).splitlines()
+        return read({path: git(self.repo, "cat-file", "blob", f"{commit}:{path}").encode() for path in paths})
 
 
 @dataclass

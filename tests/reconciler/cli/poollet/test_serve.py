@@ -168,3 +168,39 @@ def test_a_repo_without_a_fleet_is_named(ground: Ground, socket: Path) -> None:
         code, said = process.ended(None)
     assert code == 1
     assert "gitvirt init" in said
+
+
+def test_several_of_one_repo_share_a_process(ground: Ground, socket: Path) -> None:
+    second = ground.folder / "second.sock"
+    ground.begin({"web-1.yaml": web(), "web-2.yaml": web(2, "host-2")})
+    configs = []
+    for name, place in (("host-1", socket), ("host-2", second)):
+        path = ground.folder / f"{name}.yaml"
+        path.write_text(
+            f"name: {name}\nrepo: {{url: {ground.repo}, mirror: {ground.folder / 'mirror'}}}\n"
+            f"runtimes: [{{name: sim, machine: {place}}}]\n"
+        )
+        configs += ["--config", str(path)]
+    with SimulatedServer(Host(PROFILE, 8), [UnixAddress(second)]):
+        with running(ground.folder, *configs) as process:
+            until(lambda: state(ground) == "Running")
+            until(lambda: ("default", "web-2") in ground.report("host-2").machines)
+            code, logged = process.ended()
+        assert code == 0, logged
+        assert len(machines(socket)) == len(machines(second)) == 1
+    for name in ("host-1", "host-2"):
+        assert getattr(ground.report(name).poollet, "leaving", "") == "stopping"
+
+
+def test_a_runtime_that_dies_is_begun_again(ground: Ground) -> None:
+    ground.begin()
+    socket = ground.folder / "own.sock"
+    with running(
+        ground.folder, *words(ground, socket, "--runtime", "simulated", "--end-runtimes")
+    ) as process:
+        until(lambda: "runtime started" in process.logged)
+        os.kill(int(process.logged.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGKILL)
+        until(lambda: process.logged.count("runtime started") == 2)
+        assert "runtime ended" in process.logged
+        code, logged = process.ended()
+    assert code == 0, logged

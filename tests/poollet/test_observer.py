@@ -1,0 +1,146 @@
+"""Looking at a runtime: at once when it tells, told at once when it falls silent, and what was known stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from iri.errors import Unavailable
+from iri.host import Classes, MachineClass
+from iri.identity import UID_LABELS
+from iri.machine import Machine, MachineSpec
+from iri.runtime import Runtime
+from iri.simulated.behaviour import NAMED
+from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.runtime import SimulatedRuntime
+from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
+from poollet.observed import Listing, Place, Unanswered
+from poollet.observer import Observer
+from tests.iri.quick import PROFILE, quick_host
+
+MACHINES = Place("r1", Machine)
+SMALL = MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30})
+
+
+class Weather:
+    """Calls by name that fail."""
+
+    def __init__(self) -> None:
+        self.fails: set[str] = set()
+        self.calls: list[str] = []
+
+    @contextmanager
+    def around(self, call: str) -> Iterator[None]:
+        self.calls.append(call)
+        if call in self.fails:
+            raise Unavailable(f"{call}: no answer")
+        yield
+
+
+def connection(runtime: Runtime) -> Connection:
+    return Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), lambda: 5)
+
+
+def created(runtime: SimulatedRuntime, uid: str = "m1") -> None:
+    runtime.create(Machine(labels={UID_LABELS[Machine]: uid}, spec=MachineSpec(class_name="small")))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
+    weather, below = Weather(), SimulatedRuntime(quick_host())
+    one = connection(HinderedRuntime(below, weather.around))
+    created(below)
+    assert one.look()
+    weather.fails = {"ListMachines", "ListVolumes"}
+    weather.calls.clear()
+    assert one.look()
+    found = one.lists[MACHINES]
+    assert isinstance(found, Unanswered)
+    assert found.last is not None
+    assert (found.last.number, len(found.last.objects)) == (1, 1)
+    # A server that does not answer for volumes is not asked for their snapshots as well.
+    assert "ListVolumeSnapshots" not in weather.calls
+    weather.fails = set()
+    one.look()
+    again = one.lists[MACHINES]
+    assert isinstance(again, Listing)
+    assert again.number == 2
+
+
+def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:
+    below = SimulatedRuntime(quick_host())
+    one = connection(below)
+    wanted = Classes(machines=(MachineClass(name="huge", resources={"cpu": 2, "memory": 1 << 30}),))
+    assert one.want(wanted)
+    assert one.is_unprobed
+    assert one.probe()
+    assert not one.want(wanted)
+    offers = one.answers.offers
+    assert offers is not None
+    assert [offer.machine_class.name for offer in offers.machines] == ["huge"]
+    below.set_classes(Classes(machines=(SMALL,)))  # it restarted, and forgot
+    one.probe()
+    assert one.answers.offers == offers
+
+
+def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
+    weather = Weather()
+    profile = type(PROFILE)(classes=PROFILE.classes, times=PROFILE.times, class_policy="fixed")
+    one = connection(HinderedRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
+    one.want(Classes(machines=(SMALL,)))
+    for _ in range(3):
+        one.probe()
+    assert weather.calls.count("SetClasses") == 1
+    assert one.answers.is_known
+
+
+@contextmanager
+def observed(
+    runtime: Runtime, seconds: float, moved: Callable[[], None] = lambda: None
+) -> Iterator[Connection]:
+    one = connection(runtime)
+    observer = Observer(one, seconds, moved)
+    observer.start()
+    try:
+        until(lambda: bool(one.lists) and one.answers.is_known)
+        yield one
+    finally:
+        observer.stop()
+        observer.join(10)
+
+
+def test_what_the_runtime_tells_is_listed_at_once() -> None:
+    below = SimulatedRuntime(quick_host())
+    with observed(below, 3600) as one:
+        time.sleep(0.1)
+        created(below)
+        until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
+
+
+def test_that_a_runtime_is_silent_is_told_before_it_is_asked_for_lists() -> None:
+    """Each of them may take as long as a call may."""
+    weather, below = Weather(), SimulatedRuntime(quick_host())
+    last: list[str] = []
+    with observed(
+        HinderedRuntime(below, weather.around), 0.05, lambda: last.append(weather.calls[-1])
+    ) as one:
+        weather.fails = {"Version"}
+        until(lambda: bool(one.answers.trouble) and "Version" in last)
+
+
+def test_a_runtime_that_tells_nothing_is_listed_again_and_again() -> None:
+    host = quick_host()
+    host.become(PROFILE, NAMED["stock-libvirt"])
+    weather = Weather()
+    weather.fails = {"WatchEvents"}
+    below = SimulatedRuntime(host)
+    with observed(HinderedRuntime(below, weather.around), 0.05) as one:
+        created(below)
+        until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
