@@ -13,6 +13,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.runtime.settings import settings_of
 
 GIB = 1 << 30
+DOCUMENTATION = Path(__file__).parents[4] / "docs" / "libvirt.md"
 WHOLE = """
 uri: qemu:///session
 folder: /srv/gitvirt
@@ -87,3 +88,13 @@ def test_what_is_no_setting_is_said(tmp_path: Path, text: str, says: str) -> Non
 def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="No such file"):
         settings_of(str(tmp_path / "none"))
+
+
+def test_the_documented_settings_are_some(tmp_path: Path) -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", DOCUMENTATION.read_text(), re.DOTALL)
+    (whole,) = (block for block in blocks if "onDemand" in block)
+    settings = settings_of(write(tmp_path, whole))
+    assert settings.host.traits["large"].is_hugepages
+    assert settings.networks.bridges["trunk"].has_vlan(150)
+    for block in blocks:
+        settings_of(write(tmp_path, block))
