@@ -48,7 +48,11 @@ def _machine_pool(
     if state.freshness is Freshness.LOST:
         return _silent(state, before, now)
     return MachinePoolStatus(
-        state="Offline" if state.freshness is Freshness.LEFT else seen.state,
+        state=before.state
+        if _is_unproven(state, before) and before.state
+        else "Offline"
+        if state.freshness is Freshness.LEFT
+        else seen.state,
         conditions=_conditions(state, before.conditions, seen.conditions, now),
         available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
         addresses=tuple(Address(type=each.type, address=each.address) for each in seen.addresses),
@@ -64,7 +68,11 @@ def _volume_pool(
     if state.freshness is Freshness.LOST:
         return _silent(state, before, now)
     return VolumePoolStatus(
-        state="Unavailable" if state.freshness is Freshness.LEFT else seen.state,
+        state=before.state
+        if _is_unproven(state, before) and before.state
+        else "Unavailable"
+        if state.freshness is Freshness.LEFT
+        else seen.state,
         conditions=_conditions(state, before.conditions, seen.conditions, now),
         available_volume_classes=tuple(NameRef(name=each.name) for each in seen.available_volume_classes),
         capacity=amounts(seen.capacity),
@@ -77,6 +85,12 @@ def _silent(state: PoolState, before: P, now: datetime) -> P:
     """A state that nobody vouches for is pending; what never was heard of has none."""
     conditions = _ready(state, before.conditions, now)
     return replace(before, state="Pending" if before.state else "", conditions=conditions)
+
+
+def _is_unproven(state: PoolState, before: MachinePoolStatus | VolumePoolStatus) -> bool:
+    """It was not ready when it was last heard, and nothing has shown yet that it is back."""
+    ready = condition(before.conditions, READY)
+    return state.freshness is Freshness.UNPROVEN and ready is not None and ready.status != "True"
 
 
 def _allocatable(state: PoolState, capacity: Mapping[str, str | int]) -> dict[str, Quantity]:
