@@ -39,6 +39,9 @@ class Host:
     has: dict[Key, tuple[str, str]] = field(default_factory=dict)  # what is there: uid and assignment
     refused: dict[str, Key] = field(default_factory=dict)
     gone: dict[Key, tuple[str, str]] = field(default_factory=dict)
+    kept: set[str] = field(
+        default_factory=set
+    )  # uids of earlier objects that another of their name came beside
     off: set[Key] = field(default_factory=set)
 
     def act(self, live: Mapping[Key, Machine | Volume]) -> None:
@@ -64,6 +67,8 @@ class Host:
             self.has.pop(key, None)
             self.gone[key] = ids
         else:
+            if key in self.has and self.has[key][0] != ids[0]:
+                self.kept.add(self.has[key][0])
             self.has[key] = ids
 
     def holders(self, volume: Machine | Volume) -> tuple[str, ...]:

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reconciler.cli.explain import answered
 from reconciler.cli.plans.ground import Seen
 from reconciler.loop.outcome import Outcome, Rested, Wrote
 from reconciler.loop.planning import planned
-from reconciler.plan import Plan
+from reconciler.plan import Action, Change, Plan
+from reconciler.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Volume
+from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
 from tests.reconciler.world.scene import machine, pool, using, volume
@@ -99,17 +101,18 @@ class Life:
         self.fleet.now_later(seconds)
         self.fleet.hosts_report()
         live = self.fleet.objects()
-        held: list[Key] = []
+        held: list[tuple[Key, str]] = []
         for name, host in self.fleet.hosts.items():
-            held += list(host.has)
+            held += [(key, uid) for key, (uid, _) in host.has.items()]
             for key, (uid, _) in host.has.items():
                 if key.kind is Kind.VOLUME and key.name in VOLUMES:
                     self.stored[uid] = name
         assert len(held) == len(set(held)), "something is on two hosts"
-        assert all(
-            any(uid == there for there, _ in self.fleet.hosts[name].has.values())
-            for uid, name in self.stored.items()
-        ), f"data is lost: {live}"
+        for uid, name in self.stored.items():
+            host = self.fleet.hosts[name]
+            assert uid in host.kept or any(uid == there for there, _ in host.has.values()), (
+                f"data is lost: {live}"
+            )
 
     def act(self, what: str, *of: str) -> None:
         fleet = self.fleet
@@ -160,9 +163,22 @@ class Life:
 
 def differing(fresh: Plan, stepwise: Plan) -> list[tuple[object, object]]:
     """What a world made anew would have changed otherwise, and what the one that was brought up to date did."""
-    both = ({each.key: each for each in plan.changes} for plan in (fresh, stepwise))
-    one, other = both
+    one = {each.key: each for each in fresh.changes if not is_rewording(each)}
+    other = {each.key: each for each in stepwise.changes if not is_rewording(each)}
     return [(one.get(key), other.get(key)) for key in sorted(one | other) if one.get(key) != other.get(key)]
+
+
+def is_rewording(change: Change) -> bool:
+    """Who waits is not looked at again when pools only get fuller: the reasons that it tells may then be those of before."""
+    if change.action is not Action.WAIT or change.before is None or change.after is None:
+        return False
+    return plain(change.before) == plain(change.after)
+
+
+def plain(record: Record) -> Record:
+    assert isinstance(record.status, MachineStatus | VolumeStatus)
+    conditions = tuple(replace(each, message="") for each in record.status.conditions)
+    return replace(record, status=replace(record.status, conditions=conditions))
 
 
 def rests(life: Life) -> None:
