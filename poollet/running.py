@@ -26,6 +26,8 @@ MOST_BACKOFF_SECONDS = 300.0
 # A local repo tells of every ref that moves; this often it is looked at, at most.
 LEAST_GAP_SECONDS = 0.02
 STOP_SECONDS = 10.0
+# So many times as long as a turn took it rests after it, whoever calls.
+BREATH, LONGEST_BREATH_SECONDS = 2, 1.0
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,9 @@ class Running:
         poollet = member.poollet
         is_fresh = True
         while not self._is_stopping.is_set():
+            started = self._seconds()
             again_ms = poollet.turn()
+            spent = self._seconds() - started
             if not poollet.post.is_settled:
                 self.refs.wake(Reason.CALLED)
             if is_fresh and poollet.remote.live.commit is not None:
@@ -142,6 +146,8 @@ class Running:
             rest = LONGEST_REST_SECONDS
             if again_ms is not None:
                 rest = min(rest, max(0.05, (again_ms - self._clock.now_ms()) / 1000))
+            # Each step that ends wakes it: with a thousand under way it must not do nothing but decide.
+            self._is_stopping.wait(min(LONGEST_BREATH_SECONDS, BREATH * spent))
             if member.waker.wait(rest) is Reason.TIMEOUT:
                 for observer in member.observers:
                     observer.ask()
