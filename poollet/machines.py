@@ -290,7 +290,7 @@ def entry_of(
         conditions=ordered((*ours, *others)),
         volumes=told.attached_volumes(machine, there),
         network_interfaces=told.attached_interfaces(machine, there, mapping),
-        restart=there.annotations.get(translate.RESTART, ""),
+        restart=there.annotations.get(translate.RESTART, "")[: told.LONGEST_NAME],
     )
     return report.Machine(order.ref.uid, order.assignment, "present", order.pool, status=status)
 

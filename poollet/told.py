@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from iri.machine import AttachmentState, AttachmentStatus, MachineState
 from iri.machine import Machine as IRIMachine
-from iri.volume import Snapshot, SnapshotState, VolumeState
+from iri.volume import Access, Snapshot, SnapshotState, VolumeState
 from iri.volume import Volume as IRIVolume
 from poollet.conditions import ACCESS_SECRET, condition
 from poollet.prerequisites import volume_key
@@ -35,10 +36,14 @@ SNAPSHOT_STATES: Mapping[SnapshotState, Literal["Pending", "Ready", "Failed"]] =
     SnapshotState.READY: "Ready",
     SnapshotState.FAILED: "Failed",
 }
+# What a report can carry; a runtime may say more.
+LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_IP, LONGEST_PROVIDER = 512, 253, 4096, 64, 128
+MOST_ATTRIBUTES, MOST_IPS, MOST_CONDITIONS = 64, 256, 32
+MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
 def full_id(provider: str, id: str) -> str:
-    return f"{provider}://{id}"
+    return f"{provider[:LONGEST_PROVIDER]}://{id}"[:LONGEST_ID]
 
 
 def machine_state(machine: IRIMachine) -> State | None:
@@ -47,7 +52,7 @@ def machine_state(machine: IRIMachine) -> State | None:
 
 def attached_volumes(machine: Machine, there: IRIMachine) -> tuple[report.AttachedVolume, ...]:
     """Those of the manifest in its order, then what is there besides and on its way out."""
-    seen = {entry.name: entry for entry in there.status.volumes}
+    seen = named(there.status.volumes)
     wanted = {disk.name: disk for disk in there.spec.volumes}
     result = []
     for entry in machine.spec.volumes:
@@ -59,20 +64,23 @@ def attached_volumes(machine: Machine, there: IRIMachine) -> tuple[report.Attach
             report.AttachedVolume(
                 name=entry.name,
                 state=attachment_state(status),
-                handle=status.handle if status is not None and status.handle else handle,
+                handle=(status.handle if status is not None and status.handle else handle)[:LONGEST_TEXT],
                 volume_ref=report.ObjectRef(key.name) if key is not None else None,
             )
         )
-    result += [
-        report.AttachedVolume(name, attachment_state(seen[name]), seen[name].handle) for name in sorted(seen)
-    ]
+    for name, rest in sorted(seen.items()):
+        result.append(report.AttachedVolume(name, attachment_state(rest), rest.handle[:LONGEST_TEXT]))
     return tuple(result)
+
+
+def named(found: Iterable[AttachmentStatus]) -> dict[str, AttachmentStatus]:
+    return {entry.name: entry for entry in found if 0 < len(entry.name) <= LONGEST_NAME}
 
 
 def attached_interfaces(
     machine: Machine, there: IRIMachine, mapping: Mapping[str, tuple[str, str]]
 ) -> tuple[report.AttachedInterface, ...]:
-    seen = {entry.name: entry for entry in there.status.network_interfaces}
+    seen = named(there.status.network_interfaces)
     details = {detail.name: detail for detail in there.detail.network_interfaces}
     macs = {entry.name: entry.attributes.get("mac", "") for entry in there.spec.network_interfaces}
     names = [entry.name for entry in machine.spec.network_interfaces]
@@ -84,13 +92,17 @@ def attached_interfaces(
             report.AttachedInterface(
                 name=name,
                 state=attachment_state(status),
-                handle=status.handle if status is not None else "",
-                ips=detail.ips if detail is not None else (),
-                mac_address=mac.lower() or None,
+                handle=status.handle[:LONGEST_TEXT] if status is not None else "",
+                ips=tuple(ips_of(detail.ips if detail is not None else ())),
+                mac_address=mac.lower() if MAC.fullmatch(mac.lower()) else None,
                 network_interface_ref=report.ObjectRef(mapping[name][0]) if name in mapping else None,
             )
         )
     return tuple(result)
+
+
+def ips_of(found: Iterable[str]) -> Iterable[str]:
+    return [ip for ip in found if len(ip) <= LONGEST_IP][:MOST_IPS]
 
 
 def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Attached"]:
@@ -99,11 +111,14 @@ def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Att
 
 def runtime_conditions(machine: IRIMachine) -> tuple[report.Condition, ...]:
     """What the runtime itself states, as far as the report can carry it."""
-    return tuple(
-        report.Condition(type=one.type, status=status, reason=one.reason[:253], message=one.message[:4096])
+    found = {
+        one.type: report.Condition(
+            type=one.type, status=status, reason=one.reason[:LONGEST_NAME], message=one.message[:LONGEST_TEXT]
+        )
         for one in machine.status.conditions
-        if one.type and (status := _truth(one.status)) is not None
-    )
+        if 0 < len(one.type) <= LONGEST_NAME and (status := _truth(one.status)) is not None
+    }
+    return tuple(found.values())[:MOST_CONDITIONS]
 
 
 def volume_status(volume: IRIVolume, provider: str) -> report.VolumeStatus:
@@ -112,9 +127,20 @@ def volume_status(volume: IRIVolume, provider: str) -> report.VolumeStatus:
     return report.VolumeStatus(
         volume_id=full_id(provider, volume.id),
         state=VOLUME_STATES.get(volume.status.state),
-        access=report.VolumeAccess(access.driver, access.handle, dict(access.attributes)) if access else None,
+        access=volume_access(access) if access is not None else None,
         resources={STORAGE: amount(STORAGE, there.storage_bytes)} if there is not None else {},
     )
+
+
+def volume_access(access: Access) -> report.VolumeAccess | None:
+    """All of it or nothing: with a part of it nobody would reach the volume."""
+    attributes = dict(access.attributes)
+    is_small = len(attributes) <= MOST_ATTRIBUTES and all(
+        len(value) <= LONGEST_TEXT for value in attributes.values()
+    )
+    if not is_small or len(access.driver) > LONGEST_NAME or len(access.handle) > LONGEST_TEXT:
+        return None
+    return report.VolumeAccess(access.driver, access.handle, attributes)
 
 
 def access_conditions(volume: IRIVolume) -> tuple[report.Condition, ...]:
