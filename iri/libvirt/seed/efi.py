@@ -25,6 +25,7 @@ VARIABLE = struct.Struct(
 START, ADDED = 0x55AA, 0x3F
 NON_VOLATILE_AND_VISIBLE = 0x1 | 0x2 | 0x4  # kept, seen by boot services, and by the running system
 ERASED = b"\xff"
+BASE64 = "base64:"
 MOST, LONGEST_NAME, LARGEST_VALUE = 64, 256, 16 << 10
 
 
@@ -41,7 +42,7 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def efi_variables(text: str) -> tuple[EfiVariable, ...]:
-    """Those of an annotation: JSON, values in base64."""
+    """Those of an annotation: JSON, values as people write them: a text, or bytes as `base64:...`."""
     if not text:
         return ()
     try:
@@ -60,12 +61,18 @@ def _checked(one: _Written) -> EfiVariable:
         raise InvalidArgument(f"the name of an EFI variable has 1 to {LONGEST_NAME} printable characters")
     try:
         vendor = str(uuid.UUID(one.uuid))
-        value = base64.b64decode(one.value, validate=True)
+        value = _bytes(one.value)
     except (ValueError, binascii.Error):
-        raise InvalidArgument(f"EFI variable {one.name}: uuid is no UUID or value no base64") from None
+        raise InvalidArgument(f"EFI variable {one.name}: uuid is no UUID, or its value no base64") from None
     if not value or len(value) > LARGEST_VALUE:
         raise InvalidArgument(f"EFI variable {one.name}: a value has 1 to {LARGEST_VALUE} bytes")
     return EfiVariable(one.name, vendor, value)
+
+
+def _bytes(value: str) -> bytes:
+    if value.startswith(BASE64):
+        return base64.b64decode(value.removeprefix(BASE64), validate=True)
+    return value.encode()
 
 
 def with_variables(template: bytes, variables: tuple[EfiVariable, ...]) -> bytes:

@@ -24,7 +24,7 @@ STORE_START = 72 + 28  # of OVMF's: the volume's header, the store's header
 
 def annotation(*variables: tuple[str, str, bytes]) -> str:
     return json.dumps(
-        [{"name": n, "uuid": u, "value": base64.b64encode(v).decode()} for n, u, v in variables]
+        [{"name": n, "uuid": u, "value": "base64:" + base64.b64encode(v).decode()} for n, u, v in variables]
     )
 
 
@@ -42,6 +42,14 @@ def entries(store: bytes) -> list[EfiVariable]:
         value = store[at + 60 + name_size : at + 60 + name_size + data_size]
         found.append(EfiVariable(name[:-1], str(uuid.UUID(bytes_le=vendor)), value))
         at = -(-(at + 60 + name_size + data_size) // 4) * 4
+
+
+def test_a_value_is_a_text_or_bytes() -> None:
+    text, raw = (
+        json.dumps([{"name": "a", "uuid": VENDOR, "value": value}]) for value in ("grün", "base64:AP8=")
+    )
+    assert [one.value for one in efi_variables(text)] == ["grün".encode()]
+    assert [one.value for one in efi_variables(raw)] == [b"\x00\xff"]
 
 
 def test_no_annotation_no_variables() -> None:

@@ -177,7 +177,7 @@ def test_a_folder_that_is_gone_is_a_condition(tmp_path: Path) -> None:
 
 
 def test_efi_variables_need_efi(tmp_path: Path) -> None:
-    variable = '[{"name": "Vendor", "uuid": "2b6a1ee7-5a5a-4a3c-9a8e-000000000001", "value": "aGk="}]'
+    variable = '[{"name": "Vendor", "uuid": "2b6a1ee7-5a5a-4a3c-9a8e-000000000001", "value": "base64:aGk="}]'
     wanted = machine(annotations={EFI_ANNOTATION: variable})
     with pytest.raises(FailedPrecondition, match="EFI"):
         Seeds().refuse(wanted)
