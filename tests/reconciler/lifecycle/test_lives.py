@@ -349,7 +349,23 @@ def test_what_is_held_and_comes_back_stands_as_if_nothing_had_been() -> None:
     assert "DeletionHeld" not in "".join(world.texts().values())
 
 
-def test_an_empty_source_tree_and_a_force_push_change_nothing() -> None:
+def test_a_source_without_any_file_deletes_nothing() -> None:
+    world = fleet(web=machine("web"))
+    before = {key: found.status.assignment for key, found in world.objects().items()}
+    files = {file.path: world.store.read(file.id).decode() for file in world.store.files(world.heads[MAIN])}
+    world.source({path: None for path in files})
+    world.settle()
+    world.reconciler = world.another()
+    world.settle()
+    assert {key: found.status.assignment for key, found in world.objects().items()} == before
+    assert not any(found.metadata.is_deleting for found in world.objects().values())
+    world.source(dict(files))
+    world.settle()
+    assert {key: found.status.assignment for key, found in world.objects().items()} == before
+    assert "DeletionHeld" not in "".join(world.texts().values())
+
+
+def test_a_force_push_changes_nothing() -> None:
     world = fleet(web=machine("web"))
     before = {key: found.status.assignment for key, found in world.objects().items()}
     old = world.heads[MAIN]
