@@ -92,11 +92,16 @@ class Poollet:
             self._begin(self.post.last)
         with self.remote.reading:
             followed = self.remote.follow(self._good)
-            settings = self.remote.live.settings
-            if followed is None or settings is None:
+            if followed is None:
                 return None
             self._note(followed)
             view = self._view(followed)
+            settings = self.remote.live.settings
+            if settings is None:
+                return None
+            if settings.reports.ref + self.setup.name != self.post.ref:
+                self.post.end(f"the fleet's reports moved to {settings.reports.ref}; a restart follows them")
+                return None
             wanted = Wanted(
                 tuple(self.remote.live.all(MachineClass)), tuple(self.remote.live.all(VolumeClass))
             )

@@ -97,16 +97,22 @@ class Post:
                     log.warning("waiting for the report ref ref=%s message=%s", self.ref, message)
                 self.waits = message
             case Yield(message):
-                log.error("ending ref=%s message=%s", self.ref, message)
-                self.ended = message
+                self.end(message)
             case _:
                 assert_never(claim)
 
-    def draft(self) -> tuple[Draft, Offer] | None:
-        """What is to be written now, if anything is."""
+    def end(self, message: str) -> None:
+        """From the host's side: nothing is written any more."""
+        log.error("ending ref=%s message=%s", self.ref, message)
+        self.ended = message
+
+    def draft(self, *, is_last: bool = False) -> tuple[Draft, Offer] | None:
+        """What is to be written now, if anything is; the last words wait for no interval."""
         with self._lock:
             offer = self._offer
-        if offer is None or self.last is None or self.ended or self._clock.moment_ms() < self._due_ms(offer):
+        if offer is None or self.last is None or self.ended:
+            return None
+        if self._clock.moment_ms() < self._due_ms(offer) and not (is_last and offer.essence != self._essence):
             return None
         return draft(self.ref, self.claimant.name, self._held, offer.files, self._clock.now()), offer
 

@@ -70,9 +70,11 @@ class Remote:
             self._moved()
         return True
 
-    def push(self) -> None:
+    def push(self, *, is_last: bool = False) -> None:
         """Writes all reports that are due, in one push as far as they can be."""
-        due: list[Due] = [(post, *found) for post in self.posts if (found := post.draft()) is not None]
+        due: list[Due] = [
+            (post, *found) for post in self.posts if (found := post.draft(is_last=is_last)) is not None
+        ]
         while due:
             outcome = self.repo.write([draft for _, draft, _ in due])
             settled = self._settled(due, outcome)
@@ -91,7 +93,11 @@ class Remote:
         key = (self._head, good)
         known = self._rulings.get(key)
         if known is None or now_ms - known[0] > RULING_KEPT_MS:
-            found = follow(self.repo, self._head, good, self._trust, self._clock.now())
+            try:
+                found = follow(self.repo, self._head, good, self._trust, self._clock.now())
+            except RepoError as error:
+                log.warning("live cannot be followed head=%s cause=%s", self._head, error.cause)
+                return known[1] if known else None
             if found.message and (known is None or known[1] != found):
                 log.warning("live is not followed as it stands hold=%s message=%s", found.hold, found.message)
             self._rulings = {

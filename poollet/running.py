@@ -116,7 +116,7 @@ class Running:
                 next_look = self._seconds() + rest
                 if is_there:
                     backoff.reset()
-            self.remote.push()
+            self.remote.push(is_last=reason is Reason.STOPPED)
             if all(post.ended for post in self.remote.posts):
                 self._ended.set()
             if reason is Reason.STOPPED:

@@ -97,6 +97,7 @@ class Run:
     fault: Fault = no_fault
     runtime: Runtime | None = None  # in front of the machine's own
     mode: Mode = Mode.OFF
+    least_ms: int = 0
     repo: Repo = field(init=False)
     remote: Remote = field(init=False)
     post: Post = field(init=False)
@@ -111,7 +112,7 @@ class Run:
         trust = Trust(self.mode, Verifier(Signers(), os.environ))
         self.remote = Remote(self.repo, trust, settings(), clock, lambda: None)
         instance = f"00000000-0000-4000-9000-{self.instance:012d}"
-        self.post = Post(Claimant(self.name, self.host_id, instance), ref, clock, chance)
+        self.post = Post(Claimant(self.name, self.host_id, instance), ref, clock, chance, self.least_ms)
         self.remote.posts.append(self.post)
         runtime = self.runtime or self.machine.runtime
         self.connection = Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.now_ms)

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from reconciler.repo.transport import Trouble, Unavailable
-from tests.poollet.fleet import LIVE, REPORTS, Fleet, machine_class
+from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
 REF = REPORTS + "host-1"
@@ -242,3 +242,31 @@ def test_several_poollets_push_at_once_and_one_that_lost_holds_up_nobody(
     assert fleet.head(REF) != head
     two.turn()
     assert two.post.ended
+
+
+def test_the_last_words_wait_for_no_interval(fleet: Fleet, time: Time, machine: SimulatedMachine) -> None:
+    run = Run(fleet, time, machine, least_ms=60_000)
+    run.turn()
+    assert run.post.has_landed
+    run.poollet.leaving = "stopping"
+    run.poollet.turn()
+    head = fleet.head(REF)
+    run.remote.push()
+    assert fleet.head(REF) == head
+    run.remote.push(is_last=True)
+    found = run.report().poollet
+    assert found is not None
+    assert found.leaving == "stopping"
+
+
+def test_reports_that_are_to_stand_elsewhere_end_this_run(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    run = begun(fleet, time, machine)
+    fleet.commit({"gitvirt.yaml": SETTINGS + "reports: {ref: refs/heads/gitvirt/poollets/}\n"})
+    run.turn()
+    assert "moved to refs/heads/gitvirt/poollets/" in run.post.ended
+    head = fleet.head(REF)
+    time.ms += HEARTBEAT_MS
+    run.turn()
+    assert fleet.head(REF) == head

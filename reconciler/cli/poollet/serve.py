@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import random
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
@@ -92,6 +93,7 @@ def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: A
         if place.scheme.is_local:
             folder = Path(place.url.removeprefix("file://").removeprefix("localhost"))
             around.enter_context(watching(folder, lambda: running.refs.wake(Reason.REFS)))
+        ends_with_threads(running.has_ended)
         running.start()
         log.info("poollet runs name=%s repo=%s", ",".join(one.name for one in hosts), place)
         while not stop.wait(LOOK_SECONDS) and not running.has_ended.is_set():
@@ -99,9 +101,25 @@ def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: A
         ended = [post.ended for post in running.remote.posts if post.ended]
         running.stop("stopping")
     if running.has_ended.is_set():
-        raise CommandError(printable(ended[0]), "docs/poollet.md: two poollets of one name")
+        if not ended:
+            raise CommandError(
+                "a part of the poollet broke", "the log says which; a restart touches no guest"
+            )
+        raise CommandError(printable(ended[0]), "docs/poollet.md says more about who writes a report")
     log.info("poollet stopped; guests run on")
     return Exit.OK
+
+
+def ends_with_threads(ended: threading.Event) -> None:
+    """A thread that breaks ends the process: half a poollet would go on saying that all is well."""
+
+    def broke(what: threading.ExceptHookArgs) -> None:
+        name = what.thread.name if what.thread else ""
+        trace = (what.exc_type, what.exc_value or what.exc_type(), what.exc_traceback)
+        log.critical("a thread broke name=%s", name, exc_info=trace)
+        ended.set()
+
+    threading.excepthook = broke
 
 
 def fleet_settings(one: Host, ambient: Ambient, stop: StopSignal | None) -> Settings | None:

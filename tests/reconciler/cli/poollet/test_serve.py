@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,3 +206,17 @@ def test_a_runtime_that_dies_is_begun_again(ground: Ground) -> None:
         assert "runtime ended" in process.logged
         code, logged = process.ended()
     assert code == 0, logged
+
+
+def test_a_thread_that_breaks_ends_the_process() -> None:
+    """Half a poollet would go on with heartbeats."""
+    code = (
+        "import threading\nfrom reconciler.cli.poollet.serve import ends_with_threads\n"
+        "ended = threading.Event()\nends_with_threads(ended)\n"
+        "thread = threading.Thread(target=lambda: 1 / 0, name='half')\nthread.start()\nthread.join()\n"
+        "raise SystemExit(0 if ended.is_set() else 1)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "a thread broke name=half" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
