@@ -66,6 +66,10 @@ class Images:
                 self._refuse_source(text)
 
     def ensure(self, text: str, architecture: str, tell: Tell) -> Image:
+        with transfer.on_disk():
+            return self._ensured(text, architecture, tell)
+
+    def _ensured(self, text: str, architecture: str, tell: Tell) -> Image:
         match named := reference.parse(text):
             case FileReference():
                 digest, path = self._copied(named)

@@ -13,11 +13,12 @@ import shutil
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from email.message import Message
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, cast
 
 import msgspec
 
@@ -136,7 +137,8 @@ def _fetched(
         total = start + int(length) if length.isdigit() else 0
         _refuse_size(total, start, limits, into)
         said = _validator(response.headers)
-        note.write_text(said)
+        with on_disk():
+            note.write_text(said)
         size = _received(response, into, start, total, limits, progress)
     if total and size < total:
         raise Unavailable(f"{_host(url)} broke off after {size} of {total} bytes")
@@ -167,7 +169,7 @@ def _refuse_size(total: int, start: int, limits: Limits, into: Path) -> None:
 def _received(
     response: http.client.HTTPResponse, into: Path, start: int, total: int, limits: Limits, progress: Progress
 ) -> int:
-    with into.open("r+b" if start else "wb") as file:
+    with on_disk(), into.open("r+b" if start else "wb") as file:
         file.seek(start)
         size = start
         while chunk := _chunk(response):
@@ -176,7 +178,7 @@ def _received(
                 raise InvalidArgument(
                     f"the image has more than the {limits.max_bytes} bytes that are allowed"
                 )
-            written(file, chunk)
+            file.write(chunk)
             progress(size, total)
         file.truncate()
         file.flush()
@@ -191,13 +193,15 @@ def _chunk(response: http.client.HTTPResponse) -> bytes:
         raise Unavailable(f"the transfer broke off: {error or type(error).__name__}") from None
 
 
-def written(file: BinaryIO, chunk: bytes) -> None:
+@contextmanager
+def on_disk() -> Iterator[None]:
+    """What is written late, at the flush or the close, fails no other way than the rest."""
     try:
-        file.write(chunk)
+        yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise ResourceExhausted("the image cache is full: no space is left for the image") from None
-        raise
+        raise Unavailable(f"the image cache does not work: {error.strerror}") from None
 
 
 def read(response: http.client.HTTPResponse, limit: int) -> bytes:
@@ -212,9 +216,9 @@ def copied(source: Path, into: Path, limits: Limits) -> None:
     size = source.stat().st_size
     _refuse_size(size, 0, limits, into)
     try:
-        with source.open("rb") as file, into.open("wb") as copy:
+        with on_disk(), source.open("rb") as file, into.open("wb") as copy:
             while chunk := file.read(CHUNK):
-                written(copy, chunk)
+                copy.write(chunk)
             copy.flush()
             os.fsync(copy.fileno())
     except ResourceExhausted:

@@ -52,7 +52,7 @@ class LocalDisks:
             )
         size = _size(wanted, image)
         path = self._shelf.folder / names.local_disk(machine_id, name)
-        with self._making:
+        with self._making, sidecar.on_disk(f"making the local disk {name}"):
             if not contents.is_plain_file(path):
                 self._make(path, size, image)
             elif qcow2.virtual_bytes(path) < size:
@@ -82,13 +82,16 @@ class LocalDisks:
             self._storage.resize(self._shelf.name, path.name, size)
 
     def release(self, machine_id: str, name: str) -> None:
-        (self._shelf.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
+        with sidecar.on_disk(f"deleting the local disk {name}"):
+            (self._shelf.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
 
     def sweep(self, machine_ids: frozenset[str]) -> None:
-        for path in self._shelf.folder.iterdir():
-            match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(".partial"))
-            if match is not None and (match["machine"] not in machine_ids or path.name.endswith(".partial")):
-                path.unlink(missing_ok=True)
+        with self._making, sidecar.on_disk("deleting local disks of machines that are gone"):
+            for path in self._shelf.folder.iterdir():
+                match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(".partial"))
+                is_partial = path.name.endswith(".partial")
+                if match is not None and (is_partial or match["machine"] not in machine_ids):
+                    path.unlink(missing_ok=True)
 
 
 class VolumeDisks:

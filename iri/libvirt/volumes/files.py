@@ -58,9 +58,10 @@ class FileShelf:
         self._storage.ensure_pool(self.name, definition.pool(self._pool))
         self.folder = Path(self._storage.pool_path(self.name))
         self._sidecars = Sidecars(self.folder)
-        if self._lock < 0:
-            self._lock = self._locked()
-        return self._sidecars.read()
+        with sidecar.on_disk(f"opening storage pool {self.name} at {self.folder}"):
+            if self._lock < 0:
+                self._lock = self._locked()
+            return self._sidecars.read()
 
     def _locked(self) -> int:
         handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -152,12 +153,10 @@ class FileShelf:
     def drop(self, record: Record) -> None:
         path = self._path(record)
         if contents.is_plain_file(path):
-            try:
+            with sidecar.on_disk(f"deleting {path.name}"):
                 if record.wipe:
                     contents.overwrite(path)
                 path.unlink()
-            except OSError as error:
-                raise sidecar.failure(error, f"deleting {path.name}") from None
         elif path.is_symlink():
             path.unlink()
         self._passphrases.drop(record.name)

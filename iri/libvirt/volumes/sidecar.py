@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -42,19 +43,18 @@ class Sidecars:
     def write(self, record_: Record) -> None:
         path = self._folder / f"{record_.name}.json"
         partial = path.with_name(f"{path.name}.partial")
-        try:
+        with on_disk(f"writing the record of {record_.name}"):
             with partial.open("wb") as file:
                 file.write(record.encode(record_))
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
             sync(self._folder)
-        except OSError as error:
-            raise failure(error, f"writing the record of {record_.name}") from None
 
     def drop(self, name: str) -> None:
-        (self._folder / f"{name}.json").unlink(missing_ok=True)
-        sync(self._folder)
+        with on_disk(f"deleting the record of {name}"):
+            (self._folder / f"{name}.json").unlink(missing_ok=True)
+            sync(self._folder)
 
 
 def _body(path: Path) -> bytes:
@@ -70,6 +70,15 @@ def sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def on_disk(doing: str) -> Iterator[None]:
+    """What a filesystem refuses becomes an answer with its cause."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(error, doing) from None
 
 
 def failure(error: OSError, doing: str) -> IRIError:

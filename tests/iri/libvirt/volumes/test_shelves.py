@@ -65,7 +65,7 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
             ask()
     (stand.folder / "there").touch()
     stand.volumes.let_go()
-    eventually(lambda: is_known(stand), bool, 10, "be reached")
+    eventually(lambda: is_known(stand), bool, 30, "be reached")
     assert set(stand.objects(Volume)) == {id}
     subject.removed(Volume, id)
 
