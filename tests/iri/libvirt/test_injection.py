@@ -109,7 +109,7 @@ def test_none_of_these_texts_becomes_structure(text: str) -> None:
     assert any([holds(document, put, text) for put in of_a_spec(PLANS["two-disks"])])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(hostile)
 def test_no_text_at_all_in_a_plan_becomes_structure(text: str) -> None:
     for put in of_a_spec(PLANS["two-disks"]):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 from iri.host import MachineClass
@@ -70,6 +71,7 @@ def test_quantity(wanted: MachineClass, facts: Facts, given_: HostSettings, want
 counts = st.integers(0, 1 << 40)
 
 
+@trying(deadline=None)
 @given(counts, counts, counts, st.integers(1, 64), st.integers(1, 1 << 36))
 def test_the_machines_of_a_class_fit_the_host(
     cpus: int, memory: int, reserve: int, cpu: int, bytes_: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
@@ -151,6 +151,7 @@ texts = st.text(max_size=30) | st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(
     texts,
     texts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
@@ -70,6 +70,7 @@ def test_a_range_stays_within_what_libvirt_accepts() -> None:
     assert Subnet(network="10.1.2.0/30").range == ("10.1.2.2", "10.1.2.2")
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_an_identity_is_only_ever_an_attribute(identity: str) -> None:
     network = Isolated(identity=identity, subnet=Subnet(network="10.1.0.0/24"))

@@ -76,7 +76,7 @@ def test_what_is_no_variable_is_refused(text: str, says: str) -> None:
         efi_variables(text)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(
         st.tuples(st.from_regex(r"[A-Za-z]{1,20}", fullmatch=True), st.binary(min_size=1, max_size=300)),
@@ -91,8 +91,9 @@ def test_the_store_holds_them_and_nothing_else_changes(named: list[tuple[str, by
     assert entries(store) == before + list(wanted)
     assert len(store) == len(template)
     size = sum(-(-(60 + 2 * len(name) + 2 + len(value)) // 4) * 4 for name, value in named)
-    changed = [at for at, (new, old) in enumerate(zip(store, template, strict=True)) if new != old]
-    assert not changed or changed[-1] - changed[0] < size
+    start = next(at for at in range(STORE_START, len(store)) if template[at : at + 4] == b"\xff" * 4)
+    assert store[:start] == template[:start]
+    assert store[start + size :] == template[start + size :]
 
 
 def test_a_store_that_is_full_or_none_is_refused() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
@@ -90,6 +90,7 @@ def test_the_same_machine_has_the_same_seed() -> None:
     assert plan(machine(b"#cloud-config\n", "a")) == plan(machine(b"#cloud-config\n", "a"))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_a_hostname_is_one_value_of_meta_data_or_refused(hostname: str) -> None:
     try:
