@@ -66,10 +66,13 @@ def decide(situation: Situation) -> Decision:
 
 
 def presence_of(order: Order, round: Round) -> Presence:
-    """What was ever seen is not believed to be missing at once: seen by this poollet, or by the target branch's status."""
-    was_there = round.was_reported(order) or has_status_id(order)
-    is_going = isinstance(order.intent, Go)
-    return round.inventory.presence(order.ref, order.runtime, was_there=was_there, is_going=is_going)
+    """What is ordered away, and what the target branch has an id of, perhaps of another pool, is looked for twice."""
+    return round.inventory.presence(
+        order.ref,
+        order.runtime,
+        was_there=round.was_reported(order),
+        is_doubted=isinstance(order.intent, Go) or has_status_id(order),
+    )
 
 
 def has_status_id(order: Order) -> bool:

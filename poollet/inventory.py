@@ -102,8 +102,8 @@ class Inventory:
             for handle in handles(found.object):
                 self.holders.setdefault(handle, set()).add(found.object.id)
 
-    def presence(self, ref: Ref, runtime: str, *, was_there: bool, is_going: bool) -> Presence:
-        """`was_there`: it was seen before. `is_going`: it is ordered away, so its absence is to be stated."""
+    def presence(self, ref: Ref, runtime: str, *, was_there: bool, is_doubted: bool) -> Presence:
+        """`was_there`: it was reported before. `is_doubted`: that one list lacks it is not enough all the same."""
         answer = self.observed.lists.get(Place(runtime, ref.kind))
         if not isinstance(answer, Listing):
             return Unknown(answer.reason if answer is not None else "the runtime has not answered yet")
@@ -114,7 +114,7 @@ class Inventory:
             return Present(found[0].object)
         if found:
             return Several(tuple(sorted(found, key=lambda one: (one.runtime, one.object.id))))
-        if not was_there and not is_going and ref not in self.attempts.ended_ms:
+        if not was_there and not is_doubted and ref not in self.attempts.ended_ms:
             return Absent()
         return self.missing(ref, answer, was_there=was_there)
 

@@ -228,3 +228,12 @@ def test_a_list_that_lacks_everything_is_doubted_longer_than_one_that_lacks_some
     here.round(3)
     assert here.round(3).machines[WEB].phase == "present"
     assert len(here.machines()) == 1
+
+
+def test_a_machine_that_comes_from_another_pool_with_its_old_status_is_soon_made() -> None:
+    here = site(machine(status={"machineID": "gitvirt-simulated://elsewhere", "state": "Shutdown"}))
+    started_ms = here.now_ms
+    while not here.machines():
+        here.round(0.2)
+        assert here.now_ms - started_ms < 2_000
+    assert kinds_of(here.calls) == ["Create"]
