@@ -72,6 +72,7 @@ def scope(view: View, dirty: Collection[Key], destroyed: Collection[str]) -> set
         if (known := view.known.get(key)) is not None:
             found |= {machine.key for machine in machines_of(view, known)}
     for key in [key for key in found if key.kind is Kind.MACHINE]:
+        found |= {*view.held_by(key)}
         known = view.known.get(key)
         if known is not None and isinstance(known.object, Machine):
             found |= {*volumes_of(known.object), *interfaces_of(known.object), *view.owned(key)}

@@ -87,6 +87,9 @@ class View(Protocol):
     def owned(self, key: Key) -> Collection[Key]:
         """Generated objects of an owner."""
 
+    def held_by(self, key: Key) -> Collection[Key]:
+        """Volumes whose claim names the machine, whether or not that asks for them still."""
+
     def on_pool(self, key: Key) -> Collection[Key]:
         """What is assigned to a pool."""
 

@@ -22,6 +22,7 @@ class Relations:
         self.users = Index()
         self.owned = Index()
         self.on_pool = Index()
+        self.held = Index()  # volumes by the machine that their claim names
         self.waiting: set[Key] = set()
         self.evicting: set[Key] = set()
         self.absent: set[Key] = set()
@@ -43,6 +44,8 @@ class Relations:
             self.owned.discard(owner, key)
         if pool := pool_of(known):
             self.on_pool.discard(pool, key)
+        if holder := holder_of(known):
+            self.held.discard(holder, key)
         self.waiting.discard(key)
         self.evicting.discard(key)
         self.absent.discard(key)
@@ -58,6 +61,8 @@ class Relations:
             self.owned.add(owner, key)
         if pool := pool_of(known):
             self.on_pool.add(pool, key)
+        if holder := holder_of(known):
+            self.held.add(holder, key)
         if is_waiting(known):
             self.waiting.add(key)
             if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.rejections:
@@ -106,6 +111,12 @@ def pool_of(known: Known) -> Key | None:
     return Key(kind, "", known.record.pool) if kind is not None and known.record.pool else None
 
 
+def holder_of(known: Known) -> Key | None:
+    """The machine that holds the volume, whether or not that asks for it still."""
+    claim = known.record.claim
+    return None if claim is None else Key(Kind.MACHINE, known.key.namespace, claim.name)
+
+
 def is_waiting(known: Known) -> bool:
     """Whether it is to be placed. A volume that is provided from outside has no pool."""
     if known.key.kind not in ASSIGNABLE or known.record.pool or not known.is_staying:
@@ -119,5 +130,6 @@ def related(known: Known, relations: Relations) -> Iterator[Collection[Key]]:
     key = known.key
     yield relations.users.get(key)
     yield relations.owned.get(key)
+    yield relations.held.get(key)
     yield tuple(owners(known))
     yield [used for used in uses(known) if used.kind in (Kind.VOLUME, Kind.NETWORK_INTERFACE, Kind.SECRET)]

@@ -182,6 +182,10 @@ class World:
     def owned(self, key: Key) -> Collection[Key]:
         return self._state.relations.owned.get(key)
 
+    def held_by(self, key: Key) -> Collection[Key]:
+        """Volumes whose claim names the machine."""
+        return self._state.relations.held.get(key)
+
     def on_pool(self, key: Key) -> Collection[Key]:
         return self._state.relations.on_pool.get(key)
 

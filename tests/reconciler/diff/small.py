@@ -83,6 +83,16 @@ class Small:
     def owned(self, key: Key) -> Collection[Key]:
         return {other for other, known in self.known.items() if owner_of(known) == key}
 
+    def held_by(self, key: Key) -> Collection[Key]:
+        def holder(known: Known) -> str:
+            return known.record.claim.name if known.record.claim else ""
+
+        return {
+            other
+            for other, known in self.known.items()
+            if key.kind is Kind.MACHINE and holder(known) == key.name
+        }
+
     def on_pool(self, key: Key) -> Collection[Key]:
         kind = Kind.MACHINE if key.kind is Kind.MACHINE_POOL else Kind.VOLUME
         return {

@@ -113,6 +113,12 @@ def test_who_holds_it(make: Callable[[], Small], holder: str) -> None:
     assert claim is None or claim.uid == uid_of(holder)
 
 
+def test_what_its_machine_says_concerns_it_although_that_asks_for_it_no_more() -> None:
+    world = held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.MachineStatus())
+    found = {each.key: each for each in diff(world, {WEB}, NOW)}
+    assert found[DATA].record.claim is None
+
+
 def test_who_comes_second_waits() -> None:
     world = held(small(user(), user("also", on="")), "web")
     also = Key(Kind.MACHINE, "default", "also")
