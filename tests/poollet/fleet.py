@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from reconciler.repo.commit import Sign
 from reconciler.repo.memory import Fault, MemoryObjects, MemoryRemote, MemoryTransport, no_fault
 from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot
 from reconciler.repo.store import Store
@@ -25,9 +26,9 @@ class Fleet:
         if not is_bare:
             self.commit({"gitvirt.yaml": SETTINGS, **(files or {})})
 
-    def client(self, refs: Refs, fault: Fault = no_fault) -> Store:
+    def client(self, refs: Refs, fault: Fault = no_fault, sign: Sign | None = None) -> Store:
         local = MemoryObjects(self.remote)
-        return Store(local, MemoryTransport(local, fault), refs)
+        return Store(local, MemoryTransport(local, fault), refs, sign=sign)
 
     def head(self, ref: str = LIVE) -> str | None:
         return self.remote.refs.get(ref)

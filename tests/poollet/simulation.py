@@ -14,9 +14,9 @@ from typing import Literal
 
 from iri.identity import UID_LABELS
 from iri.machine import Machine
+from iri.runtime import AnyObject, Runtime
 from iri.runtime import Kind as RuntimeKind
-from iri.runtime import Runtime
-from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.hindrance import Around, HinderedRuntime
 from iri.simulated.profile import Profile
 from iri.volume import Volume
 from poollet.decide import decide
@@ -94,6 +94,18 @@ class Watched:
             self._simulation.check_removed(before, self._simulation.leaving(self._name))
 
 
+class Lying(HinderedRuntime):
+    """A runtime whose lists are empty in some rounds, although everything is there."""
+
+    def __init__(self, simulation: Simulation, name: str, runtime: Runtime, around: Around) -> None:
+        super().__init__(runtime, around)
+        self._simulation, self._name = simulation, name
+
+    def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        found = super().objects(kind)
+        return {} if self._simulation.rounds in self._simulation.empty.get(self._name, ()) else found
+
+
 @dataclass
 class Simulation:
     """`script` says what people commit to the source in which round."""
@@ -103,6 +115,7 @@ class Simulation:
     kills: Sequence[Kill] = ()
     profile: Profile = PROFILE
     by_hand: Mapping[int, Callable[[Simulation], None]] = field(default_factory=dict)
+    empty: Mapping[str, range] = field(default_factory=dict)  # in which rounds a host's lists lack everything
     fleet: Fleet = field(init=False)
     time: Time = field(default_factory=Time)
     dooms: dict[str, Doom] = field(default_factory=dict)
@@ -236,7 +249,7 @@ class Simulation:
                 instance=self.lives,
                 decide=decide,
                 fault=doom.transport,
-                runtime=HinderedRuntime(watched, doom.around),
+                runtime=Lying(self, name, watched, doom.around),
             )
         self.runs[name].turn()
 

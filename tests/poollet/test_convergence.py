@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import cache
 
 import pytest
 from msgspec.structs import replace
 
+from iri.machine import Machine
+from iri.simulated.faults import Fault
 from tests.iri.quick import PROFILE
 from tests.poollet.fleet import LIVE, SETTINGS, machine, machine_class
 from tests.poollet.simulation import Kill, Simulation, When
@@ -104,6 +107,71 @@ def test_a_runtime_that_makes_duplicates_is_never_led_to(behaviour: str) -> None
 @pytest.mark.parametrize("seed", range(4))
 def test_however_often_everybody_is_killed_the_end_is_the_same(seed: int) -> None:
     settled(*random.Random(seed).sample(points(), 30))
+
+
+def births(simulation: Simulation) -> dict[str, tuple[int, int]]:
+    """When each machine was made, and how often it was booted."""
+    return {
+        id: (one.created_at, one.detail.boots)
+        for host in simulation.machines.values()
+        for id, one in host.runtime.objects(Machine).items()
+    }
+
+
+def disturbed(
+    by_hand: dict[int, Callable[[Simulation], None]],
+    empty: dict[str, range] | None = None,
+    behaviour: str = "gitvirt",
+) -> Simulation:
+    """Everybody comes to the same end, and what ran at the beginning was never made anew or booted again."""
+    simulation = Simulation(
+        HOSTS, SCRIPT, profile=replace(PROFILE, behaviour=behaviour), by_hand=by_hand, empty=empty or {}
+    )
+    while simulation.rounds < 6:
+        simulation.round()
+    before = births(simulation)
+    simulation.settle()
+    after = births(simulation)
+    assert {id: after[id] for id in before.keys() & after.keys()} == {
+        id: before[id] for id in before.keys() & after.keys()
+    }
+    assert simulation.outcome() == undisturbed(behaviour).outcome()
+    return simulation
+
+
+def silence(call: str, code: str, times: int = 0) -> Callable[[Simulation], None]:
+    def act(simulation: Simulation) -> None:
+        for host in simulation.machines.values():
+            host.faults.add(Fault(call=call, code=code, times=times))
+
+    return act
+
+
+def mend(simulation: Simulation) -> None:
+    for host in simulation.machines.values():
+        host.faults.clear()
+
+
+def test_hosts_that_are_silent_for_a_while_lose_nothing() -> None:
+    seen: list[str] = []
+
+    def look(simulation: Simulation) -> None:
+        seen.extend(run.report().pools[name].status.state for name, run in simulation.runs.items())
+        seen.extend(one.phase for run in simulation.runs.values() for one in run.report().machines.values())
+        mend(simulation)
+
+    disturbed({6: silence("", "UNAVAILABLE"), 11: look})
+    assert set(seen) == {"Error", "unknown"}
+
+
+@pytest.mark.parametrize("behaviour", ["gitvirt", "stock-libvirt"])
+def test_lists_that_are_empty_for_once_lose_nothing_and_make_nothing(behaviour: str) -> None:
+    disturbed({}, dict.fromkeys(HOSTS, range(6, 7)), behaviour)
+
+
+@pytest.mark.parametrize("call", ["CreateMachine", "DeleteMachine", "AttachVolume", "ExpandVolume"])
+def test_calls_that_fail_for_a_while_are_made_again(call: str) -> None:
+    disturbed({0: silence(call, "INTERNAL", 3), 8: silence(call, "DEADLINE_EXCEEDED", 3)})
 
 
 @pytest.mark.long

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from poollet.follow import Hold, Trust, first_commit, follow
 from reconciler.repo.protocol import Refs, Snapshot
 from reconciler.repo.signature import Verifier
-from reconciler.repo.signers import Signers
+from reconciler.repo.signers import Signers, parse
+from reconciler.repo.signing import SshSigner
 from reconciler.repo.store import Store
 from reconciler.repo.trust import Mode
 from tests.poollet.fleet import LIVE, MAIN, START, Fleet
+from tests.servers.sshd import new_key
 
 
 def trust(mode: Mode = Mode.OFF) -> Trust:
@@ -112,3 +115,19 @@ def test_what_is_not_well_signed_is_held_at_the_last_good_commit(fleet: Fleet) -
     found = follow(client(fleet), second, first, trust(Mode.WARN), at())
     assert (found.use, found.hold) == (second, None)
     assert "it is not signed" in found.message
+
+
+def test_signed_commits_are_followed_up_to_the_first_that_is_not(fleet: Fleet, tmp_path: Path) -> None:
+    key = new_key(tmp_path / "key", "reconciler")
+    signers = parse([key.with_suffix(".pub").read_text()])
+    enforced = Trust(Mode.ENFORCE, Verifier(signers, os.environ))
+    fleet.writer = fleet.client(Refs(), sign=SshSigner(key, os.environ))
+    first, second = fleet.commit({"a.yaml": "a: 1\n"}), fleet.commit({"a.yaml": "a: 2\n"})
+    for good in (None, first):
+        found = follow(client(fleet), second, good, enforced, datetime.now(UTC))
+        assert (found.use, found.hold) == (second, None)
+    fleet.writer = fleet.client(Refs())
+    third = fleet.commit({"a.yaml": "a: 3\n"})
+    found = follow(client(fleet), third, first, enforced, datetime.now(UTC))
+    assert (found.use, found.hold, found.is_obeyed) == (second, Hold.UNTRUSTED, True)
+    assert f"held at {second[:12]}" in found.message
