@@ -1,6 +1,6 @@
 """The reconciler end to end on a local bare repo: one machine, ten thousand in one commit, cold start, memory, rest.
 
-Each size has a process of its own. Alone: `python -m bench.bench_reconcile [OBJECTS ...]`
+Each size has a process of its own. Alone: `python -m bench.bench_reconcile [--full | OBJECTS ...]`; `--full` adds 100,000 objects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from reconciler.repo.store import Store
 from schemas.report import Pool, Poollet, PoolStatus, Report, VolumePool, VolumePoolStatus, render
 from schemas.report.objects import ClassRef
 
-SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000)
+FULL = (*SIZES, 100_000)
 MANY = 10_000
 SINGLES = 30
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
@@ -212,7 +213,8 @@ def main(arguments: list[str]) -> None:
         case ["--run", size]:
             print(json.dumps(run(int(size))))
         case _:
-            for objects in [int(each) for each in arguments] or SIZES:
+            sizes = FULL if arguments == ["--full"] else tuple(int(each) for each in arguments) or SIZES
+            for objects in sizes:
                 call = (sys.executable, "-m", "bench.bench_reconcile", "--run", str(objects))
                 done = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True)
                 shown(objects, json.loads(done.stdout))
