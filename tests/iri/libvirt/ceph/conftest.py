@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from tests.servers.libvirtd import Libvirtd, libvirtd
 
 CAPACITY = 1 << 30
 POOL = "vms"
+PATIENCE = 90.0  # seconds; a cluster in one process has slow moments
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
@@ -29,6 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.ceph)
+            item.add_marker(pytest.mark.timeout(3 * PATIENCE))
 
 
 @dataclass(frozen=True)
@@ -87,4 +89,4 @@ def stand(cluster: Cluster, pool: RbdPool) -> Iterator[Stand]:
 
 @pytest.fixture
 def subject(stand: Stand) -> Subject:
-    return stand.subject()
+    return replace(stand.subject(), seconds=PATIENCE)

@@ -32,7 +32,7 @@ from iri.volume import (
     VolumeState,
 )
 from tests.iri.contract.subject import MIB, Subject, eventually
-from tests.iri.libvirt.ceph.conftest import CAPACITY, POOL, Cluster
+from tests.iri.libvirt.ceph.conftest import CAPACITY, PATIENCE, POOL, Cluster
 from tests.iri.libvirt.volumes.stand import Stand, sized
 from tests.servers.daemon import bare
 
@@ -249,7 +249,9 @@ def test_interrupted_work_is_finished_or_removed(stand: Stand, subject: Subject,
     cluster.rbd("image-meta", "set", f"{POOL}/{name(waiting)}", "gitvirt.record", unmade)
     cluster.rbd("resize", f"{POOL}/{name(waiting)}", "--size", "1", "--allow-shrink", "--no-progress")
     stand.start()
-    eventually(lambda: set(stand.objects(Volume)), lambda there: there == {placed.id, waiting.id}, 30, "go")
+    eventually(
+        lambda: set(stand.objects(Volume)), lambda there: there == {placed.id, waiting.id}, PATIENCE, "go"
+    )
     for volume in (placed, waiting):
         assert (
             subject.until_volume(
@@ -257,7 +259,9 @@ def test_interrupted_work_is_finished_or_removed(stand: Stand, subject: Subject,
             )
             == volume
         )
-    eventually(cluster.images, lambda images: images == sorted([name(placed), name(waiting)]), 30, "be tidy")
+    eventually(
+        cluster.images, lambda images: images == sorted([name(placed), name(waiting)]), PATIENCE, "be tidy"
+    )
 
 
 def test_foreign_images_and_those_without_a_record_are_left_alone(
@@ -305,7 +309,7 @@ def test_volume_in_use_on_another_host_is_deleted_when_that_lets_go(
         assert stand.objects(Volume)[volume.id].deleted_at > 0
         assert cluster.images() == [name(volume)]
     stand.volumes.let_go()
-    eventually(cluster.images, lambda images: images == [], 30, "go")
+    eventually(cluster.images, lambda images: images == [], PATIENCE, "go")
 
 
 def test_guest_has_the_volume_by_its_access_and_sees_it_grow(
@@ -322,7 +326,7 @@ def test_guest_has_the_volume_by_its_access_and_sees_it_grow(
         stand.remove(Volume, volume.id)
         assert volume.id in stand.objects(Volume)
     stand.volumes.let_go()
-    eventually(lambda: volume.id in stand.objects(Volume), lambda is_there: not is_there, 30, "go")
+    eventually(lambda: volume.id in stand.objects(Volume), lambda is_there: not is_there, PATIENCE, "go")
     subject.removed(Snapshot, snapshot.id)
     assert cluster.images() == []
 
