@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace as replaced
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from poollet.prerequisites import MachineNeeds
 from poollet.removal import removal_calls
 from poollet.round import FINAL, Round, Standing
 from poollet.secrets import Unready
+from poollet.settled import Tracked, settle, still_settled
 from poollet.step import Alter, Call, Create, Happening
 from schemas import report
 from schemas.kinds import Kind
@@ -150,7 +152,13 @@ def of_present(order: Order, machine: Machine, there: IRIMachine, round: Round) 
 
 def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.Machine:
     """There, and to be there: what differs is put right."""
-    needs = prerequisites.of_machine(order, machine, round.around)
+    known = still_settled(order, there, round)
+    if known is not None:
+        round.step(order, ())
+        round.settled[order.ref] = known
+        return known.entry
+    tracked = Tracked(round.view.objects)
+    needs = prerequisites.of_machine(order, machine, replaced(round.around, objects=tracked))
     disks = differences.disks(needs, there, round.inventory.holders)
     interfaces = differences.interfaces(needs, there)
     token = restart_token(machine, there)
@@ -166,14 +174,18 @@ def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> rep
     waits = (*disks.waits, *interfaces.waits, *resize_fault, *fixed(machine, there, needs))
     revision = wish_revision(machine, needs)
     before = round.before(order, report.Machine)
-    known = before.status.observed_revision if before is not None and before.status is not None else ""
-    found = round.step(order, needed, happenings(needed, is_drift=bool(known) and known == revision))
+    said_before = before.status.observed_revision if before is not None and before.status is not None else ""
+    is_drift = said_before != "" and said_before == revision
+    found = round.step(order, needed, happenings(needed, is_drift=is_drift))
     settled = not needed and not waits and there.status.observed_generation >= there.generation
     said = (*faults_of(needs, there), *up_to_date(found, waits))
     entry = entry_of(order, machine, there, said, round, needs)
     assert entry.status is not None
-    taken_in = revision if settled and revision else known
-    return replace(entry, status=replace(entry.status, observed_revision=taken_in))
+    taken_in = revision if settled and revision else said_before
+    entry = replace(entry, status=replace(entry.status, observed_revision=taken_in))
+    if settled and revision:
+        settle(order, machine, there, entry, tracked, round)
+    return entry
 
 
 def wish_revision(machine: Machine, needs: MachineNeeds) -> str:

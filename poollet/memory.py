@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from iri.machine import Machine
 from poollet.step import Call, Ref
 from schemas import report
 from schemas.kinds import Key, Kind
+from schemas.model import Object
 
 Entry = report.Machine | report.Volume | report.VolumeSnapshot
 
@@ -46,12 +48,26 @@ class Refused(NamedTuple):
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A machine that is as it is to be, and what is said of it: true as long as nothing that this follows from is another.
+
+    `facts` are what the host contributed, `reads` what references led to. Objects are held against each other by identity.
+    """
+
+    document: Object
+    there: Machine
+    facts: tuple[object, ...]
+    reads: tuple[tuple[Key, Object | None], ...]
+    entry: report.Machine
+
+
 @dataclass(frozen=True)
 class Memory:
     """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
     `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last,
-    `refused` what a runtime will not do.
+    `refused` what a runtime will not do. `settled` saves looking again at what has not changed.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
@@ -60,6 +76,7 @@ class Memory:
     going: Mapping[Ref, int] = field(default_factory=dict)
     paces: Mapping[Ref, Pace] = field(default_factory=dict)
     refused: Mapping[Ref, tuple[Refused, ...]] = field(default_factory=dict)
+    settled: Mapping[Ref, Settled] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from poollet.admission import Ledger
 from poollet.assignments import Order
 from poollet.decision import Situation
 from poollet.inventory import Doubtful, Inventory, Presence
-from poollet.memory import Entry, Memory, Missing, Pace, Refused
+from poollet.memory import Entry, Memory, Missing, Pace, Refused, Settled
 from poollet.pacing import Paced, paced
 from poollet.prerequisites import Surroundings
 from poollet.step import Call, Happening, Ref, Step
@@ -49,6 +49,7 @@ class Round:
         self.paces: dict[Ref, Pace] = {}
         self.refused: dict[Ref, tuple[Refused, ...]] = {}
         self.resize_refusals: dict[Ref, tuple[report.Reason, ...]] = {}
+        self.settled: dict[Ref, Settled] = {}
         self._again_ms: list[int] = []
         self._stepped: set[Ref] = set()
 
@@ -152,4 +153,5 @@ def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
         going=round.going,
         paces=round.paces,
         refused=round.refused,
+        settled=round.settled,
     )

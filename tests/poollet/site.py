@@ -93,6 +93,7 @@ class Site:
     calls: list[Call] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     tamper: Edit = lambda _place, objects: objects
+    decider: Callable[[Situation], Decision] = decide
     tamper_asked: Callable[[dict[str, object]], dict[str, object]] = lambda objects: objects
     removed: list[tuple[int, Ref]] = field(default_factory=list)
 
@@ -143,7 +144,7 @@ class Site:
         return decide(self.situation())
 
     def round(self, seconds: float = 1.0) -> Decision:
-        decision = decide(self.situation())
+        decision = self.decider(self.situation())
         self.memory = decision.memory
         for step in decision.steps:
             self.execute(step)

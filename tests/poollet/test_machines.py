@@ -16,7 +16,9 @@ from iri.simulated.machines import GuestAction
 from iri.volume import Volume, VolumeState, VolumeStatus
 from poollet.observed import Place
 from poollet.step import Alter
-from tests.poollet.documents import interfaces, machine, referring, volume
+from poollet.view import Document
+from schemas.kinds import Kind
+from tests.poollet.documents import document, interfaces, machine, referring, volume
 from tests.poollet.site import kinds_of, site, with_allocatable
 
 WEB = ("default", "web")
@@ -359,3 +361,15 @@ def test_the_last_machine_that_was_removed_is_soon_said_to_be_gone() -> None:
     started_ms = here.now_ms
     while here.round(0.1).machines[WEB].phase != "gone":
         assert here.now_ms - started_ms < 3_000
+
+
+def test_a_machine_at_rest_follows_what_it_refers_to() -> None:
+    def network(cidr: str) -> Document:
+        return document(Kind.NETWORK, "own", spec={"ipv4": {"cidr": cidr}})
+
+    here = site(machine(spec={"networkInterfaces": interfaces("nic", network="own")}), network("10.2.0.0/24"))
+    here.settle()
+    here.put(network("10.3.0.0/24"))
+    here.settle()
+    (there,) = here.machines().values()
+    assert there.spec.network_interfaces[0].attributes["cidr"] == "10.3.0.0/24"
