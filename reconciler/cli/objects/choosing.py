@@ -75,9 +75,15 @@ def field(item: Item, name: str) -> str:
     for part in words.get(name, tuple(name.split("."))):
         written = written.get(part) if isinstance(written, Mapping) else None
         meant = meant.get(part) if isinstance(meant, Mapping) else getattr(meant, snake(part), None)
-    found = meant if written is None else written
+    return shown(meant if written is None else written)
+
+
+def shown(found: Any) -> str:
+    """A list is its entries, or their names, with commas."""
     if isinstance(found, bool):
         return str(found).lower()
+    if isinstance(found, list | tuple):
+        return ",".join(shown(each.get("name", "") if isinstance(each, Mapping) else each) for each in found)
     return "" if found is None else str(found)
 
 

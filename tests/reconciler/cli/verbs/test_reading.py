@@ -36,6 +36,7 @@ Capture = pytest.CaptureFixture[str]
         ("describe machine web-1", ["Machine/default/web-1  Running", "Scheduled  True", "Restarted", "add web-1", "  kind: Machine"]),
         ("describe machine web-2", ["Unschedulable: rack-a: cpu: need 1, have 0"]),
         ("wait machine web-1 --for state=Running", ["Machine/default/web-1: Running after"]),
+        ("wait pool rack-a --for status.availableMachineClasses=small", ["=small after"]),
         ("wait machine nobody --for deleted", ["deleted after"]),
     ],
 )  # fmt: skip
