@@ -73,6 +73,9 @@ def withheld(view: View, known: Known) -> tuple[str, str] | None:
         return "InDoubt", doubt
     if is_paused(known):
         return "Paused", f"it is paused: declare it without {PAUSED} first"
+    owner = view.known.get(key) if (key := owner_of(known)) is not None else None
+    if owner is not None and is_paused(owner):
+        return "Paused", f"machine {owner.key.name}, which it goes with, is paused"
     staying = tuple(each for each in holders(view, known) if each.is_staying)
     if staying:
         return "InUse", f"still used by {named(staying)}"

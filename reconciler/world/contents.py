@@ -33,12 +33,13 @@ class Doc(msgspec.Struct, frozen=True, gc=False):
 class Contents(msgspec.Struct, frozen=True, gc=False):
     """`docs` is empty in a malformed file: it is frozen whole. `refused` are the identities that it may mean.
 
-    `is_opaque`: it may hold anything. `strangers` are the names of documents that are none of ours.
+    `is_opaque`: it may hold anything. `is_strange`: it holds something, and nothing of ours. `strangers` are the names of documents that are none of ours.
     """
 
     docs: tuple[Doc, ...] = ()
     is_malformed: bool = False
     is_opaque: bool = False
+    is_strange: bool = False
     refused: tuple[Key, ...] = ()
     strangers: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -59,8 +60,10 @@ def source_contents(path: str, data: bytes, policy: Policy) -> Contents:
         docs.append(Doc(document.key, Place(path, document.index), object))
         entry = Entry(path, document.index, document.key, object)
         findings += [each for each in within(entry, document.body, policy) if each.severity is Severity.ERROR]
-    strangers = _strangers(data) if found.foreign else ()
-    return Contents(tuple(docs), strangers=strangers, findings=tuple(findings))
+    if docs:
+        strangers = _strangers(data) if found.foreign else ()
+        return Contents(tuple(docs), strangers=strangers, findings=tuple(findings))
+    return Contents(is_strange=_is_something(data), strangers=_strangers(data))
 
 
 def live_contents(path: str, data: bytes, wants: Wants) -> Contents:
@@ -100,6 +103,11 @@ def _malformed(found: Manifest, data: bytes) -> Contents:
         strangers=_strangers(data) if found.foreign else (),
         problems=errors,
     )
+
+
+def _is_something(data: bytes) -> bool:
+    values = read(data.decode("utf-8", "replace"))
+    return isinstance(values, Unreadable) or any(value is not None for value in values)
 
 
 def _strangers(data: bytes) -> tuple[str, ...]:

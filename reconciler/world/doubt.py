@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from reconciler.repo.tree import Mode
 from reconciler.world.branch import Branch
+from reconciler.world.contents import Doc
 from reconciler.world.known import Known
 from reconciler.world.rules import Rules
 from schemas.ignore import OWN_FOLDER
 from schemas.validate.files import has_manifest_name
+
+POINTERS = (Mode.LINK, Mode.SUBMODULE)
 
 
 def doubt(known: Known, source: Branch, rules: Rules) -> str:
@@ -17,9 +23,42 @@ def doubt(known: Known, source: Branch, rules: Rules) -> str:
             return f"{path} is still there, and .gitvirtignore leaves it out"
         if path not in source.contents:
             return f"{path} is still there, and is not read as a manifest"
+        if source.contents[path].is_strange:
+            return f"{path} is still there, and has nothing of ours in it: remove the file if that is meant"
+    for folder in above(path):
+        file = source.files.get(folder)
+        if file is not None and file.mode in POINTERS:
+            return f"{folder} is a link or a submodule now, and may lead to it"
     for other, contents in sorted(source.odd.items()):
         if known.key.name in contents.strangers:
             return f"{other} has a document of that name whose kind is not known"
         if contents.is_opaque and has_manifest_name(other):
             return f"{other} cannot be read, and may declare it"
     return ""
+
+
+def hides(path: str, source: Branch, live: Branch) -> bool:
+    """Whether what the source has at a path leaves doubt about documents of live: then live keeps its text, or the place
+    where they stood, and the doubt with it, would be forgotten with this tick."""
+    file, there = source.files.get(path), source.contents.get(path)
+    if file is None or path.startswith(OWN_FOLDER) or (there is not None and not there.is_strange):
+        return False
+    docs = below(path, live) if file.mode in POINTERS else at(path, live)
+    return any(not source.has(doc.key) and not (doc.record and doc.record.is_deleting) for doc in docs)
+
+
+def at(path: str, live: Branch) -> Iterator[Doc]:
+    found = live.contents.get(path)
+    yield from found.docs if found is not None else ()
+
+
+def below(folder: str, live: Branch) -> Iterator[Doc]:
+    """Looks through all files: a folder that becomes a link is rare."""
+    for path, contents in live.contents.items():
+        if path.startswith(f"{folder}/"):
+            yield from contents.docs
+
+
+def above(path: str) -> Iterator[str]:
+    """The folders that it is in."""
+    return (path[:end] for end, letter in enumerate(path) if letter == "/")

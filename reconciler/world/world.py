@@ -17,7 +17,7 @@ from reconciler.repo.protocol import Repo, Snapshot
 from reconciler.repo.tree import File, ObjectId
 from reconciler.world.advance import Advance, Confirmation, Held
 from reconciler.world.bulk import bulk
-from reconciler.world.doubt import doubt
+from reconciler.world.doubt import doubt, hides
 from reconciler.world.findings import problems
 from reconciler.world.known import Known
 from reconciler.world.ledger import Ledger
@@ -220,11 +220,13 @@ class World:
         known = self.known.get(key)
         if key.kind not in POOL_OF:
             return Hearing()
+        # A retained volume is another one than what is declared by its name now.
+        speaking = (each for each in self._state.speaking(key) if each.uid not in self.retained)
         record = known.record if known else NOTHING
         if known and isinstance(known.object, VolumeSnapshot):
             volume = self.known.get(Key(Kind.VOLUME, key.namespace, known.object.spec.volume_ref.name))
             record = Record(uid=record.uid, pool=volume.record.pool if volume else "")
-        return heard(key, record, self._state.speaking(key), self._state.rules.authority)
+        return heard(key, record, speaking, self._state.rules.authority)
 
     @property
     def pools(self) -> Mapping[str, PoolState]:
@@ -289,8 +291,9 @@ class World:
 
     def is_taken(self, path: str) -> bool:
         """Whether the text of a source file goes onto the target branch: not while it cannot be understood."""
-        found = self._state.source.odd.get(path)
-        return found is None or not found.is_malformed
+        source = self._state.source
+        found = source.odd.get(path)
+        return (found is None or not found.is_malformed) and not hides(path, source, self._state.live)
 
     def is_manifest(self, path: str) -> bool:
         return path in self._state.source.contents

@@ -84,7 +84,9 @@ class Housing:
         if path in files:
             return self._ground.is_taken(path)
         above = [path[:end] for end, letter in enumerate(path) if letter == "/"]
-        return path in self._folders or any(folder in files for folder in above)
+        return path in self._folders or any(
+            folder in files and self._ground.is_taken(folder) for folder in above
+        )
 
     @cached_property
     def _folders(self) -> frozenset[str]:

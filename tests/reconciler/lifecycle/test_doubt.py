@@ -1,0 +1,128 @@
+"""What leaves the source in a way that may not be meant: it is held for as long as the doubt lasts, not for one tick."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.loop.outcome import Rested
+from reconciler.repo.protocol import Blob
+from reconciler.repo.tree import Mode
+from schemas.kinds import Kind
+from schemas.report import Report, objects
+from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, OTHERS, WEB, fleet
+from tests.reconciler.world.scene import MAIN, machine, volume
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+LISTED = "- apiVersion: compute.ironcore.dev/v1alpha1\n  kind: Machine\n  metadata: {name: web}\n"
+STRANGER = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: another}\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({".gitvirtignore": "web.yaml\n"}, id="newly ignored"),
+        pytest.param({"web.yaml": POINTER}, id="a pointer to a large file"),
+        pytest.param({"web.yaml": LISTED}, id="a list"),
+        pytest.param({"web.yaml": STRANGER}, id="of another kind and name"),
+    ],
+)
+def test_a_file_that_says_something_else_now_deletes_nothing(files: dict[str, str]) -> None:
+    world = fleet(web=machine("web"))
+    before = world.machine("web")
+    world.source(files)
+    world.settle()
+    held = world.machine("web")
+    assert not held.metadata.is_deleting
+    assert (held.metadata.uid, held.status.assignment) == (before.metadata.uid, before.status.assignment)
+    assert "InDoubt" in {each.reason for each in held.status.conditions}
+    world.reconciler = world.another()
+    assert isinstance(world.tick(), Rested)
+    # Nothing but to remove the file says that it is meant.
+    world.source({"web.yaml": None})
+    world.settle()
+    assert WEB not in world.objects()
+
+
+def test_what_was_in_doubt_and_is_declared_again_goes_on() -> None:
+    world = fleet(web=machine("web"))
+    before = world.machine("web")
+    world.source({"web.yaml": POINTER})
+    world.settle()
+    world.source({"web.yaml": machine("web", "  priority: 3\n")})
+    world.settle()
+    after = world.machine("web")
+    assert after.spec.priority == 3
+    assert (after.metadata.uid, after.status.assignment) == (before.metadata.uid, before.status.assignment)
+    assert after.status.conditions == before.status.conditions
+
+
+def test_what_was_in_doubt_may_move_to_another_file() -> None:
+    world = fleet(web=machine("web"))
+    before = world.machine("web")
+    world.source({"web.yaml": POINTER})
+    world.settle()
+    world.source({"moved.yaml": machine("web")})
+    world.settle()
+    assert world.texts()["web.yaml"] == POINTER
+    assert world.machine("web").metadata.uid == before.metadata.uid
+
+
+def test_a_folder_that_becomes_a_link_deletes_nothing() -> None:
+    world = Fleet({**OTHERS, "team/web.yaml": machine("web"), "to": "elsewhere"}, Host("a"), Host("b"))
+    world.settle()
+    (target,) = [file.id for file in world.store.files(world.heads[MAIN]) if file.path == "to"]
+    world._commit(MAIN, {"team/web.yaml": None, "team": Blob(Mode.LINK, target)}, {})
+    world.settle()
+    assert WEB in world.objects()
+    assert not world.machine("web").metadata.is_deleting
+    world.source({"team": None})
+    world.settle()
+    assert WEB not in world.objects()
+
+
+def test_a_paused_machine_keeps_what_it_brought_along() -> None:
+    paused = '  annotations: {gitvirt.dev/paused: "true"}\n'
+    more = {f"data{number}.yaml": volume(f"data{number}") for number in range(4)}
+    world = Fleet({**OTHERS, **more, "web.yaml": machine("web", EPHEMERAL), "office.yaml": OFFICE}, Host("a"))
+    world.settle()
+    world.source({"web.yaml": machine("web", "", paused)})
+    world.settle()
+    assert not world.volume("web-data").metadata.is_deleting
+    world.source({"web.yaml": machine("web")})
+    world.settle()
+    assert world.volume("web-data").metadata.is_deleting
+
+
+class Keeper(Host):
+    """Reports what it keeps for a retained volume by the volume's name, as poollets do."""
+
+    retained: objects.Volume | None = None
+
+    def report(self, live: object) -> Report:
+        found = super().report(live)  # type: ignore[arg-type]
+        if self.retained is None:
+            return found
+        return replace(found, volumes={**found.volumes, ("default", "data"): self.retained}, orphans=())
+
+
+def test_a_volume_that_is_declared_where_one_is_retained_is_another_one() -> None:
+    keeper = Keeper("a")
+    more = {f"more{number}.yaml": volume(f"more{number}") for number in range(4)}
+    world = Fleet({**OTHERS, **more, "data.yaml": volume("data")}, keeper)
+    world.settle()
+    before = world.volume("data")
+    world.source({"data.yaml": None})
+    world.settle()
+    assert before.status.assignment is not None
+    made = objects.VolumeStatus(volume_id="sim://data", state="Available")
+    keeper.retained = objects.Volume(
+        before.metadata.uid, before.status.assignment.id, "present", "a", status=made
+    )
+    world.settle()
+    world.source({"data.yaml": volume("data")})
+    world.tick()
+    uids = [each.metadata.uid for _, key, each in world.documents() if key.kind is Kind.VOLUME]
+    assert len(uids) == len(set(uids)) == 6
