@@ -17,7 +17,12 @@ from iri.libvirt.xml import Element, parse, text
 T = TypeVar("T")
 CONFIG = libvirt.VIR_DOMAIN_AFFECT_CONFIG
 LIVE = libvirt.VIR_DOMAIN_AFFECT_LIVE
-PAUSED_STATES = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PMSUSPENDED)
+LIVES = {
+    libvirt.VIR_DOMAIN_PAUSED_IOERROR: Life.STUCK,
+    libvirt.VIR_DOMAIN_PAUSED_STARTING_UP: Life.HELD,
+    libvirt.VIR_DOMAIN_PAUSED_UNKNOWN: Life.HELD,
+    libvirt.VIR_DOMAIN_PAUSED_SHUTTING_DOWN: Life.RUNNING,
+}
 OFF_STATES = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_CRASHED, libvirt.VIR_DOMAIN_NOSTATE)
 ENDS = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: End.SHUTDOWN,
@@ -158,7 +163,8 @@ def seen_of(domain: libvirt.virDomain) -> Seen:
         return Seen(life=Life.OFF, end=ENDS.get(reason, End.UNKNOWN), next=following)
     document = domain.XMLDesc(0)
     life = Life.RUNNING
-    if state in PAUSED_STATES:
-        is_stuck = state == libvirt.VIR_DOMAIN_PAUSED and reason == libvirt.VIR_DOMAIN_PAUSED_IOERROR
-        life = Life.STUCK if is_stuck else Life.PAUSED
+    if state == libvirt.VIR_DOMAIN_PAUSED:
+        life = LIVES.get(reason, Life.PAUSED)
+    elif state == libvirt.VIR_DOMAIN_PMSUSPENDED:
+        life = Life.PAUSED
     return Seen(life=life, live=hardware(document), next=following, has_agent=has_agent(document))

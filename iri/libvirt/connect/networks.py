@@ -57,6 +57,18 @@ class LibvirtNetworks:
     def release(self, name: str, mac: str, address: str) -> None:
         self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_DELETE, mac, address)
 
+    def is_used(self, name: str) -> bool:
+        """By a running guest, whosever."""
+
+        def used(raw: libvirt.virConnect) -> bool:
+            return any(
+                source.get("network") == name
+                for domain in raw.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
+                for source in xml.parse(_document(domain)).iterfind("devices/interface/source")
+            )
+
+        return self._link.call(used, "looking who uses a network")
+
     def leases(self, name: str) -> tuple[tuple[str, str], ...]:
         """Pairs of mac and address."""
         found: list[tuple[str, str]] = []
@@ -78,6 +90,16 @@ class LibvirtNetworks:
 
     def _with(self, name: str, action: Callable[[libvirt.virNetwork], object], doing: str) -> None:
         self._link.call(lambda raw: action(raw.networkLookupByName(name)), doing)
+
+
+def _document(domain: libvirt.virDomain) -> str:
+    try:
+        document: str = domain.XMLDesc()
+    except libvirt.libvirtError as error:
+        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+            return "<domain/>"
+        raise
+    return document
 
 
 def _found(network: libvirt.virNetwork) -> Found:

@@ -16,6 +16,7 @@ class Life(Enum):
     RUNNING = "running"
     PAUSED = "paused"  # by people, or by libvirt while it works on it
     STUCK = "stuck"  # paused by an input or output error
+    HELD = "held"  # libvirtd did not live to finish its start: it has never run
 
 
 class End(Enum):

@@ -19,7 +19,7 @@ from iri.change import (
     UpdateVolume,
     changed_machine,
 )
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, TimedOut
 from iri.identity import identity
 from iri.libvirt.connect.link import Link
 from iri.libvirt.domain.record import Record, wish
@@ -128,7 +128,16 @@ class Machines:
         if guest.record.deleted_at:
             return
         now_ns = self._site.roster.now_ns()
-        self._site.roster.edit(id, lambda record: replace(record, deleted_at=record.deleted_at or now_ns))
+
+        def deleted(record: Record) -> Record:
+            return replace(record, deleted_at=record.deleted_at or now_ns)
+
+        try:
+            self._site.roster.edit(id, deleted)
+        except TimedOut:
+            # Its QEMU answers nobody any more, and libvirt lets nobody at a domain that it waits for.
+            self._site.domains.force_off(id)
+            self._site.roster.edit(id, deleted)
         self._site.tell(guest, "Removing", "Remove", "the machine is being removed")
         self._queue.wake(id)
 

@@ -37,6 +37,10 @@ def tend(site: Site, id: str) -> float | None:
 
 
 def step(site: Site, guest: Guest) -> float | None:
+    if guest.seen.life is Life.HELD:
+        # Whatever else is asked of such a domain waits for ever.
+        power.force(site, guest, "libvirtd did not live to finish its start")
+        return 0.0
     is_fresh = not guest.record.is_built
     found = built(site, guest) if is_fresh else plugging.settled(site, guest)
     if found is not None and not is_fresh:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted
 from iri.libvirt import xml
+from iri.libvirt.networks import bridges
 from iri.libvirt.networks.addresses import Addresses, AddressSource
 from iri.libvirt.networks.asked import Asked, Bridged, Named, asked, isolated_identity
 from iri.libvirt.networks.definition import Found, definition, found
@@ -39,6 +40,7 @@ class NetworkStore(Protocol):
     def undefine(self, name: str) -> None: ...
     def reserve(self, name: str, mac: str, address: str) -> None: ...
     def release(self, name: str, mac: str, address: str) -> None: ...
+    def is_used(self, name: str) -> bool: ...
 
 
 def host_routes() -> str:
@@ -60,6 +62,7 @@ class Networks:
         self._rules = rules
         self._routes = routes
         self._lock = threading.Lock()
+        self._suspects = bridges.Suspects()
 
     def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
         """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
@@ -84,8 +87,12 @@ class Networks:
         with self._lock:
             interfaces = tuple(wanted())
             needed = _needed(interfaces, self._rules)
-            for network in self._store.all():
-                if not network.identity or network.users:
+            networks = self._store.all()
+            for bridge in self._suspects.confirmed(each.bridge for each in networks if each.is_active):
+                bridges.remove(bridge)
+            for network in networks:
+                # libvirt's own count stays too high for ever when a guest ends while libvirtd is away.
+                if not network.identity or (network.users and self._store.is_used(network.name)):
                     continue
                 reservations = needed.get(network.identity)
                 try:
@@ -128,17 +135,25 @@ class Networks:
             self._store.stop(network.name)
             self._make(network, xml.text(document))
         elif not there.is_active:
-            self._store.start(network.name)
+            self._start(network)
 
     def _make(self, network: Isolated, document: str) -> None:
         self._refuse_overlap(network)
         self._store.define(document)
         try:
-            self._store.start(network.name)
+            self._start(network)
         except IRIError:
             self._store.undefine(network.name)
             raise
         log.info("network made name=%s bridge=%s", network.name, network.bridge)
+
+    def _start(self, network: Isolated) -> None:
+        try:
+            self._store.start(network.name)
+        except FailedPrecondition as error:
+            if "File exists" not in str(error) or not bridges.remove(network.bridge):
+                raise
+            self._store.start(network.name)
 
     def _refuse_overlap(self, network: Isolated) -> None:
         others = [other for other in self._store.all() if other.identity and other.name != network.name]
