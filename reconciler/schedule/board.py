@@ -45,10 +45,34 @@ class Board:
     _tallied: Terms = field(default_factory=Terms)
     _held: dict[Term, set[str]] = field(default_factory=dict)
     _holders: Terms = field(default_factory=Terms)
+    _reaching: dict[str, tuple[VolumePool, ...]] = field(default_factory=dict)
+    _by_reach: tuple[tuple[VolumePool, ...], dict[str, list[VolumePool]]] | None = None
 
     def domain(self, topology_key: str, pool: str) -> str | None:
         """The value of the topology key at a pool; without a key each pool is its own."""
         return self.pools[pool].labels.get(topology_key) if topology_key else pool
+
+    def reaching(self, pool: Pool) -> tuple[VolumePool, ...]:
+        """The volume pools whose volumes can be attached at a pool, by name. Most are of one host, so few are asked."""
+        found = self._reaching.get(pool.name)
+        if found is None:
+            wide, local = self._reach()
+            near = (each for each in (*wide, *local.get(pool.name, ())) if each.reaches(pool))
+            found = self._reaching[pool.name] = tuple(sorted(near, key=lambda each: each.name))
+        return found
+
+    def _reach(self) -> tuple[tuple[VolumePool, ...], dict[str, list[VolumePool]]]:
+        """Volume pools that have to be asked, and those that name the pools they reach, by these."""
+        if self._by_reach is None:
+            wide, local = [], dict[str, list[VolumePool]]()
+            for each in self.volume_pools.values():
+                if each.machine_pool_selector or each.reachable_from is None:
+                    wide.append(each)
+                    continue
+                for name in each.reachable_from:
+                    local.setdefault(name, []).append(each)
+            self._by_reach = (tuple(wide), local)
+        return self._by_reach
 
     def hold(self, namespace: str, anti: AntiAffinity, pool: str) -> None:
         """A machine placed on `pool` asks for distance; that binds those who come later too."""

@@ -35,7 +35,9 @@ def choose(
     board: Board, pool: Pool | None, volume: VolumeRequest, taken: dict[str, dict[str, int]]
 ) -> str | None:
     best: tuple[int, str] | None = None
-    for volume_pool in board.volume_pools.values():
+    # What cannot be attached there is refused whatever else is true of it.
+    near = board.volume_pools.values() if pool is None else board.reaching(pool)
+    for volume_pool in near:
         if any(reasons_against(board, volume_pool, pool, volume, taken)):
             continue
         points = free_share(
@@ -61,14 +63,18 @@ def reasons_against(
 
 
 def unbound(board: Board, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Iterable[Reason]:
-    """Why the volumes cannot all be had beside `pool`: for each that has no place, what speaks against each volume pool."""
+    """Why the volumes cannot all be had beside `pool`: for each that has no place, what speaks against each volume pool that
+    reaches there, and against the one that it is pinned to."""
     taken: dict[str, dict[str, int]] = {}
     for volume in by_size(volumes):
         name = choose(board, pool, volume, taken)
         if name is not None:
             take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
             continue
-        for volume_pool in board.volume_pools.values():
+        asked = {each.name: each for each in board.reaching(pool)}
+        if volume.pinned in board.volume_pools:
+            asked[volume.pinned] = board.volume_pools[volume.pinned]
+        for volume_pool in asked.values():
             for reason in reasons_against(board, volume_pool, pool, volume, taken):
                 yield Reason(
                     Predicate.VOLUME_CAPACITY,
@@ -77,8 +83,9 @@ def unbound(board: Board, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Ite
                     reason.need,
                     reason.have,
                 )
-        if not board.volume_pools:
-            yield Reason(Predicate.VOLUME_CAPACITY, f"volume {named(volume.key)}: there are no volume pools")
+        if not asked:
+            said = "no volume pool reaches it" if board.volume_pools else "there are no volume pools"
+            yield Reason(Predicate.VOLUME_CAPACITY, f"volume {named(volume.key)}: {said}")
 
 
 def named(key: Key) -> str:

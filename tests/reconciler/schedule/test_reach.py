@@ -1,0 +1,63 @@
+"""Which volume pools reach which pools, found without asking each about each."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.schedule import Fit, Pool, Refusal, Request, VolumePool, VolumeRequest, board, explain
+from schemas.kinds import Key, Kind
+
+HOSTS = ["a", "b", "c"]
+pools = [Pool(name, {"cpu": 8}, labels={"zone": name}, classes=frozenset({"small"})) for name in HOSTS]
+volume_pools = st.lists(
+    st.builds(
+        VolumePool,
+        name=st.sampled_from(["x", "y", "z", "v"]),
+        allocatable=st.just({"storage": 10}),
+        classes=st.just(frozenset({"fast"})),
+        reachable_from=st.none() | st.frozensets(st.sampled_from([*HOSTS, "gone"])),
+        machine_pool_selector=st.sampled_from([(), (), (("zone", "a"),)]),
+    ),
+    max_size=4,
+    unique_by=lambda each: each.name,
+)
+
+
+@given(volume_pools)
+def test_those_that_reach_are_those_that_say_so(found: list[VolumePool]) -> None:
+    on = board(pools, found)
+    for pool in pools:
+        assert on.reaching(pool) == tuple(
+            sorted((each for each in found if each.reaches(pool)), key=lambda each: each.name)
+        )
+
+
+def machine(pinned: str = "", size: int = 1) -> Request:
+    key = Key(Kind.VOLUME, "default", "data")
+    volume = VolumeRequest(key, "fast", {"storage": size}, pinned=pinned)
+    return Request(Key(Kind.MACHINE, "default", "m"), "small", {"cpu": 1}, volumes=(volume,))
+
+
+def local(name: str) -> VolumePool:
+    return VolumePool(name, {"storage": 10}, classes=frozenset({"fast"}), reachable_from=frozenset({name}))
+
+
+def test_a_pool_is_refused_for_the_volume_pools_that_reach_it_alone() -> None:
+    on = board(pools, [local("a"), local("b")])
+    rows = explain(machine(size=11), on)
+    assert all(isinstance(row, Refusal) for row in rows)
+    said = {row.pool: [reason.message for reason in row.reasons] for row in rows if isinstance(row, Refusal)}
+    assert said["a"] == ["volume default/data: a: storage is short"]
+    assert said["b"] == ["volume default/data: b: storage is short"]
+    assert said["c"] == ["volume default/data: no volume pool reaches it"]
+
+
+def test_a_pin_to_a_volume_pool_that_does_not_reach_is_said() -> None:
+    rows = explain(machine(pinned="a"), board(pools, [local("a"), local("b")]))
+    assert [type(row) for row in rows] == [Fit, Refusal, Refusal]
+    refused = rows[2]
+    assert isinstance(refused, Refusal)
+    assert [reason.message for reason in refused.reasons] == [
+        "volume default/data: a: c cannot attach its volumes"
+    ]
