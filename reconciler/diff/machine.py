@@ -9,6 +9,7 @@ from reconciler.diff.assignment import Fact, adopted, settled
 from reconciler.diff.blocking import obstacle
 from reconciler.diff.eviction import Expulsion, consents, expulsion, has_local_disk
 from reconciler.diff.need import Adopt, Blocked, Drain, Keep, Lost, Need, Place
+from reconciler.diff.pin import hindrance
 from reconciler.diff.removal import is_paused
 from reconciler.diff.turn import Turn
 from reconciler.diff.use import volumes_of
@@ -21,6 +22,7 @@ from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from schemas.model import Evict, Machine
 
+ASKED_AGAIN = timedelta(seconds=10)  # whether the pool of a pin can take the machine now
 NOT_RUNNING = frozenset({"Shutdown", "Terminated"})
 
 
@@ -61,10 +63,13 @@ def placed(view: View, turn: Turn, fact: Fact) -> Need:
         said = f"pool {assignment.pool} was not heard of for its grace; it may still run"
         return Lost(**turn.says("Ready", "Unknown", "PoolLost", said).course(), pool=assignment.pool)
     pin = machine.spec.machine_pool_ref.name if machine.spec.machine_pool_ref else ""
-    cause = expulsion(machine, assignment.pool, pin, pool.taints)
+    vain = hindrance(view, turn.known.key, machine, pin) if pin not in ("", assignment.pool) else ""
+    cause = expulsion(machine, assignment.pool, "" if vain else pin, pool.taints)
     if cause is not None:
         return drained(view, turn, machine, cause)
     turn = turn.unsays(EVICTION).says(SCHEDULED, "True", "Placed", f"on {assignment.pool}")
+    if vain:
+        turn = turn.says(EVICTION, "False", "PinInVain", f"it stays: {vain}").by(turn.now + ASKED_AGAIN)
     if found := obstacle(view, turn.known):
         return blocked(turn, *found)
     if said := outgrown(machine, pool):

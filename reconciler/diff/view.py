@@ -10,6 +10,7 @@ from reconciler.repo.tree import ObjectId
 from reconciler.world.advance import Confirmation, Held
 from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
+from schemas.capacity import Shortfall
 from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
@@ -92,6 +93,9 @@ class View(Protocol):
 
     def on_pool(self, key: Key) -> Collection[Key]:
         """What is assigned to a pool."""
+
+    def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
+        """What a pool has too little of to take a machine that stands elsewhere."""
 
     def doubt(self, key: Key) -> str:
         """Why its absence is not certain, or nothing."""

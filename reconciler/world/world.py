@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
+import msgspec
+
 from reconciler.observed.authority import POOL_OF, Hearing, heard
 from reconciler.observed.freshness import Freshness, Sighting
 from reconciler.observed.said import Said
@@ -25,6 +27,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.relations import uses
 from reconciler.world.state import State
 from reconciler.world.step import Step
+from schemas.capacity import Shortfall, fits, subtract
 from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
 from schemas.model import VolumeSnapshot
@@ -261,6 +264,16 @@ class World:
     @property
     def ledger(self) -> Ledger:
         return self._state.ledger
+
+    def shortfalls(self, machine: Key, pool: str) -> tuple[Shortfall, ...]:
+        """What a pool has too little of to take a machine that stands elsewhere; a count of classes alone is not looked at."""
+        known, state = self.known[machine], self.pools[pool]
+        there = msgspec.structs.replace(known, record=msgspec.structs.replace(known.record, pool=pool))
+        classes = self._state.offers[Kind.MACHINE_POOL].classes
+        charge = self.ledger.charge_of(there, classes)  # type: ignore[arg-type]
+        if charge is None or state.shares is not None:
+            return ()
+        return fits(charge.vector, subtract(state.allocatable, self.ledger.used(state.key)))
 
     @property
     def state(self) -> State:

@@ -16,6 +16,7 @@ from reconciler.record import Record, empty_status, record_of
 from reconciler.world.advance import Confirm, Confirmation, Held
 from reconciler.world.known import Known, Place, Standing
 from reconciler.world.pool import PoolState
+from schemas.capacity import Shortfall
 from schemas.fleet import Fleet, Settings
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus, decode
@@ -39,6 +40,7 @@ class Small:
     pools: dict[str, PoolState] = field(default_factory=dict)
     volume_pools: dict[str, PoolState] = field(default_factory=dict)
     absent: set[Key] = field(default_factory=set)
+    short: dict[str, tuple[Shortfall, ...]] = field(default_factory=dict)
     doubts: dict[Key, str] = field(default_factory=dict)
     findings: dict[Key, tuple[Finding, ...]] = field(default_factory=dict)
     frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
@@ -100,6 +102,9 @@ class Small:
             for other, known in self.known.items()
             if other.kind is kind and known.record.pool == key.name
         }
+
+    def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
+        return self.short.get(pool, ())
 
     def doubt(self, key: Key) -> str:
         return self.doubts.get(key, "")

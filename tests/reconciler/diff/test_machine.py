@@ -14,6 +14,7 @@ from reconciler.plan.action import Action
 from reconciler.record import condition
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Standing
+from schemas.capacity import Shortfall
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus, Taint
 from schemas.report import objects as report
@@ -291,3 +292,33 @@ def test_a_frozen_one_says_why_and_a_false_claim_is_told() -> None:
     assert told["Accepted"] == ("False", "Frozen")
     assert told["ClaimRefused"] == ("True", "NotItsOwn")
     assert [each.type for each in conditions] == sorted(told)
+
+
+@pytest.mark.parametrize(
+    ("pool", "said"),
+    [
+        pytest.param(None, "there is no pool c", id="nowhere"),
+        pytest.param({"why_not_ready": "no poollet announces it"}, "is not ready", id="not ready"),
+        pytest.param({"is_cordoned": True}, "is cordoned", id="cordoned"),
+        pytest.param({"taints": (DRAIN,)}, "has the taint gitvirt.dev/drain", id="tainted"),
+        pytest.param({"classes": frozenset()}, "does not offer class small", id="without the class"),
+        pytest.param({}, "has not enough memory", id="full"),
+    ],
+)
+def test_a_pin_to_a_pool_that_cannot_take_it_moves_nobody(pool: dict[str, Any] | None, said: str) -> None:
+    world = on_a(machinePoolRef={"name": "c"}).says(WEB, "present", status=RUNNING)
+    if pool is not None:
+        world.pool("c", **pool)
+    world.short["c"] = (Shortfall("memory", 2, 1),)
+    found = need(world)
+    assert isinstance(found, Keep), found
+    assert found.record.pool == "a"
+    assert eviction(found) == ("False", "PinInVain")
+    assert found.record.status is not None
+    told = condition(found.record.status.conditions, "Eviction")
+    assert told is not None
+    assert said in told.message
+    assert found.due is not None
+    # Once it can, it moves.
+    world.pool("c").short.clear()
+    assert isinstance(need(world), Drain)

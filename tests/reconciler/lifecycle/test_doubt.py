@@ -96,6 +96,22 @@ def test_a_paused_machine_keeps_what_it_brought_along() -> None:
     assert world.volume("web-data").metadata.is_deleting
 
 
+def test_a_machine_does_not_leave_its_pool_for_one_that_is_full() -> None:
+    files = {**OTHERS, "web.yaml": machine("web", "  machinePoolRef:\n    name: a\n")}
+    world = Fleet(files, Host("a"), Host("b", machines=1), Host("c"))
+    world.source({"last.yaml": machine("last", "  machinePoolRef:\n    name: b\n")})
+    world.settle()
+    assert world.pool_of("last") == "b"
+    world.source({"web.yaml": machine("web", "  machinePoolRef:\n    name: b\n")})
+    world.settle()
+    assert world.pool_of("web") == "a"
+    assert world.machine("web").status.state == "Running"
+    world.source({"last.yaml": None})
+    world.settle()
+    world.settle(seconds=11)
+    assert world.pool_of("web") == "b"
+
+
 class Keeper(Host):
     """Reports what it keeps for a retained volume by the volume's name, as poollets do."""
 
