@@ -37,7 +37,7 @@ class Authority:
             return f"it is of another fleet, {poollet.fleet}"
         if poollet.name != report.name:
             return f"it says that it is of {poollet.name}"
-        return ""
+        return report.unsigned if report.is_refused else ""
 
     def owns(self, poollet: str, pool: Key) -> bool:
         if pool.kind is Kind.VOLUME_POOL:

@@ -33,6 +33,9 @@ class Report:
     orphans: tuple[objects.Orphan, ...] = ()
     events: tuple[objects.Event, ...] = ()
     unread: dict[str, Unread] = field(default_factory=dict)
+    judged: ObjectId | None = None  # the commit that its signature was looked at of
+    unsigned: str = ""  # what is wrong with that, where its fleet asks for one
+    is_refused: bool = False  # for that
 
     @property
     def grace(self) -> timedelta:

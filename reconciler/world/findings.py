@@ -50,6 +50,9 @@ def _of_reports(state: State) -> Iterator[Problem]:
             hint = "look at what pushes to its ref; nothing of it is used"
             yield Problem(file="", code="GV621", message=f"the report of {name} is refused: {why}", hint=hint)
             continue
+        if report.unsigned:
+            said = f"the report of {name} is followed although {report.unsigned}"
+            yield Problem(file="", code="GV621", severity=Severity.WARNING, message=said)
         for pool in report.pools:
             if not state.rules.authority.owns(name, pool):
                 message = f"poollet {name} announces {pool}, which is not its own"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from reconciler.observed.signed import judge
 from reconciler.repo.protocol import Change, Repo, Snapshot
 from reconciler.repo.signature import Verifier
 from reconciler.repo.signers import Signers
@@ -175,14 +176,12 @@ class Step:
         ours = {name: state.is_ours(report) for name, report in state.reports.by_poollet.items()}
         fresh = dict(state.reports.freshness)
         moved = state.reports.advance(self.repo, self.snapshot.reports, self.now)
+        self._signed()
         self.blobs_read += moved.blobs_read
         keys = moved.keys
         if moved.poollets or any(key.kind in POOLS for key in keys):
             state.problems = None
-        for name in moved.poollets:
-            report = state.reports.by_poollet.get(name)
-            if report is None:
-                continue
+        for name, report in state.reports.by_poollet.items():
             is_other = ours.get(name) != state.is_ours(report)
             if is_other:
                 keys.update(report.said)
@@ -190,6 +189,21 @@ class Step:
                 keys.update(report.pools)
         self.dirty |= keys
         return keys
+
+    def _signed(self) -> None:
+        """Each commit once, and all again under other settings."""
+        rules = self.state.rules
+        if rules.settings.signatures.mode == rules.before.signatures.mode == "off":
+            fleets: tuple[Settings, ...] = ()
+        else:
+            fleets = (rules.settings, rules.before)
+        for report in self.state.reports.by_poollet.values():
+            if report.judged == report.commit and not self.is_ruled_anew:
+                continue
+            before = (report.unsigned, report.is_refused)
+            judge(report, self.repo.read(report.commit) if fleets else b"", fleets, self._verifier, self.now)
+            if before != (report.unsigned, report.is_refused):
+                self.state.problems = None
 
     # Objects
 

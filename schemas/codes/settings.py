@@ -65,7 +65,7 @@ CODES: dict[str, Code] = {
     ),
     "GV621": Code(
         "A report that is refused",
-        "What stands on a poollet's report ref is of another fleet or another poollet, or does not say whose it is.",
+        "What stands on a poollet's report ref is of another fleet or another poollet, does not say whose it is, or is not signed by one of the poollet's signers.",
         "Look at what pushes to that ref, and at its poollet.yaml; the pools count as silent until a right report comes.",
     ),
     "GV622": Code(
