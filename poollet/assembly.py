@@ -38,6 +38,7 @@ from reconciler.repo.errors import InUseError
 from reconciler.repo.protocol import Refs, Repo, Snapshot
 from reconciler.repo.redaction import Secret
 from reconciler.repo.signature import Verifier
+from reconciler.repo.signing import signer
 from reconciler.repo.store import Store
 from reconciler.repo.transport import Unavailable as RemoteUnavailable
 from reconciler.repo.tree import Mode as FileMode
@@ -82,6 +83,7 @@ def opened(one: host.Repo, refs: Refs, ambient: Ambient) -> Store:
         refs,
         mirrors=Path(one.mirror),
         ambient=ambient.environment,
+        sign=signer(one.signing_key or "", ambient.environment),
     )
 
 

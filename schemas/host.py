@@ -18,6 +18,7 @@ from schemas.violation import Violation, pointer
 class Repo(Section, frozen=True):
     url: str
     identity: str | None = None
+    signing_key: str | None = None
     known_hosts: str | None = None
     token_file: str | None = None
     username: str | None = None

@@ -29,11 +29,10 @@ from reconciler.loop.tick import Reconciler, Self
 from reconciler.loop.tracing import tracer
 from reconciler.repo import access, opening
 from reconciler.repo.address import Address
-from reconciler.repo.commit import Sign
 from reconciler.repo.errors import RepoError
 from reconciler.repo.housekeeping import Housekeeping
 from reconciler.repo.protocol import Identity, Refs
-from reconciler.repo.signing import GpgSigner, SshSigner
+from reconciler.repo.signing import signer
 from reconciler.repo.wake import Waker, watching
 from schemas.duration import milliseconds
 
@@ -49,7 +48,6 @@ each option can come from the environment: GITVIRT_REPO, GITVIRT_INTERVAL, GITVI
 GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
 SIGTERM or Ctrl-C lets a push that is under way finish, and leaves. Several may run at once."""
 
-FINGERPRINT = re.compile(r"[0-9A-Fa-f]{40}")
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
 PATIENCE = timedelta(seconds=3)
 LEVELS = ("debug", "info", "warning", "error")
@@ -246,12 +244,6 @@ def listening(text: str) -> tuple[str, int]:
     if port is None or parts.path or parts.query or parts.username:
         raise CommandError(f"--listen: {printable(text)!r} is no address", "write 127.0.0.1:9100", Exit.USAGE)
     return host, port
-
-
-def signer(key: str, environment: Mapping[str, str]) -> Sign | None:
-    if not key:
-        return None
-    return GpgSigner(key, environment) if FINGERPRINT.fullmatch(key) else SshSigner(Path(key), environment)
 
 
 def folder_of(address: Address) -> Path:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.repo import process
+from reconciler.repo.commit import Sign
 from reconciler.repo.errors import RepoError
 from reconciler.repo.redaction import Redactor
 
 SIGN_SECONDS = 30.0
+FINGERPRINT = re.compile(r"[0-9A-Fa-f]{40}")
 # ssh signatures name what they are for; git's is this.
 NAMESPACE = "git"
 
@@ -49,6 +52,13 @@ class GpgSigner:
             self.fingerprint,
         ]
         return _signed(arguments, self.ambient, payload, f"the OpenPGP key {self.fingerprint}")
+
+
+def signer(key: str, ambient: Mapping[str, str]) -> Sign | None:
+    """By what names the key: a fingerprint, else a file; nothing signs nothing."""
+    if not key:
+        return None
+    return GpgSigner(key, ambient) if FINGERPRINT.fullmatch(key) else SshSigner(Path(key), ambient)
 
 
 def gpg_options(home: Path | None) -> list[str]:

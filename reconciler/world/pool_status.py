@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, TypeVar
 
@@ -57,7 +56,7 @@ def _machine_pool(
         available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
         addresses=tuple(Address(type=each.type, address=each.address) for each in seen.addresses),
         capacity=amounts(seen.capacity),
-        allocatable=_allocatable(state, seen.capacity),
+        allocatable=_allocatable(state, seen),
         node_info=dict(seen.node_info),
     )
 
@@ -76,7 +75,7 @@ def _volume_pool(
         conditions=_conditions(state, before.conditions, seen.conditions, now),
         available_volume_classes=tuple(NameRef(name=each.name) for each in seen.available_volume_classes),
         capacity=amounts(seen.capacity),
-        allocatable=amounts(seen.capacity),
+        allocatable=amounts(seen.capacity | seen.allocatable),
         reachable_from=seen.reachable_from,
     )
 
@@ -93,10 +92,10 @@ def _is_unproven(state: PoolState, before: MachinePoolStatus | VolumePoolStatus)
     return state.freshness is Freshness.UNPROVEN and ready is not None and ready.status != "True"
 
 
-def _allocatable(state: PoolState, capacity: Mapping[str, str | int]) -> dict[str, Quantity]:
+def _allocatable(state: PoolState, seen: report.PoolStatus) -> dict[str, Quantity]:
     """As the scheduler counts; a pool that tells class counts alone gives away just those."""
     if SHARE in state.allocatable:
-        return amounts(capacity)
+        return amounts(seen.capacity | seen.allocatable)
     return {resource: parse(amount) for resource, amount in written(state.allocatable).items()}
 
 

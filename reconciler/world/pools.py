@@ -22,6 +22,7 @@ from schemas.model import (
     VolumePool,
 )
 from schemas.model.storage import VolumePoolStatus
+from schemas.quantity import Quantity
 from schemas.report import objects as report
 from schemas.validate.labels import OURS, TWIN
 
@@ -132,8 +133,13 @@ def _labels(declared: Known | None, pool: report.Pool | report.VolumePool | None
     return labels
 
 
+def given(announced: report.Pool | report.VolumePool | None) -> Mapping[str, Quantity]:
+    """What the host gives away by its own word: its capacity less what its operator keeps back there."""
+    return amounts(announced.status.capacity | announced.status.allocatable) if announced else {}
+
+
 def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) -> PoolState:
-    capacity = amounts(state.announced.status.capacity) if state.announced else {}
+    capacity = given(state.announced)
     stock = stocks(capacity)
     if CPU in stock and MEMORY in stock:
         spec = declared.spec if declared else MachinePoolSpec()
@@ -147,7 +153,7 @@ def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) 
 
 def _volume_room(state: PoolState, declared: VolumePool | None) -> PoolState:
     """Every class that is offered gets its count of bytes, so that one charge fits pools that count classes and others."""
-    stock = stocks(amounts(state.announced.status.capacity)) if state.announced else {}
+    stock = stocks(given(state.announced))
     counted = sum(count for name, count in stock.items() if name.startswith(class_count(VOLUME, "")))
     whole = stock.get(STORAGE, counted)
     room = {STORAGE: whole} | {

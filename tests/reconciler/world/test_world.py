@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from reconciler.observed.freshness import Freshness
@@ -365,6 +367,25 @@ def test_a_damaged_file_of_live_makes_nothing_new() -> None:
 
 
 # Reports
+
+
+def test_what_a_host_keeps_back_is_not_given_away() -> None:
+    """Its own admission counts so: a scheduler that did not would be rejected for ever."""
+    scene = Scene({"pool.yaml": pool("pool-a", "spec: {reserved: {cpu: 1}}\n")})
+    said = report("pool-a")
+    status = msgspec.structs.replace(said.pools["pool-a"].status, allocatable={"cpu": 18, "memory": "30Gi"})
+    pools = {"pool-a": msgspec.structs.replace(said.pools["pool-a"], status=status)}
+    scene.report("pool-a", dataclasses.replace(said, pools=pools))
+    world = scene.world()
+    assert world.pools["pool-a"].allocatable == {"cpu": 17_000, "memory": 30 << 30}
+    known = world.known[POOL_A]
+    shown = folded_pool(world.pools["pool-a"], known.record, scene.now)
+    assert shown is not None
+    assert {name: str(amount) for name, amount in shown.allocatable.items()} == {
+        "cpu": "17",
+        "memory": "30Gi",
+    }
+    assert str(shown.capacity["cpu"]) == "20"
 
 
 def test_a_pool_is_what_is_declared_and_what_is_announced() -> None:

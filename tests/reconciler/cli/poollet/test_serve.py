@@ -19,6 +19,7 @@ from iri.simulated.host import Host
 from iri.simulated.serving import SimulatedServer
 from tests.iri.quick import PROFILE
 from tests.reconciler.cli.poollet.process import Ground, running, until, web
+from tests.servers.repository import git
 
 
 @pytest.fixture
@@ -220,3 +221,23 @@ def test_a_thread_that_breaks_ends_the_process() -> None:
     assert done.returncode == 0
     assert "a thread broke name=half" in done.stderr
     assert "ZeroDivisionError" in done.stderr
+
+
+def test_reports_are_signed_where_a_key_is_given(ground: Ground, socket: Path) -> None:
+    ground.begin()
+    key = ground.folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    config = ground.folder / "poollet.yaml"
+    config.write_text(
+        f"name: host-1\nrepo: {{url: {ground.repo}, mirror: {ground.folder}/mirror, signingKey: {key}}}\n"
+        f"runtimes: [{{name: one, machine: {socket}}}]\npools: [{{name: host-1, runtime: one}}]\n"
+    )
+    with running(ground.folder, "--config", str(config), "--once") as run:
+        code, logged = run.ended(None)
+    assert code == 0, logged
+    commit = git(ground.repo, "cat-file", "commit", ground.head("refs/poollets/host-1"))
+    allowed = ground.folder / "allowed"
+    allowed.write_text(f"host-1 {key.with_suffix('.pub').read_text()}")
+    options = ("-c", "gpg.format=ssh", "-c", f"gpg.ssh.allowedSignersFile={allowed}")
+    assert "gpgsig -----BEGIN SSH SIGNATURE" in commit
+    git(ground.repo, *options, "verify-commit", ground.head("refs/poollets/host-1"))
