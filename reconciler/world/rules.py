@@ -23,16 +23,25 @@ NO_FLEET = Problem(
 )
 
 
+GONE = Problem(
+    file=fleet.PATH,
+    code="GV601",
+    message="gitvirt.yaml is gone; what it said last stays in force",
+    hint="put it back; gitvirt never takes its own settings for deleted",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`settings` are those of the source in use, or where these cannot be read the ones before; `before` those of the source
-    that was reconciled last. Without either there is no fleet, and `problems` say so."""
+    """`settings` are those of the source in use; `before` those of the source that was reconciled last. Where either cannot be
+    read, the last that could be stand in, which live keeps; without any there is no fleet, and `problems` say so."""
 
     settings: Settings = NO_SETTINGS
     before: Settings = NO_SETTINGS
     ignored: Ignore = ignore.NOTHING
     problems: tuple[Problem, ...] = ()
     ids: tuple[ObjectId | None, ...] = ()  # of the files that they were read from
+    is_read: bool = True  # whether the source in use has settings
 
     @property
     def policy(self) -> Policy:
@@ -50,34 +59,36 @@ class Rules:
         return is_read(path, self.policy) and not self.ignored(path)
 
 
-def rules(repo: Repo, files: dict[str, File], news: dict[str, Change], old: Rules) -> Rules:
+def rules(
+    repo: Repo, files: dict[str, File], news: dict[str, Change], live: ObjectId | None, old: Rules
+) -> Rules:
     """`news` is what changed from the source that was reconciled last to these files; `old` is given back when nothing did."""
     now, then = _both(fleet.PATH, files, news)
     ignoring, _ = _both(ignore.PATH, files, news)
-    ids = (now, then, ignoring)
+    kept = _blob(repo.file(live, fleet.PATH)) if live else None
+    ids = (now, then, ignoring, kept)
     if ids == old.ids:
         return old
     settings, problems = _settings(repo, now)
-    before, _ = _settings(repo, then)
+    last, _ = _settings(repo, kept)
+    before = _settings(repo, then)[0] or last
     patterns = Ignore(repo.read(ignoring)) if ignoring else ignore.NOTHING
     known = settings or before
-    if known is None and not problems:
-        problems = (NO_FLEET,)
+    if settings is None and not problems:
+        problems = (NO_FLEET if known is None else GONE,)
     return Rules(
         known or NO_SETTINGS,
         before or known or NO_SETTINGS,
         patterns,
         (*problems, *patterns.problems),
         ids,
+        is_read=settings is not None,
     )
 
 
-def settings_at(repo: Repo, commit: ObjectId) -> Settings | None:
-    """Those of any commit; looks through its files."""
-    for file in repo.files(commit):
-        if file.path == fleet.PATH:
-            return _settings(repo, _blob(file))[0]
-    return None
+def settings_at(repo: Repo, commit: ObjectId | None) -> Settings | None:
+    """Those of any commit."""
+    return _settings(repo, _blob(repo.file(commit, fleet.PATH)))[0] if commit else None
 
 
 def _both(

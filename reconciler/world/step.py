@@ -89,7 +89,7 @@ class Step:
                 state.source.files[change.path] = change.after
             else:
                 state.source.files.pop(change.path, None)
-        ruled = rules.rules(self.repo, state.source.files, news, state.rules)
+        ruled = rules.rules(self.repo, state.source.files, news, self.snapshot.target, state.rules)
         is_new_order = ruled is not state.rules
         if is_new_order:
             state.rules, state.problems = ruled, None
@@ -162,7 +162,8 @@ class Step:
             if commit is not None and commit == state.source_commit:
                 settings: Settings | None = state.rules.settings
             else:
-                settings = rules.settings_at(self.repo, commit) if commit else None
+                kept = rules.settings_at(self.repo, self.snapshot.target)
+                settings = rules.settings_at(self.repo, commit) or kept
             state.signatures = (commit, settings.signatures if settings else Signatures())
         return state.signatures[1]
 

@@ -27,6 +27,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.relations import uses
 from reconciler.world.state import State
 from reconciler.world.step import Step
+from schemas import fleet
 from schemas.capacity import Shortfall, fits, subtract
 from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
@@ -305,6 +306,8 @@ class World:
     def is_taken(self, path: str) -> bool:
         """Whether the text of a source file goes onto the target branch: not while it cannot be understood."""
         source = self._state.source
+        if path == fleet.PATH:
+            return self._state.rules.is_read
         found = source.odd.get(path)
         return (found is None or not found.is_malformed) and not hides(path, source, self._state.live)
 

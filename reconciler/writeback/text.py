@@ -17,6 +17,7 @@ from reconciler.writeback import home
 from reconciler.writeback.ground import Ground
 from reconciler.writeback.housing import Housing
 from reconciler.writeback.pieces import joined, piece, without
+from schemas import fleet
 from schemas.edit import Edited, Refused, UnwritableError, edit_all, render
 from schemas.edit.fields import Changes
 from schemas.kinds import Key
@@ -45,7 +46,14 @@ class Texts:
             return self._own(path, arriving)
         if path in self._ground.source_files and self._ground.is_taken(path):
             return self._taken(path)
-        return self._kept(path) if path in self._ground.live_files else None
+        if path not in self._ground.live_files:
+            return None
+        return self._settings() if path == fleet.PATH else self._kept(path)
+
+    def _settings(self) -> Edit:
+        """The last that could be read, though the source has none now: hosts and the next tick go by them."""
+        file = self._ground.live_files[fleet.PATH]
+        return Blob(file.mode, file.id)
 
     def _taken(self, path: str) -> Edit | Stuck:
         """What people wrote, with what is kept about it."""

@@ -13,7 +13,7 @@ from schemas.kinds import Kind
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, OTHERS, WEB, fleet
-from tests.reconciler.world.scene import MAIN, machine, volume
+from tests.reconciler.world.scene import MAIN, SETTINGS, machine, volume
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 LISTED = "- apiVersion: compute.ironcore.dev/v1alpha1\n  kind: Machine\n  metadata: {name: web}\n"
@@ -110,6 +110,23 @@ def test_a_machine_does_not_leave_its_pool_for_one_that_is_full() -> None:
     world.settle()
     world.settle(seconds=11)
     assert world.pool_of("web") == "b"
+
+
+@pytest.mark.parametrize("text", ["fleet: [\n", None])
+def test_settings_that_cannot_be_read_stay_as_they_were_and_stop_nobody(text: str | None) -> None:
+    world = fleet(web=machine("web"))
+    world.source({"gitvirt.yaml": text})
+    world.settle()
+    assert world.texts()["gitvirt.yaml"] == SETTINGS
+    world.reconciler = world.another()
+    world.settle()
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    assert world.machine("new").status.state == "Running"
+    assert "GV601" in {problem.code for problem in world.plans[-1].problems} or text
+    world.source({"gitvirt.yaml": SETTINGS + "pools: declared\n"})
+    world.settle()
+    assert world.texts()["gitvirt.yaml"] == SETTINGS + "pools: declared\n"
 
 
 class Keeper(Host):

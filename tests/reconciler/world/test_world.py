@@ -355,6 +355,25 @@ def test_enforced_signatures_hold_an_unsigned_head() -> None:
     assert WEB not in world.known
 
 
+@pytest.mark.parametrize("broken", ["fleet: [", None])
+def test_settings_that_were_lost_bind_all_the_same(broken: str | None) -> None:
+    """One accident must not be the end of signatures, or of a limit."""
+    scene = Scene({})
+    strict = "limits:\n  delete: {count: 1}\n"
+    signed = f"fleet:\n  id: {FLEET}\nsignatures:\n  mode: enforce\n  signers: [{'A' * 40}]\n{strict}"
+    scene.source({"gitvirt.yaml": signed})
+    scene.live()
+    scene.source({"gitvirt.yaml": broken})
+    scene.live()
+    last = scene.heads[MAIN]
+    assert not scene.world().unfit
+    scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n", "web.yaml": machine("web-1")})
+    world = scene.world()
+    assert world.source == last
+    assert world.held_source is not None
+    assert world.settings_before.limits.delete.count == 1
+
+
 # Files on live that others wrote
 
 
