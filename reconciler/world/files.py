@@ -26,6 +26,11 @@ class Taken:
     flipped: set[str] = field(default_factory=set)
     blobs_read: int = 0
 
+    def add(self, more: Taken) -> None:
+        self.keys |= more.keys
+        self.flipped ^= more.flipped
+        self.blobs_read += more.blobs_read
+
 
 def take_source(repo: Repo, branch: Branch, changes: Iterable[Change], rules: Rules) -> Taken:
     def contents(file: File) -> Contents | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reconciler.observed.freshness import Sighting
 from reconciler.observed.reports import Report, Reports
 from reconciler.observed.said import Said
-from reconciler.repo.tree import ObjectId
+from reconciler.repo.tree import File, ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.head import Head
 from reconciler.world.known import Known
@@ -33,6 +33,9 @@ class State:
         self.is_fresh = True
         self.source_commit: ObjectId | None = None
         self.live_commit: ObjectId | None = None
+        self.live_read: ObjectId | None = None  # the commit on live that a reconciler made, which `live` is
+        self.strays: dict[str, File | None] = {}  # what others have put there since, or taken away
+        self.mended: set[str] = set()  # those of them that `live` goes by, because ours cannot be read
         self.last: ObjectId | None = None
         self.written: ObjectId | None = None  # what we put onto live ourselves, last
         self.head = Head(None)

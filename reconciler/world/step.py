@@ -49,6 +49,7 @@ class Step:
         self.is_freed = False
         self.is_ruled_anew = False
         self.ours: ObjectId | None = None  # the newest commit on live that a reconciler made
+        self.use: ObjectId | None = state.live_read  # that, or where there is none, the head
 
     def take(self) -> None:
         was_fresh = self.state.is_fresh
@@ -70,6 +71,7 @@ class Step:
         state, repo, live = self.state, self.repo, self.snapshot.target
         if state.is_fresh or live != state.live_commit:
             state.last, self.ours = head.reconciled(repo, live)
+            self.use = self.ours or live
         chosen = head.chosen(
             repo, self.snapshot.source, state.last, (self._signatures(), self._verifier), self.now
         )
@@ -89,7 +91,7 @@ class Step:
                 state.source.files[change.path] = change.after
             else:
                 state.source.files.pop(change.path, None)
-        ruled = rules.rules(self.repo, state.source.files, news, self.snapshot.target, state.rules)
+        ruled = rules.rules(self.repo, state.source.files, news, self.use, state.rules)
         is_new_order = ruled is not state.rules
         if is_new_order:
             state.rules, state.problems = ruled, None
@@ -106,13 +108,26 @@ class Step:
         return self._with_flipped(taken)
 
     def _live(self, live: ObjectId | None) -> set[Key]:
+        """What others did to live since a reconciler last wrote there says nothing: it is put back, and nothing is forgotten."""
         state = self.state
         if live == state.live_commit:
             return set()
-        changes = list(self.repo.difference(state.live_commit, live))
-        taken = take_live(self.repo, state.live, changes, wanted_objects(state.source))
+        use = self.use
+        changes = list(self.repo.difference(state.live_read, use))
+        changes += [Change(path, None, self.repo.file(use, path) if use else None) for path in state.mended]
+        wants = wanted_objects(state.source)
+        taken = take_live(self.repo, state.live, changes, wants)
         self.live_paths |= self._of_others(live, changes)
-        state.live_commit = live
+        found = self.repo.difference(use, live) if use != live else ()
+        strays = {change.path: change for change in found}
+        # What a reconciler wrote and none can read any more, people put right there.
+        broken = [each for each in strays.values() if each.after is not None and each.path in state.live.odd]
+        taken.add(take_live(self.repo, state.live, broken, wants))
+        state.mended = {change.path for change in broken}
+        state.strays = {path: change.after for path, change in strays.items()}
+        state.live_read, state.live_commit = use, live
+        self.live_paths |= strays.keys()
+        changes += broken
         retained = [change.path for change in changes if is_retained(change.path)]
         if retained:
             self._retain()
@@ -162,7 +177,7 @@ class Step:
             if commit is not None and commit == state.source_commit:
                 settings: Settings | None = state.rules.settings
             else:
-                kept = rules.settings_at(self.repo, self.snapshot.target)
+                kept = rules.settings_at(self.repo, self.use)
                 settings = rules.settings_at(self.repo, commit) or kept
             state.signatures = (commit, settings.signatures if settings else Signatures())
         return state.signatures[1]

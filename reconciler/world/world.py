@@ -289,7 +289,13 @@ class World:
 
     @property
     def live_files(self) -> Mapping[str, File]:
+        """As a reconciler wrote them last."""
         return self._state.live.files
+
+    def on_target(self, path: str) -> File | None:
+        """What the head of the target branch has there, whoever wrote it."""
+        strays = self._state.strays
+        return strays[path] if path in strays else self.live_files.get(path)
 
     def source_keys(self, path: str) -> tuple[tuple[int, Key], ...]:
         """The documents of ours in a file: which of the file, and what it declares."""

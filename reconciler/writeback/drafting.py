@@ -45,7 +45,7 @@ def draft(
     """`paths` are files that may have to be written although no object changes: those that differ from before in the source
     or on the target branch. `is_news`: the source has moved, which the target branch records whatever comes of it."""
     changes = {change.key: change for change in plan.changes}
-    concerned = {path for path in paths if not home.is_own(path) or path in ground.live_files}
+    concerned = {path for path in paths if not home.is_own(path) or is_there(path, ground)}
     edits, problems, stuck = _edits(changes, ground, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
     if not edits and not is_news:
@@ -93,11 +93,15 @@ def _edits(
             if isinstance(wanted, Stuck):
                 problems[path] = wanted.problem
                 found.update(wanted.keys)
-            elif _differs(wanted, ground.live_files.get(path)):
+            elif _differs(wanted, ground.on_target(path)):
                 edits[path] = wanted
         if found <= stuck:
             return edits, tuple(problems[path] for path in sorted(problems)), stuck
         stuck |= found
+
+
+def is_there(path: str, ground: Ground) -> bool:
+    return path in ground.live_files or ground.on_target(path) is not None
 
 
 def _keys_at(ground: Ground, path: str) -> Iterable[Key]:

@@ -25,7 +25,11 @@ class Ground(Protocol):
     def source_files(self) -> Mapping[str, File]: ...
 
     @property
-    def live_files(self) -> Mapping[str, File]: ...
+    def live_files(self) -> Mapping[str, File]:
+        """As a reconciler wrote them last."""
+
+    def on_target(self, path: str) -> File | None:
+        """What the head of the target branch has there, whoever wrote it."""
 
     def is_taken(self, path: str) -> bool:
         """Whether the text of a file of the source goes onto the target branch; a file that cannot be understood does not."""

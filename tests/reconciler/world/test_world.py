@@ -385,6 +385,23 @@ def test_a_damaged_file_of_live_makes_nothing_new() -> None:
     assert "GV815" in {problem.code for problem in scene.step(world).problems}
 
 
+def test_what_people_put_right_there_counts_where_ours_cannot_be_read() -> None:
+    scene = placed()
+    scene.live({"web.yaml": "a: ["})
+    world = scene.world()
+    scene._commit(LIVE, {"web.yaml": on_pool(machine("web-1")).encode()}, {})
+    for each in (world, World()):
+        scene.step(each)
+        assert each.known[WEB].record.pool == "pool-a"
+    # Once a reconciler has written the file again, what others do there says nothing.
+    scene.live({"web.yaml": on_pool(machine("web-1"))})
+    scene._commit(LIVE, {"web.yaml": b"a: ["}, {})
+    for each in (world, World()):
+        scene.step(each)
+        assert each.known[WEB].record.pool == "pool-a"
+        assert each.on_target("web.yaml") != each.live_files["web.yaml"]
+
+
 # Reports
 
 

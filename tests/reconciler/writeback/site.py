@@ -77,6 +77,9 @@ class Site:
     def retained_at(self, path: str) -> Sequence[tuple[int, Known]]:
         return ()
 
+    def on_target(self, path: str) -> File | None:
+        return self.live_files.get(path)
+
     def written(self, *changes: Change, paths: Iterable[str] | None = None, is_news: bool = False) -> Written:
         every = self.source_files.keys() | self.live_files.keys() if paths is None else paths
         plan = Plan(Base(self.source, self.target), changes)
