@@ -43,6 +43,10 @@ TYPES: dict[Kind, type[Object]] = {
     Kind.RESOURCE_QUOTA: ResourceQuota,
 }
 
+for _type in TYPES.values():
+    # What msgspec knows of a type it makes at the first use, and two threads that do so at once crash the process.
+    msgspec.json.Decoder(_type)
+
 
 def decode(kind: Kind, body: Mapping[str, object]) -> Object:
     """The object that a schema-valid document declares, defaults applied. What the model does not act on is left out."""

@@ -31,6 +31,9 @@ LAYOUT: dict[str, tuple[str, type[Entry], int]] = {
     "orphans.json": ("orphans", objects.Orphans, 1),
     "events.json": ("events", objects.Events, 1),
 }
+for _layout in LAYOUT.values():
+    # What msgspec knows of a type it makes at the first use, and two threads that do so at once crash the process.
+    msgspec.json.Decoder(_layout[1])
 MAX_FILE_BYTES = 8 * 1024 * 1024
 MAX_PROBLEMS = 10
 
