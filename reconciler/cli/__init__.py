@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CHOICE = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<known>.*)\)")
 
-EPILOGUE = "gitvirt VERB --help shows a verb's options and examples."
+EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt help TOPIC a page: concepts, tutorial, GV301, ..."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def dispatch(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
-        return overview() if len(argv) < 2 else dispatch([*argv[1:], "--help"])
+        return overview() if len(argv) < 2 else told(argv[1:])
     if argv[0] in ("-V", "--version"):
         return dispatch(["version"])
     verb = VERBS.get(argv[0])
@@ -61,6 +61,15 @@ def dispatch(argv: Sequence[str]) -> int:
     module.add_arguments(parser)
     code: int = module.run(parser.parse_args(list(argv[1:])))
     return code
+
+
+def told(words: Sequence[str]) -> int:
+    """A verb's own help, or a topic: a page of the documentation, or a problem code."""
+    if words[0] in VERBS:
+        return dispatch([*words, "--help"])
+    from reconciler.cli import topics
+
+    return topics.show(words[0])
 
 
 class Parser(argparse.ArgumentParser):

@@ -1,0 +1,70 @@
+"""`gitvirt help TOPIC`: the pages of the documentation and the problem codes, in the terminal."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.cli.verbs import VERBS, closest
+from schemas.codes import CODES
+
+_HEADING = re.compile(r"#+ (.*)")
+_LINK = re.compile(r"\[([^\]]+)\]\((?!http)([^)#]+)\.md[^)]*\)")
+
+
+def show(topic: str) -> int:
+    if topic.upper() in CODES:
+        show_code(out(), topic.upper())
+        return Exit.OK
+    pages = {
+        place.name.removesuffix(".md").lower(): place
+        for place in folder().iterdir()
+        if place.name.endswith(".md")
+    }
+    page = pages.get(
+        topic.lower().removesuffix(".md")
+    )  # with the suffix it is the page, though there is a verb of that name
+    if page is None:
+        near = closest(topic.lower(), [*VERBS, *pages])
+        cure = (
+            f"did you mean `gitvirt help {near}`?"
+            if near
+            else f"topics: {', '.join(sorted(pages))}; and codes such as GV301"
+        )
+        raise CommandError(f"there is no verb and no topic {printable(topic)!r}", cure, Exit.USAGE)
+    show_page(out(), page.read_text("utf-8"))
+    return Exit.OK
+
+
+def folder() -> Traversable:
+    """Inside of the packages in a wheel, beside them in a checkout."""
+    packaged = files("reconciler") / "template" / "docs"
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "docs"
+
+
+def show_page(terminal: Terminal, text: str) -> None:
+    """As it is written, with headings that stand out; a link to another page is the command that shows it."""
+    is_code = False
+    for line in text.rstrip("\n").split("\n"):
+        is_code ^= line.startswith("```")
+        heading = None if is_code else _HEADING.fullmatch(line)
+        if heading:
+            terminal.line(terminal.paint(heading[1], Style.BOLD))
+        else:
+            terminal.line(line if is_code else _LINK.sub(command, line))
+
+
+def command(link: re.Match[str]) -> str:
+    return f"{link[1]} (gitvirt help {link[2]}{'.md' if link[2] in VERBS else ''})"
+
+
+def show_code(terminal: Terminal, name: str) -> None:
+    code = CODES[name]
+    terminal.line(terminal.paint(f"{name}: {code.title}", Style.BOLD))
+    terminal.line()
+    terminal.line(code.cause)
+    terminal.line(f"What to do: {code.cure}")
