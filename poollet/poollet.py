@@ -80,6 +80,7 @@ class Poollet:
         self._events = Events()
         self._last = Report()
         self._good: ObjectId | None = None
+        self._fleet = ""  # whose the objects on this host are
         self._matter: Matter | None = None
         self._is_begun = False
         self._is_free = self._has_steps = False
@@ -94,11 +95,12 @@ class Poollet:
             followed = self.remote.follow(self._good)
             if followed is None:
                 return None
-            self._note(followed)
             view = self._view(followed)
             settings = self.remote.live.settings
             if settings is None:
                 return None
+            is_own = self._is_own(settings)
+            self._note(_matter(followed, self._good) if is_own else self._other_fleet(settings))
             if settings.reports.ref + self.setup.name != self.post.ref:
                 self.post.end(f"the fleet's reports moved to {settings.reports.ref}; a restart follows them")
                 return None
@@ -106,7 +108,7 @@ class Poollet:
                 tuple(self.remote.live.all(MachineClass)), tuple(self.remote.live.all(VolumeClass))
             )
             pools, facts = self._announced(wanted)
-            is_obeyed = followed.is_obeyed and view is not None
+            is_obeyed = followed.is_obeyed and view is not None and is_own
             self._is_free = self.post.has_landed
             decision = self._decided(view, facts, settings, is_obeyed and self._is_free)
         if is_obeyed:
@@ -131,7 +133,16 @@ class Poollet:
         self._events = Events(last.events)
         self._last = last
         self._good = last.poollet.live_commit if last.poollet else None
+        self._fleet = last.poollet.fleet if last.poollet else ""
         self._is_begun = True
+
+    def _is_own(self, settings: Settings) -> bool:
+        """Under another fleet's id all that is here would be foreign, thus missing, and made a second time."""
+        by = self._last.poollet
+        if by is not None and by.fleet != settings.fleet.id and by.host_id != self.setup.host_id:
+            self._begin(Report())  # A fork brings along what hosts of the fleet that it came from have said.
+        self._fleet = self._fleet or settings.fleet.id
+        return settings.fleet.id == self._fleet
 
     def _view(self, followed: Followed) -> LiveView | None:
         """What may be read of `live`; of one that is not to be obeyed only what was read before."""
@@ -186,7 +197,7 @@ class Poollet:
                 attempts=self.execution.attempts(),
                 memory=self._memory,
                 facts=HostFacts(
-                    fleet=settings.fleet.id,
+                    fleet=self._fleet,
                     pools=facts,
                     providers=providers,
                     secrets=self.setup.secrets(),
@@ -197,13 +208,16 @@ class Poollet:
             )
         )
 
-    def _note(self, followed: Followed) -> None:
+    def _other_fleet(self, settings: Settings) -> Matter:
+        return Matter(
+            "FleetChanged",
+            f"gitvirt.yaml names the fleet {settings.fleet.id}, and what is on this host belongs to {self._fleet}; nothing is "
+            f"changed until it names that one again. When it was meant: stop this poollet, delete {self.post.ref}, start it",
+            True,
+        )
+
+    def _note(self, matter: Matter | None) -> None:
         """A change in what is followed is an event, and a condition of every pool."""
-        matter = None
-        if followed.message:
-            reason = followed.hold or Hold.UNTRUSTED
-            is_first = followed.hold is Hold.MISSING and self._good is None
-            matter = Matter(reason, followed.message, followed.hold is not None and not is_first)
         if matter != self._matter:
             told = matter or Matter("Following", "the target branch is followed again", False)
             self._record(
@@ -214,7 +228,7 @@ class Poollet:
     def _offer(self, pools: Pools, decision: Decision, settings: Settings) -> None:
         runtimes = {name: _runtime(connection) for name, connection in sorted(self.connections.items())}
         by = report.Poollet(
-            fleet=settings.fleet.id,
+            fleet=self._fleet,
             name=self.setup.name,
             host_id=self.setup.host_id,
             instance=self.setup.instance,
@@ -238,6 +252,14 @@ class Poollet:
 
     def _record(self, subject: Subject, happening: Happening) -> None:
         self._events.record(subject, happening, stamp(self._clock.now()))
+
+
+def _matter(followed: Followed, good: ObjectId | None) -> Matter | None:
+    if not followed.message:
+        return None
+    is_first = followed.hold is Hold.MISSING and good is None
+    reason = followed.hold or Hold.UNTRUSTED
+    return Matter(reason, followed.message, followed.hold is not None and not is_first)
 
 
 def _runtime(connection: Connection) -> report.Runtime:

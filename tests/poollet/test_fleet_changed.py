@@ -1,0 +1,60 @@
+"""The id of the fleet is what tells own objects from foreign ones: when it changes, nothing may be taken for missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.machine import Machine
+from poollet.decide import decide
+from tests.poollet.fleet import FLEET, SETTINGS, Fleet, machine, machine_class, uid
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+OTHER = "11111111-7425-40de-944b-e07fc1f90ae7"
+
+
+def fleet() -> Fleet:
+    web = machine("web", "host-1", uid(1), uid(9))
+    return Fleet({"classes/small.yaml": machine_class(), "machines/web.yaml": web})
+
+
+def turned(run: Run, times: int = 12) -> None:
+    for _ in range(times):
+        run.turn()
+        run.time.ms += 2_500
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_another_fleets_id_makes_nothing_anew(is_restarted: bool) -> None:
+    grounds, time = fleet(), Time()
+    host = SimulatedMachine(time)
+    run = Run(grounds, time, host, decide=decide)
+    turned(run)
+    before = dict(host.host.state.objects(Machine))
+    assert len(before) == 1
+    grounds.commit({"gitvirt.yaml": SETTINGS.replace(FLEET, OTHER)})
+    run = Run(grounds, time, host, decide=decide, instance=2) if is_restarted else run
+    turned(run)
+    assert host.host.state.objects(Machine).keys() == before.keys()
+    report = run.report()
+    assert report.poollet is not None
+    assert report.poollet.fleet == FLEET
+    pool = report.pools["host-1"].status
+    assert (pool.state, pool.conditions[-1].reason) == ("Error", "FleetChanged")
+    assert [one.phase for one in report.machines.values()] == ["present"]
+    grounds.commit({"gitvirt.yaml": SETTINGS})
+    turned(run)
+    assert run.report().pools["host-1"].status.state == "Ready"
+    assert host.host.state.objects(Machine).keys() == before.keys()
+
+
+def test_a_fork_with_an_id_of_its_own_begins_anew_at_another_host() -> None:
+    grounds, time = fleet(), Time()
+    turned(Run(grounds, time, SimulatedMachine(time), decide=decide))
+    grounds.commit({"gitvirt.yaml": SETTINGS.replace(FLEET, OTHER)})
+    host = SimulatedMachine(time, seed=8)
+    run = Run(grounds, time, host, decide=decide, host_id="another one", instance=2)
+    turned(run, 40)
+    found = run.report()
+    assert found.poollet is not None
+    assert (found.poollet.fleet, found.pools["host-1"].status.state) == (OTHER, "Ready")
+    assert len(host.host.state.objects(Machine)) == 1
