@@ -60,6 +60,7 @@ class Execution:
             if workers
         }
         self._busy: set[Ref] = set()
+        self._futures: dict[Ref, Future[Broken | None]] = {}
         self._ended_ms: dict[Ref, int] = {}
         self._failures: dict[Ref, tuple[Failure, ...]] = {}
         self._lock = threading.Lock()
@@ -87,9 +88,18 @@ class Execution:
                 self._busy.add(step.ref)
             if step.runtime in self._pools:
                 future = self._pools[step.runtime].submit(self._run, step)
+                with self._lock:
+                    self._futures[step.ref] = future
                 future.add_done_callback(lambda done, step=step: self._over(step, done))  # type: ignore[misc]
             else:
                 self._settle(step, self._run(step))
+
+    def drop(self) -> None:
+        """What has not begun yet is not ordered any more."""
+        with self._lock:
+            futures = tuple(self._futures.values())
+        for future in futures:
+            future.cancel()
 
     def close(self) -> None:
         """Waits for what is under way; what has not begun is left."""
@@ -113,10 +123,11 @@ class Execution:
                 self._failures[ref] = rest
 
     def _over(self, step: Step, done: Future[Broken | None]) -> None:
-        if done.cancelled():
-            with self._lock:
+        with self._lock:
+            self._futures.pop(step.ref, None)
+            if done.cancelled():
                 self._busy.discard(step.ref)
-            return
+                return
         fault = done.exception()
         if fault is not None:
             log.error("step broke ref=%s calls=%s", step.ref, named(step), exc_info=fault)

@@ -87,6 +87,8 @@ class Poollet:
 
     def turn(self) -> int | None:
         """One look and what follows from it; by when to look at fresh lists again, as Unix time."""
+        if self.post.ended:
+            self.execution.drop()
         if self.post.last is None or self.post.ended:
             return None
         if not self._is_begun:
@@ -118,6 +120,8 @@ class Poollet:
         self._offer(pools, decision, settings)
         if is_obeyed and self._is_free and self.leaving is None:
             self.execution.submit(decision.steps)
+        else:
+            self.execution.drop()
         return decision.again_ms
 
     @property

@@ -98,6 +98,7 @@ class Run:
     runtime: Runtime | None = None  # in front of the machine's own
     mode: Mode = Mode.OFF
     least_ms: int = 0
+    workers: int = 0  # without any a step is over when the turn is
     repo: Repo = field(init=False)
     remote: Remote = field(init=False)
     post: Post = field(init=False)
@@ -125,7 +126,7 @@ class Run:
                 self.post,
                 {"r1": self.connection},
                 self.decide,
-                lambda ended: Execution({"r1": runtime}, clock.now_ms, chance, ended, workers=0),
+                lambda ended: Execution({"r1": runtime}, clock.now_ms, chance, ended, self.workers),
                 lambda _: None,
                 clock,
             ),

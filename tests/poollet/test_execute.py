@@ -134,3 +134,33 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
     execution.close()
     assert execution.is_idle
     assert len(runtimes["r1"].objects(Machine)) == 5
+
+
+def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
+    gate, begun, done = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
+
+    @contextmanager
+    def slow(call: str) -> Iterator[None]:
+        begun.release()
+        assert gate.wait(20)
+        yield
+
+    runtime = HinderedRuntime(SimulatedRuntime(quick_host()), slow)
+    ended: list[str] = []
+
+    def over(step: Step, fault: str) -> None:
+        ended.append(step.name)
+        done.release()
+
+    execution = Execution({"r1": runtime}, lambda: 1, random.Random(1), over, workers=1)
+    execution.submit([step(name, Create(wanted(name))) for name in ("m1", "m2", "m3")])
+    assert begun.acquire(timeout=20)
+    execution.drop()
+    assert execution.attempts().busy == {Ref(Machine, "m1")}
+    execution.submit([step("m3", Create(wanted("m3")))])
+    gate.set()
+    for _ in range(2):
+        assert done.acquire(timeout=20)
+    execution.close()
+    assert ended == ["m1", "m3"]
+    assert len(runtime.objects(Machine)) == 2

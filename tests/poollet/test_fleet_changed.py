@@ -1,12 +1,20 @@
-"""The id of the fleet is what tells own objects from foreign ones: when it changes, nothing may be taken for missing."""
+"""The id of the fleet is what tells own objects from foreign ones: when it changes, nothing may be taken for missing.
+
+And from when the target branch is not to be obeyed, what it ordered and has not begun is not done.
+"""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from iri.machine import Machine
+from iri.simulated.hindrance import HinderedRuntime
 from poollet.decide import decide
-from tests.poollet.fleet import FLEET, SETTINGS, Fleet, machine, machine_class, uid
+from tests.poollet.fleet import FLEET, LIVE, SETTINGS, Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
 OTHER = "11111111-7425-40de-944b-e07fc1f90ae7"
@@ -57,4 +65,31 @@ def test_a_fork_with_an_id_of_its_own_begins_anew_at_another_host() -> None:
     found = run.report()
     assert found.poollet is not None
     assert (found.poollet.fleet, found.pools["host-1"].status.state) == (OTHER, "Ready")
+    assert len(host.host.state.objects(Machine)) == 1
+
+
+def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them() -> None:
+    gate, time = threading.Event(), Time()
+    host = SimulatedMachine(time)
+
+    @contextmanager
+    def slow(call: str) -> Iterator[None]:
+        assert call != "CreateMachine" or gate.wait(20)
+        yield
+
+    machines = {
+        f"machines/m{number}.yaml": machine(f"m{number}", "host-1", uid(number), uid(90 + number))
+        for number in range(1, 4)
+    }
+    grounds = Fleet({"classes/small.yaml": machine_class(cpu="1m", memory="1Mi"), **machines})
+    runtime = HinderedRuntime(host.runtime, slow)
+    run = Run(grounds, time, host, decide=decide, runtime=runtime, workers=1)
+    turned(run, 4)
+    assert len(run.poollet.execution.attempts().busy) == 3
+    del grounds.remote.refs[LIVE]
+    grounds.commit({"README.md": "begun anew"})
+    turned(run, 2)
+    assert len(run.poollet.execution.attempts().busy) == 1
+    gate.set()
+    run.poollet.close()
     assert len(host.host.state.objects(Machine)) == 1
