@@ -10,6 +10,7 @@ from reconciler.observed.folding import folded
 from reconciler.observed.said import Said
 from reconciler.plan.action import Action
 from reconciler.record.condition import EVICTION, SCHEDULED
+from schemas.model import VolumeStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,9 @@ def settled(turn: Turn, fact: Fact) -> Turn:
         return turn.released().unsays(EVICTION).does(Action.WITHDRAW, f"pool {assignment.pool} is destroyed")
     if said is None or fact.is_lost:
         return turn
+    if said.phase in ("rejected", "gone") and has_data(turn):
+        told = f"pool {assignment.pool} says that it is {said.phase}, and nobody ordered that; its data may be there"
+        return turn.says("Ready", "Unknown", "Contradictory", told)
     match said.phase:
         case "rejected":
             rejections = noted(turn.rejections, assignment, said.reasons, turn.now)
@@ -41,6 +45,12 @@ def settled(turn: Turn, fact: Fact) -> Turn:
             return turn.released().unsays(EVICTION).does(Action.WITHDRAW, reason)
         case "present" | "unknown":
             return observed(turn, said)
+
+
+def has_data(turn: Turn) -> bool:
+    """A volume that was made. No word of its pool but on an order ends that: it would come back empty."""
+    status = turn.record.status
+    return isinstance(status, VolumeStatus) and status.volume_id != "" and turn.evict is None
 
 
 def observed(turn: Turn, said: Said) -> Turn:

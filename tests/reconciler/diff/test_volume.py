@@ -10,7 +10,7 @@ from reconciler.diff import Adopt, Blocked, Keep, Lost, Need, Place, diff
 from reconciler.observed.freshness import Freshness
 from reconciler.observed.said import Said
 from schemas.kinds import Key, Kind
-from schemas.model import ClaimRef
+from schemas.model import ClaimRef, VolumeStatus
 from schemas.report import objects as report
 from tests.reconciler.diff.small import DRAIN, NOW, Small, evicted, known, machine, uid_of, volume
 
@@ -68,6 +68,24 @@ def test_need(make: Callable[[], Small], want: type[Need], beside: str) -> None:
     found = need(make())
     assert type(found) is want
     assert getattr(found, "beside", "") == beside
+
+
+@pytest.mark.parametrize("phase", ["gone", "rejected"])
+def test_a_volume_that_was_made_is_not_placed_anew_on_a_word_that_nobody_asked_for(phase: str) -> None:
+    """It would come back empty."""
+    world = small().says(DATA, phase, reasons=FULL)
+    there = world.known[DATA]
+    assert isinstance(there.record.status, VolumeStatus)
+    made = msgspec.structs.replace(there.record.status, volume_id="libvirt://data", state="Available")
+    record = msgspec.structs.replace(there.record, status=made)
+    found = need(world.add(msgspec.structs.replace(there, record=record)))
+    assert isinstance(found, Keep)
+    assert found.record.pool == "a"
+    assert found.record.assignment == record.assignment
+    assert isinstance(found.record.status, VolumeStatus)
+    assert ("Ready", "Unknown", "Contradictory") in {
+        (each.type, each.status, each.reason) for each in found.record.status.conditions
+    }
 
 
 @pytest.mark.parametrize("make", [row[1] for row in NEEDS], ids=[row[0] for row in NEEDS])
