@@ -16,6 +16,8 @@ class Branch:
         self.files: dict[str, File] = {}
         self.contents: dict[str, Contents] = {}
         self.odd: dict[str, Contents] = {}  # those with more to say than their documents
+        self.opaque: set[str] = set()  # those that may hold anything
+        self.strangers: dict[str, set[str]] = {}  # where documents of a name stand that are none of ours
         self._where: dict[Key, Doc | tuple[Doc, ...]] = {}
         self._refusing: dict[Key, tuple[str, ...]] = {}
 
@@ -59,6 +61,12 @@ class Branch:
 
     def _take_out(self, path: str, contents: Contents) -> Iterator[Key]:
         self.odd.pop(path, None)
+        self.opaque.discard(path)
+        for name in contents.strangers:
+            paths_of = self.strangers.get(name, set())
+            paths_of.discard(path)
+            if not paths_of:
+                self.strangers.pop(name, None)
         for doc in contents.docs:
             others = tuple(each for each in self.docs(doc.key) if each.place != doc.place)
             if others:
@@ -77,6 +85,10 @@ class Branch:
     def _put_in(self, path: str, contents: Contents) -> Iterator[Key]:
         if not contents.is_plain:
             self.odd[path] = contents
+        if contents.is_opaque:
+            self.opaque.add(path)
+        for name in contents.strangers:
+            self.strangers.setdefault(name, set()).add(path)
         for doc in contents.docs:
             found = self.docs(doc.key)
             self._where[doc.key] = tuple(sorted((*found, doc), key=_place)) if found else doc

@@ -29,12 +29,10 @@ def doubt(known: Known, source: Branch, rules: Rules) -> str:
         file = source.files.get(folder)
         if file is not None and file.mode in POINTERS:
             return f"{folder} is a link or a submodule now, and may lead to it"
-    for other, contents in sorted(source.odd.items()):
-        if known.key.name in contents.strangers:
-            return f"{other} has a document of that name whose kind is not known"
-        if contents.is_opaque and has_manifest_name(other):
-            return f"{other} cannot be read, and may declare it"
-    return ""
+    if strange := source.strangers.get(known.key.name):
+        return f"{min(strange)} has a document of that name whose kind is not known"
+    opaque = min((other for other in source.opaque if has_manifest_name(other)), default="")
+    return f"{opaque} cannot be read, and may declare it" if opaque else ""
 
 
 def hides(path: str, source: Branch, live: Branch) -> bool:

@@ -155,6 +155,18 @@ def test_what_may_still_be_declared_is_in_doubt(id: str, files: dict[str, str | 
     assert said in world.doubt(WEB)
 
 
+def test_doubt_ends_with_what_caused_it() -> None:
+    scene = placed()
+    other = "apiVersion: kubevirt.io/v1\nkind: VM\nmetadata: {name: web-1}\n"
+    scene.source({"web.yaml": None, "a.yaml": other, "b.yaml": other, "c.yaml": "a: ["})
+    world = scene.world()
+    for path, said in (("a.yaml", "b.yaml has"), ("b.yaml", "c.yaml cannot"), ("c.yaml", "")):
+        scene.source({path: None})
+        scene.step(world)
+        assert world.doubt(WEB).startswith(said)
+    assert world.doubt(WEB) == ""
+
+
 def test_documents_of_others_leave_no_doubt() -> None:
     scene = placed()
     scene.source({"web.yaml": None, "chart.yaml": "apiVersion: v2\nname: chart\n", "run.sh": "web-1 ["})
