@@ -22,7 +22,6 @@ from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from schemas.model import Evict, Machine
 
-ASKED_AGAIN = timedelta(seconds=10)  # whether the pool of a pin can take the machine now
 NOT_RUNNING = frozenset({"Shutdown", "Terminated"})
 
 
@@ -69,7 +68,7 @@ def placed(view: View, turn: Turn, fact: Fact) -> Need:
         return drained(view, turn, machine, cause)
     turn = turn.unsays(EVICTION).says(SCHEDULED, "True", "Placed", f"on {assignment.pool}")
     if vain:
-        turn = turn.says(EVICTION, "False", "PinInVain", f"it stays: {vain}").by(turn.now + ASKED_AGAIN)
+        turn = turn.says(EVICTION, "False", "PinInVain", f"it stays: {vain}")
     if found := obstacle(view, turn.known):
         return blocked(turn, *found)
     if said := outgrown(machine, pool):

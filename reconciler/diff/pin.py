@@ -22,6 +22,4 @@ def hindrance(view: View, key: Key, machine: Machine, pin: str) -> str:
     name = machine.spec.machine_class_ref.name
     if name not in pool.classes:
         return f"pool {pin} does not offer class {name}"
-    if short := view.shortfalls(key, pin):
-        return f"pool {pin} has not enough {', '.join(sorted(each.resource for each in short))}"
-    return ""
+    return f"pool {pin} has no room for it" if view.shortfalls(key, pin) else ""

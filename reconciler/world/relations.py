@@ -26,6 +26,7 @@ class Relations:
         self.waiting: set[Key] = set()
         self.evicting: set[Key] = set()
         self.absent: set[Key] = set()
+        self.astray: set[Key] = set()  # machines that people pin to another pool than theirs
         self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}
         self.live_counts: Counter[Kind] = Counter()
         self.rejected: set[Key] = set()  # waiting, and refused by some pool
@@ -49,6 +50,7 @@ class Relations:
         self.waiting.discard(key)
         self.evicting.discard(key)
         self.absent.discard(key)
+        self.astray.discard(key)
         self.rejected.discard(key)
         self.leaving[key.kind].discard(key)
         self.live_counts[key.kind] -= known.live is not None
@@ -67,6 +69,8 @@ class Relations:
             self.waiting.add(key)
             if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.rejections:
                 self.rejected.add(key)
+        if is_astray(known):
+            self.astray.add(key)
         if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.evict is not None:
             self.evicting.add(key)
         if record.is_deleting:
@@ -123,6 +127,15 @@ def is_waiting(known: Known) -> bool:
         return False
     object = known.object
     return not isinstance(object, Volume) or object.spec.volume_class_ref is not None
+
+
+def is_astray(known: Known) -> bool:
+    """In a text of live the reference is the reconciler's own."""
+    object = known.object
+    if known.standing is not Standing.DECLARED or not isinstance(object, Machine) or not known.record.pool:
+        return False
+    pin = object.spec.machine_pool_ref
+    return pin is not None and pin.name != known.record.pool
 
 
 def related(known: Known, relations: Relations) -> Iterator[Collection[Key]]:

@@ -358,6 +358,8 @@ class Step:
                         self.dirty.update(keys)
         if self.is_freed:
             self.dirty |= state.relations.waiting
+        # Few, and whether they may go to their pool depends on who else goes there.
+        self.dirty |= state.relations.astray
 
 
 def gives_way(before: Known | None, after: Known | None) -> bool:

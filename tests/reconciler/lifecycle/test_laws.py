@@ -20,7 +20,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
-from tests.reconciler.world.scene import machine, pool, using, volume
+from tests.reconciler.world.scene import LIVE, machine, pool, using, volume
 
 LOCAL = "  volumes:\n    - name: root\n      localDisk: {}\n"
 NAMES = ("m1", "m2", "m3", "m4")
@@ -37,11 +37,14 @@ SHAPES = {
     "pinned": "  machinePoolRef: {name: a}\n",
     "dangling": using("nowhere"),
 }
+DISGUISES = ("- a list\n", "words\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\n")
 ACTS = st.one_of(
     st.tuples(st.just("declare"), st.sampled_from(NAMES), st.sampled_from(sorted(SHAPES))),
     st.tuples(st.just("remove"), st.sampled_from(NAMES + VOLUMES)),
     st.tuples(st.just("volume"), st.sampled_from(VOLUMES)),
     st.tuples(st.just("garble"), st.sampled_from(NAMES + VOLUMES)),
+    st.tuples(st.just("disguise"), st.sampled_from(NAMES + VOLUMES), st.sampled_from(DISGUISES)),
+    st.tuples(st.just("stray"), st.sampled_from(NAMES + VOLUMES), st.sampled_from([None, "a: ["])),
     st.tuples(st.just("drain"), st.sampled_from("abc"), st.sampled_from([DRAIN, FORCE])),
     st.tuples(st.just("undrain"), st.sampled_from("abc")),
     st.tuples(st.just("silence"), st.sampled_from("abc")),
@@ -123,6 +126,10 @@ class Life:
                 self.put(name, volume(name))
             case "garble", (name,):
                 self.put(name, "kind: [\n")
+            case "disguise", (name, text):
+                self.put(name, text)
+            case "stray", (name, text):
+                fleet._commit(LIVE, {f"{name}.yaml": text.encode() if text else None}, {})
             case "remove", (name,):
                 if name in self.files:
                     self.files.discard(name)
