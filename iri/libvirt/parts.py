@@ -31,8 +31,12 @@ class Disks(Protocol):
         """The machine has let go of it for good: its local disk is deleted, its secrets are dropped."""
         ...
 
+    def forget(self, machine_id: str) -> None:
+        """The machine is removed by order: all its local disks and secrets go."""
+        ...
+
     def sweep(self, machine_ids: frozenset[str]) -> None:
-        """Removes what was made for machines other than these."""
+        """Removes what interrupted work left, and secrets of machines other than these. Data stays without an order."""
         ...
 
     def let_go(self) -> None:

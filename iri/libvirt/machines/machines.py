@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
+import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -48,12 +49,14 @@ class Machines:
         self._watching = Watching(site, self._queue.wake)
         self._addresses = Addresses(site)
         self._sweeping = Sweeping(site)
+        self._claiming = threading.RLock()
         link.listen(self._watching.put)
         link.on_connected(self._reconnected)
 
     def start(self) -> None:
         """The link is open. Finds all machines and goes on where it stands with each."""
-        for id, reason in self._site.roster.recover():
+        self._site.roster.recover()
+        for id, reason in self._site.roster.unreadable.items():
             log.error("machine is left alone id=%s error=%s", id, reason)
         self._sweep()
         self._queue.start()
@@ -75,10 +78,11 @@ class Machines:
 
     def create(self, wanted: Machine) -> Machine:
         id = identity(Machine, wanted.labels) or str(uuid.uuid4())
-        with self._site.roster.one(id):
+        with self._site.roster.one(id), self._claim(wanted.spec.volumes):
             existing = self._site.roster.machines.get(id)
             if existing is not None:
                 return existing
+            self._site.roster.refuse_unreadable(id)
             resources = dict(self._resources(wanted.spec.class_name))
             record = Record(
                 labels=dict(wanted.labels),
@@ -98,7 +102,7 @@ class Machines:
 
     def change(self, id: str, change: MachineChange) -> None:
         roster = self._site.roster
-        with roster.one(id):
+        with roster.one(id), self._claim(disks_of(change)):
             guest = roster.get(id)
             machine = wish(guest.record, id)
             after = changed_machine(machine, change)
@@ -166,6 +170,11 @@ class Machines:
             case _:
                 pass
 
+    def _claim(self, disks: Iterable[Disk]) -> contextlib.AbstractContextManager[object]:
+        """Until it is recorded who has these volumes, nobody else is looked at who wants one."""
+        has_volume = any(disk.connection is not None for disk in disks)
+        return self._claiming if has_volume else contextlib.nullcontext()
+
     def _refuse_disk(self, machine_id: str, disk: Disk) -> None:
         self._site.parts.disks.refuse(machine_id, disk)
         held = volume_of(disk)
@@ -196,8 +205,8 @@ class Machines:
                 self._queue.wake(guest.id)
 
     def _sweep(self) -> None:
-        """What a process that was killed has left of machines that are gone."""
-        ids = self._site.roster.ids()
+        """What a process that was killed has left of machines that are gone. One that cannot be read is not gone."""
+        ids = self._site.roster.ids() | self._site.roster.unreadable.keys()
         self._site.parts.disks.sweep(ids)
         self._site.parts.interfaces.prune(self._site.wanted_interfaces)
         for owner in self._site.vault.owners() - ids:
@@ -210,6 +219,17 @@ class Machines:
 
 
 def volume_of(disk: Disk) -> tuple[str, str] | None:
-    if disk.connection is None or not disk.connection.handle:
+    """What says that two disks are the same volume. A handle is the poollet's word, where it lies is the storage's."""
+    connection = disk.connection
+    if connection is None:
         return None
-    return disk.connection.driver, disk.connection.handle
+    where = connection.attributes.get("image") or connection.attributes.get("path") or connection.handle
+    return (connection.driver, where) if where else None
+
+
+def disks_of(change: MachineChange) -> tuple[Disk, ...]:
+    match change:
+        case AttachVolume(disk) | UpdateVolume(disk):
+            return (disk,)
+        case _:
+            return ()

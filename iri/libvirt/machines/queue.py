@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable
 
 log = logging.getLogger(__name__)
+FAULT_SECONDS = 60.0
 Tend = Callable[[str], float | None]
 
 
 class Queue:
-    """`tend(id)` gives the seconds until that machine's next turn; None: when somebody wakes it. It never raises."""
+    """`tend(id)` gives the seconds until that machine's next turn; None: when somebody wakes it."""
 
     def __init__(self, tend: Tend, threads: int) -> None:
         self._tend = tend
@@ -51,7 +52,12 @@ class Queue:
 
     def _work(self) -> None:
         while (id := self._next()) is not None:
-            delay = self._tend(id)
+            try:
+                delay = self._tend(id)
+            except Exception:
+                # A bug in one machine's turn must not end those of all others.
+                log.exception("turn failed id=%s", id)
+                delay = FAULT_SECONDS
             with self._changed:
                 self._busy.discard(id)
                 self._changed.notify_all()  # it may have been woken meanwhile

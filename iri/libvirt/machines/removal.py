@@ -6,7 +6,7 @@ import contextlib
 import shutil
 
 from iri.errors import FailedPrecondition, IRIError, NotFound
-from iri.libvirt.domain.names import DeviceKind, domain_name
+from iri.libvirt.domain.names import domain_name
 from iri.libvirt.machines import power
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.site import Site
@@ -36,10 +36,12 @@ def outlives(guest: Guest) -> bool:
 
 def clear(site: Site, guest: Guest) -> None:
     """All that was made for it but its domain, in which the order stands until the end."""
-    names = {disk.name for disk in guest.record.spec.volumes}
-    names |= {alias.name for alias in guest.seen.aliases | guest.gone if alias.kind == DeviceKind.DISK.value}
-    for name in sorted(names):
-        site.parts.disks.release(guest.id, name)
+    site.parts.disks.forget(guest.id)
+    clear_host(site, guest)
+
+
+def clear_host(site: Site, guest: Guest) -> None:
+    """All but its data."""
     site.vault.put(guest.id, b"")
     shutil.rmtree(site.folder(guest.id), ignore_errors=True)
     # libvirt writes this one and leaves it.
@@ -56,7 +58,12 @@ def forget(site: Site, guest: Guest) -> None:
 
 
 def lost(site: Site, guest: Guest) -> None:
-    """Somebody else has undefined it: there is no machine any more, and nothing of it shall stay."""
-    site.tell(guest, "Lost", "Look", "somebody has undefined the domain", is_warning=True)
-    clear(site, guest)
+    """Somebody else has undefined it. Its data goes only by order: without one, it is there when the machine is made again."""
+    if guest.record.deleted_at:
+        site.tell(guest, "Lost", "Look", "somebody has undefined the domain", is_warning=True)
+        clear(site, guest)
+    else:
+        message = "somebody has undefined the domain; its local disks are kept"
+        site.tell(guest, "Lost", "Look", message, is_warning=True)
+        clear_host(site, guest)
     forget(site, guest)

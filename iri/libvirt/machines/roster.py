@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from iri.errors import NotFound
+from iri.errors import FailedPrecondition, NotFound
 from iri.journal import Journal
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.vault import Vault
@@ -44,6 +44,7 @@ class Roster:
         self.now_ns = now_ns
         self._guests: dict[str, Guest] = {}
         self._told: Mapping[str, Machine] = {}
+        self.unreadable: Mapping[str, str] = {}  # why, by id
         self._lock = threading.Lock()
         # A few for all: one a machine would have to be thrown away, and nobody knows when who waits for it.
         self._locks = tuple(threading.RLock() for _ in range(LOCKS))
@@ -129,19 +130,23 @@ class Roster:
             self._vault.put(id, packed(seal) if seal else b"")
         return replace(record, has_seal=bool(seal))
 
-    def recover(self) -> tuple[tuple[str, str], ...]:
-        """Finds all there are. Gives the ids of those that nobody can read, with the reason; they are left alone."""
-        unreadable = []
+    def recover(self) -> None:
+        """Finds all there are. Those that nobody can read are there too: they are left alone, with all that is theirs."""
+        unreadable = {}
         for id, found in self._domains.metadata().items():
             try:
                 record = self.opened(id, read(found))
             except (ValueError, msgspec.DecodeError) as error:
-                unreadable.append((id, str(error)))
+                unreadable[id] = str(error)
                 continue
             self._put(with_conditions(Guest(id=id, record=record), self.now_ns()))
+        self.unreadable = unreadable
         for id in self.ids():
             self.look(id)
-        return tuple(unreadable)
+
+    def refuse_unreadable(self, id: str) -> None:
+        if (reason := self.unreadable.get(id)) is not None:
+            raise FailedPrecondition(f"machine {id} is there, and nobody can read what it is to be: {reason}")
 
     def opened(self, id: str, record: Record) -> Record:
         if not record.has_seal:

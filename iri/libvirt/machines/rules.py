@@ -17,6 +17,17 @@ class PowerRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     longest_restart: float = 300.0
     steady: float = 60.0  # a guest that has run so long is not in a crash loop
 
+    def __post_init__(self) -> None:
+        for name, seconds in (
+            ("grace", self.grace),
+            ("press", self.press),
+            ("firstRestart", self.first_restart),
+        ):
+            if seconds <= 0:
+                raise ValueError(f"{name} is more than 0 seconds")
+        if self.longest_restart < self.first_restart or self.steady < 0:
+            raise ValueError("longestRestart is no less than firstRestart, and steady is not negative")
+
     def restart_delay(self, restarts: int) -> float:
         return min(self.first_restart * 2.0 ** min(restarts, 30), self.longest_restart)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
@@ -27,7 +28,8 @@ from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.volumes import Volumes
 from iri.machine import Connection, Disk, LocalDisk
 
-SMALLEST_BYTES = 1 << 20
+log = logging.getLogger(__name__)
+PARTIAL = ".partial"
 Tell = Callable[[str, str, str], None]
 """Takes a machine's id, a reason in CamelCase and a sentence for people."""
 
@@ -64,7 +66,7 @@ class LocalDisks:
         )
 
     def _make(self, path: Path, size: int, image: Image | None) -> None:
-        partial = path.with_name(f"{path.name}.partial")
+        partial = path.with_name(f"{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
         self._storage.refresh(self._shelf.name)
         backing = (str(image.path), image.format) if image else None
@@ -85,13 +87,27 @@ class LocalDisks:
         with sidecar.on_disk(f"deleting the local disk {name}"):
             (self._shelf.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
 
-    def sweep(self, machine_ids: frozenset[str]) -> None:
-        with self._making, sidecar.on_disk("deleting local disks of machines that are gone"):
-            for path in self._shelf.folder.iterdir():
-                match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(".partial"))
-                is_partial = path.name.endswith(".partial")
-                if match is not None and (is_partial or match["machine"] not in machine_ids):
+    def forget(self, machine_id: str) -> None:
+        with self._making, sidecar.on_disk(f"deleting the local disks of machine {machine_id}"):
+            for path, owner in self._found():
+                if owner == machine_id:
                     path.unlink(missing_ok=True)
+
+    def sweep(self, machine_ids: frozenset[str]) -> None:
+        """What is half made. A whole disk of a machine that libvirt does not know stays: libvirt may have lost it."""
+        with self._making, sidecar.on_disk("deleting half made local disks"):
+            for path, owner in self._found():
+                if path.suffix == PARTIAL:
+                    path.unlink(missing_ok=True)
+                elif owner not in machine_ids:
+                    log.warning("local disk of an unknown machine is kept file=%s", path)
+
+    def _found(self) -> Iterator[tuple[Path, str]]:
+        """All of them, with the machine's id."""
+        for path in tuple(self._shelf.folder.iterdir()):
+            match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(PARTIAL))
+            if match is not None:
+                yield path, match["machine"]
 
 
 class VolumeDisks:
@@ -116,9 +132,11 @@ class VolumeDisks:
         if disk.connection is not None:
             match access.understood(disk.connection, self._volumes.shelves.folders()):
                 case VolumeFile() as file:
-                    self._refuse_file(machine_id, disk.name, file)
+                    self._refuse_file(disk.name, file)
+                    self._refuse_held(machine_id, disk.name, FileSource(path=file.path))
                 case VolumeImage() as image:
                     _key(image)
+                    self._refuse_held(machine_id, disk.name, _rbd(image, ""))
         elif disk.local_disk is None:
             raise InvalidArgument(f"disk {disk.name} is neither a volume nor a local disk")
         else:
@@ -133,7 +151,7 @@ class VolumeDisks:
         if wanted.image is not None and has_image:
             self._volumes.images.refuse(wanted.image.image)
 
-    def _refuse_file(self, machine_id: str, name: str, file: VolumeFile) -> None:
+    def _refuse_file(self, name: str, file: VolumeFile) -> None:
         there = self._volumes.record(file.volume_id)
         if there is None or not isinstance(there.record, VolumeRecord):
             raise FailedPrecondition(f"disk {name}: this host has no volume {file.volume_id}")
@@ -141,9 +159,10 @@ class VolumeDisks:
             raise FailedPrecondition(f"disk {name}: volume {file.volume_id} is not available")
         if not contents.is_plain_file(Path(file.path)):
             raise FailedPrecondition(f"disk {name}: the data of volume {file.volume_id} is missing")
-        others = [
-            held for held in self._holders.of(FileSource(path=file.path)) if held.domain_id != machine_id
-        ]
+
+    def _refuse_held(self, machine_id: str, name: str, where: FileSource | RbdSource) -> None:
+        """Whatever domain has it, whosever: a guest that was told to let go of it may not have done so yet."""
+        others = [held for held in self._holders.of(where) if held.domain_id != machine_id]
         if others:
             raise FailedPrecondition(
                 f"disk {name} is attached to machine {others[0].domain_id}; detach it there first"
@@ -173,9 +192,8 @@ class VolumeDisks:
         match found:
             case VolumeFile(path=path):
                 return FileSource(path=path)
-            case VolumeImage(image=image, monitors=monitors, user=user):
-                key = self._passphrases.put_key(secret_name, _key(found))
-                return RbdSource(image=image, monitors=monitors, user=user, secret_id=key)
+            case VolumeImage():
+                return _rbd(found, self._passphrases.put_key(secret_name, _key(found)))
 
     def _passphrase(self, connection: Connection, name: str) -> str:
         value = connection.encryption_data.get(PASSPHRASE)
@@ -186,6 +204,11 @@ class VolumeDisks:
             self._local.release(machine_id, name)
         self._passphrases.drop(_secret_name(machine_id, name))
         self._passphrases.drop_key(_secret_name(machine_id, name))
+
+    def forget(self, machine_id: str) -> None:
+        if self._local is not None:
+            self._local.forget(machine_id)
+        self._passphrases.drop_unused(lambda name: not name.startswith(f"disk-{machine_id}-"))
 
     def sweep(self, machine_ids: frozenset[str]) -> None:
         if self._local is not None:
@@ -200,6 +223,10 @@ class VolumeDisks:
 
 def _secret_name(machine_id: str, name: str) -> str:
     return names.local_disk(machine_id, name).removesuffix(".qcow2")
+
+
+def _rbd(image: VolumeImage, secret_id: str) -> RbdSource:
+    return RbdSource(image=image.image, monitors=image.monitors, user=image.user, secret_id=secret_id)
 
 
 def _key(image: VolumeImage) -> bytes:

@@ -90,6 +90,8 @@ class Shelves:
         pool = next(pool for pool in self._settings.pools if pool.name == shelf.name)
         return max(0, int((shelf.room().capacity - pool.reserved_bytes) * pool.overcommit))
 
-    def bases(self) -> Iterator[frozenset[str]]:
-        """Names of the files that disks rest on, pool by pool."""
-        return (frozenset(shelf.rests_on()) for shelf in self)
+    def bases(self) -> frozenset[str] | None:
+        """Names of the files that disks rest on. None while there is a pool of which nobody knows."""
+        if self._shut:
+            return None
+        return frozenset().union(*(shelf.rests_on() for shelf in self))

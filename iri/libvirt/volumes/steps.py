@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Set
+from collections.abc import Callable, Hashable, Set
 
 from msgspec.structs import replace
 
@@ -22,13 +22,13 @@ HELD_SECONDS = 5.0
 
 
 class Steps:
-    """`bases` names the files that disks rest on, pool by pool. `want` has somebody take the next step of an object."""
+    """`bases` names the files that disks rest on, None while nobody knows them all. `want` has somebody take the next step of an object."""
 
     def __init__(
         self,
         keeping: Keeping,
         images: Images,
-        bases: Callable[[], Iterable[Set[str]]],
+        bases: Callable[[], Set[str] | None],
         want: Callable[[str], None],
     ) -> None:
         self._keeping = keeping
@@ -143,10 +143,8 @@ class Steps:
 
     def collect(self) -> int:
         """Removes images that no disk rests on. Returns the bytes freed."""
-        used: set[str] = set()
-        for names in self._bases():
-            used |= names
-        return self._images.collect(used)
+        used = self._bases()
+        return 0 if used is None else self._images.collect(used)
 
 
 def _doing(record: Record) -> tuple[str, str]:

@@ -10,13 +10,14 @@ from iri.address import Address, parse
 from iri.errors import IRIError, Unavailable
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.runtime.ignition import yaml_value
-from reconciler.cli.runtime.settings import DEFAULT, settings_of
+from reconciler.cli.runtime.settings import DEFAULT, SHOWN, settings_of
 from reconciler.cli.runtime.simulated import DEFAULT_SOCKETS
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.terminal import Terminal, out, printable
 
 if TYPE_CHECKING:
     from iri.libvirt.serving import LibvirtServer
+    from iri.libvirt.settings import Settings
 
 EXAMPLES = f"""examples:
   gitvirt runtime libvirt
@@ -46,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     stop = StopSignal()
-    server = _server(arguments)
+    settings, addresses = settings_of(arguments.settings), _addresses(arguments)
     try:
-        with server:
+        with _server(settings, addresses) as server:
             _say_ready(out(), server.addresses)
             stop.wait()
     except Unavailable as error:
@@ -56,11 +57,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(printable(str(error)), cure) from None
     except IRIError as error:
         raise CommandError(printable(str(error)), "--listen says where else to serve") from None
+    except OSError as error:
+        cure = f"run it as root; the settings say which `folder` is its own (now: {settings.folder})"
+        raise CommandError(printable(f"{error.filename}: {error.strerror}"), cure) from None
     return Exit.OK
 
 
-def _server(arguments: argparse.Namespace) -> LibvirtServer:
-    settings = settings_of(arguments.settings)
+def _addresses(arguments: argparse.Namespace) -> list[Address]:
+    try:
+        return [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
+    except IRIError as error:
+        raise CommandError(printable(str(error)), "gitvirt runtime libvirt --help", Exit.USAGE) from None
+
+
+def _server(settings: Settings, addresses: list[Address]) -> LibvirtServer:
     try:
         # Loads libvirt, which only hosts that run it have.
         from iri.libvirt.runtime import LibvirtRuntime
@@ -69,10 +79,9 @@ def _server(arguments: argparse.Namespace) -> LibvirtServer:
         cure = "pip install 'gitvirt[libvirt]', which needs libvirt-dev, gcc and pkg-config"
         raise CommandError(f"libvirt's Python library cannot be loaded: {error}", cure) from None
     try:
-        addresses = [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
         return LibvirtServer(LibvirtRuntime(settings, yaml_value), addresses)
     except IRIError as error:
-        raise CommandError(printable(str(error)), "gitvirt runtime libvirt --help", Exit.USAGE) from None
+        raise CommandError(printable(str(error)), SHOWN, Exit.PROBLEMS) from None
 
 
 def _say_ready(terminal: Terminal, addresses: tuple[Address, ...]) -> None:

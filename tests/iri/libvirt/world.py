@@ -60,5 +60,11 @@ def console_log(settings: Settings, id: str) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
+def local_disk(daemon: Libvirtd, id: str) -> Path:
+    """Of the machine, which has just one. Runtimes of a daemon that name no pools share one."""
+    (path,) = daemon.folder.glob(f"rt-*/volumes/disk-{id}-*")
+    return path
+
+
 def with_power(settings: Settings, **changes: object) -> Settings:
     return replace(settings, power=replace(settings.power, **changes))

@@ -25,7 +25,7 @@ from iri.machine import (
 )
 from tests.guests.micro import READY
 from tests.iri.contract.subject import OFF, devices, eventually, is_attached, uid_labels
-from tests.iri.libvirt.world import console_log, micro_settings, running_runtime, with_power
+from tests.iri.libvirt.world import console_log, local_disk, micro_settings, running_runtime, with_power
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd, libvirtd
 
@@ -190,12 +190,18 @@ def test_foreign_domains_are_nobodys_business(lab: Lab, tmp_path: Path) -> None:
         lab.daemon.virsh("undefine", "foreign")
 
 
-def test_domain_that_somebody_undefines_is_gone_with_all_that_was_its(lab: Lab) -> None:
+def test_domain_that_somebody_undefines_is_gone_and_has_its_data_when_it_is_made_again(lab: Lab) -> None:
     id = lab.running(volumes=(Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1 << 20)),))
+    was = lab.machine(id)
+    disk = local_disk(lab.daemon, id)
+    inode = disk.stat().st_ino
     lab.daemon.virsh("destroy", id)
     lab.daemon.virsh("undefine", id)
     eventually(lambda: id in lab.runtime.objects(Machine), operator.not_, 10, "be gone")
     assert "Lost" in lab.reasons(id)
+    assert lab.runtime.create(Machine(labels=was.labels, spec=was.spec)).id == id
+    lab.reaches(id, MachineState.RUNNING)
+    assert disk.stat().st_ino == inode
 
 
 def test_all_is_found_again_by_who_lost_everything(daemon: Libvirtd, settings: Settings) -> None:

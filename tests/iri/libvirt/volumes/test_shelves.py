@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,11 +64,25 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
             Unavailable, match=r"storage pool far-.* cannot be reached: .*Connection timed out"
         ):
             ask()
+    used = unused_image(stand)
+    assert stand.volumes.collect_images() == 0
+    assert used.exists()  # a disk of the pool that nobody can look into may rest on it
     (stand.folder / "there").touch()
     stand.volumes.let_go()
     eventually(lambda: is_known(stand), bool, 30, "be reached")
     assert set(stand.objects(Volume)) == {id}
+    assert stand.volumes.collect_images() > 0
+    assert not used.exists()
     subject.removed(Volume, id)
+
+
+def unused_image(stand: Stand) -> Path:
+    """One that no disk rests on here, for longer than it need be kept."""
+    source = stand.image().image_data_source
+    assert source is not None
+    path = stand.volumes.images.ensure(source.image, "amd64", lambda *_: None).path
+    os.utime(path, (0, 0))
+    return path
 
 
 def is_known(stand: Stand) -> bool:

@@ -6,9 +6,11 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from iri.address import UnixAddress
 from iri.client import Client
@@ -18,7 +20,14 @@ from reconciler.cli.exits import Exit
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings
 from tests.servers.leftovers import leftovers
-from tests.servers.libvirtd import Libvirtd
+from tests.servers.libvirtd import Libvirtd, libvirtd
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Libvirtd]:
+    """One that nobody else leaves anything in."""
+    with libvirtd() as made:
+        yield made
 
 
 class Process:
@@ -42,8 +51,8 @@ class Process:
         return self.process.returncode, said
 
 
-def test_machines_outlive_the_runtime_that_is_stopped_or_killed(libvirtd: Libvirtd) -> None:
-    settings = micro_settings(libvirtd)
+def test_machines_outlive_the_runtime_that_is_stopped_or_killed(daemon: Libvirtd) -> None:
+    settings = micro_settings(daemon)
     folder = Path(settings.folder)
     file, socket = folder / "settings.json", folder / "s"
     file.write_bytes(msgspec.json.encode(settings))
@@ -55,17 +64,17 @@ def test_machines_outlive_the_runtime_that_is_stopped_or_killed(libvirtd: Libvir
         )
         id = client.create(wanted).id
         eventually(lambda: state(client, id), lambda found: found is MachineState.RUNNING, 10, "run")
-        pid = libvirtd.guests()[id]
+        pid = daemon.guests()[id]
         for number, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
             assert process.stop(number)[0] == code
             process = Process(file, socket)
             assert client.objects(Machine)[id].spec == wanted.spec
-            assert libvirtd.guests()[id] == pid
+            assert daemon.guests()[id] == pid
         client.remove(Machine, id)
         eventually(lambda: client.objects(Machine), lambda found: not found, 10, "be gone")
         assert main(["iri", "--address", str(socket), "get", "machine"]) == Exit.OK
     assert process.stop() == (0, "")
-    assert not leftovers(libvirtd, folder)
+    assert not leftovers(daemon, folder)
     assert not socket.exists()
 
 
@@ -73,11 +82,11 @@ def state(client: Client, id: str) -> MachineState:
     return client.objects(Machine)[id].status.state
 
 
-def test_no_libvirtd_is_said_with_a_cure(libvirtd: Libvirtd, tmp_path: Path) -> None:
+def test_no_libvirtd_is_said_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(
         json.dumps(
-            {"uri": "qemu+unix:///system?socket=/nonexistent/s", "folder": str(libvirtd.folder / "none")}
+            {"uri": "qemu+unix:///system?socket=/nonexistent/s", "folder": str(daemon.folder / "none")}
         )
     )
     code = subprocess.run(
@@ -111,5 +120,31 @@ def test_folder_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
         text=True,
         timeout=30,
     )
-    assert run.returncode == Exit.USAGE
+    assert run.returncode == Exit.PROBLEMS
     assert "too long for sockets" in run.stderr
+
+
+def test_folder_that_cannot_be_used_is_said_with_a_cure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(json.dumps({"folder": "/dev/null"}))
+    listen = ["--listen", str(tmp_path / "s")]
+    assert main(["runtime", "libvirt", "--settings", str(settings), *listen]) == Exit.FAILED
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "error: /dev/null/images/blobs: Not a directory"
+    assert "run it as root" in said[1]
+    assert len(said) == 2
+
+
+def test_pools_that_this_runtime_does_not_serve_are_a_matter_of_the_settings(
+    daemon: Libvirtd, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = {"type": "logical", "name": "fast", "volumeGroup": "vg", "records": "/srv/records"}
+    settings = tmp_path / "settings.yaml"
+    folder = str(daemon.folder / "logical")
+    settings.write_text(json.dumps({"folder": folder, "storage": {"pools": [pool]}}))
+    assert main(["runtime", "libvirt", "--settings", str(settings)]) == Exit.PROBLEMS
+    said = capsys.readouterr().err
+    assert "of type logical, which this runtime does not serve" in said
+    assert "docs/libvirt.md" in said
