@@ -97,8 +97,19 @@ def condition(machine: Machine, type_: str) -> Condition | None:
     return next((found for found in machine.status.conditions if found.type == type_), None)
 
 
-def test_guest_that_powers_itself_off_is_started_again_and_more_and_more_slowly(lab: Lab) -> None:
-    id = lab.running()
+def test_guest_that_powers_itself_off_is_started_again_and_more_and_more_slowly(
+    daemon: Libvirtd, settings: Settings
+) -> None:
+    # Long enough for a busy machine to see that it loops.
+    settings = with_power(settings, steady=6.0)
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        id = lab.running()
+        loops_until_it_is_steady(lab, id)
+        lab.remove(id)
+
+
+def loops_until_it_is_steady(lab: Lab, id: str) -> None:
     for boots in (2, 3, 4):
         lab.press(id, b"Q")
         off = lab.reaches(id, *OFF)
