@@ -17,7 +17,7 @@ from reconciler.diff.turn import Turn
 from reconciler.diff.use import holders, named, owner_of
 from reconciler.diff.view import View
 from reconciler.plan.action import Action
-from reconciler.record import stamp
+from reconciler.record import Status, stamp
 from reconciler.record.condition import ACCEPTED, DELETION_HELD
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Known, Standing
@@ -76,10 +76,29 @@ def withheld(view: View, known: Known) -> tuple[str, str] | None:
     owner = view.known.get(key) if (key := owner_of(known)) is not None else None
     if owner is not None and is_paused(owner):
         return "Paused", f"machine {owner.key.name}, which it goes with, is paused"
+    if may_have_got_data(view, known):
+        return (
+            "InDoubt",
+            f"pool {known.record.pool} is not heard of, and may have made it: then its data is to stay",
+        )
     staying = tuple(each for each in holders(view, known) if each.is_staying)
     if staying:
         return "InUse", f"still used by {named(staying)}"
     return None
+
+
+def may_have_got_data(view: View, known: Known) -> bool:
+    """A volume that is retained once it was made, on a pool whose last word may be older than that."""
+    volume, record = known.object, known.record
+    if not isinstance(volume, Volume) or volume.spec.deletion_policy is not None or record.assignment is None:
+        return False
+    if record.owners or known.standing is Standing.GENERATED or was_made(record.status):
+        return False
+    pool = view.volume_pools.get(record.pool)
+    is_destroyed = any(
+        each.about is Confirm.POOL_DESTROYED and each.value == record.pool for each in view.confirmations
+    )
+    return (pool is None or pool.is_lost) and not is_destroyed
 
 
 def objections(
@@ -194,12 +213,13 @@ def is_retained(turn: Turn) -> bool:
         case "Retain":
             return True
         case None:
-            return known.standing is not Standing.GENERATED and not known.record.owners and held_data(turn)
+            # The turn has what was reported since live was written.
+            made = was_made(turn.record.status)
+            return known.standing is not Standing.GENERATED and not known.record.owners and made
 
 
-def held_data(turn: Turn) -> bool:
-    """Once its runtime had made it, somebody may have written to it. The turn has what was reported since live was written."""
-    status = turn.record.status
+def was_made(status: Status | None) -> bool:
+    """Once its runtime had made it, somebody may have written to it."""
     return isinstance(status, VolumeStatus) and bool(
         status.volume_id or status.state in ("Available", "Error")
     )

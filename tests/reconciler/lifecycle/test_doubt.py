@@ -129,6 +129,25 @@ def test_settings_that_cannot_be_read_stay_as_they_were_and_stop_nobody(text: st
     assert world.texts()["gitvirt.yaml"] == SETTINGS + "pools: declared\n"
 
 
+def test_a_volume_that_may_have_been_made_unseen_is_not_deleted_for_it() -> None:
+    more = {f"more{number}.yaml": volume(f"more{number}") for number in range(4)}
+    world = Fleet({**OTHERS, **more}, Host("a"))
+    world.settle()
+    world.source({"data.yaml": volume("data")})
+    world.tick()
+    world.hosts["a"].act(world.objects())  # which makes it, and cannot say so
+    world.silent.add("a")
+    world.settle(seconds=40)
+    world.settle(seconds=40)
+    world.source({"data.yaml": None})
+    world.settle()
+    assert not world.volume("data").metadata.is_deleting
+    world.silent.clear()
+    world.settle()
+    assert ".gitvirt/retained/Volume/default/data.yaml" in world.texts()
+    assert "data" in {key.name for key in world.hosts["a"].has}
+
+
 class Keeper(Host):
     """Reports what it keeps for a retained volume by the volume's name, as poollets do."""
 
