@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.servers.daemon import bare
-from tests.servers.sshd import SshServer, ssh_server
+from tests.servers.sshd import LOOPBACK, SshServer, ssh_server
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class GitoliteServer:
         return self.ssh.home / "repositories"
 
     def url(self, repo: str) -> str:
-        return f"ssh://{self.ssh.user}@127.0.0.1:{self.ssh.port}/{repo}"
+        return f"ssh://{self.ssh.user}@{self.ssh.address}:{self.ssh.port}/{repo}"
 
     def configure(self, rules: str, *users: str) -> dict[str, Path]:
         """Gives every user a key and puts `rules` (gitolite.conf) in force; the users' private keys."""
@@ -38,8 +38,10 @@ class GitoliteServer:
 
 
 @contextlib.contextmanager
-def gitolite_server(folder: Path) -> Iterator[GitoliteServer]:
-    with ssh_server(folder, is_forced=False) as ssh:
+def gitolite_server(
+    folder: Path, address: str = LOOPBACK, inside: Sequence[str] = ()
+) -> Iterator[GitoliteServer]:
+    with ssh_server(folder, is_forced=False, address=address, inside=inside) as ssh:
         admin = ssh.key("admin")
         _gitolite(ssh, "setup", "-pk", str(admin.with_suffix(".pub")))
         yield GitoliteServer(ssh)

@@ -10,11 +10,13 @@ import getpass
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.servers.daemon import answers, free_port, running
+from tests.servers.daemon import free_port, running
+
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class SshServer:
     folder: Path
     port: int
     user: str
+    address: str = LOOPBACK
 
     @property
     def repos(self) -> Path:
@@ -40,7 +43,7 @@ class SshServer:
         return self.home / ".ssh" / "authorized_keys"
 
     def url(self, repo: str) -> str:
-        return f"ssh://{self.user}@127.0.0.1:{self.port}{self.repos}/{repo}"
+        return f"ssh://{self.user}@{self.address}:{self.port}{self.repos}/{repo}"
 
     def key(self, name: str) -> Path:
         """A new key pair that the server does not know yet."""
@@ -70,29 +73,36 @@ def new_key(private: Path, comment: str, kind: str = "ed25519") -> Path:
 
 
 @contextlib.contextmanager
-def ssh_server(folder: Path, is_forced: bool = True) -> Iterator[SshServer]:
-    """With `is_forced` every session is a git-shell; otherwise authorized_keys says what a key runs."""
-    server = SshServer(folder, free_port(), getpass.getuser())
+def ssh_server(
+    folder: Path, is_forced: bool = True, address: str = LOOPBACK, inside: Sequence[str] = ()
+) -> Iterator[SshServer]:
+    """With `is_forced` every session is a git-shell; otherwise authorized_keys says what a key runs.
+
+    `inside` are words before its command that take it into another network, where it has that address.
+    """
+    server = SshServer(folder, free_port(), getpass.getuser(), address)
     server.repos.mkdir(parents=True)
     server.authorized_keys.parent.mkdir()
     server.authorized_keys.touch(0o600)
     host_key = new_key(folder / "host_key", "host")
     kind, value = host_key.with_suffix(".pub").read_text().split()[:2]
-    server.known_hosts.write_text(f"[127.0.0.1]:{server.port} {kind} {value}\n")
+    server.known_hosts.write_text(f"[{address}]:{server.port} {kind} {value}\n")
     config = folder / "sshd_config"
     config.write_text(_config(server, is_forced))
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd confines itself there, and insists on it
     program = shutil.which("sshd", path="/usr/sbin:/usr/bin")
     assert program, "sshd is not installed: make setup-test"
-    with running([program, "-D", "-e", "-f", config], lambda: answers(server.port), folder / "sshd.log"):
+    log = folder / "sshd.log"
+    command: list[str | Path] = [*inside, program, "-D", "-e", "-f", config]
+    with running(command, lambda: "Server listening on" in log.read_text(), log):
         yield server
 
 
 def _config(server: SshServer, is_forced: bool) -> str:
     lines = [
         f"Port {server.port}",
-        "ListenAddress 127.0.0.1",
+        f"ListenAddress {server.address}",
         f"HostKey {server.folder}/host_key",
         f"PidFile {server.folder}/sshd.pid",
         f"AuthorizedKeysFile {server.authorized_keys}",

@@ -1,0 +1,116 @@
+"""Who takes part besides the hosts: a Git server with rights per ref, people with a checkout, and reconcilers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.network import Place
+from tests.e2e.process import Process, said
+
+FLEET = "5b1e7c1e-3f0a-4a57-9a58-6d1f4f1d2a10"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A repo on it as each of its users reaches it, and `repo`, its own copy, which tests only look at."""
+
+    url: str
+    repo: Path
+    access: Mapping[str, Mapping[str, str]]  # by user: the variables of docs/git.md
+
+
+@dataclass(frozen=True)
+class Person:
+    """Works in a checkout with git and with gitvirt's verbs, and reaches nothing else."""
+
+    name: str
+    place: Place
+    checkout: Path
+    server: Server
+
+    @property
+    def variables(self) -> dict[str, str]:
+        identity = {"AUTHOR": self.name, "COMMITTER": self.name}
+        named = {f"GIT_{role}_NAME": name.title() for role, name in identity.items()}
+        mailed = {f"GIT_{role}_EMAIL": f"{name}@example.org" for role, name in identity.items()}
+        access = self.server.access[self.name]
+        ssh = (
+            f"ssh -F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile={access['GITVIRT_KNOWN_HOSTS']} "
+            f"-i {access['GITVIRT_IDENTITY']}"
+            if "GITVIRT_IDENTITY" in access
+            else "false"
+        )
+        cache = str(self.checkout.parent / "cache")
+        return {**named, **mailed, **access, "GIT_SSH_COMMAND": ssh, "GITVIRT_CACHE": cache}
+
+    def git(self, *arguments: str, code: int = 0) -> str:
+        return said(self.place.inside, ("git", *arguments), self.checkout, self.variables, code)
+
+    def gitvirt(self, *arguments: str, code: int = 0) -> str:
+        command = (sys.executable, "-m", "reconciler", *arguments)
+        return said(self.place.inside, command, self.checkout, self.variables, code)
+
+    def write(self, files: Mapping[str, str | None]) -> None:
+        for path, text in files.items():
+            place = self.checkout / path
+            if text is None:
+                place.unlink()
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text)
+
+    def commit(self, message: str, files: Mapping[str, str | None], *trailers: str) -> str:
+        """Onto whatever the others have pushed meanwhile."""
+        self.git("pull", "--quiet", "--rebase", "origin", "main")
+        self.write(files)
+        self.git("add", "--all")
+        confirming = [word for trailer in trailers for word in ("--trailer", trailer)]
+        self.git("commit", "--quiet", "--allow-empty", "--message", message, *confirming)
+        self.git("push", "--quiet", "origin", "HEAD:main")
+        return self.git("rev-parse", "HEAD").strip()
+
+    def wait(self, kind: str, name: str, what: str, seconds: int = 150) -> None:
+        self.gitvirt("wait", kind, name, "--for", what, "--timeout", f"{seconds}s")
+
+
+@dataclass
+class Reconciler:
+    """`gitvirt run` on a machine, with a folder, of its own."""
+
+    name: str
+    place: Place
+    folder: Path
+    server: Server
+    process: Process | None = None
+
+    def start(self) -> None:
+        self.folder.mkdir()
+        given = {**self.server.access["reconciler"], "GITVIRT_CACHE": str(self.folder / "cache")}
+        author = "gitvirt <gitvirt@example.org>"
+        arguments = (
+            "run",
+            "--repo",
+            self.server.url,
+            "--name",
+            self.name,
+            "--author",
+            author,
+            "--interval",
+            "1s",
+        )
+        self.process = Process(self.folder / "log", self.place.inside, arguments, given)
+
+    @property
+    def logged(self) -> str:
+        return self.process.logged if self.process else ""
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.stop()

@@ -1,0 +1,34 @@
+"""What Ann writes."""
+
+MACHINE = """apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {{name: {name}}}
+spec:
+  machineClassRef: {{name: micro}}
+  power: "{power}"
+"""
+LOCAL = """  volumes:
+    - name: scratch
+      localDisk: {sizeLimit: 4Mi}
+"""
+DATA = """  volumes:
+    - name: data
+      device: odb
+      volumeRef: {name: db-data}
+"""
+VOLUME = """apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {{name: db-data}}
+spec:
+  volumeClassRef: {{name: disk}}
+  deletionPolicy: Delete
+  resources: {{storage: {size}}}
+"""
+
+
+def machine(name: str, disks: str = "", power: str = "On") -> str:
+    return MACHINE.format(name=name, power=power) + disks
+
+
+def volume(size: str) -> str:
+    return VOLUME.format(size=size)
