@@ -48,6 +48,7 @@ from schemas import fleet, host
 from schemas.duration import milliseconds
 from schemas.fleet import Settings
 from schemas.host import Host, Pool
+from schemas.problem import Problem
 
 HOST_NAMESPACE = uuid.UUID("b1c7a2f4-5d0e-5f7a-9c39-1a2f3b4c5d6e")
 MACHINE_ID = Path("/etc/machine-id")
@@ -103,8 +104,9 @@ def access(one: host.Repo) -> Access:
     )
 
 
-def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavailable | None:
-    """The fleet's settings as they stand on the target branch, or on the source as long as there is none."""
+def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavailable | tuple[Problem, ...]:
+    """The fleet's settings as they stand on the target branch, or on the source as long as there is none; else what is wrong
+    with those that are there."""
     refs = Refs(source=HEADS + one.source, target=HEADS + one.target, reports=None)
     repo = opened(one, refs, ambient)
     try:
@@ -116,14 +118,17 @@ def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavail
         repo.close()
 
 
-def _settings_at(repo: Repo, snapshot: Snapshot) -> Settings | None:
+def _settings_at(repo: Repo, snapshot: Snapshot) -> Settings | tuple[Problem, ...]:
+    problems: tuple[Problem, ...] = ()
     for commit in (snapshot.target, snapshot.source):
-        for file in repo.files(commit) if commit else ():
-            if file.path == fleet.PATH and file.mode is not FileMode.LINK:
-                found = fleet.parse(repo.read(file.id))
-                if isinstance(found, Settings):
-                    return found
-    return None
+        file = repo.file(commit, fleet.PATH) if commit else None
+        if file is None or file.mode is FileMode.LINK:
+            continue
+        found = fleet.parse(repo.read(file.id))
+        if isinstance(found, Settings):
+            return found
+        problems = found
+    return problems
 
 
 def host_id(settings: Host) -> str:

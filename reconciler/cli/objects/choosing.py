@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reconciler.cli.exits import CommandError
+from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.objects.nouns import key, plural
 from reconciler.cli.terminal import printable
 from reconciler.cli.verbs import closest
@@ -28,7 +28,13 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
     parser.add_argument(
-        "-l", "--label", action="append", type=pair, default=[], metavar="KEY=VALUE", help="with this label"
+        "-l",
+        "--label",
+        action="append",
+        type=label,
+        default=[],
+        metavar="KEY=VALUE",
+        help="with this label; several must all be there",
     )
     parser.add_argument(
         "--field",
@@ -38,6 +44,14 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=VALUE",
         help="with this value: state, pool, class, power, or a path such as spec.priority",
     )
+
+
+def label(text: str) -> tuple[str, str]:
+    """`key=value`; `key==value` means the same, and more than one goes into more than one -l."""
+    if "," in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than one label: write -l A=B -l C=D")
+    name, value = pair(text)
+    return name, value.removeprefix("=")
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -54,7 +68,16 @@ def chosen(
     named = [one(inventory, kind, name, arguments.namespace) for name in names]
     if named:
         return named
-    return [item for item in inventory.of(kind) if is_meant(item, arguments)]
+    items = inventory.of(kind)
+    for name, _ in arguments.field:
+        if items and not any(field(item, name) for item in items):
+            words = ", ".join(FIELDS)
+            raise CommandError(
+                f"no {kind} has anything at {printable(name)}",
+                f"{words}, or a path such as spec.priority",
+                Exit.USAGE,
+            )
+    return [item for item in items if is_meant(item, arguments)]
 
 
 def is_meant(item: Item, arguments: argparse.Namespace) -> bool:

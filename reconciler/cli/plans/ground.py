@@ -74,4 +74,8 @@ def advanced(
     repo: Repo, snapshot: Snapshot, now: datetime, notes: tuple[str, ...] = (), *, is_offline: bool = False
 ) -> Seen:
     world = World(os.environ, is_offline=is_offline)
-    return Seen(repo, world, world.advance(repo, snapshot, now), now, notes)
+    advance = world.advance(repo, snapshot, now)
+    for problem in world.unfit:
+        where = f"{problem.file}:{problem.line}: " if problem.line else ""
+        raise CommandError(where + printable(problem.message), printable(problem.hint))
+    return Seen(repo, world, advance, now, notes)

@@ -32,6 +32,7 @@ from reconciler.repo.transport import Unavailable
 from reconciler.repo.wake import Reason, watching
 from schemas.fleet import Settings
 from schemas.host import Host
+from schemas.problem import Problem
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +123,14 @@ def ends_with_threads(ended: threading.Event) -> None:
     threading.excepthook = broke
 
 
+def why_not(found: Unavailable | tuple[Problem, ...]) -> tuple[str, str]:
+    if isinstance(found, Unavailable):
+        return found.cause, found.cure
+    for problem in found:
+        return f"{problem.file}:{problem.line}: {problem.message}", problem.hint
+    return "the repo has no gitvirt.yaml", FLEET_CURE
+
+
 def fleet_settings(one: Host, ambient: Ambient, stop: StopSignal | None) -> Settings | None:
     """What the fleet's repo says of itself. Waits for a remote that cannot be used; None when told to stop meanwhile."""
     backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=ambient.chance)
@@ -129,11 +138,7 @@ def fleet_settings(one: Host, ambient: Ambient, stop: StopSignal | None) -> Sett
         found = assembly.fleet_settings(one.repo, ambient)
         if isinstance(found, Settings):
             return found
-        cause, cure = (
-            (found.cause, found.cure)
-            if isinstance(found, Unavailable)
-            else ("the repo has no gitvirt.yaml that can be read", FLEET_CURE)
-        )
+        cause, cure = why_not(found)
         if stop is None:
             raise CommandError(printable(cause), printable(cure))
         log.warning("cannot begin cause=%s cure=%s", cause, cure)

@@ -242,3 +242,26 @@ def test_the_page_shows_what_is_printed(site: Site, gitvirt: Command, request: p
         DOC.write_text(made)
     assert len(BLOCK.findall(page)) == 4
     assert made == page
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (None, "there is no gitvirt.yaml"),
+        ("fleet: {id: nope}\n", "id cannot be 'nope'"),
+        ("fleet: [\n", "gitvirt.yaml:"),
+    ],
+)
+@pytest.mark.parametrize("verb", [["plan"], ["explain", "machine", "web-1"]])
+def test_without_a_fleet_there_is_nothing_to_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], settings: str | None, said: str, verb: list[str]
+) -> None:  # fmt: skip
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
+    files = {"web-1.yaml": machine("web-1"), **({"gitvirt.yaml": settings} if settings else {})}
+    for path, text in files.items():
+        (tmp_path / path).write_text(text)
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "begin")
+    monkeypatch.chdir(tmp_path)
+    assert main(verb) == Exit.FAILED
+    assert said in capsys.readouterr().err
