@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reconciler.observed.folding import amounts
+from reconciler.record import Status
 from reconciler.world.known import Known
 from schemas.capacity import STORAGE, Vector, needs
 from schemas.charge import machine_charge, volume_charge
 from schemas.kinds import Key, Kind
-from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume
+from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume, VolumeStatus
 from schemas.report.objects import Orphan
 
 Classes = Mapping[str, MachineClass]
@@ -39,6 +40,12 @@ class Charge(NamedTuple):
 def orphan_charge(orphan: Orphan) -> Vector:
     """What an object without an order takes, as its host says."""
     return needs(amounts(orphan.charge))
+
+
+def bytes_there(status: Status | None) -> int:
+    """What a volume has on its host: it never gets smaller, whatever is declared."""
+    found = status.resources.get(STORAGE) if isinstance(status, VolumeStatus) else None
+    return found.ceil() if found is not None else 0
 
 
 class Ledger:
@@ -82,6 +89,7 @@ class Ledger:
         if not pool:
             return None
         namespace = known.key.namespace
+        vector: Vector
         match object:
             case Machine():
                 name = object.spec.machine_class_ref.name
@@ -89,7 +97,9 @@ class Ledger:
                 return Charge(Key(Kind.MACHINE_POOL, "", pool), namespace, name, vector)
             case Volume():
                 reference = object.spec.volume_class_ref
-                vector = volume_charge(object.spec, is_counted=True)
+                has = bytes_there(known.record.status)
+                charge = volume_charge(object.spec, is_counted=True)
+                vector = {resource: max(count, has) for resource, count in charge.items()}
                 return Charge(
                     Key(Kind.VOLUME_POOL, "", pool), namespace, reference.name if reference else "", vector
                 )

@@ -43,6 +43,7 @@ class Host:
         default_factory=set
     )  # uids of earlier objects that another of their name came beside
     off: set[Key] = field(default_factory=set)
+    sizes: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it says
 
     def act(self, live: Mapping[Key, Machine | Volume]) -> None:
         orders = {
@@ -94,7 +95,8 @@ class Host:
                     uid, id, "present", self.name, status=status
                 )
             else:
-                made = objects.VolumeStatus(volume_id=f"sim://{uid}", state="Available")
+                resources: dict[str, str | int] = {"storage": self.sizes[uid]} if uid in self.sizes else {}
+                made = objects.VolumeStatus(volume_id=f"sim://{uid}", state="Available", resources=resources)
                 held = self.holders(there) if isinstance(there, Volume) else ()
                 volumes[key.namespace, key.name] = objects.Volume(
                     uid, id, "present", self.name, attached_to=held, status=made

@@ -9,7 +9,7 @@ import pytest
 from reconciler.loop.outcome import Rested
 from reconciler.repo.protocol import Blob
 from reconciler.repo.tree import Mode
-from schemas.kinds import Kind
+from schemas.kinds import Key, Kind
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, OTHERS, WEB, fleet
@@ -146,6 +146,18 @@ def test_a_volume_that_may_have_been_made_unseen_is_not_deleted_for_it() -> None
     world.settle()
     assert ".gitvirt/retained/Volume/default/data.yaml" in world.texts()
     assert "data" in {key.name for key in world.hosts["a"].has}
+
+
+def test_a_volume_that_is_declared_smaller_takes_what_it_has() -> None:
+    world = Fleet({**OTHERS, "data.yaml": volume("data", size="20Gi")}, Host("a"))
+    world.settle()
+    uid = world.volume("data").metadata.uid
+    world.hosts["a"].sizes[uid] = "20Gi"
+    world.settle()
+    world.source({"data.yaml": volume("data", size="5Gi")})
+    world.settle()
+    pool_key = Key(Kind.VOLUME_POOL, "", "a")
+    assert world.reconciler.world.ledger.used(pool_key)["storage"] == 20 * 2**30
 
 
 class Keeper(Host):
