@@ -20,7 +20,8 @@ ORPHANS = f"{OWN_FOLDER}orphans/"
 
 @dataclass(slots=True)
 class Taken:
-    """What taking in changes came to. `flipped` are paths whose files can be understood now and could not before, or the reverse."""
+    """What taking in changes came to. `flipped` are paths whose files can be understood now and could not before, or the reverse,
+    or cannot for another reason."""
 
     keys: set[Key] = field(default_factory=set)
     flipped: set[str] = field(default_factory=set)
@@ -57,9 +58,14 @@ def _take(branch: Branch, changes: Iterable[Change], contents: Callable[[File], 
         found = contents(after) if after is not None else None
         taken.keys.update(branch.put(path, after, found))
         taken.blobs_read += found is not None
-        if (was_odd is not None and was_odd.is_malformed) != (found is not None and found.is_malformed):
+        if why_malformed(was_odd) != why_malformed(found):
             taken.flipped.add(path)
     return taken
+
+
+def why_malformed(contents: Contents | None) -> tuple[Problem, ...] | None:
+    """None for what can be understood."""
+    return contents.problems if contents is not None and contents.is_malformed else None
 
 
 def _odd(file: File) -> Contents | None:

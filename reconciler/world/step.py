@@ -149,7 +149,9 @@ class Step:
         if taken.flipped:
             self.state.problems = None
         for path in taken.flipped:
-            taken.keys.update(self.state.live.keys_at(path), self.state.source.keys_at(path))
+            keys = {*self.state.live.keys_at(path), *self.state.source.keys_at(path)}
+            taken.keys |= keys
+            self.dirty |= keys  # what they are may be the same; why is told of them
         return taken.keys
 
     def _retain(self) -> None:

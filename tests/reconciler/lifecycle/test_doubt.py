@@ -160,6 +160,20 @@ def test_a_volume_that_is_declared_smaller_takes_what_it_has() -> None:
     assert world.reconciler.world.ledger.used(pool_key)["storage"] == 20 * 2**30
 
 
+def test_what_is_frozen_says_why_as_it_is_now() -> None:
+    world = fleet(web=machine("web"))
+    for text, word in (
+        (machine("web").replace("kind: Machine\n", ""), "no kind"),
+        ("a: [\n", "bracket"),
+        (machine("web", "  powr: On\n"), "powr"),
+    ):
+        world.source({"web.yaml": text})
+        world.settle()
+        (why,) = [each for each in world.machine("web").status.conditions if each.type == "Accepted"]
+        assert (why.status, why.reason) == ("False", "Frozen")
+        assert word in why.message
+
+
 class Keeper(Host):
     """Reports what it keeps for a retained volume by the volume's name, as poollets do."""
 
