@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.demo.screen import clipped
+from reconciler.cli.terminal import width
+
 COMMAND = [sys.executable, "-m", "reconciler", "demo"]
 
 
@@ -90,6 +93,15 @@ def test_an_interrupted_demo_leaves_no_process(folder: Path, number: signal.Sign
     assert_nothing_is_left(folder)
     if number is not signal.SIGKILL:
         assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("columns", range(1, 40))
+def test_a_line_is_cut_to_the_terminal_with_whole_colours(columns: int) -> None:
+    line = "rack-a1  \x1b[32;1mReady\x1b[0m  \x1b[31m\u2588\u2588\u2591\x1b[0m  12%"
+    cut = clipped(line, columns)
+    assert width(cut) <= columns
+    assert width(line) > columns or cut == line
+    assert cut.count("\x1b[0m") >= cut.count("\x1b[3") or "\x1b" not in cut
 
 
 def test_on_a_terminal_a_picture_is_redrawn_in_place(folder: Path) -> None:

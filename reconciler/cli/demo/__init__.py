@@ -7,24 +7,16 @@ import shutil
 import signal
 import tempfile
 from pathlib import Path
-from typing import NoReturn
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import out
 
 EXAMPLES = """examples:
   gitvirt demo                      three simulated hosts; half a minute
-  gitvirt demo --keep               leaves the fleet running at the end, to play with
-  gitvirt demo --runtime libvirt    the same with real guests, as root on a machine with libvirt"""
+  gitvirt demo --keep               leaves the fleet running at the end, to play with"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--runtime",
-        choices=("simulated", "libvirt"),
-        default="simulated",
-        help="what the hosts run (default: simulated)",
-    )
     parser.add_argument("--keep", action="store_true", help="leave it running at the end, until Ctrl-C")
 
 
@@ -34,9 +26,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if shutil.which("git") is None:
         raise CommandError("there is no git on this machine", "apt-get install git")
-    signal.signal(signal.SIGTERM, interrupted)
     folder = Path(tempfile.mkdtemp(prefix="gitvirt-demo."))  # short: the paths of sockets are
-    cast = Cast(folder, arguments.runtime)
+    cast = Cast(folder)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, cast.interrupt)
     try:
         told(out(), cast, keep=arguments.keep)
     finally:
@@ -44,7 +37,3 @@ def run(arguments: argparse.Namespace) -> int:
         cast.close()
         shutil.rmtree(folder, ignore_errors=True)
     return Exit.OK
-
-
-def interrupted(number: int, _frame: object) -> NoReturn:
-    raise SystemExit(128 + number)

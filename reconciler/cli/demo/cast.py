@@ -39,9 +39,9 @@ START_SECONDS = 30.0
 class Cast:
     """`checkout` is what a person would work in."""
 
-    def __init__(self, folder: Path, runtime: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.runtime = runtime
+        self.interrupted_by = 0  # a signal
         self.repo = folder / "fleet.git"
         self.checkout = folder / "fleet"
         self.playing: dict[str, subprocess.Popen[bytes]] = {}
@@ -97,12 +97,9 @@ class Cast:
     def start_runtime(self, name: str) -> None:
         home = self.folder / name
         listen = ("--listen", str(self.socket(name)))
-        if self.runtime == "simulated":
-            (home / "profile.json").write_text(PROFILE.format(name=name))
-            options = ("--profile", str(home / "profile.json"), "--state", str(home / "state"), "--seed", "7")
-            self.start(f"runtime {name}", "runtime", "simulated", *listen, *options)
-        else:
-            self.start(f"runtime {name}", "runtime", "libvirt", *listen, "--folder", str(home / "machines"))
+        (home / "profile.json").write_text(PROFILE.format(name=name))
+        options = ("--profile", str(home / "profile.json"), "--state", str(home / "state"), "--seed", "7")
+        self.start(f"runtime {name}", "runtime", "simulated", *listen, *options)
         self.await_socket(name)
 
     def socket(self, name: str) -> Path:
@@ -139,8 +136,20 @@ class Cast:
         if role.startswith("runtime "):
             self.socket(role.removeprefix("runtime ")).unlink(missing_ok=True)
 
+    def interrupt(self, number: int, _frame: object) -> None:
+        """A signal. What it raises may be lost in a callback of a library, so that it is kept too."""
+        self.interrupted_by = number
+        self.obey()
+
+    def obey(self) -> None:
+        if self.interrupted_by == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.interrupted_by:
+            raise SystemExit(128 + self.interrupted_by)
+
     def check(self) -> None:
-        """Raises when somebody is gone who should be there."""
+        """Raises when somebody is gone who should be there, or when it is to end."""
+        self.obey()
         for role, process in self.playing.items():
             if process.poll() is not None:
                 last = self.log_of(role).read_text(errors="replace").strip().splitlines()[-3:]

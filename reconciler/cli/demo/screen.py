@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ from schemas.capacity import CPU
 from schemas.kinds import Kind
 
 COMMITS = 4
+_PARTS = re.compile(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 
 
 class Screen:
@@ -90,12 +92,18 @@ def commits(repo: Repo, head: str | None) -> Iterator[str]:
 
 
 def clipped(line: str, columns: int) -> str:
-    """As wide as the terminal, so that no line of the picture becomes two."""
+    """As wide as the terminal, so that no line of the picture becomes two. Colours stay whole."""
     if width(line) <= columns:
         return line
-    while width(line) > columns - 1:
-        line = line[:-1]
-    return line.rpartition("\x1b")[0] + "…\x1b[0m" if "\x1b" in line else f"{line}…"
+    kept, room = "", max(0, columns - 1)
+    for part in _PARTS.findall(line):
+        if part.startswith("\x1b"):
+            kept += part
+        elif width(part) <= room:
+            kept, room = kept + part, room - width(part)
+        else:
+            return f"{kept}…\x1b[0m" if "\x1b" in kept else f"{kept}…"
+    return kept
 
 
 POOLS: list[Column[Use]] = [

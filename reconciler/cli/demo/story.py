@@ -33,7 +33,6 @@ spec:
 """
 NEXT = """  gitvirt init my-fleet             a repo of your own; docs/tutorial.md goes on from there
   gitvirt demo --keep               leaves this fleet running, to play with
-  gitvirt demo --runtime libvirt    the same with real guests
 """
 
 
@@ -97,10 +96,12 @@ def play(terminal: Terminal, cast: Cast, screen: Screen, fleet: Fleet) -> None:
     terminal.line(f"  cd {cast.checkout}    change something, commit, push")
     terminal.line(f"  logs are in {cast.folder / 'logs'}")
     terminal.line()
+    now = fleet.again()
     try:
-        for now in moves(fleet):
+        while True:
             screen.show(now.repo, inventory(now.repo, now.snapshot.target))
             cast.check()
+            now = next(moves(now, 1.0), now)
     except KeyboardInterrupt:
         screen.settle()
 
