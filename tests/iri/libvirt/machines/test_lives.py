@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -261,6 +262,37 @@ def test_guest_that_dies_while_libvirtd_is_away_is_started_again(lab: Lab) -> No
         20,
         "be started again",
     )
+
+
+def test_guest_that_was_paused_while_libvirtd_is_away_is_left_to_who_paused_it(lab: Lab) -> None:
+    id = lab.running()
+    pid = lab.daemon.guests()[id]
+    lab.daemon.kill()
+    paused_behind_libvirts_back(lab.daemon)
+    lab.daemon.start()
+    eventually(
+        lambda: not is_unavailable(lab) and condition(lab.machine(id), "Ready").reason,  # type: ignore[union-attr]
+        lambda reason: reason == "Paused",
+        20,
+        "be paused",
+    )
+    lab.daemon.virsh("resume", id)
+    lab.until(id, lambda machine: condition(machine, "Ready").reason == "AsWished", "go on")  # type: ignore[union-attr]
+    assert lab.daemon.guests()[id] == pid
+    assert "ForcedOff" not in lab.reasons(id)
+
+
+def paused_behind_libvirts_back(daemon: Libvirtd) -> None:
+    """As a libvirtd does that is killed before it has written down what it did."""
+    (monitor,) = (daemon.folder / "lib" / "qemu").glob("domain-*/monitor.sock")
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(10)
+        line.connect(str(monitor))
+        for command in (b"qmp_capabilities", b"stop"):
+            line.sendall(b'{"execute": "' + command + b'"}\n')
+            said = b""
+            while b'"return"' not in said:
+                said += line.recv(4096)
 
 
 def is_unavailable(lab: Lab) -> bool:
