@@ -31,7 +31,7 @@ Tell = Callable[[str, str], None]
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """`reference` names it with its digest, whatever it was asked for as."""
+    """`reference` names it with its digest, whatever it was asked for as, and without the keys of signed URLs."""
 
     reference: str
     path: Path
@@ -77,7 +77,7 @@ class Images:
             case UrlReference():
                 self._refuse_source(text)
                 digest, path = self._downloaded(named, tell)
-                return self._image(f"{named.url}#{digest}", path)
+                return self._image(f"{transfer.path_of(named.url)}#{digest}", path)
             case OciReference():
                 self._refuse_source(text)
                 return self._pulled(named, architecture, tell)

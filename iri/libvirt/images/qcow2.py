@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from iri.errors import InvalidArgument
+from iri.errors import FailedPrecondition, InvalidArgument
 
 MAGIC = b"QFI\xfb"
 HEADER = struct.Struct(">4sIQIIQIIQQIIQ")  # version 2; version 3 goes on with FEATURES
@@ -65,7 +65,10 @@ def inspect(path: Path) -> Format:
 def virtual_bytes(path: Path) -> int:
     """Of a qcow2 file that was made here."""
     with path.open("rb") as file:
-        return int(HEADER.unpack(file.read(HEADER.size))[5])
+        head = file.read(HEADER.size)
+    if len(head) < HEADER.size or not head.startswith(MAGIC):
+        raise FailedPrecondition(f"{path.name} is no disk: it is cut off or overwritten")
+    return int(HEADER.unpack(head)[5])
 
 
 def _checked(file: BinaryIO, head: bytes, size: int) -> int:

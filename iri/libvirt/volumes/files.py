@@ -15,7 +15,7 @@ import os
 from collections.abc import Set
 from pathlib import Path
 
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, Unavailable
 from iri.libvirt.connect.holding import Holders
 from iri.libvirt.connect.storage import Room, Storage
 from iri.libvirt.images.images import Images
@@ -24,7 +24,7 @@ from iri.libvirt.volumes import contents, definition, names, sidecar
 from iri.libvirt.volumes.definition import NewVolume
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.secrets import Passphrases, tried
-from iri.libvirt.volumes.settings import FilePool
+from iri.libvirt.volumes.settings import FilePool, NetfsPool
 from iri.libvirt.volumes.shelf import Tell
 from iri.libvirt.volumes.sidecar import Found, Sidecars
 from iri.volume import Access
@@ -55,7 +55,14 @@ class FileShelf:
         return True
 
     def open(self) -> Found:
-        self._storage.ensure_pool(self.name, definition.pool(self._pool))
+        try:
+            self._storage.ensure_pool(self.name, definition.pool(self._pool))
+        except FailedPrecondition as error:
+            if not isinstance(self._pool, NetfsPool):
+                raise
+            raise Unavailable(
+                " ".join(str(error).split())
+            ) from None  # its server may be away: libvirt has no word for that
         self.folder = Path(self._storage.pool_path(self.name))
         self._sidecars = Sidecars(self.folder)
         with sidecar.on_disk(f"opening storage pool {self.name} at {self.folder}"):

@@ -239,6 +239,13 @@ def test_disk_full_at_any_byte_is_the_same(depot: Depot, asking: Asking, tmp_pat
         assert asking.partials() == []
 
 
+def test_keys_of_a_signed_url_are_told_to_nobody(depot: Depot, asking: Asking) -> None:
+    url = f"{depot.put('/a.img', BODY)}?signature=hush#sha256={SHA}"
+    image = ensured(asking.images(), asking, url)
+    assert image.reference == f"{depot.url('/a.img')}#sha256:{SHA}"
+    assert "hush" not in str(asking.told)
+
+
 def test_redirect_is_followed(depot: Depot, asking: Asking) -> None:
     depot.put("/real.img", BODY)
     depot.redirects["/a.img"] = "/real.img"

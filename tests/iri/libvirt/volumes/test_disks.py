@@ -232,6 +232,15 @@ def test_local_disk_of_an_image_has_its_size_at_least(stand: Stand) -> None:
     assert [reason for _, reason, _ in stand.told] == []
 
 
+def test_local_disk_that_is_cut_off_is_not_made_anew(stand: Stand) -> None:
+    made = path(stand, local(MIB))
+    made.write_bytes(b"QFI")
+    with pytest.raises(FailedPrecondition, match=r"disk-.* is no disk: it is cut off or overwritten"):
+        path(stand, local(MIB))
+    assert made.read_bytes() == b"QFI"
+    stand.disks.release(MACHINE, "root")
+
+
 def test_half_made_local_disk_is_made_again(stand: Stand) -> None:
     made = path(stand, local(MIB))
     stand.disks.release(MACHINE, "root")

@@ -10,7 +10,7 @@ import pytest
 
 from iri.change import ExpandVolume
 from iri.errors import Unavailable
-from iri.libvirt.volumes.settings import DirPool, RbdPool
+from iri.libvirt.volumes.settings import DirPool, NetfsPool, RbdPool
 from iri.machine import Disk, LocalDisk
 from iri.volume import Resources, Snapshot, Volume
 from tests.iri.contract.subject import MIB, eventually
@@ -74,6 +74,21 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     assert stand.volumes.collect_images() > 0
     assert not used.exists()
     subject.removed(Volume, id)
+
+
+def test_server_of_a_netfs_pool_that_is_away_is_waited_for(libvirtd: Libvirtd, folder: Path) -> None:
+    far = NetfsPool(name=f"far-{folder.name}", path=str(folder / "far"), host="127.0.0.1", export="/none")
+    near = DirPool(name=f"near-{folder.name}", path=str(folder / "v"))
+    stand = Stand(libvirtd.uri, folder, (near, far)).start()
+    try:
+        assert stand.create(stand.subject().volume()).id
+        with pytest.raises(Unavailable, match=f"storage pool {far.name} cannot be reached"):
+            stand.objects(Volume)
+    finally:
+        stand.stop()
+        libvirtd.virsh("pool-undefine", far.name)
+        libvirtd.virsh("pool-destroy", near.name)
+        libvirtd.virsh("pool-undefine", near.name)
 
 
 def unused_image(stand: Stand) -> Path:
