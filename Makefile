@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz bench proto lock clean
+.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz soak bench proto lock clean
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,11 @@ fuzz: setup-test ## look for input that breaks a law, FUZZ_SECONDS=60 a target
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=3.0' \
 		|| { echo "atheris has no package for this Python: try one of 3.11 to 3.13"; exit 1; }
 	@$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
+
+SECONDS ?= 120
+SEED ?=
+soak: setup-test ## live through a random walk of people, faults and kills, SECONDS=120 SEED=n
+	@$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 bench: setup-test ## measure; each benchmark prints its figure last
 	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python "$$b" || exit 1; done

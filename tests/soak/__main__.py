@@ -1,0 +1,43 @@
+"""Lives one after the other until the time is over: python -m tests.soak [--seconds N] [--seed N] [--steps N] [--lives N]."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import sys
+import time
+
+from tests.soak.walk import BrokenError, Life
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--seed", default="", help="of the first life; the next ones count on")
+    parser.add_argument("--steps", type=int, default=0, help="of each life; by chance where not given")
+    parser.add_argument("--lives", type=int, default=sys.maxsize)
+    parser.add_argument("--behaviour", default="gitvirt", help="of the runtimes: gitvirt, stock-libvirt, ...")
+    parser.add_argument("--on", action="store_true", help="go on after a life that breaks a law")
+    given = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    first = int(given.seed) if given.seed else random.SystemRandom().randrange(1_000_000)
+    end, broken, steps, lives = time.monotonic() + given.seconds, 0, 0, 0
+    while lives < given.lives and time.monotonic() < end:
+        life = Life(
+            first + lives, given.steps or random.Random(first + lives).randint(20, 150), given.behaviour
+        )
+        try:
+            life.live()
+        except BrokenError as error:
+            broken += 1
+            print(f"seed {life.seed}: {error}", flush=True)
+            if not given.on:
+                return 1
+        lives, steps = lives + 1, steps + life.number
+    print(f"{lives} lives from seed {first}, {steps} steps, {broken} broken")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+"""What must hold at every moment, and what must be so at rest. Each law is a function that raises AssertionError and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from iri.identity import UID_LABELS
+from iri.machine import Machine as RuntimeMachine
+from iri.machine import Power
+from iri.volume import Volume as RuntimeVolume
+from schemas.capacity import add
+from schemas.charge import machine_charge
+from schemas.kinds import Key, Kind
+from schemas.manifest import parse
+from schemas.model import Machine, MachineClass, Object, Volume
+from tests.poollet.fleet import LIVE
+from tests.soak.people import PAUSED, People
+
+if TYPE_CHECKING:
+    from tests.soak.stage import Stage
+
+GIVEN = {"machinePoolRef", "volumePoolRef", "claimRef"}  # what the reconciler adds to a wish
+
+
+def removed_by_order(stage: Stage, uids: set[str]) -> None:
+    """Nothing leaves a host but by an order that stands on live; and no data but by people's word."""
+    there = {one.metadata.uid: one for one in stage.live().objects()}
+    for uid in sorted(uids):
+        found = there.get(uid)
+        assert found is not None, f"{uid} was removed, and live does not know it"
+        assert is_ordered_away(found), f"{found.key} was removed, and live has no order for it to go"
+        if isinstance(found, Volume):
+            is_given_up = found.spec.deletion_policy == "Delete" or found.metadata.owner_references
+            assert is_given_up, f"the data of {found.key} was removed, which is to be retained"
+
+
+def is_ordered_away(found: Object) -> bool:
+    if found.metadata.deletion_timestamp:
+        return True
+    return isinstance(found, Machine | Volume) and found.status.evict is not None
+
+
+@dataclass
+class Laws:
+    """Those that hold at every moment. Remembers what stood there a moment ago."""
+
+    stage: Stage
+    people: People
+    head: str | None = None
+    uids: dict[Key, str] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)  # assignments that were ever seen, and their pools
+
+    def check(self) -> None:
+        self._once()
+        head = self.stage.fleet.head(LIVE)
+        if head == self.head:
+            return
+        assert self.head is None or (head is not None and self.stage.descends(head, self.head)), (
+            f"live went from {self.head} to {head}, which does not descend from it"
+        )
+        self.head = head
+        self._roomy()
+        self._same()
+        self._known()
+
+    def _once(self) -> None:
+        """Nothing is twice, but for a machine that was off when its host was lost and was let go by `onPoolLost: Replace`:
+        even that one does not run twice."""
+        volumes = [uid for name in self.stage.hosts for uid in self.stage.uids(name, RuntimeVolume).values()]
+        twice = sorted({uid for uid in volumes if volumes.count(uid) > 1})
+        assert not twice, f"volumes on two hosts or twice on one: {twice}"
+        for name in self.stage.hosts:
+            here = list(self.stage.uids(name, RuntimeMachine).values())
+            twice = sorted({uid for uid in here if here.count(uid) > 1})
+            assert not twice, f"machines twice on {name}: {twice}"
+        running = [uid for name in self.stage.hosts for uid in self.stage.running(name)]
+        twice = sorted({uid for uid in running if running.count(uid) > 1})
+        assert not twice, f"machines that run on two hosts: {twice}"
+
+    def _roomy(self) -> None:
+        """No machine is given to a pool that has no room for it beside all that is assigned there, whether that runs or not.
+        A machine that people let grow where it is stays: its host says that it has no room."""
+        classes = {one.metadata.name: one for one in self.stage.live().all(MachineClass)}
+        charges: dict[str, list[Mapping[str, int]]] = {}
+        given: dict[str, str] = {}
+        for one in self.stage.live().objects():
+            if isinstance(one, Machine) and one.status.assignment is not None:
+                pool, id = one.status.assignment.pool, one.status.assignment.id
+                charge = machine_charge(classes[one.spec.machine_class_ref.name], one.spec)
+                charges.setdefault(pool, []).append(charge)
+                given[id] = pool
+        new = {pool for id, pool in given.items() if id not in self.given}
+        self.given |= given
+        for pool in sorted(new):
+            total, room = add(charges[pool]), self.stage.profile.capacity
+            assert total["cpu"] <= room["cpu"] * 1000, f"{pool} is overcommitted: {total}"
+            assert total["memory"] <= room["memory"], f"{pool} is overcommitted: {total}"
+
+    def _same(self) -> None:
+        """An object keeps its uid for as long as people did not take it back."""
+        live = self.stage.live()
+        for one in (*live.all(Machine), *live.all(Volume)):
+            uid, before = one.metadata.uid, self.uids.get(one.key)
+            if uid and uid != before and not one.metadata.owner_references:
+                is_another = before is None or f"{one.key.kind.value}/{one.key.name}" in self.people.dropped
+                assert is_another, f"{one.key} was {before} and is {uid} now, and nobody took it back"
+                self.uids[one.key] = uid
+
+    def _known(self) -> None:
+        """Nothing is forgotten while it is on a host, but for the remains of a machine that was off when its host was lost."""
+        known = {one.metadata.uid for one in self.stage.live().objects()}
+        for name in self.stage.hosts:
+            there = {*self.stage.uids(name, RuntimeVolume).values(), *self.stage.running(name)}
+            lost = sorted(there - known)
+            assert not lost, f"live has forgotten what is on {name}: {lost}"
+
+
+# At rest
+
+
+def fulfilled(stage: Stage, people: People) -> None:
+    """The wish is what live says, what live says is on hosts, and nothing else is."""
+    declared = _declared(people)
+    live = {(str(one.key), bool(one.metadata.deletion_timestamp)): one for one in stage.live().objects()}
+    for key, wish in declared.items():
+        found = live.get((key, False))
+        assert found is not None, f"{key} is declared, and not on live"
+        if isinstance(found, Machine):
+            _machine(stage, found)
+        elif isinstance(found, Volume):
+            _volume(stage, found)
+        _kept(stage, people, key, wish)
+    _ended(stage, declared)
+
+
+def _declared(people: People) -> dict[str, Mapping[str, object]]:
+    files = people.said.files()
+    documents = [one for path, text in files.items() for one in parse(path, text.encode()).documents]
+    wanted = [one for one in documents if one.key.kind in (Kind.MACHINE, Kind.VOLUME)]
+    return {str(one.key): one.body for one in wanted}
+
+
+def _machine(stage: Stage, found: Machine) -> None:
+    assignment = found.status.assignment
+    there = {
+        name: one
+        for name in stage.hosts
+        for one in stage.machines[name].host.state.objects(RuntimeMachine).values()
+        if one.labels.get(UID_LABELS[RuntimeMachine]) == found.metadata.uid
+    }
+    if assignment is None:
+        on = [name for name in there if found.metadata.uid in stage.running(name)]
+        assert not on, f"{found.key} has no place and runs on {on}"
+        said = [one for one in found.status.conditions if one.status == "False" and one.reason]
+        assert said, f"{found.key} has no place and nobody says why"
+        return
+    here = there.get(assignment.pool)
+    power = Power.ON if found.spec.power == "On" else Power.OFF
+    if here is None or here.spec.power != power:
+        said = [one for one in found.status.conditions if one.status != "True" and one.reason]
+        assert said, f"{found.key} on {assignment.pool} is not as it shall be, and nobody says why"
+
+
+def _volume(stage: Stage, found: Volume) -> None:
+    there = {
+        one.labels.get(UID_LABELS[RuntimeVolume], ""): name
+        for name in stage.hosts
+        for one in stage.machines[name].host.state.objects(RuntimeVolume).values()
+    }
+    assignment, here = found.status.assignment, there.get(found.metadata.uid)
+    if assignment is not None and here is None:
+        said = [one for one in found.status.conditions if one.status != "True" and one.reason]
+        assert said, f"{found.key} is assigned to {assignment.pool}, not there, and nobody says why"
+        return
+    assert here == (assignment.pool if assignment is not None else None), (
+        f"{found.key} is assigned to {assignment} and on {here}"
+    )
+
+
+def _kept(stage: Stage, people: People, key: str, wish: Mapping[str, object]) -> None:
+    """Every word of people is on live: fields and comments."""
+    texts = stage.texts()
+    bodies = [
+        (path, one.body)
+        for path, text in texts.items()
+        if path.endswith(".yaml") and not path.startswith(".gitvirt/")
+        for one in parse(path, text.encode()).documents
+        if str(one.key) == key
+    ]
+    assert len(bodies) == 1, f"{key} stands on live {len(bodies)} times"
+    (path, body), spec = bodies[0], wish["spec"]
+    assert _holds(body["spec"], spec), f"{key} on live is {body['spec']} where people wrote {spec}"
+    name = key.partition("/")[0] + "/" + key.rpartition("/")[2]
+    for word in people.said.texts[name].split():
+        if word.startswith("note-"):
+            assert word in texts[path], f"people's comment {word} is not on live, in {path}"
+
+
+def _holds(live: object, wish: object) -> bool:
+    if isinstance(wish, Mapping) and isinstance(live, Mapping):
+        extra = live.keys() - wish.keys() - GIVEN
+        return not extra and all(name in live and _holds(live[name], each) for name, each in wish.items())
+    if isinstance(wish, list) and isinstance(live, list):
+        return len(wish) == len(live) and all(map(_holds, live, wish))
+    return live == wish
+
+
+def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
+    """What nobody declares any more is gone, unless it is retained, in use, or was left paused."""
+    used = {
+        (one.metadata.namespace, name)
+        for one in stage.live().all(Machine)
+        for name in _volumes_of(one)
+        if not one.metadata.deletion_timestamp
+    }
+    for path, text in stage.texts().items():
+        if not path.endswith(".yaml") or path.startswith(".gitvirt/retained/"):
+            continue
+        for one in parse(path, text.encode()).documents:
+            if one.key.kind not in (Kind.MACHINE, Kind.VOLUME) or str(one.key) in declared:
+                continue
+            is_generated = path.startswith(".gitvirt/generated/")
+            is_used = (one.key.namespace, one.key.name) in used
+            is_excused = is_generated or is_used or PAUSED.strip() in text
+            assert is_excused, f"{one.key} is not declared any more and still at {path} on live"
+
+
+def _volumes_of(machine: Machine) -> list[str]:
+    refs = (getattr(one.source, "name", "") for one in machine.spec.volumes)
+    return [name for name in refs if name]

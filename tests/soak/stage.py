@@ -1,0 +1,227 @@
+"""The fleet of a soak: several reconcilers, poollets and their hosts, with a weather each, in turns and on one clock.
+
+Owns who lives and what each may reach. It must not know what people wish for, nor decide what happens next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.identity import UID_LABELS
+from iri.machine import Machine
+from iri.simulated import machines
+from iri.simulated.guest import IS_ON, Guest, Phase
+from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.machines import GuestAction
+from poollet.decide import decide
+from poollet.live import Live
+from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Wrote
+from reconciler.loop.tick import Reconciler, Self
+from reconciler.plan import Plan
+from reconciler.repo.protocol import Refs
+from reconciler.repo.store import Store
+from reconciler.repo.transport import Trouble, Unavailable
+from schemas.model import Machine as Declared
+from tests.iri.quick import PROFILE
+from tests.poollet.fleet import LIVE, REPORTS
+from tests.poollet.simulation import Doom, Kill, KilledError, Lying, Simulation, Watched, When
+from tests.poollet.stage import Run, SimulatedMachine
+from tests.soak import laws
+
+GIB = 1 << 30
+HOSTS = ("host-1", "host-2", "host-3")
+RECONCILERS = ("left", "right")
+PARTIES = RECONCILERS + HOSTS
+CLASSES = Classes(
+    machines=(
+        MachineClass(name="small", resources={"cpu": 1, "memory": GIB}),
+        MachineClass(name="large", resources={"cpu": 2, "memory": 2 * GIB}),
+    ),
+    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
+)
+ROOM = {"cpu": 3, "memory": 3 * GIB, "storage": 40 * GIB}
+HOST = replace(PROFILE, classes=CLASSES, capacity=ROOM)
+SOON_MS = 40_000
+AWAY = Unavailable(Trouble.NETWORK, "the remote is away", "wait")
+LOST = Unavailable(Trouble.NETWORK, "the answer was lost", "wait", is_unknown=True)
+
+
+@dataclass
+class Weather(Doom):
+    """Between one party and the remote. `meanwhile` happens in the middle of its next call."""
+
+    is_away: bool = False
+    lost: int = 0  # answers to pushes that will not arrive
+    meanwhile: Callable[[], None] | None = None
+
+    def transport(self, call: str, when: When) -> Unavailable | None:
+        super().transport(call, when)
+        if when == "before" and self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            act()
+        if self.is_away:
+            return AWAY
+        if call == "push" and when == "after" and self.lost:
+            self.lost -= 1
+            return LOST
+        return None
+
+    def doom(self, who: str, calls: int, when: When) -> None:
+        self.kills |= {Kill(who, self.calls + calls, when)}
+
+    def clear_up(self) -> None:
+        self.kills, self.is_away, self.lost, self.meanwhile = frozenset(), False, 0, None
+
+
+@dataclass
+class Stage(Simulation):
+    """`removals` are looked at as they happen; everything else is for the laws to look at between turns."""
+
+    reconcilers: dict[str, Reconciler] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    weathers: dict[str, Weather] = field(default_factory=dict)
+    plan: Plan | None = None
+    burnt: dict[str, int] = field(default_factory=dict)  # how often a host was made anew
+    _busy: set[str] = field(default_factory=set)
+    _live: Live = field(default_factory=Live)
+    _reader: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.weathers = {who: Weather() for who in (*RECONCILERS, *self.hosts)}
+        self._reader = self.fleet.client(Refs())
+
+    def turn(self, who: str) -> None:
+        """Of one party; nobody's begins in the middle of their own."""
+        if who in self._busy:
+            return
+        self._busy.add(who)
+        try:
+            self._tick(who) if who in RECONCILERS else self._host(who)
+        except KilledError:
+            self.forget(who)
+        finally:
+            self._busy.discard(who)
+
+    def forget(self, who: str) -> None:
+        """Its process is over, and its disk with it."""
+        self.reconcilers.pop(who, None)
+        self.runs.pop(who, None)
+
+    def live(self) -> Live:
+        self._reader.snapshot()
+        self._live.advance(self._reader, self.fleet.head(LIVE))
+        return self._live
+
+    def descends(self, commit: str, ancestor: str) -> bool:
+        self._reader.snapshot()
+        return self._reader.descends(commit, ancestor)
+
+    def texts(self) -> dict[str, str]:
+        """All files of live."""
+        head = self.fleet.head(LIVE)
+        self._reader.snapshot()
+        if head is None:
+            return {}
+        return {file.path: self._reader.read(file.id).decode() for file in self._reader.files(head)}
+
+    def check_removed(self, before: Mapping[str, str], gone_or_going: set[str]) -> None:
+        laws.removed_by_order(self, {before[id] for id in gone_or_going & before.keys()})
+
+    def running(self, name: str) -> list[str]:
+        """The uids of the machines that are on."""
+        guests = self.machines[name].host.state.all(Guest).values()
+        return [one.machine.labels.get(UID_LABELS[Machine], "") for one in guests if one.phase in IS_ON]
+
+    def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
+        host = self.machines[name].host
+        with host.entered(even_when_down=True) as now_ns:
+            machines.restart_host(host, seconds * 1_000_000_000, now_ns, is_crash=is_crash)
+
+    def upset(self, name: str, number: int, action: GuestAction) -> str:
+        """Something happens in a guest."""
+        host = self.machines[name].host
+        with host.entered(even_when_down=True) as now_ns:
+            guests = [one for _, one in sorted(host.state.all(Guest).items()) if one.phase is Phase.RUNNING]
+            if not guests:
+                return ""
+            guest = guests[number % len(guests)]
+            machines.act(host, guest, action, now_ns)
+            return guest.machine.id
+
+    def burn(self, name: str) -> None:
+        """The host is replaced by an empty one of the same name."""
+        self.forget(name)
+        self.burnt[name] = self.burnt.get(name, 0) + 1
+        seed = self.hosts.index(name) + 1 + 10 * self.burnt[name]
+        self.machines[name] = SimulatedMachine(self.time, self.profile, seed=seed)
+
+    def is_trying(self) -> bool:
+        """Whether somebody waits for a pool that refused, or a host for a call that fails: both are tried again for ever."""
+        return any(
+            (one.status.rejections and not one.status.assignment)
+            or any(each.type == "UpToDate" and each.status == "False" for each in one.status.conditions)
+            for one in self.live().all(Declared)
+        )
+
+    def is_at_ease(self) -> bool:
+        runs = self.runs.values()
+        soon_ms = self.time.ms + SOON_MS  # what is hopeless is tried again every few minutes for ever
+        is_waiting = any(
+            (run.again_ms is not None and run.again_ms < soon_ms) or not run.post.has_landed for run in runs
+        )
+        has_rested = all(isinstance(self.outcomes.get(who), Rested) for who in RECONCILERS)
+        return has_rested and len(runs) == len(self.hosts) and not is_waiting
+
+    def _tick(self, who: str) -> None:
+        reconciler = self.reconcilers.get(who)
+        if reconciler is None:
+            repo = self.fleet.client(Refs(), self.weathers[who].transport)
+            reconciler = self.reconcilers[who] = Reconciler(repo, Refs(), Self(who))
+        outcome = reconciler.tick(self.time.clock.now)
+        self.outcomes[who] = outcome
+        match outcome:
+            case Wrote(plan, _, _) | Rested(plan):
+                self.plan = plan
+            case Failed(trouble, cause, _) if trouble != Trouble.NETWORK:
+                raise AssertionError(f"a tick failed: {trouble}: {cause}")
+            case Moved():
+                raise AssertionError("a tick wants other refs")
+            case Raced():
+                pass
+
+    def _host(self, name: str) -> None:
+        if name not in self.runs:
+            self.runs[name] = self._run(name)
+        run = self.runs[name]
+        run.turn()
+        if run.post.ended:
+            self.forget(name)  # another run has its ref: it ends, and is started again
+
+    def _run(self, name: str) -> Run:
+        self.lives += 1
+        weather, machine = self.weathers[name], self.machines[name]
+        watched = HinderedRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
+        return Run(
+            self.fleet,
+            self.time,
+            machine,
+            name=name,
+            host_id=f"{name}'s own, {self.burnt.get(name, 0)}",
+            instance=self.lives,
+            decide=decide,
+            fault=weather.transport,
+            runtime=Lying(self, name, watched, weather.around),
+        )
+
+    def state(self) -> dict[str, object]:
+        found: dict[str, object] = {LIVE: self.fleet.head(LIVE)}
+        for name, run in sorted(self.runs.items()):
+            if self.fleet.head(REPORTS + name) is not None:
+                files = run.files()
+                found[name] = {path: data for path, data in files.items() if path != "poollet.json"}
+        return found

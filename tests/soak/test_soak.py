@@ -1,0 +1,74 @@
+"""A bounded part of the soak: fixed seeds, a new one at each run, and laws that are able to fail."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from iri.machine import Machine
+from tests.soak.stage import HOSTS
+from tests.soak.walk import BrokenError, Life
+
+STEPS = 40
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_what_was_lived_before_ends_well_again(seed: int) -> None:
+    Life(seed, STEPS).live()
+
+
+@pytest.mark.timeout(300)
+def test_a_life_that_nobody_has_lived_yet_ends_well() -> None:
+    Life(random.SystemRandom().randrange(1_000_000), STEPS).live()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("part", range(4))
+def test_many_lives_end_well(part: int) -> None:
+    for seed in range(1000 * part, 1000 * part + 50):
+        Life(seed, 100).live()
+
+
+def test_the_same_seed_is_the_same_life() -> None:
+    one, other = Life(9, 25), Life(9, 25)
+    for _ in range(25):
+        one.step()
+        other.step()
+    assert list(one.trace) == list(other.trace)
+    assert one.stage.fleet.remote.refs == other.stage.fleet.remote.refs
+
+
+def quiet_life() -> Life:
+    """Three machines that run."""
+    life = Life(3, 0)
+    while len([1 for name in HOSTS for _ in life.stage.running(name)]) < 3:
+        life.people.declare()
+        for _ in range(3):
+            for who in ("left", *HOSTS):
+                life.turn(who)
+            life.stage.time.ms += 2_500
+    return life
+
+
+def test_what_disappears_without_an_order_breaks_a_law_and_the_way_there_is_told() -> None:
+    life = quiet_life()
+    host = next(name for name in HOSTS if life.stage.running(name))
+    run = life.stage.runs[host]
+    id = next(iter(life.stage.uids(host, Machine)))
+
+    def act(_: Life) -> str:
+        run.connection.runtime.remove(Machine, id)
+        return ""
+
+    with pytest.raises(AssertionError, match="live has no order for it to go"):
+        act(life)
+
+
+def test_a_life_that_breaks_tells_how_to_see_it_again() -> None:
+    life = quiet_life()
+    life.people.fleet.commit({"machines.yaml": None}, "refs/heads/live", has_parents=False, base=None)
+    with pytest.raises(BrokenError, match=r"does not descend from it(.|\n)*--seed 3 --steps 0 --lives 1"):
+        life.live()

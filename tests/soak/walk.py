@@ -1,0 +1,269 @@
+"""One life: steps by chance, the laws after each, and rest at the end. The same seed is the same life.
+
+Owns what happens next and the trace of it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from iri.simulated.faults import Effect, Fault
+from iri.simulated.machines import GuestAction
+from reconciler.loop.outcome import Rested, Wrote
+from tests.poollet.fleet import LIVE
+from tests.soak.laws import Laws, fulfilled
+from tests.soak.people import TAINTS, People
+from tests.soak.stage import HOST, HOSTS, PARTIES, RECONCILERS, Stage
+
+STEPS = 60
+TRACE = 40
+PAUSES_MS = (100, 500, 2_500, 2_500, 5_000, 16_000, 61_000, 400_000)
+REST_MS = 10_000
+QUIET_ROUNDS = 3
+MOST_ROUNDS = 400
+MOST_CONSENTS = 12
+CODES = ("UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED")
+
+
+class BrokenError(AssertionError):
+    """A law does not hold. Says which, what led there, and how to see it again."""
+
+
+@dataclass
+class Life:
+    seed: int
+    steps: int = STEPS
+    behaviour: str = "gitvirt"  # of the runtimes
+    stage: Stage = field(init=False)
+    people: People = field(init=False)
+    laws: Laws = field(init=False)
+    trace: deque[str] = field(default_factory=lambda: deque(maxlen=TRACE))
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.stage = Stage(HOSTS, {}, profile=replace(HOST, behaviour=self.behaviour))
+        self.people = People(self.stage.fleet, self.chance)
+        self.laws = Laws(self.stage, self.people)
+        self.people.commit()
+
+    def live(self) -> None:
+        try:
+            for _ in range(self.steps):
+                self.step()
+            self.rest()
+        except Exception as error:
+            raise BrokenError(self.told(error)) from error
+
+    def told(self, error: Exception) -> str:
+        lines = "\n".join(self.trace)
+        return (
+            f"{type(error).__name__}: {error}\nthe last steps:\n{lines}\n"
+            f"again: python -m tests.soak --seed {self.seed} --steps {self.steps} --lives 1"
+            f" --behaviour {self.behaviour}"
+        )
+
+    def step(self) -> None:
+        self.number += 1
+        self.stage.rounds += 1
+        names, weights = zip(*((name, weight) for name, (weight, _) in ACTS.items()), strict=True)
+        name = self.chance.choices(names, weights)[0]
+        self.note(name, ACTS[name][1](self) or "")
+        parties = [who for who in PARTIES if self.chance.random() < 0.8]
+        self.chance.shuffle(parties)
+        for who in parties:
+            self.turn(who)
+        self.stage.time.ms += self.chance.choice(PAUSES_MS)
+
+    def turn(self, who: str) -> None:
+        self.stage.turn(who)
+        outcome = self.stage.outcomes.get(who)
+        if isinstance(outcome, Wrote):
+            self.note(who, outcome.subject)
+        elif outcome is not None and not isinstance(outcome, Rested):
+            self.note(who, type(outcome).__name__)
+        self.laws.check()
+
+    def note(self, who: str, what: str) -> None:
+        self.trace.append(f"{self.number:4} {self.stage.time.ms // 1000 % 1_000_000:6}s {who:12} {what}")
+
+    # At the end
+
+    def rest(self) -> None:
+        """Everything well again and all that waits for people's word confirmed: the wish comes true, and then nobody writes."""
+        for weather in self.stage.weathers.values():
+            weather.clear_up()
+        for machine in self.stage.machines.values():
+            machine.faults.clear()
+        self.stage.empty = {}
+        self.people.heal()
+        self.note("rest", "")
+        for _ in range(MOST_CONSENTS):
+            self.settle()
+            if not self.confirm():
+                break
+        else:
+            raise AssertionError("it asks for consent again and again")
+        fulfilled(self.stage, self.people)
+        self._stay()
+
+    def settle(self) -> None:
+        quiet = 0
+        for _ in range(MOST_ROUNDS):
+            before = self.stage.state()
+            self._round()
+            is_quiet = self.stage.state() == before and self.stage.is_at_ease()
+            quiet = quiet + 1 if is_quiet else 0
+            if quiet == QUIET_ROUNDS:
+                return
+        raise AssertionError(f"it does not come to rest: {self.restless()}")
+
+    def restless(self) -> str:
+        waiting = {name: run.again_ms for name, run in self.stage.runs.items() if run.again_ms is not None}
+        outcomes = {who: type(each).__name__ for who, each in self.stage.outcomes.items()}
+        return f"outcomes {outcomes}, again {waiting}, at {self.stage.time.ms}"
+
+    def confirm(self) -> str:
+        """By commit, what waits for people's word."""
+        held = self.stage.plan.held if self.stage.plan is not None else ()
+        trailers = sorted({each.trailer for each in held if each.trailer})
+        pairs = [(about, value) for about, _, value in (each.partition(": ") for each in trailers)]
+        if pairs:
+            self.people.commit(pairs)
+        return ", ".join(trailers)
+
+    def _round(self) -> None:
+        self.stage.rounds += 1
+        self.number += 1
+        for who in PARTIES:
+            self.turn(who)
+        self.stage.time.ms += REST_MS
+
+    def _stay(self) -> None:
+        """Nor does anybody who has forgotten everything, unless something is tried again for ever."""
+        is_trying = self.stage.is_trying()
+        for who in PARTIES:
+            self.stage.forget(who)
+        before = self.stage.fleet.head(LIVE)
+        for _ in range(3):
+            self._round()
+        is_still = self.stage.fleet.head(LIVE) == before or is_trying
+        assert is_still, "live was written at rest by those who remember nothing"
+
+    # What happens
+
+    def host(self) -> str:
+        return self.chance.choice(HOSTS)
+
+    def party(self) -> str:
+        return self.chance.choice(PARTIES)
+
+    def kill(self) -> str:
+        who, calls = self.party(), self.chance.randint(1, 12)
+        when = self.chance.choice(("before", "after"))
+        self.stage.weathers[who].doom(who, calls, when)  # type: ignore[arg-type]
+        return f"{who} {when} its call in {calls}"
+
+    def forget(self) -> str:
+        who = self.party()
+        self.stage.forget(who)
+        return who
+
+    def away(self) -> str:
+        who = self.party()
+        weather = self.stage.weathers[who]
+        weather.is_away = not weather.is_away
+        return f"{who} {'cannot reach the remote' if weather.is_away else 'reaches it again'}"
+
+    def lose(self) -> str:
+        who = self.party()
+        self.stage.weathers[who].lost += 1
+        return who
+
+    def race(self) -> str:
+        """A slow remote: others take their turns in the middle of a call."""
+        who = self.party()
+        others = self.chance.sample([each for each in PARTIES if each != who], 2)
+        is_slow = self.chance.random() < 0.3
+
+        def meanwhile() -> None:
+            self.stage.time.ms += 20_000 if is_slow else 0
+            for other in others:
+                self.turn(other)
+
+        self.stage.weathers[who].meanwhile = meanwhile
+        return f"{who} is overtaken by {' and '.join(others)}"
+
+    def fault(self) -> str:
+        name, code = self.host(), self.chance.choice(CODES)
+        effect = self.chance.choice((Effect.BEFORE, Effect.AFTER))
+        call = self.chance.choice(("", "CreateMachine", "CreateVolume", "DeleteMachine", "AttachVolume"))
+        times = self.chance.randint(1, 6)
+        self.stage.machines[name].faults.add(Fault(call=call, effect=effect, code=code, times=times))
+        return f"{name} {call or 'any call'} {code} {effect.name} {times} times"
+
+    def lie(self) -> str:
+        name = self.host()
+        self.stage.empty = {**self.stage.empty, name: range(self.stage.rounds, self.stage.rounds + 1)}
+        return f"{name} lists nothing"
+
+    def reboot(self) -> str:
+        name, seconds = self.host(), self.chance.choice((1, 30, 120))
+        self.stage.reboot(name, seconds, is_crash=self.chance.random() < 0.5)
+        return f"{name} for {seconds} s"
+
+    def upset(self) -> str:
+        name = self.host()
+        action = self.chance.choice((GuestAction.CRASH, GuestAction.REBOOT, GuestAction.POWEROFF))
+        return f"{name} {action.name} {self.stage.upset(name, self.chance.randrange(9), action)}"
+
+    def burn(self) -> str:
+        """A host is gone for good, people say so, and an empty one comes in its place."""
+        name = self.host()
+        self.stage.burn(name)
+        for pause_ms in (30_000, 30_000, 300_000, 20_000):
+            for who in PARTIES:
+                if who != name:
+                    self.turn(who)
+            self.stage.time.ms += pause_ms
+            if pause_ms == 300_000:
+                self.people.commit((("Pool-Destroyed", name),))
+        return name
+
+    def shut(self) -> str:
+        how = self.chance.choice(sorted(TAINTS))
+        return self.people.pool(self.host(), how)
+
+
+Act = Callable[[Life], str]
+ACTS: Mapping[str, tuple[int, Act]] = {
+    "declare": (22, lambda life: life.people.declare()),
+    "change": (6, lambda life: life.people.change()),
+    "volume": (6, lambda life: life.people.volume()),
+    "delete": (7, lambda life: life.people.delete()),
+    "move": (3, lambda life: life.people.move()),
+    "rename": (3, lambda life: life.people.rename()),
+    "garble": (2, lambda life: life.people.garble()),
+    "mend": (3, lambda life: life.people.mend()),
+    "revert": (2, lambda life: life.people.revert()),
+    "force-push": (1, lambda life: life.people.force()),
+    "confirm": (4, Life.confirm),
+    "pool": (4, Life.shut),
+    "nothing": (10, lambda _: ""),
+    "kill": (6, Life.kill),
+    "forget": (3, Life.forget),
+    "away": (4, Life.away),
+    "lost-push": (3, Life.lose),
+    "race": (5, Life.race),
+    "fault": (5, Life.fault),
+    "lie": (2, Life.lie),
+    "reboot": (2, Life.reboot),
+    "guest": (2, Life.upset),
+    "burn": (1, Life.burn),
+}
+assert set(RECONCILERS) < set(PARTIES)
