@@ -222,7 +222,7 @@ def connection(runtime: host.Runtime, ambient: Ambient) -> Connection:
         *(MACHINE_KINDS if machine is not None else ()),
         *(VOLUME_KINDS if volume is not None else ()),
     )
-    return Connection(runtime.name, Client(machine, volume), kinds, ambient.clock.now_ms)
+    return Connection(runtime.name, Client(machine, volume), kinds, ambient.clock.moment_ms)
 
 
 def _addresses(runtime: host.Runtime, ambient: Ambient) -> tuple[Address | None, Address | None]:
@@ -301,7 +301,7 @@ def member(
         post=post,
         connections=connections,
         decide=decide,
-        execution=lambda ended: Execution(runtimes, ambient.clock.now_ms, ambient.chance, ended),
+        execution=lambda ended: Execution(runtimes, ambient.clock.moment_ms, ambient.chance, ended),
         ask=lambda runtime: observers[runtime].ask(),
         clock=ambient.clock,
     )

@@ -20,7 +20,7 @@ AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnaps
 
 @dataclass(frozen=True)
 class Situation:
-    """`now_ms` is Unix time. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before."""
+    """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before."""
 
     view: LiveView | None
     observed: Observed

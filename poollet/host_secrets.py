@@ -36,7 +36,7 @@ class SecretsFile:
     def __init__(self, path: Path | None) -> None:
         """Raises HostSecretsError when there is a path and nothing usable there."""
         self._path = path
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, ...] | None = None
         self._secrets = HostSecrets()
         if path is not None:
             self._seen, self._secrets = _stamp(path), load(path)
@@ -92,9 +92,9 @@ def _plain(path: Path, where: str, value: object) -> bytes:
         raise HostSecretsError(f"{path}: {where} is not base64", FORM) from None
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def _stamp(path: Path) -> tuple[int, ...]:
     try:
         found = path.stat()
     except OSError as error:
         raise HostSecretsError(f"cannot read {path}: {error.strerror}", "name a file that exists") from None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode

@@ -86,7 +86,7 @@ class Poollet:
         self._is_free = self._has_steps = False
 
     def turn(self) -> int | None:
-        """One look and what follows from it; by when to look at fresh lists again, as Unix time."""
+        """One look and what follows from it; by when to look at fresh lists again, as a moment."""
         if self.post.ended:
             self.execution.drop()
         if self.post.last is None or self.post.ended:
@@ -207,7 +207,7 @@ class Poollet:
                     secrets=self.setup.secrets(),
                     plain_secrets=settings.secrets.plain == "allow",
                 ),
-                now_ms=self._clock.now_ms(),
+                now_ms=self._clock.moment_ms(),
                 obeyed=is_obeyed,
             )
         )

@@ -89,20 +89,20 @@ class Remote:
         """What may be acted on after `good`; None as long as the remote has not been seen. Call it `reading`."""
         if not self._has_seen:
             return None
-        now_ms = self._clock.moment_ms()
-        key = (self._head, good)
+        now_ms, head = self._clock.moment_ms(), self._head
+        key = (head, good)
         known = self._rulings.get(key)
         if known is None or now_ms - known[0] > RULING_KEPT_MS:
             try:
-                found = follow(self.repo, self._head, good, self._trust, self._clock.now())
+                found = follow(self.repo, head, good, self._trust, self._clock.now())
             except RepoError as error:
-                log.warning("live cannot be followed head=%s cause=%s", self._head, error.cause)
+                log.warning("live cannot be followed head=%s cause=%s", head, error.cause)
                 return known[1] if known else None
             if found.message and (known is None or known[1] != found):
                 log.warning("live is not followed as it stands hold=%s message=%s", found.hold, found.message)
             self._rulings = {
                 key: (now_ms, found),
-                **{k: v for k, v in self._rulings.items() if k[0] == self._head},
+                **{k: v for k, v in self._rulings.items() if k[0] == head},
             }
             return found
         return known[1]

@@ -145,7 +145,7 @@ class Running:
                 is_fresh = False
             rest = LONGEST_REST_SECONDS
             if again_ms is not None:
-                rest = min(rest, max(0.05, (again_ms - self._clock.now_ms()) / 1000))
+                rest = min(rest, max(0.05, (again_ms - self._clock.moment_ms()) / 1000))
             # Each step that ends wakes it: with a thousand under way it must not do nothing but decide.
             self._is_stopping.wait(min(LONGEST_BREATH_SECONDS, BREATH * spent))
             if member.waker.wait(rest) is Reason.TIMEOUT:

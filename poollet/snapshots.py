@@ -57,7 +57,9 @@ def of_absent(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.Vo
             return report.VolumeSnapshot(order.ref.uid, order.assignment, "gone", order.pool)
         case Leave(reason, message):
             return pending(order, (condition(UP_TO_DATE, False, reason, message),))
-        case Keep() | Have():
+        case Keep():
+            return lost(order, round)
+        case Have():
             return lost(order, round) if round.was_reported(order) else created(order, snapshot, round)
         case _:
             assert_never(order.intent)

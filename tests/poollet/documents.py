@@ -85,7 +85,8 @@ def snapshot(name: str = "shot", of: str = "data", **more: Any) -> Document:
     metadata: dict[str, Any] = {"uid": uid_of(Kind.VOLUME_SNAPSHOT, name)}
     if more.get("going"):
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return document(Kind.VOLUME_SNAPSHOT, name, spec={"volumeRef": {"name": of}}, metadata=metadata)
+    spec = {"volumeRef": {"name": of}}
+    return document(Kind.VOLUME_SNAPSHOT, name, spec=spec, metadata=metadata, path=more.get("path", ""))
 
 
 def referring(*names: str) -> list[dict[str, Any]]:

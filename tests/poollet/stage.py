@@ -57,10 +57,11 @@ class Time:
     """Everybody's."""
 
     ms: int = START_MS
+    wall_ms: int = 0  # by how much the clock on the wall differs
 
     @property
     def clock(self) -> Clock:
-        return Clock(lambda: self.ms, lambda: self.ms)
+        return Clock(lambda: self.ms + self.wall_ms, lambda: self.ms)
 
     def host_clock(self) -> HostClock:
         return HostClock(lambda: self.ms * 1_000_000)
@@ -116,7 +117,7 @@ class Run:
         self.post = Post(Claimant(self.name, self.host_id, instance), ref, clock, chance, self.least_ms)
         self.remote.posts.append(self.post)
         runtime = self.runtime or self.machine.runtime
-        self.connection = Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.now_ms)
+        self.connection = Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)
         pools = (Pool(name=self.name, runtime="r1"), Pool(name=self.name, kind="VolumePool", runtime="r1"))
         setup = Setup(self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)})
         self.poollet = Poollet(
@@ -126,7 +127,7 @@ class Run:
                 self.post,
                 {"r1": self.connection},
                 self.decide,
-                lambda ended: Execution({"r1": runtime}, clock.now_ms, chance, ended, self.workers),
+                lambda ended: Execution({"r1": runtime}, clock.moment_ms, chance, ended, self.workers),
                 lambda _: None,
                 clock,
             ),

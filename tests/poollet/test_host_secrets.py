@@ -62,5 +62,9 @@ def test_changes_are_taken_up_and_mistakes_leave_what_was_there(
     with caplog.at_level(logging.WARNING):
         assert secrets.current().get("default", "data") == {"a": b"x"}
     assert "cannot be read" in caplog.text
-    path.unlink()
+    fresh = write(tmp_path / "new", GOOD, 0o644).replace(path)
     assert secrets.current().get("default", "data") == {"a": b"x"}
+    fresh.chmod(0o600)  # as the message said
+    assert secrets.current().get("default", "data") == {"userID": b"admin", "userKey": b"hunter2"}
+    path.unlink()
+    assert secrets.current().get("default", "data") == {"userID": b"admin", "userKey": b"hunter2"}

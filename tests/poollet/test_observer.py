@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from iri.errors import Unavailable
+import pytest
+
+from iri.errors import IRIError, Unavailable, Unimplemented
 from iri.host import Classes, MachineClass
 from iri.identity import UID_LABELS
 from iri.machine import Machine, MachineSpec
@@ -14,6 +16,7 @@ from iri.runtime import Runtime
 from iri.simulated.behaviour import NAMED
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
+from iri.volume import Snapshot
 from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
 from poollet.observed import Listing, Place, Unanswered
 from poollet.observer import Observer
@@ -28,13 +31,14 @@ class Weather:
 
     def __init__(self) -> None:
         self.fails: set[str] = set()
+        self.error: type[IRIError] = Unavailable
         self.calls: list[str] = []
 
     @contextmanager
     def around(self, call: str) -> Iterator[None]:
         self.calls.append(call)
         if call in self.fails:
-            raise Unavailable(f"{call}: no answer")
+            raise self.error(f"{call}: no answer")
         yield
 
 
@@ -72,6 +76,30 @@ def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
     again = one.lists[MACHINES]
     assert isinstance(again, Listing)
     assert again.number == 2
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_another_server_behind_the_socket_is_no_empty_host(is_known: bool) -> None:
+    weather, below = Weather(), SimulatedRuntime(quick_host())
+    one = connection(HinderedRuntime(below, weather.around))
+    created(below)
+    if is_known:
+        one.look()
+    weather.error = Unimplemented
+    weather.fails = {"ListMachines", "ListVolumes"}
+    one.look()
+    assert all(isinstance(found, Unanswered) for found in one.lists.values())
+
+
+def test_a_runtime_without_snapshots_has_none() -> None:
+    weather = Weather()
+    one = connection(HinderedRuntime(SimulatedRuntime(quick_host()), weather.around))
+    weather.error = Unimplemented
+    weather.fails = {"ListVolumeSnapshots"}
+    one.look()
+    found = one.lists[Place("r1", Snapshot)]
+    assert isinstance(found, Listing)
+    assert not found.objects
 
 
 def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:

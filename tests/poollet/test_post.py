@@ -6,8 +6,11 @@ from typing import Literal
 
 import pytest
 
+from iri.machine import Machine
+from poollet.decide import decide
 from reconciler.repo.transport import Trouble, Unavailable
-from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class
+from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, uid
+from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
 REF = REPORTS + "host-1"
@@ -257,6 +260,22 @@ def test_the_last_words_wait_for_no_interval(fleet: Fleet, time: Time, machine: 
     found = run.report().poollet
     assert found is not None
     assert found.leaving == "stopping"
+
+
+def test_a_clock_on_the_wall_that_is_put_back_holds_up_nothing(time: Time, machine: SimulatedMachine) -> None:
+    web = declared("web", "host-1", uid(1), uid(9))
+    fleet = Fleet({"classes/small.yaml": machine_class(), "machines/web.yaml": web})
+    run = Run(fleet, time, machine, decide=decide)
+    while not machine.host.state.objects(Machine):
+        run.turn()
+        time.ms += 1000
+    time.wall_ms = -3_600_000
+    for _ in range(6):
+        run.turn()
+        time.ms += 1000
+    (entry,) = run.report().machines.values()
+    assert entry.status is not None
+    assert entry.status.state == "Running"
 
 
 def test_reports_that_are_to_stand_elsewhere_end_this_run(

@@ -313,3 +313,9 @@ def test_classes_that_nobody_knows_wait() -> None:
     decision = here.settle()
     assert said(decision.volumes[DATA])["ClassReady"] == ("False", "ClassMissing")
     assert said(decision.volumes[("default", "b")])["ClassReady"] == ("False", "ClassNotOffered")
+
+
+def test_a_retained_snapshot_that_never_was_is_not_taken_any_more() -> None:
+    here = site(volume(), snapshot(path=".gitvirt/retained/VolumeSnapshot/default/shot.yaml"))
+    here.settle()
+    assert here.sim.runtime.objects(Snapshot) == {}
