@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from reconciler.diff.claim import contention
 from reconciler.diff.expansion import expansions
-from reconciler.diff.use import owner_of
+from reconciler.diff.retained import is_returning
+from reconciler.diff.use import owner_of, volumes_of
 from reconciler.diff.view import View
 from reconciler.world.known import Known
 from schemas.kinds import Key, Kind
@@ -39,6 +40,9 @@ def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
     if isinstance(known.object, Machine):
         if reason := contention(view, known):
             yield Obstacle("VolumeInUse", reason)
+        for key in volumes_of(known.object):
+            if is_returning(view, key):
+                yield Obstacle("VolumeReturns", f"the retained data of volume {key.name} comes back first")
         yield from taken_names(view, known, known.object)
 
 

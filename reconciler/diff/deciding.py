@@ -13,6 +13,7 @@ from reconciler.diff.assignment import Fact, observed
 from reconciler.diff.identity import uid
 from reconciler.diff.need import Drain, Keep, Need
 from reconciler.diff.removal import Verdicts, verdicts
+from reconciler.diff.retained import kept_for, taken_back
 from reconciler.diff.turn import Turn
 from reconciler.diff.use import interfaces_of, machines_of, volumes_of
 from reconciler.diff.view import View
@@ -95,6 +96,8 @@ def destroyed_pools(view: View) -> frozenset[str]:
 def begun(view: View, known: Known, now: datetime) -> Turn:
     """With an identity, and a status to write into."""
     record = known.record
+    if (kept := kept_for(view, known)) is not None:
+        return taken_back(known, kept, now)
     if not record.uid and known.standing is Standing.DECLARED:
         record = msgspec.structs.replace(
             record, uid=uid(view.settings.fleet.id, known.key, view.source or "")

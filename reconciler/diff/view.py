@@ -40,6 +40,10 @@ class View(Protocol):
     def known(self) -> Mapping[Key, Known]: ...
 
     @property
+    def retained(self) -> Mapping[str, Known]:
+        """Volumes whose data is kept though nobody declares them, by uid."""
+
+    @property
     def pools(self) -> Mapping[str, PoolState]: ...
 
     @property

@@ -63,6 +63,9 @@ class Housing:
             yield known.live.path
         if (place := self.home(key)) is not None:
             yield place
+        change = self.change(key)
+        if key.kind is Kind.VOLUME and change is not None and change.before is None:
+            yield home.retained(key)  # it may be what it was taken back from
 
     def _standing_home(self, known: Known) -> str | None:
         if known.key in self._stuck:

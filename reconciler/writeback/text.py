@@ -12,7 +12,7 @@ from typing import TypeAlias
 from reconciler.record import NOTHING, fields
 from reconciler.repo.protocol import Blob, Edit
 from reconciler.repo.tree import ObjectId
-from reconciler.world.known import Place
+from reconciler.world.known import Known, Place
 from reconciler.writeback import home
 from reconciler.writeback.ground import Ground
 from reconciler.writeback.housing import Housing
@@ -105,13 +105,21 @@ class Texts:
         return joined(parts) if parts else None
 
     def _retained(self, path: str) -> list[tuple[Key, bytes]]:
-        """Retained volumes stay as they are; an object of the same name that arrives beside them changes nothing."""
+        """Retained volumes stay as they are, but for the one that is declared again and taken back."""
         file = self._ground.live_files.get(path)
         if file is None:
             return []
         return [
-            (known.key, piece(self._read(file.id), index)) for index, known in self._ground.retained_at(path)
+            (known.key, piece(self._read(file.id), index))
+            for index, known in self._ground.retained_at(path)
+            if not self._is_taken_back(known)
         ]
+
+    def _is_taken_back(self, retained: Known) -> bool:
+        change = self._housing.change(retained.key)
+        if change is None or change.before is not None or change.after is None:
+            return False
+        return change.after.uid == retained.record.uid
 
     def _part(self, key: Key, path: str) -> bytes | Stuck:
         change, record = self._housing.change(key), self._housing.record(key) or NOTHING

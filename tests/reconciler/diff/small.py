@@ -53,6 +53,7 @@ class Small:
     held_source: Held | None = None
     is_live_lost: bool = False
     is_settled: bool = True
+    retained: dict[str, Known] = field(default_factory=dict)
 
     @property
     def evicting(self) -> Collection[Key]:

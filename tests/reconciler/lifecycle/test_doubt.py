@@ -13,7 +13,7 @@ from schemas.kinds import Key, Kind
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, OTHERS, WEB, fleet
-from tests.reconciler.world.scene import MAIN, SETTINGS, machine, volume
+from tests.reconciler.world.scene import MAIN, SETTINGS, machine, using, volume
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 LISTED = "- apiVersion: compute.ironcore.dev/v1alpha1\n  kind: Machine\n  metadata: {name: web}\n"
@@ -186,7 +186,7 @@ class Keeper(Host):
         return replace(found, volumes={**found.volumes, ("default", "data"): self.retained}, orphans=())
 
 
-def test_a_volume_that_is_declared_where_one_is_retained_is_another_one() -> None:
+def test_a_volume_that_is_declared_again_gets_its_retained_data_back() -> None:
     keeper = Keeper("a")
     more = {f"more{number}.yaml": volume(f"more{number}") for number in range(4)}
     world = Fleet({**OTHERS, **more, "data.yaml": volume("data")}, keeper)
@@ -202,5 +202,31 @@ def test_a_volume_that_is_declared_where_one_is_retained_is_another_one() -> Non
     world.settle()
     world.source({"data.yaml": volume("data")})
     world.tick()
+    again = world.volume("data")
+    assert again.metadata.uid == before.metadata.uid
+    assert again.status.assignment == before.status.assignment
+    assert ".gitvirt/retained/Volume/default/data.yaml" not in world.texts()
     uids = [each.metadata.uid for _, key, each in world.documents() if key.kind is Kind.VOLUME]
-    assert len(uids) == len(set(uids)) == 6
+    assert len(uids) == len(set(uids)) == 5
+
+
+def test_a_revert_brings_a_machine_and_its_data_back_together() -> None:
+    keepers = Keeper("a"), Host("b")
+    more = {f"more{number}.yaml": volume(f"more{number}") for number in range(4)}
+    holder = machine("db", using("data"))
+    world = Fleet({**OTHERS, **more, "data.yaml": volume("data"), "db.yaml": holder}, *keepers)
+    world.settle()
+    before = world.volume("data")
+    assert world.machine("db").status.state == "Running"
+    world.source({"db.yaml": None})
+    world.settle()
+    world.source({"data.yaml": None})
+    world.settle()
+    assert ".gitvirt/retained/Volume/default/data.yaml" in world.texts()
+    world.source({"data.yaml": volume("data"), "db.yaml": holder})
+    world.settle()
+    again = world.volume("data")
+    assert again.metadata.uid == before.metadata.uid
+    assert again.status.assignment == before.status.assignment
+    assert world.machine("db").status.state == "Running"
+    assert ".gitvirt/retained/Volume/default/data.yaml" not in world.texts()
