@@ -14,16 +14,18 @@ from schemas.report.objects import MachineStatus as Reported
 
 def claimed(view: View, turn: Turn) -> Turn:
     """The volume with the claim that it should have, given where machines are."""
-    held = turn.record.claim
-    if held is not None:
-        reason = let_go(view, turn.known, held)
-        if not reason:
-            return turn
-        turn = turn.with_record(claim=None).does(Action.CLAIM, reason)
-    if turn.assignment is None:
+    turn = released(view, turn)
+    if turn.record.claim is not None or turn.assignment is None:
         return turn
     machine = next_holder(view, turn.known)
     return turn if machine is None else given(turn, machine.key.name, machine.record.uid)
+
+
+def released(view: View, turn: Turn) -> Turn:
+    """Without the claim of a holder that has let go. One that is ordered gone needs that too: its host waits for it."""
+    held = turn.record.claim
+    reason = "" if held is None else let_go(view, turn.known, held)
+    return turn.with_record(claim=None).does(Action.CLAIM, reason) if reason else turn
 
 
 def given(turn: Turn, machine: str, uid: str) -> Turn:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from reconciler.diff.claim import released
 from reconciler.diff.guard import Losses, objection, stricter
 from reconciler.diff.identity import digest
 from reconciler.diff.need import Remove, Step
@@ -165,7 +166,7 @@ def absent(turn: Turn, verdict: Verdicts) -> Remove:
 def leaving(view: View, turn: Turn, destroyed: Collection[str]) -> Remove:
     """The second phase."""
     if reason := stays_for(view, turn, destroyed):
-        return removal(turn, Step.WAIT, reason)
+        return removal(released(view, turn), Step.WAIT, reason)
     reason = (
         f"pool {turn.record.pool} is destroyed"
         if turn.record.pool in destroyed

@@ -26,6 +26,7 @@ from reconciler.repo.protocol import Refs
 from reconciler.repo.store import Store
 from reconciler.repo.transport import Trouble, Unavailable
 from schemas.model import Machine as Declared
+from schemas.model import Volume
 from tests.iri.quick import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
 from tests.poollet.simulation import Doom, Kill, KilledError, Lying, Simulation, Watched, When
@@ -165,7 +166,8 @@ class Stage(Simulation):
         return any(
             (one.status.rejections and not one.status.assignment)
             or any(each.type == "UpToDate" and each.status == "False" for each in one.status.conditions)
-            for one in self.live().all(Declared)
+            for one in self.live().objects()
+            if isinstance(one, Declared | Volume)
         )
 
     def is_at_ease(self) -> bool:

@@ -120,6 +120,8 @@ CLAIMS: list[tuple[str, Callable[[], Small], str]] = [
     ("let go in its spec, silent", lambda: held(small(machine("web", on="a")), "web"), "web"),
     ("let go in its spec, still attached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.MachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
     ("let go in its spec, detached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.MachineStatus()), ""),
+    ("ordered gone, let go in the spec, silent", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA), "web"),
+    ("ordered gone, let go in the spec, detached", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA).says(WEB, "present", status=report.MachineStatus()), ""),
     ("let go in its spec, its runtime silent", lambda: held(small(machine("web", on="a")), "web").says(WEB, "unknown"), "web"),
 ]  # fmt: skip
 
