@@ -139,10 +139,13 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
 def serve(loop: Loop, address: Address) -> None:
     """Until a signal, and then to the end of the tick that is under way."""
     stop = StopSignal()
+    failures: list[Exception] = []
 
     def reconcile() -> None:
         try:
             loop.run()
+        except Exception as error:  # noqa: BLE001 - told below, in the thread that decides the exit code
+            failures.append(error)
         finally:
             stop.stop()  # whyever it ended, the process must not stay without it
 
@@ -163,6 +166,8 @@ def serve(loop: Loop, address: Address) -> None:
         log.info("stopping")
         loop.waker.stop()
         worker.join()
+    for failure in failures:  # a supervisor starts it again by its exit code
+        raise CommandError(f"the reconciler broke: {type(failure).__name__}: {failure}") from failure
 
 
 def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics) -> Listener:
