@@ -24,12 +24,6 @@ from schemas.model import Machine, Object, Volume, VolumeSnapshot, decode
 from schemas.problem import Problem
 from schemas.reader import Unreadable, read
 
-DELETING = ".gitvirt/deleting/"
-ASIDE = (
-    DELETING,
-    ".gitvirt/retained/",
-)  # where an object stands whose path or name is somebody else's by now
-
 AnyObject = TypeVar("AnyObject", bound=Object)
 
 

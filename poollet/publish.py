@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from reconciler.repo.protocol import Draft, Edit, Identity, Outcome, Pushed, Repo
+from reconciler.repo.protocol import Draft, Edit, Identity, Repo
 from reconciler.repo.tree import ObjectId
 
 AUTHOR_MAIL = "poollet@gitvirt.dev"
@@ -45,13 +45,6 @@ def draft(ref: str, name: str, before: Held, files: Mapping[str, bytes], at: dat
         has_parents=False,
         even_if_unchanged=True,
     )
-
-
-def landed(outcome: Outcome, ref: str, files: Mapping[str, bytes]) -> Held | None:
-    """What the ref holds by now, when the outcome says that the draft is there."""
-    if isinstance(outcome, Pushed) and ref in outcome.commits:
-        return Held(outcome.commits[ref], dict(files))
-    return None
 
 
 def _message(edits: Mapping[str, Edit]) -> str:
