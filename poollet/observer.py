@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from iri.errors import IRIError, Unimplemented
@@ -57,12 +58,15 @@ class Observer:
             thread.join(seconds)
 
     def _look(self) -> None:
-        turn = 0
+        turn, probed = 0, 0.0
         while not self._over.is_set():
             is_asked = self._asked.is_set()
             self._asked.clear()
             is_different = False
-            if not is_asked or self.connection.is_unprobed:
+            # Where much happens somebody asks all the time.
+            is_due = time.monotonic() - probed >= self._interval
+            if not is_asked or is_due or self.connection.is_unprobed:
+                probed = time.monotonic()
                 is_different = self.connection.probe()
                 if is_different:
                     self._moved()  # lists may take long, of a runtime that just fell silent above all

@@ -172,3 +172,20 @@ def test_a_runtime_that_tells_nothing_is_listed_again_and_again() -> None:
     with observed(HinderedRuntime(below, weather.around), 0.05) as one:
         created(below)
         until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
+
+
+def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same() -> None:
+    weather, below = Weather(), SimulatedRuntime(quick_host())
+    one = connection(HinderedRuntime(below, weather.around))
+    observers: list[Observer] = []
+    observer = Observer(one, 0.1, lambda: observers[0].ask())  # whoever is woken asks again at once
+    observers.append(observer)
+    observer.start()
+    try:
+        observer.ask()
+        until(lambda: one.answers.about is not None)
+        weather.fails = {"Version"}
+        until(lambda: bool(one.answers.trouble))
+    finally:
+        observer.stop()
+        observer.join(5)
