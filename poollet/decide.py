@@ -231,14 +231,17 @@ def being_attached(standings: Iterable[Standing]) -> set[Key]:
 
 
 def unreadable(round: Round) -> dict[Key, Entry]:
-    """What was reported and may still be ordered, in a file that cannot be read: nobody knows, so it is not let go."""
+    """What was reported and may still be ordered, in a file that cannot be read: nobody knows, so it is not let go.
+
+    A final answer stays one: it is wanted again once the file can be read.
+    """
     if not round.view.unread:
         return {}
     uids = {entry.uid for entry in round.entries.values()}
     return {
-        key: replace(entry, phase="unknown")
+        key: entry if entry.phase in FINAL else replace(entry, phase="unknown")
         for key, entry in round.situation.memory.entries.items()
-        if key not in round.entries and entry.uid not in uids and entry.phase not in FINAL
+        if key not in round.entries and entry.uid not in uids
     }
 
 

@@ -261,6 +261,19 @@ def test_a_rejection_is_final_for_its_assignment_and_for_no_other() -> None:
     assert here.settle().machines[WEB].phase == "present"
 
 
+def test_a_rejection_outlives_a_file_that_cannot_be_read_for_a_while() -> None:
+    here = site(machine())
+    here.facts = with_allocatable(here.facts, cpu=500)
+    rejected = here.settle().machines[WEB]
+    here.documents, here.unread = [], ("machines/web.yaml",)
+    here.restart()
+    assert here.settle().machines[WEB] == rejected
+    here.facts = with_allocatable(here.facts, cpu=5000)
+    here.documents, here.unread = [machine()], ()
+    assert here.settle().machines[WEB] == rejected
+    assert here.calls == []
+
+
 def test_a_refused_machine_that_is_there_all_the_same_is_an_orphan() -> None:
     """The runtime said no and made it all the same, which shows only later."""
     here = site(machine())
