@@ -212,9 +212,11 @@ def is_restarting(machine: Machine, token: str) -> bool:
 
 
 def renoted(machine: Machine, there: IRIMachine, needs: MachineNeeds, token: str) -> list[Change]:
-    """The annotations are replaced as a whole, so those of others are kept. Unready interfaces keep their entry."""
+    """The annotations are replaced as a whole, so those of others are kept. While interfaces are not ready their entry stays,
+    and only a restart is noted: one that is carried out without that would begin again and again."""
     if any(isinstance(found, Unready) for found in needs.interfaces.values()):
-        return []
+        noted = dict(there.annotations) | ({translate.RESTART: token} if token else {})
+        return [] if noted == there.annotations else [SetAnnotations(noted)]
     wanted = translate.notes(machine, needs.mapping, token)
     own = wanted.keys() | translate.OWN_NOTES
     rest = {key: value for key, value in there.annotations.items() if key not in own}

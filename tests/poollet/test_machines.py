@@ -240,6 +240,16 @@ def test_a_restart_token_restarts_once() -> None:
     assert next(iter(here.machines().values())).detail.boots == 2
 
 
+def test_a_machine_that_waits_for_an_interface_restarts_once_too() -> None:
+    here = site(machine())
+    here.settle()
+    waiting = {"networkInterfaces": [{"name": "lan", "networkInterfaceRef": {"name": "lost"}}]}
+    here.put(machine(annotations={"gitvirt.dev/restart": "1"}, spec=waiting))
+    here.settle()
+    (there,) = here.machines().values()
+    assert (there.status.state, there.detail.boots) == (MachineState.RUNNING, 2)
+
+
 def test_a_new_machine_and_one_that_is_off_need_no_restart() -> None:
     token = {"gitvirt.dev/restart": "1"}
     here = site(machine(annotations=token))
