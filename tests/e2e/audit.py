@@ -17,7 +17,7 @@ FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 # What an object passes through, seen or not seen as the reports happen to come, and bookkeeping.
 PASSING = re.compile(
     r"^- from |^- .* (is (pending|starting|stopping|terminating|available)\b|waits for a place)"
-    r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|it is being removed)\b"
+    r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|reported|it is being removed)\b"
 )
 CHANCE = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
@@ -109,9 +109,11 @@ def _commits(repo: Path, *choice: str) -> Iterator[Commit]:
 
 def _told(lines: Sequence[str]) -> list[str]:
     """Stable: what happened to one object stays in order. What was said twice in a row is said once."""
-    kept = [_known(line) for line in lines if not PASSING.search(line)]
-    ordered = sorted(kept, key=_object)
-    return [line for line, before in zip(ordered, ["", *ordered], strict=False) if line != before]
+    kept = sorted((_known(line) for line in lines if not PASSING.search(line)), key=_object)
+    going = {_object(line) for line in kept if line.startswith(("- evict ", "- order "))}
+    # Who is told to go is seen to be off, or is gone before anybody looks.
+    seen = [line for line in kept if not (line.endswith(" is shutdown") and _object(line) in going)]
+    return [line for line, before in zip(seen, ["", *seen], strict=False) if line != before]
 
 
 def _object(line: str) -> str:

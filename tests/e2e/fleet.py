@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,21 +38,15 @@ class Person:
         named = {f"GIT_{role}_NAME": name.title() for role, name in identity.items()}
         mailed = {f"GIT_{role}_EMAIL": f"{name}@example.org" for role, name in identity.items()}
         access = self.server.access[self.name]
-        ssh = (
-            f"ssh -F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile={access['GITVIRT_KNOWN_HOSTS']} "
-            f"-i {access['GITVIRT_IDENTITY']}"
-            if "GITVIRT_IDENTITY" in access
-            else "false"
-        )
         cache = str(self.checkout.parent / "cache")
-        return {**named, **mailed, **access, "GIT_SSH_COMMAND": ssh, "GITVIRT_CACHE": cache}
+        return {**named, **mailed, **access, **_for_git(access), "GITVIRT_CACHE": cache}
 
-    def git(self, *arguments: str, code: int = 0) -> str:
-        return said(self.place.inside, ("git", *arguments), self.checkout, self.variables, code)
+    def git(self, *arguments: str) -> str:
+        return said(self.place.inside, ("git", *arguments), self.checkout, self.variables)
 
-    def gitvirt(self, *arguments: str, code: int = 0) -> str:
+    def gitvirt(self, *arguments: str, codes: Collection[int] = (0,)) -> str:
         command = (sys.executable, "-m", "reconciler", *arguments)
-        return said(self.place.inside, command, self.checkout, self.variables, code)
+        return said(self.place.inside, command, self.checkout, self.variables, codes)
 
     def write(self, files: Mapping[str, str | None]) -> None:
         for path, text in files.items():
@@ -114,3 +109,14 @@ class Reconciler:
     def stop(self) -> None:
         if self.process is not None:
             self.process.stop()
+
+
+def _for_git(access: Mapping[str, str]) -> dict[str, str]:
+    """What makes the git program reach the repo as gitvirt does."""
+    if "GITVIRT_TOKEN_FILE" in access:
+        words = f"{access['GITVIRT_USERNAME']}:{Path(access['GITVIRT_TOKEN_FILE']).read_text()}"
+        header = f"Authorization: Basic {base64.b64encode(words.encode()).decode()}"
+        return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader", "GIT_CONFIG_VALUE_0": header}
+    known, key = access["GITVIRT_KNOWN_HOSTS"], access["GITVIRT_IDENTITY"]
+    ssh = f"ssh -F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile={known} -i {key}"
+    return {"GIT_SSH_COMMAND": ssh}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.e2e.network import Network, Place
+from tests.e2e.network import Place
 from tests.e2e.process import Process
 from tests.guests.micro import micro_kernel
 from tests.servers.leftovers import Leftovers, leftovers
@@ -100,9 +100,10 @@ class Host:
 
 
 @contextlib.contextmanager
-def host(name: str, network: Network, repo: Mapping[str, str]) -> Iterator[Host]:
+def host(name: str, place: Callable[[int], Place], repo: Mapping[str, str]) -> Iterator[Host]:
+    """`place` gives the network namespace of a process its place on the network."""
     with libvirtd() as daemon:
-        made = Host(name, daemon, network.join(daemon.pid), repo)
+        made = Host(name, daemon, place(daemon.pid), repo)
         made.prepare()
         try:
             yield made
