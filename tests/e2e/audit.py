@@ -86,7 +86,9 @@ def _chapters(repo: Path, ref: str) -> list[Chapter]:
         source = next((one.split(": ")[1] for one in commit.trailers if one.startswith("Source-Commit")), "")
         known = [f"^{one}" for one in seen]
         news = list(_commits(repo, "--reverse", source, *known)) if source not in seen else []
-        if news or not chapters:
+        if chapters and not _told(chapters[-1].lines):
+            chapters[-1].people += news  # taken over without a word, in a tick of its own or not
+        elif news or not chapters:
             chapters.append(Chapter(people=news))
         seen.add(source)
         chapters[-1].lines += commit.lines
