@@ -191,7 +191,8 @@ def stays_for(view: View, turn: Turn, destroyed: Collection[str]) -> str:
         return f"pool {turn.record.pool} has not stated that it is gone"
     if known.key.kind is Kind.VOLUME_SNAPSHOT and not is_gone and snapshot_may_be(known, view):
         return "its pool has not stated that it is gone"
-    others = holders(view, known)
+    # Its owner that asks for it anew gets another one once this one is gone.
+    others = tuple(each for each in holders(view, known) if each.key != owner_of(known))
     if others and known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
         return f"still used by {named(others)}"
     return ""

@@ -18,11 +18,20 @@ from reconciler.world.known import Standing
 from schemas.fleet import DeleteLimit
 from schemas.kinds import Key, Kind
 from schemas.report import objects as report
-from tests.reconciler.diff.small import NOW, Small, known, machine, volume
+from tests.reconciler.diff.small import NOW, Small, known, machine, uid_of, volume
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
 SMALL = Key(Kind.MACHINE_CLASS, "", "small")
+LAN = Key(Kind.NETWORK_INTERFACE, "default", "web-lan")
+ASKS_FOR_LAN = {
+    "networkInterfaces": [
+        {
+            "name": "lan",
+            "ephemeral": {"networkInterfaceTemplate": {"spec": {"networkRef": {"name": "office"}}}},
+        }
+    ]
+}
 USES_DATA = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
 MADE = {"volumeID": "libvirt://v", "state": "Available"}
 
@@ -47,6 +56,17 @@ def small_class() -> Any:
 
 def with_volume(**spec: Any) -> Small:
     return crowd().add(volume("data", on="a", spec=spec, status=MADE))
+
+
+def _lan() -> Any:
+    owner = {
+        "apiVersion": "compute.ironcore.dev/v1alpha1",
+        "kind": "Machine",
+        "name": "web",
+        "uid": uid_of("web"),
+    }
+    spec = {"networkRef": {"name": "office"}}
+    return known(Kind.NETWORK_INTERFACE, "web-lan", spec, ownerReferences=[owner])
 
 
 Case = tuple[str, Callable[[], Small], Key, Step]
@@ -76,6 +96,7 @@ CASES: list[Case] = [
     ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "a"), WEB, Step.WAIT),
     ("ordered, a class whose last user is going", lambda: crowd(0).add(small_class(), machine("web", on="a")).ordered_gone(WEB).ordered_gone(SMALL), SMALL, Step.WAIT),
     ("ordered, a class that nobody uses", lambda: crowd(0).add(small_class()).ordered_gone(SMALL), SMALL, Step.DROP),
+    ("ordered, and its owner asks for it anew", lambda: crowd().add(_lan(), machine("web", on="a", spec=ASKS_FOR_LAN)).ordered_gone(LAN), LAN, Step.DROP),
     ("ordered, paused since", lambda: crowd().add(machine("web", annotations={"gitvirt.dev/paused": "true"})).ordered_gone(WEB), WEB, Step.WAIT),
 ]  # fmt: skip
 
