@@ -68,7 +68,7 @@ def follow(
     if good is not None and head != good and not history.descends(head, good):
         root = first_commit(history, head)
         if not is_confirmed(history, head, good, root):
-            return Followed(good, Hold.REWRITTEN, _rewritten(head, good, root))
+            return Followed(good, Hold.REWRITTEN, _rewritten(good, root))
         good = None  # people vouch for what came instead; its signatures are looked at as at a first start
     ruling = rule(history, head, good, trust.verifier, trust.mode, at)
     hold = Hold.UNTRUSTED if ruling.is_held else None
@@ -91,8 +91,8 @@ def is_confirmed(history: History, head: ObjectId, old: ObjectId, root: ObjectId
     )
 
 
-def _rewritten(head: ObjectId, good: ObjectId, root: ObjectId) -> str:
+def _rewritten(good: ObjectId, root: ObjectId) -> str:
     return (
-        f"the target branch was written anew: {head[:12]} does not follow {good[:12]}, which was acted on last; nothing is "
+        f"the target branch was written anew and does not follow {good[:12]}, which was acted on last; nothing is "
         f"changed until a commit on the source with the trailer `{CONFIRM}: {root}` has reached it"
     )

@@ -108,8 +108,14 @@ class Mirror:
         self._consolidation.release()
 
     def refs(self) -> Mapping[str, ObjectId]:
-        found = self._store.references.iterator()
-        return {ref.name: str(ref.target) for ref in found if isinstance(ref.target, pygit2.Oid)}
+        """None at all once somebody has removed the mirror, which may happen at any time: all is fetched anew then."""
+        try:
+            found = self._store.references.iterator()
+            return {ref.name: str(ref.target) for ref in found if isinstance(ref.target, pygit2.Oid)}
+        except (KeyError, OSError, pygit2.GitError):
+            if (self.repo / "refs").is_dir():
+                raise
+            return {}
 
     def point(self, refs: Mapping[str, ObjectId]) -> None:
         for ref, id in refs.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -15,9 +16,14 @@ from schemas import host
 from schemas.host import Host
 from schemas.problem import Problem
 
+NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # as the schema of the file has it
+
 
 def hosts(arguments: argparse.Namespace) -> list[Host]:
     """One for each file; a CommandError says what is wrong with one."""
+    if arguments.name and not NAME.fullmatch(arguments.name):
+        cure = "lower case letters, digits, - and ., beginning and ending with a letter or digit"
+        raise CommandError(f"{printable(arguments.name)!r} is no name for a poollet", cure, Exit.USAGE)
     files: list[Path] = arguments.config or []
     if not files and arguments.name and arguments.repo and not CONFIG.exists():
         return [changed(Host(name=arguments.name, repo=host.Repo(url=arguments.repo)), arguments)]

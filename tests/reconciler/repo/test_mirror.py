@@ -396,3 +396,31 @@ class TestHousekeeping:
         for reader in readers:
             reader.join()
         assert broken == []
+
+
+@pytest.mark.parametrize("moves", [True, False])
+@pytest.mark.parametrize("remains", [True, False])
+def test_a_mirror_that_somebody_removes_is_fetched_anew(
+    world: MirrorWorld, main: str, moves: bool, remains: bool
+) -> None:
+    """While it is in use. `remains`: only the repo in its folder is gone."""
+    robot = world.client()
+    snap(robot)
+    folder = world.mirrors[-1].directory
+    shutil.rmtree(folder / "repo.git" if remains else folder)
+    head = main
+    if moves:
+        other = world.client()
+        snap(other)
+        head = put(other, MAIN, {"new": b"1"}, base=main)
+    for _ in range(3):  # what is found to be missing is mended by the next look
+        found = robot.snapshot()
+        try:
+            if isinstance(found, Snapshot) and content(robot, found.source):
+                break
+        except DamageError:
+            continue
+    assert isinstance(found, Snapshot)
+    assert found.source == head
+    assert content(robot, head)
+    put(robot, LIVE, {"a": b"1"})

@@ -152,6 +152,14 @@ def test_the_host_of_another_disk_takes_over_and_the_first_says_so(ground: Groun
     assert "another poollet named host-1 runs on this host" in said
 
 
+def test_a_name_that_no_ref_can_have_is_refused_at_once(ground: Ground, socket: Path) -> None:
+    ground.begin()
+    with running(ground.folder, *words(ground, socket, "--name", "Bad Name")) as run:
+        code, said = run.ended(None)
+    assert code == 2
+    assert "'Bad Name' is no name for a poollet" in said
+
+
 def test_what_is_wrong_with_its_settings_is_said(ground: Ground) -> None:
     config = ground.folder / "poollet.yaml"
     config.write_text("name: host-1\nrepo: {ulr: x}\n")
