@@ -37,7 +37,7 @@ def story(world: World) -> None:
     for host in world.hosts.values():
         host.start()
     for name in HOSTS:
-        world.ann.wait("pool", name, "condition=FollowsLive")
+        world.ann.wait("pool", name, "condition=Ready")
     add_by_pull_request(world)
     grow_the_disk(world)
     leave_a_host(world)
