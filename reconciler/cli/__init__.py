@@ -29,7 +29,6 @@ EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt hel
 
 def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     streams.settle()
     try:
         code = dispatch(argv)
@@ -38,6 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CommandError as error:
         report(error)
         return error.exit_code
+    except BrokenPipeError:
+        # Who read what we print has gone, as `head` does. By a signal of the kernel's any pipe, also one to git, would end us.
+        streams.drop(sys.stdout)
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

@@ -30,10 +30,17 @@ def flush() -> None:
 
 
 def unwritable(error: OSError, stream: TextIO) -> CommandError:
-    """What to say of it; what is left goes nowhere, so that the end of the process does not try it again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    """What to say of it. That somebody reads no further is nothing to say anything of: it is raised again."""
+    drop(stream)
+    if isinstance(error, BrokenPipeError):
+        raise error
     return CommandError(
         f"cannot write the output: {error.strerror}", "make room, or send it to another file; then try again"
     )
+
+
+def drop(stream: TextIO) -> None:
+    """What is left goes nowhere, so that the end of the process does not try it again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

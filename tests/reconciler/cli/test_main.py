@@ -120,3 +120,25 @@ def test_a_socket_in_a_folder_that_is_gone(tmp_path: Path) -> None:
     assert result.returncode == Exit.USAGE
     assert result.stderr.startswith("error: the folder you are in is gone, so './x' leads nowhere")
     assert len(result.stderr.splitlines()) == 2
+
+
+def test_who_reads_no_further_ends_it_in_silence() -> None:
+    """As `gitvirt ... | head -1` does, by whatever name the system has for that."""
+    command = f"{sys.executable} -m reconciler help resources.md; echo $? >&2"
+    done = subprocess.run(
+        ["bash", "-c", f"({command}) | true"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.stderr.strip() in ("141", "0"), done.stderr
+
+
+def test_a_program_that_reads_no_input_does_not_end_us() -> None:
+    """The kernel's signal for a broken pipe must not reach verbs that talk to programs such as git."""
+    program = (
+        "import sys; from reconciler.cli import main; main(['--version']); from reconciler.repo.process import run; "
+        "print(run(['true'], {'PATH': '/usr/bin:/bin'}, 10, b'x' * 300_000))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Ended(" in done.stdout
