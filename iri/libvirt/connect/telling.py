@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import libvirt
 
@@ -34,55 +35,55 @@ TURNS = {
 
 def register(raw: libvirt.virConnect, tell: Tell) -> None:
     """For all domains, foreign ones too: who listens knows which are his."""
+    teller = Teller(tell)
+    for event, callback in (
+        (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, teller.lived),
+        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, teller.came),
+        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, teller.went),
+        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED, teller.stays),
+        (libvirt.VIR_DOMAIN_EVENT_ID_REBOOT, teller.rebooted),
+        (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, teller.agent),
+        (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, teller.failed),
+    ):
+        raw.domainEventRegisterAny(None, event, callback, None)
 
-    def lived(_: object, domain: libvirt.virDomain, event: int, detail: int, opaque: object) -> None:
+
+class Teller:
+    """libvirt's callbacks, each with the connection first and something opaque last."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def lived(self, _: object, domain: libvirt.virDomain, event: int, detail: int, opaque: object) -> None:
         del opaque
         by_guest = (
             event == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN and detail == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_GUEST
         )
         if event in TURNS:
-            tell(Lived(domain.UUIDString(), TURNS[event], by_guest))
+            self._tell(Lived(domain.UUIDString(), TURNS[event], by_guest))
 
-    def came(_: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
+    def came(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        tell(DeviceCame(domain.UUIDString(), alias))
+        self._tell(DeviceCame(domain.UUIDString(), alias))
 
-    def went(_: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
+    def went(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        tell(DeviceWent(domain.UUIDString(), alias))
+        self._tell(DeviceWent(domain.UUIDString(), alias))
 
-    def stays(_: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
+    def stays(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        tell(DeviceStays(domain.UUIDString(), alias))
+        self._tell(DeviceStays(domain.UUIDString(), alias))
 
-    def rebooted(_: object, domain: libvirt.virDomain, opaque: object) -> None:
+    def rebooted(self, _: object, domain: libvirt.virDomain, opaque: object) -> None:
         del opaque
-        tell(Rebooted(domain.UUIDString()))
+        self._tell(Rebooted(domain.UUIDString()))
 
-    def agent(_: object, domain: libvirt.virDomain, state: int, reason: int, opaque: object) -> None:
+    def agent(self, _: object, domain: libvirt.virDomain, state: int, reason: int, opaque: object) -> None:
         del reason, opaque
         is_connected = state == libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
-        tell(AgentChanged(domain.UUIDString(), is_connected))
+        self._tell(AgentChanged(domain.UUIDString(), is_connected))
 
-    def failed(
-        _: object,
-        domain: libvirt.virDomain,
-        path: str,
-        alias: str,
-        action: int,
-        reason: str,
-        opaque: object,
-    ) -> None:
-        del path, action, opaque
-        tell(DiskFailed(domain.UUIDString(), alias, reason))
-
-    for event, callback in (
-        (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, lived),
-        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, came),
-        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, went),
-        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED, stays),
-        (libvirt.VIR_DOMAIN_EVENT_ID_REBOOT, rebooted),
-        (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, agent),
-        (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, failed),
-    ):
-        raw.domainEventRegisterAny(None, event, callback, None)
+    def failed(self, _: object, domain: libvirt.virDomain, *details: Any) -> None:
+        """`details`: path, alias, action, reason, opaque."""
+        _path, alias, _action, reason, _opaque = details
+        self._tell(DiskFailed(domain.UUIDString(), alias, reason))
