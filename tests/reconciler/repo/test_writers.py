@@ -11,16 +11,18 @@ from tests.servers.places import Place
 from tests.servers.writers import LIVE, write_together
 
 WRITERS = 8
+LONG = (pytest.mark.long, pytest.mark.timeout(1800))
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("remote", "turns"),
     [
-        ("path", 50),
-        ("http", 50),
+        ("path", 12),
+        ("http", 12),
         ("ssh", 3),
-        pytest.param("ssh", 50, marks=pytest.mark.long),
+        pytest.param("path", 50, marks=LONG),
+        pytest.param("http", 50, marks=LONG),
+        pytest.param("ssh", 50, marks=LONG),
     ],
     indirect=["remote"],
 )
@@ -46,10 +48,9 @@ def test_all_land_on_one_ref_and_none_is_overwritten(remote: Place, tmp_path: Pa
     repository.git(remote.repo, "fsck", "--strict")
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("remote", "turns"),
-    [("path", 10), ("http", 5), ("ssh", 2), pytest.param("ssh", 25, marks=pytest.mark.long)],
+    [("path", 10), ("http", 5), ("ssh", 2), pytest.param("ssh", 25, marks=LONG)],
     indirect=["remote"],
 )
 def test_on_refs_of_their_own_nobody_ever_loses(remote: Place, tmp_path: Path, turns: int) -> None:
