@@ -34,6 +34,7 @@ from reconciler.repo.housekeeping import Housekeeping
 from reconciler.repo.protocol import Identity, Refs
 from reconciler.repo.signing import signer
 from reconciler.repo.wake import Waker, watching
+from reconciler.world.advance import Held
 from schemas.duration import milliseconds
 
 log = logging.getLogger(__name__)
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments, environment, Path.cwd())
     with process(settings, environment) as loop:
         if arguments.once:
-            return verdict(loop.run_once())
+            return verdict(loop.run_once(), loop.reconciler.world.held_source)
         serve(loop, settings.address)
     return Exit.OK
 
@@ -107,6 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop]:
     metrics, version = Metrics(), importlib.metadata.version("gitvirt")
     spans = tracer(environment, version)
+    sign = signer(settings.signing_key, environment)
 
     def opened(refs: Refs, before: Reconciler | None = None) -> Reconciler:
         if before is not None:
@@ -117,11 +119,13 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
             refs,
             mirrors=location.mirrors(environment),
             ambient=environment,
-            sign=signer(settings.signing_key, environment),
+            sign=sign,
         )
         return Reconciler(repo, refs, settings.who, metrics, spans, environment)
 
     try:
+        if sign is not None:
+            sign(b"a key that cannot sign is told at the start, whether or not there is anything to write")
         loop = Loop(opened(Refs()), opened, Waker(), settings.pace)
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
@@ -180,12 +184,15 @@ def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics) -> Listener:
     return made
 
 
-def verdict(outcome: Outcome) -> int:
+def verdict(outcome: Outcome, held: Held | None) -> int:
     match outcome:
         case Failed(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))
         case Waiting(problems, reason):
             raise CommandError(printable(reason), printable(problems[0].hint if problems else ""))
+        case _ if held is not None:
+            cure = f"a commit to the source branch confirms it: {held.trailer}" if held.trailer else held.cure
+            raise CommandError(printable(held.message), printable(cure), Exit.PROBLEMS)
         case _:
             return Exit.OK
 
@@ -200,7 +207,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
     name = said(arguments.name, "GITVIRT_NAME") or socket.gethostname()
     return Settings(
         address=location.located(arguments.repo, environment, here).address,
-        pace=Pace(seconds(interval, "--interval"), seconds(push, "--push-interval") if push else None),
+        pace=Pace(positive(interval, "--interval"), seconds(push, "--push-interval") if push else None),
         who=Self(
             name,
             timedelta(0) if arguments.once else PATIENCE,
@@ -226,6 +233,15 @@ def seconds(text: str, flag: str) -> float:
         return milliseconds(text) / 1000
     except ValueError as error:
         raise CommandError(f"{flag}: {printable(str(error))}", "", Exit.USAGE) from None
+
+
+def positive(text: str, flag: str) -> float:
+    found = seconds(text, flag)
+    if found <= 0:
+        raise CommandError(
+            f"{flag}: {printable(text)!r} is no time to wait", "write 10s, or more", Exit.USAGE
+        )
+    return found
 
 
 def author(text: str) -> Identity:

@@ -76,9 +76,9 @@ class Loop:
                 return
 
     def run_once(self) -> Outcome:
-        """Until there is nothing left to write, or it cannot be done."""
+        """Until there is nothing left to write, or it cannot be done: what then is wrong is for the caller to say."""
         while True:
-            outcome = self._ticked()
+            outcome = self._ticked(is_once=True)
             pause = self._pause(outcome)
             match outcome:
                 case Rested() | Waiting() | Failed():
@@ -101,7 +101,7 @@ class Loop:
         most = max(LEAST_UNWELL_SECONDS, 5 * self.pace.interval, 3 * self._push_seconds())
         return Health(seconds <= most, f"{self._last_words}, {seconds:.0f} s ago")
 
-    def _ticked(self) -> Outcome:
+    def _ticked(self, *, is_once: bool = False) -> Outcome:
         outcome = self._moved() or self.reconciler.tick(self.clock)
         if isinstance(outcome, Moved):
             self._moves += 1
@@ -120,7 +120,8 @@ class Loop:
             and self.reconciler.refs != self._first_refs
         ):
             self._next_refs = self._first_refs  # which may be there by then
-        self._tell(outcome)
+        if not (is_once and isinstance(outcome, Failed | Waiting)):
+            self._tell(outcome)
         return outcome
 
     def _moved(self) -> Failed | None:

@@ -28,12 +28,15 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The source head is not followed: `use` is gone by instead. `trailer` is what would confirm it, where that helps."""
+    """The source head is not followed: `use` is gone by instead. `trailer` is what would confirm it, where that helps; `cure`
+    is what else does."""
 
     head: ObjectId
     use: ObjectId | None
     message: str
     trailer: str = ""
+    code: str = "GV814"
+    cure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ def _all(state: State, repo: Repo) -> Iterator[Problem]:
     yield from state.rules.problems
     held = state.head.held
     if held is not None:
-        hint = f"a commit on the source branch with the trailer {held.trailer}" if held.trailer else ""
-        yield Problem(file="", code="GV812" if held.trailer else "GV814", message=held.message, hint=hint)
+        hint = f"a commit on the source branch with the trailer {held.trailer}" if held.trailer else held.cure
+        yield Problem(file="", code=held.code, message=held.message, hint=hint)
     if state.head.notice:
         yield Problem(file="", code="GV814", severity=Severity.WARNING, message=state.head.notice)
     for contents in state.source.odd.values():

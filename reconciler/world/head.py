@@ -19,6 +19,7 @@ from schemas.fleet import Signatures
 
 LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
 LEAST_DIGITS = 7
+FLEET_CURE = "put the old id back; only a fork gets its own, and deletes the branch that it came with: gitvirt init --refork"
 
 MakeVerifier = Callable[[Signers], Verifier]
 
@@ -72,7 +73,15 @@ def chosen(
         return Head(ruled.use, ruled.held, confirmations, ruled.notice)
     problem = guards.of_history(repo, last, ruled.use)[0]
     message = f"{problem.message}; what was reconciled last stands"
-    return Head(last, Held(head, last, message, f"{Confirm.SOURCE}: {last[:12]}"))
+    return Head(last, Held(head, last, message, f"{Confirm.SOURCE}: {last[:12]}", problem.code))
+
+
+def of_fleet(found: Head, last: ObjectId | None, before: str, now: str) -> Head:
+    """Held when the commit in use calls the fleet by another id: everything on every host would be a stranger's to it."""
+    if found.use is None or last is None or found.use == last or not before or now in ("", before):
+        return found
+    message = f"fleet.id is {now}, and was {before}; what was reconciled last stands"
+    return Head(last, Held(found.use, last, message, code="GV816", cure=FLEET_CURE))
 
 
 def _ruled(

@@ -46,13 +46,17 @@ def _machine_pool(
 ) -> MachinePoolStatus:
     if state.freshness is Freshness.LOST:
         return _silent(state, before, now)
+    conditions = _conditions(state, before.conditions, seen.conditions, now)
+    said: Literal["Ready", "Pending", "Error", "Offline", ""] = seen.state
+    if state.freshness is Freshness.LEFT:
+        said = "Offline"
+    elif _is_unproven(state, before):
+        said = before.state or "Pending"
+    elif said == "Ready" and not _is_ready(conditions):
+        said = "Pending"
     return MachinePoolStatus(
-        state=before.state
-        if _is_unproven(state, before) and before.state
-        else "Offline"
-        if state.freshness is Freshness.LEFT
-        else seen.state,
-        conditions=_conditions(state, before.conditions, seen.conditions, now),
+        state=said,
+        conditions=conditions,
         available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
         addresses=tuple(Address(type=each.type, address=each.address) for each in seen.addresses),
         capacity=amounts(seen.capacity),
@@ -66,13 +70,17 @@ def _volume_pool(
 ) -> VolumePoolStatus:
     if state.freshness is Freshness.LOST:
         return _silent(state, before, now)
+    conditions = _conditions(state, before.conditions, seen.conditions, now)
+    said: Literal["Available", "Pending", "Unavailable", ""] = seen.state
+    if state.freshness is Freshness.LEFT:
+        said = "Unavailable"
+    elif _is_unproven(state, before):
+        said = before.state or "Pending"
+    elif said == "Available" and not _is_ready(conditions):
+        said = "Pending"
     return VolumePoolStatus(
-        state=before.state
-        if _is_unproven(state, before) and before.state
-        else "Unavailable"
-        if state.freshness is Freshness.LEFT
-        else seen.state,
-        conditions=_conditions(state, before.conditions, seen.conditions, now),
+        state=said,
+        conditions=conditions,
         available_volume_classes=tuple(NameRef(name=each.name) for each in seen.available_volume_classes),
         capacity=amounts(seen.capacity),
         allocatable=amounts(seen.capacity | seen.allocatable),
@@ -90,6 +98,12 @@ def _is_unproven(state: PoolState, before: MachinePoolStatus | VolumePoolStatus)
     """It was not ready when it was last heard, and nothing has shown yet that it is back."""
     ready = condition(before.conditions, READY)
     return state.freshness is Freshness.UNPROVEN and ready is not None and ready.status != "True"
+
+
+def _is_ready(conditions: tuple[Condition, ...]) -> bool:
+    """What the condition says, the state says too."""
+    ready = condition(conditions, READY)
+    return ready is not None and ready.status == "True"
 
 
 def _allocatable(state: PoolState, seen: report.PoolStatus) -> dict[str, Quantity]:

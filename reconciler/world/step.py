@@ -75,6 +75,8 @@ class Step:
         chosen = head.chosen(
             repo, self.snapshot.source, state.last, (self._signatures(), self._verifier), self.now
         )
+        if chosen.use != state.last:
+            chosen = head.of_fleet(chosen, state.last, self._fleet(self.use), self._fleet(chosen.use))
         if chosen != state.head:
             state.head, state.problems = chosen, None
         news = {}
@@ -183,6 +185,10 @@ class Step:
                 settings = rules.settings_at(self.repo, commit) or kept
             state.signatures = (commit, settings.signatures if settings else Signatures())
         return state.signatures[1]
+
+    def _fleet(self, commit: ObjectId | None) -> str:
+        settings = rules.settings_at(self.repo, commit)
+        return settings.fleet.id if settings else ""
 
     def _verifier(self, signers: Signers) -> Verifier:
         return Verifier(signers, self.ambient)

@@ -78,6 +78,13 @@ CODES: dict[str, Code] = {
         "A file of the branch that gitvirt writes cannot be read, so what was recorded of its objects is unknown. Nothing is done to them.",
         "Put the file's last good text back on the target branch: git log shows it.",
     ),
+    "GV816": Code(
+        "Another fleet",
+        "fleet.id of the source is another one than that of what was reconciled last. Hosts and machines of the old fleet would be "
+        "strangers to it, so the commit is not gone by.",
+        "Put the old id back. A fork that shall run beside its origin gets its own with gitvirt init --refork, and deletes the branch "
+        "`live` that it came with.",
+    ),
     "GV820": Code(
         "Unusable repo address",
         "The address of the repo holds a password, names a protocol that is not supported, or is not well formed.",

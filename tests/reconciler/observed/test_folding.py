@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 
 import msgspec
@@ -133,6 +134,33 @@ def test_a_pool_follows_its_report_and_how_fresh_that_is() -> None:
     assert world.pools["pool-a"].freshness is Freshness.LEFT
     left, truth, _ = ready_of(world, record, LATER)
     assert (truth, left.state) == ("False", "Offline")
+
+
+def test_a_state_never_says_ready_before_the_condition_does() -> None:
+    """A pool that was declared before anybody announced it: its first report proves nothing yet."""
+    scene = Scene({"p.yaml": pool("pool-a")})
+    record = scene.world().known[POOL].record
+    unheard = folded_pool(scene.world().pools["pool-a"], record, NOW)
+    scene.live({"p.yaml": recorded(pool("pool-a"), Kind.MACHINE_POOL, Record(status=unheard))})
+    scene.report("pool-a")
+    world = scene.world()
+    first, truth, _ = ready_of(world, world.known[POOL].record, NOW)
+    assert (first.state, truth) == ("Pending", "Unknown")
+    scene.report("pool-a")
+    scene.step(world)
+    proven, truth, _ = ready_of(world, world.known[POOL].record, NOW)
+    assert (proven.state, truth) == ("Ready", "True")
+
+
+def test_a_pool_that_is_being_removed_is_ready_in_neither() -> None:
+    scene = Scene({"p.yaml": pool("pool-a")})
+    scene.live()
+    scene.report("pool-a")
+    world = scene.world()
+    leaving = dataclasses.replace(world.pools["pool-a"], why_not_ready="it is being removed")
+    status = folded_pool(leaving, world.known[POOL].record, NOW)
+    assert isinstance(status, MachinePoolStatus)
+    assert (status.state, status.conditions[0].status) == ("Pending", "False")
 
 
 def test_a_pool_that_was_lost_is_ready_again_only_when_its_report_changes() -> None:

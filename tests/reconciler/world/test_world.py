@@ -308,6 +308,35 @@ def test_a_confirmation_of_something_else_confirms_nothing() -> None:
     assert scene.world().held_source is not None
 
 
+def test_another_fleet_id_holds_everything() -> None:
+    """Reports of all hosts would be a stranger's, and their machines orphans."""
+    scene = placed()
+    scene.report("pool-a")
+    last = scene.heads[MAIN]
+    world = scene.world()
+    new = scene.source({"gitvirt.yaml": f"fleet:\n  id: {UID}\n", "web.yaml": None})
+    found = scene.step(world)
+    for each in (world, scene.world()):
+        held = each.held_source
+        assert held is not None
+        assert (held.head, held.use, held.code, held.trailer) == (new, last, "GV816", "")
+        assert (each.source, each.settings.fleet.id) == (last, FLEET)
+        assert not each.absent
+        assert each.pools["pool-a"].why_not_ready == ""
+    assert "GV816" in {problem.code for problem in found.problems}
+    scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
+    scene.step(world)
+    assert world.held_source is None
+    assert world.absent == {WEB}
+
+
+def test_a_fork_without_live_begins_with_its_own_id() -> None:
+    scene = Scene({"web.yaml": machine("web-1")})
+    scene.source({"gitvirt.yaml": f"fleet:\n  id: {UID}\n"})
+    world = scene.world()
+    assert (world.held_source, world.settings.fleet.id) == (None, UID)
+
+
 def test_without_a_source_branch_what_was_reconciled_last_stands() -> None:
     scene = placed()
     world = World()
