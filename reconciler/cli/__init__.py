@@ -56,7 +56,7 @@ def dispatch(argv: Sequence[str]) -> int:
     module = importlib.import_module(f"reconciler.cli.{verb.module}")
     parser = Parser(
         prog=f"gitvirt {argv[0]}",
-        description=verb.summary[0].upper() + verb.summary[1:] + ".",
+        description=verb.sentence,
         epilog=getattr(module, "EXAMPLES", None),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

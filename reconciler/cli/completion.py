@@ -33,18 +33,24 @@ compdef _gitvirt gitvirt
 FISH = """complete -c gitvirt -f -a '(gitvirt completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
 complete -c gitvirt -F -n 'test (count (gitvirt completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)) -eq 0'
 """
+WORDS = "words"  # in place of a shell: what the last word on the line may become
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=(*SCRIPTS, "words"), metavar="bash|zsh|fish")
-    parser.add_argument(
-        "words", nargs="*", help=argparse.SUPPRESS
-    )  # what stands on the line, for the scripts
+    parser.add_argument("shell", type=shell, metavar="bash|zsh|fish", help="the shell it is for")
+    # What stands on the line, for the scripts.
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+
+
+def shell(text: str) -> str:
+    if text not in SCRIPTS and text != WORDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(SCRIPTS)}")
+    return text
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.shell == "words":
+    if arguments.shell == WORDS:
         for word in candidates(arguments.words):
             out().line(word)
     else:
@@ -90,7 +96,7 @@ def of(parser: argparse.ArgumentParser, before: Sequence[str], last: str) -> Ite
         return
     if positional.choices is not None:
         yield from map(str, positional.choices)
-    elif positional.metavar in ("KIND", "[KIND]"):
+    elif positional.metavar in ("KIND", "[KIND] NAME"):
         from reconciler.cli.objects.nouns import plural
         from schemas.kinds import Kind
 

@@ -27,8 +27,9 @@ from reconciler.checkout.source import Commit, Files, Folder, Overlaid, Source
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.findings.outcome import Outcome
 from reconciler.cli.progress import Progress
-from reconciler.cli.terminal import Terminal, err, out, printable
+from reconciler.cli.terminal import Style, Terminal, err, out, printable
 from reconciler.repo.errors import RepoError
+from schemas import fleet
 from schemas.manifest import MAX_BYTES
 from schemas.problem import Problem
 
@@ -44,6 +45,7 @@ examples:
 
 FORMATS = ("text", "json", "junit", "sarif", "github")
 STANDARD_INPUT = "<stdin>"
+ABSENT = "GV185"
 FOREIGN = "GV221"  # a repo holds other YAML too; that much is normal, so it is only counted
 
 
@@ -74,7 +76,17 @@ def run(arguments: argparse.Namespace) -> int:
         cure = "manifests are *.yaml, *.yml and *.json; name the folder that holds them"
         raise CommandError(f"there are no manifests in {where}", cure)
     show(outcome, arguments.output, out(), Texts(asked))
+    for request in asked if arguments.output == "text" else ():
+        note_settings(request)
     return outcome.exit_code(arguments.strict)
+
+
+def note_settings(request: Request) -> None:
+    """A whole repo without settings can be checked, and nothing more."""
+    found = None if request.scope.named else request.source.read(fleet.PATH)
+    if isinstance(found, Problem) and found.code == ABSENT:
+        note = f"no {fleet.PATH} in {printable(str(request.scope.root))}: the defaults hold, and nothing runs without one"
+        err().line(f"{err().paint('note:', Style.DIM)} {note}; `gitvirt init` writes it")
 
 
 def working_folder() -> Path:

@@ -11,12 +11,16 @@ class Verb(NamedTuple):
     module: str
     summary: str
 
+    @property
+    def sentence(self) -> str:
+        return self.summary[0].upper() + self.summary[1:] + ("" if self.summary.endswith(".") else ".")
+
 
 VERBS = {
     "demo": Verb("demo", "a whole fleet on this machine, live, in half a minute"),
     "init": Verb("init", "a new repo: layout, settings, a class, CI files, editor hints"),
     "poollet": Verb("poollet", "the agent of a host: makes real what is assigned to its pools, and reports"),
-    "runtime": Verb("runtime", "a server of the runtime interface: simulated"),
+    "runtime": Verb("runtime", "a server of the runtime interface: libvirt, or simulated"),
     "console": Verb("console", "a machine's serial console, on the host it runs on"),
     "iri": Verb("iri", "talk to a runtime directly, as irictl does"),
     "get": Verb("get", "objects of a kind as they are: machines, pools, volumes, ..."),

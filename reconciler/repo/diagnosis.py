@@ -22,8 +22,8 @@ KEY_CURE = "add the remote's host key, after comparing it, to the known_hosts fi
 CA_CURE = "name the CA that signed it (GITVIRT_CA_FILE or caFile); to turn the check off is not offered"
 LOGIN_CURE = "check user name and token, and that the token has not expired"
 RIGHTS_CURE = "give this account the right to it on the server: see docs/git.md"
-WAIT_CURE = "it is tried again by itself; if it stays, look at the network between here and there"
-SERVER_CURE = "the server's own log tells why; it is tried again by itself"
+WAIT_CURE = "look at the network between here and there; a reconciler or poollet tries again by itself"
+SERVER_CURE = "the server's own log tells why; a reconciler or poollet tries again by itself"
 MIRROR_CURE = "free or mend the disk; the mirror can be deleted at any time and is made anew"
 
 # The first that matches decides. Lines that the server wrote (`remote: ...`) are looked at by SERVER_SYMPTOMS only.

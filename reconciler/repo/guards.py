@@ -26,7 +26,12 @@ def of_refs(refs: Refs, snapshot: Snapshot) -> tuple[Problem, ...]:
     if snapshot.is_empty:
         cause = "the repo is empty"
         return (
-            Problem(file="", code="GV810", message=cause, hint="gitvirt init makes a first commit to push"),
+            Problem(
+                file="",
+                code="GV810",
+                message=cause,
+                hint="gitvirt init writes what belongs into a first commit: commit it and push",
+            ),
         )
     default = snapshot.default_branch
     hint = (

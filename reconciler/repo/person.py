@@ -14,13 +14,34 @@ _USUAL = "origin"
 
 def remote_url(directory: Path) -> str | None:
     """Of `origin`, or of the only remote there is; None where nobody could say which is meant."""
+    found = _remote(directory)
+    return None if found is None else found[1]
+
+
+def bringing(directory: Path, branch: str) -> str:
+    """The command that brings a branch of the remote into this checkout, whatever its branches follow; nothing where it has
+    no remote."""
+    found = _remote(directory)
+    if found is None:
+        return ""
+    repo = pygit2.Repository(pygit2.discover_repository(str(directory)))
+    if repo.head_is_detached or repo.head_is_unborn or repo.head.shorthand != branch:
+        return f"git fetch {found[0]} {branch}"
+    try:
+        follows_it = repo.branches.local[branch].upstream_name == f"refs/remotes/{found[0]}/{branch}"
+    except KeyError:
+        follows_it = False
+    return "git pull" if follows_it else f"git pull {found[0]} {branch}"
+
+
+def _remote(directory: Path) -> tuple[str, str] | None:
+    """Name and address."""
     found = pygit2.discover_repository(str(directory))
     if found is None:
         return None
-    urls = {remote.name: remote.url for remote in pygit2.Repository(found).remotes}
-    if _USUAL in urls:
-        return urls[_USUAL]
-    return next(iter(urls.values())) if len(urls) == 1 else None
+    urls = {str(remote.name): str(remote.url) for remote in pygit2.Repository(found).remotes}
+    name = _USUAL if _USUAL in urls else next(iter(urls)) if len(urls) == 1 else None
+    return None if name is None else (name, urls[name])
 
 
 def identity(directory: Path | None, environment: Mapping[str, str]) -> Identity | None:

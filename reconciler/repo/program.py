@@ -33,6 +33,9 @@ from reconciler.repo.transport import (
 
 # Between two looks at a ref that somebody else may be moving at this moment.
 PAUSE_SECONDS = (0.05, 0.25)
+# What git says of a ref of the mirror that another process moves at this moment, and how often it may.
+REF_IS_LOCKED = "cannot lock ref"
+LOCK_TRIES = 6
 # Of a push's time, what is kept for finding out how it ended.
 SHARE_FOR_PUSH = 0.75
 # What receive-pack itself says when it is the disk or a lock, and not a rule, that stands in the way.
@@ -171,7 +174,7 @@ class GitProgram(Transport):
             self.address.url,
             *(f"+{name}:{name}" for name in wanted),
         ]
-        said = self._git(arguments, _left(deadline))
+        said = self._unhindered(arguments, deadline)
         if isinstance(said, Unavailable):
             return said
         # A shallow remote's refs are left out with a warning, and git calls that a success.
@@ -194,12 +197,22 @@ class GitProgram(Transport):
         if not refs:
             return None
         orders = "".join(f"delete {ref}\n" for ref in refs)
-        said = self._git(
-            [f"--git-dir={self.mirror}", "update-ref", "--stdin"], _left(deadline), orders.encode()
-        )
+        arguments = [f"--git-dir={self.mirror}", "update-ref", "--stdin"]
+        said = self._unhindered(arguments, deadline, orders.encode())
         if isinstance(said, Unavailable):
             return said
         return None if said.is_fine else diagnose(said.words)
+
+    def _unhindered(
+        self, arguments: Sequence[str], deadline: float, given: bytes = b""
+    ) -> Said | Unavailable:
+        """Another process may move refs of the mirror at this moment: whoever removed its folder freed its lock as well."""
+        for _ in range(LOCK_TRIES):
+            said = self._git(arguments, _left(deadline), given)
+            if isinstance(said, Unavailable) or said.is_fine or REF_IS_LOCKED not in said.words:
+                return said
+            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _left(deadline)))
+        return self._git(arguments, _left(deadline), given)
 
     def _git(self, arguments: Sequence[str], seconds: float, given: bytes = b"") -> Said | Unavailable:
         """The border: what leaves here is free of credentials."""

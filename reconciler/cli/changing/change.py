@@ -158,7 +158,8 @@ def pushed(fleet: Fleet, made: Edit, arguments: argparse.Namespace, message: str
             return None
         case Refused(_, words):
             cure = "push a branch for review: --branch NAME"
-            raise CommandError(f"the server refused the push: {printable(words)}", cure)
+            said = "; ".join(map(printable, words.splitlines()))
+            raise CommandError(f"the server refused the push: {said}", cure)
         case Unavailable(_, cause, cure):
             raise CommandError(f"{fleet.location.address}: {cause}", cure)
         case other:
@@ -199,8 +200,8 @@ def tell(terminal: Terminal, fleet: Fleet, arguments: argparse.Namespace, what: 
     terminal.line(f"{what}: {terminal.paint(commit[:10], Style.YELLOW)} on {printable(branch)}")
     if arguments.branch:
         terminal.line("open a pull request for it; nothing happens before it is merged")
-    elif fleet.location.checkout:
-        terminal.line("git pull brings it here")
+    elif fleet.location.checkout and (command := person.bringing(fleet.location.checkout, branch)):
+        terminal.line(f"{printable(command)} brings it here")
 
 
 def pool_key(words: argparse.Namespace) -> Key:
@@ -224,6 +225,10 @@ def object_key(words: argparse.Namespace) -> Key:
 
 
 def add_object(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", metavar="[KIND]", help="machine (which may be left out), volume, ...")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="NAME or NAMESPACE/NAME")
+    parser.add_argument(
+        "kind",
+        metavar="[KIND] NAME",
+        help="KIND is machine (which may be left out), volume, ...; NAME may be NAMESPACE/NAME",
+    )
+    parser.add_argument("name", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")

@@ -30,11 +30,11 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-l",
         "--label",
-        action="append",
-        type=label,
+        action="extend",
+        type=labels,
         default=[],
         metavar="KEY=VALUE",
-        help="with this label; several must all be there",
+        help="with this label; several, with commas or as several -l, must all be there",
     )
     parser.add_argument(
         "--field",
@@ -46,12 +46,10 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def label(text: str) -> tuple[str, str]:
-    """`key=value`; `key==value` means the same, and more than one goes into more than one -l."""
-    if "," in text:
-        raise argparse.ArgumentTypeError(f"{text!r} is more than one label: write -l A=B -l C=D")
-    name, value = pair(text)
-    return name, value.removeprefix("=")
+def labels(text: str) -> list[tuple[str, str]]:
+    """`key=value`, and more of them after commas; `key==value` means the same."""
+    found = [pair(part) for part in text.split(",")]
+    return [(name, value.removeprefix("=")) for name, value in found]
 
 
 def pair(text: str) -> tuple[str, str]:

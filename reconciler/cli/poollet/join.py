@@ -164,7 +164,8 @@ def written(repo: Repo, snapshot: Snapshot, one: Host, ref: str, ambient: Ambien
         case Pushed() | Unchanged():
             return
         case Refused(_, words):
-            raise CommandError(f"the server refuses it: {printable(words)}", BY_HAND)
+            said = "; ".join(map(printable, words.splitlines()))
+            raise CommandError(f"the server refused the push: {said}", BY_HAND)
         case Unavailable(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))
         case Stale():

@@ -72,7 +72,19 @@ def serve(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient
         if found:
             raise CommandError(found, "the log says more")
         return Exit.OK
-    return served(running, hosts, stop, ambient)
+    served(running, hosts, stop, ambient)
+    log.info("poollet stopped; %s", what_stays(hosts, ends_runtimes=arguments.end_runtimes))
+    return Exit.OK
+
+
+def what_stays(hosts: Sequence[Host], *, ends_runtimes: bool) -> str:
+    """A simulated guest is part of its runtime; one of libvirt's needs none to run."""
+    kinds = {child.kind for one in hosts for child in assembly.children(one)} if ends_runtimes else set()
+    if not kinds:
+        return "guests run on"
+    return "its runtimes end" + (
+        ", simulated guests with them" if "simulated" in kinds else "; guests run on"
+    )
 
 
 @contextmanager
@@ -87,7 +99,7 @@ def runtimes(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambi
         children.stop(ends=arguments.end_runtimes)
 
 
-def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: Ambient) -> int:
+def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: Ambient) -> None:
     place = address.parse(hosts[0].repo.url, ambient.here)
     with ExitStack() as around:
         around.enter_context(Housekeeping(running.remote.repo.housekeep))
@@ -107,8 +119,6 @@ def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: A
                 "a part of the poollet broke", "the log says which; a restart touches no guest"
             )
         raise CommandError(printable(ended[0]), "docs/poollet.md says more about who writes a report")
-    log.info("poollet stopped; guests run on")
-    return Exit.OK
 
 
 def ends_with_threads(ended: threading.Event) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.findings.outcome import counted
 from reconciler.cli.poollet import CONFIG
 from reconciler.cli.terminal import printable
 from schemas import host
@@ -50,7 +51,8 @@ def read(path: Path) -> Host:
         return found
     for problem in found:
         print(shown(problem), file=sys.stderr)  # noqa: T201 - findings go before the error that sums them up
-    raise CommandError(f"{path} has {len(found)} problems", "correct the file", Exit.PROBLEMS)
+    cause = f"{path} has {counted(len(found), 'problem')}"
+    raise CommandError(cause, "correct the file", Exit.PROBLEMS)
 
 
 def shown(problem: Problem) -> str:

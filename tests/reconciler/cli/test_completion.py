@@ -56,3 +56,11 @@ def test_bash_completes_by_it(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["machineclasses", "machinepools", "machines"]
+
+
+def test_help_speaks_of_shells_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["completion", "--help"])
+    assert "words" not in capsys.readouterr().out
+    assert main(["completion", "tcsh"]) == Exit.USAGE
+    assert "'tcsh' is none of bash, zsh, fish" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
+from reconciler.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[3]
 
@@ -142,3 +144,8 @@ def test_a_program_that_reads_no_input_does_not_end_us() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Ended(" in done.stdout
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_summary_is_a_sentence_of_its_help(name: str) -> None:
+    assert re.search(r"[^.](\.|\.\.\.)$", VERBS[name].sentence)

@@ -488,3 +488,16 @@ def test_what_is_meant_is_not_guessed(
 ) -> None:
     assert main(["validate", *arguments]) == Exit.USAGE
     assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_repo_without_settings_is_noted(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate"]) == Exit.PROBLEMS
+    assert "note:" not in capsys.readouterr().err
+    (repo / "gitvirt.yaml").unlink()
+    assert main(["validate"]) == Exit.PROBLEMS
+    said = capsys.readouterr().err
+    assert f"note: no gitvirt.yaml in {repo}" in said
+    assert "`gitvirt init` writes it" in said
+    for words in (["-o", "json"], ["m/web.yaml"]):
+        main(["validate", *words])
+        assert "note:" not in capsys.readouterr().err

@@ -15,12 +15,12 @@ URL = "unable to access 'https://h/f.git/': "
 @pytest.mark.parametrize(
     ("words", "trouble", "cause", "cure"),
     [
-        (f"fatal: {URL}Could not resolve host: h", Trouble.NETWORK, "resolve host", "tried again"),
+        (f"fatal: {URL}Could not resolve host: h", Trouble.NETWORK, "resolve host", "tries again"),
         (
             "ssh: Could not resolve hostname h: Name or service not known",
             Trouble.NETWORK,
             "h:",
-            "tried again",
+            "tries again",
         ),
         (
             f"fatal: {URL}Failed to connect to h port 443 after 3 ms: Couldn't connect",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from reconciler.repo.access import Access
+from reconciler.repo.address import parse
 from reconciler.repo.program import GitProgram
 from reconciler.repo.transport import Fetched, Landed, Listed, Refused, Stale, Update
 from tests.servers import repository
@@ -145,3 +149,23 @@ def test_names_are_matched_whole(remote: Place, transport: GitProgram, mirror: P
     assert transport.list_refs(WANTED, SECONDS) == Listed({MAIN: first}, MAIN)
     assert transport.fetch(WANTED, SECONDS) == Fetched((LIVE,))
     assert repository.git(mirror, "for-each-ref", "--format=%(refname)").splitlines() == [MAIN]
+
+
+def test_a_ref_that_another_process_holds_is_fetched_when_it_is_free(tmp_path: Path, mirror: Path) -> None:
+    """A lock that goes after the third try, whatever git says of it."""
+    remote, tries = bare(tmp_path / "remote"), tmp_path / "tries"
+    repository.git(remote, "update-ref", MAIN, first := commit(remote, "first"))
+    real, lock = shutil.which("git"), mirror / "refs/heads/main.lock"
+    lock.write_text("")
+    shim = tmp_path / "bin/git"
+    shim.parent.mkdir()
+    shim.write_text(
+        f'#!/bin/sh\ncase "$*" in *fetch*) echo x >> {tries}; [ $(wc -l < {tries}) -lt 4 ] || rm -f {lock};; esac\n'
+        f'exec {real} "$@"\n'
+    )
+    shim.chmod(0o755)
+    ambient = {**os.environ, "PATH": f"{shim.parent}:{os.environ['PATH']}"}
+    transport = GitProgram(mirror, parse(str(remote), tmp_path), Access(), ambient)
+    assert transport.fetch(("refs/heads/*",), 120.0) == Fetched()
+    assert repository.ref(mirror, MAIN) == first
+    assert len(tries.read_text().splitlines()) == 4

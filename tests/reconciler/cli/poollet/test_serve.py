@@ -113,6 +113,7 @@ def test_a_runtime_of_its_own_outlives_it_unless_that_is_asked_for(ground: Groun
         (before,) = machines(socket).values()
         code, logged = process.ended()
     assert code == 0, logged
+    assert "guests run on" in logged
     assert machines(socket)[before.id].detail.boots == 1
     with running(ground.folder, *words(ground, socket, "--runtime", "simulated")) as process:
         until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
@@ -127,6 +128,7 @@ def test_a_runtime_of_its_own_outlives_it_unless_that_is_asked_for(ground: Groun
         until(lambda: socket.exists())
         code, logged = process.ended()
     assert code == 0, logged
+    assert "its runtimes end, simulated guests with them" in logged
     until(lambda: not socket.exists())
 
 

@@ -84,7 +84,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "begin",
     )
     git(checkout, "branch", "live")
-    commit(checkout, {"machines/web-1.yaml": machine("web-1", labels="{app: web}")}, "add web-1")
+    commit(checkout, {"machines/web-1.yaml": machine("web-1", labels="{app: web, tier: front}")}, "add web-1")
     commit(
         checkout,
         {
@@ -99,7 +99,8 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     commit(
         checkout,
         {
-            "machines/web-1.yaml": machine("web-1", labels="{app: web}") + b"status: {state: Pending}\n",
+            "machines/web-1.yaml": machine("web-1", labels="{app: web, tier: front}")
+            + b"status: {state: Pending}\n",
             "pools/rack-a.yaml": POOL + POOL_STATUS,
         },
         "1 scheduled, 2 waiting\n\n- schedule default/web-1 onto rack-a: most free",
@@ -107,7 +108,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     commit(
         checkout,
         {
-            "machines/web-1.yaml": machine("web-1", labels="{app: web}") + RUNNING,
+            "machines/web-1.yaml": machine("web-1", labels="{app: web, tier: front}") + RUNNING,
             "machines/web-2.yaml": machine("web-2") + WAITING,
         },
         "default/web-1 is running",

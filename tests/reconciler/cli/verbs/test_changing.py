@@ -181,3 +181,48 @@ def test_machines_of_a_file_of_several_are_found(fleet: Path) -> None:
     first, second = at(fleet, "origin/main", "machines/both.yaml").split("---\n")
     assert first.encode().strip() == machine("a").strip()
     assert "gitvirt.dev/paused" in second
+
+
+@pytest.mark.parametrize(
+    ("begins", "command"),
+    [
+        (["branch -q --set-upstream-to origin/main main"], "git pull"),
+        (["branch -q --unset-upstream"], "git pull origin main"),
+        (["checkout -q -b topic"], "git fetch origin main"),
+        (["checkout -q --detach"], "git fetch origin main"),
+        (["branch -q --unset-upstream", "remote rename origin forge"], "git pull forge main"),
+    ],
+    ids=["follows it", "follows nothing", "another branch", "no branch", "another name"],
+)
+def test_the_command_that_brings_the_change_here_works(
+    fleet: Path, capsys: Capture, begins: list[str], command: str
+) -> None:
+    git(fleet, "fetch", "-q", "origin")
+    git(fleet, "branch", "-q", "--set-upstream-to", "origin/main", "main")
+    for words in begins:
+        git(fleet, *words.split())
+    assert gitvirt("cordon", "rack-a") == Exit.OK
+    assert f"\n{command} brings it here\n" in capsys.readouterr().out
+    git(fleet, *command.split()[1:], "--quiet")
+    seen = "HEAD" if "pull" in command else "FETCH_HEAD"
+    assert "unschedulable" in git(fleet, "show", f"{seen}:pools/rack-a.yaml")
+
+
+def test_a_refusal_of_several_lines_is_one(fleet: Path, capsys: Capture) -> None:
+    hook = fleet.parent / "fleet.git/hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho you may not; echo ask the admins; exit 1\n")
+    hook.chmod(0o755)
+    assert gitvirt("cordon", "rack-a") == Exit.FAILED
+    said = capsys.readouterr().err
+    assert (
+        "error: the server refused the push: you may not; ask the admins; pre-receive hook declined\n" in said
+    )
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_what_is_meant_is_told_as_one_writes_it(fleet: Path, capsys: Capture, verb: str) -> None:
+    with pytest.raises(SystemExit):
+        gitvirt(verb, "--help")
+    assert "[KIND] NAME\n" in capsys.readouterr().out.replace("\n  -h", "\n").split("examples:")[0]
+    assert gitvirt(verb) == Exit.USAGE
+    assert "required: [KIND] NAME" in capsys.readouterr().err
