@@ -1,0 +1,146 @@
+"""A private libvirtd: it answers, it is apart from the machine, and nothing of it outlives whoever holds it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.errors import Unavailable
+from iri.libvirt.rehearsal.libvirtd import PrivateLibvirtd
+
+PLACES = [Path(place, "libvirt") for place in ("/etc", "/run", "/var/lib", "/var/cache", "/var/log")]
+PATIENCE_SECONDS = 60.0
+HOLDER = """
+import sys, time
+from pathlib import Path
+from iri.libvirt.rehearsal.libvirtd import PrivateLibvirtd
+held = PrivateLibvirtd(Path(sys.argv[1]))
+held.start()
+held.await_answer(60)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="lv-", dir="/tmp"))
+    yield made
+    shutil.rmtree(made)
+
+
+def processes_of(folder: Path) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in words and not words.startswith(f"{sys.executable} -c"):
+            found.append(words)
+    return found
+
+
+def await_end_of(folder: Path) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while left := processes_of(folder):
+        assert time.monotonic() < until, left
+        time.sleep(0.02)
+
+
+def test_it_answers_dies_and_answers_again_apart_from_the_machine(folder: Path) -> None:
+    there = [place for place in PLACES if place.exists()]
+    bridge = f"gvr{os.getpid()}"
+    libvirtd = PrivateLibvirtd(folder)
+    try:
+        assert not libvirtd.is_answering()
+        libvirtd.start()
+        libvirtd.await_answer(PATIENCE_SECONDS)
+        first = libvirtd.pid
+        libvirtd.kill()
+        until = time.monotonic() + PATIENCE_SECONDS
+        while libvirtd.is_answering() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not libvirtd.is_answering()
+        libvirtd.start()
+        libvirtd.await_answer(PATIENCE_SECONDS)
+        assert libvirtd.pid == first
+        libvirtd.inside("ip", "link", "add", bridge, "type", "bridge")
+        assert not Path("/sys/class/net", bridge).exists()
+        # libvirt's folders are its own; all else is the machine's.
+        for place in PLACES:
+            assert libvirtd.inside("stat", "-c", "%d:%i", place).stdout != f"{identity(place)}\n"
+        assert "libvirt-qemu" in libvirtd.inside("cat", "/etc/passwd").stdout
+        assert libvirtd.inside("cat", "/etc/hosts").stdout == Path("/etc/hosts").read_text()
+        assert str(folder) not in Path("/proc/self/mountinfo").read_text()
+    finally:
+        libvirtd.close()
+    assert processes_of(folder) == []
+    assert [place for place in PLACES if place.exists()] == there
+
+
+def identity(place: Path) -> str:
+    if not place.exists():
+        return ""
+    found = place.stat()
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_it_ends_with_whoever_holds_it(folder: Path, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, folder],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])},
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        assert any("libvirtd" in words for words in processes_of(folder))
+        holder.send_signal(number)
+        holder.wait(PATIENCE_SECONDS)
+        await_end_of(folder)
+
+
+def test_its_end_is_seen_at_what_it_holds_open(folder: Path) -> None:
+    reader, writer = os.pipe()
+    libvirtd = PrivateLibvirtd(folder, held=(writer,))
+    os.close(writer)
+    os.set_blocking(reader, False)
+    try:
+        libvirtd.start()
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 1)
+    finally:
+        libvirtd.close()
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_what_cannot_be_run_says_why(folder: Path) -> None:
+    (folder / "run").write_text("in the way of a folder")
+    libvirtd = PrivateLibvirtd(folder)
+    try:
+        with pytest.raises(Unavailable, match=r"no private libvirtd can be run here: .*FileExistsError"):
+            libvirtd.start()
+    finally:
+        libvirtd.close()
+
+
+def test_one_that_does_not_answer_says_what_its_log_says(folder: Path) -> None:
+    (folder / "libvirtd.log").write_text("a word of libvirtd\n")
+    libvirtd = PrivateLibvirtd(folder)
+    try:
+        with pytest.raises(Unavailable, match="libvirtd does not answer: a word of libvirtd"):
+            libvirtd.await_answer(0.1)
+    finally:
+        libvirtd.close()
