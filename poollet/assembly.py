@@ -301,7 +301,9 @@ def member(
         post=post,
         connections=connections,
         decide=decide,
-        execution=lambda ended: Execution(runtimes, ambient.clock.moment_ms, ambient.chance, ended),
+        execution=lambda ended, stands: Execution(
+            runtimes, ambient.clock.moment_ms, ambient.chance, ended, stands=stands
+        ),
         ask=lambda runtime: observers[runtime].ask(),
         clock=ambient.clock,
     )

@@ -10,6 +10,7 @@ import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import NamedTuple, assert_never
 
 from iri.change import DetachInterface, DetachVolume
@@ -32,6 +33,11 @@ HOPELESS_PAUSE_MS = 180_000
 KEPT_MS = 600_000  # what is over for so long has been seen by many lists
 
 Ended = Callable[[Step, str], None]  # the step, and why it failed or nothing
+Stands = Callable[[Step], bool]  # whether what the step follows from is still so
+
+
+def always(_: Step) -> bool:
+    return True
 
 
 class Broken(NamedTuple):
@@ -41,8 +47,18 @@ class Broken(NamedTuple):
     error: IRIError
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What a step follows from is not so any more, and the rest of its calls was not made."""
+
+    is_begun: bool
+
+
 class Execution:
-    """`ended` is called in the thread that ran the step. Without `workers` a step runs where it is submitted."""
+    """`ended` is called in the thread that ran the step, and `stands` there before each call: steps may wait for long.
+
+    Without `workers` a step runs where it is submitted.
+    """
 
     def __init__(
         self,
@@ -51,16 +67,17 @@ class Execution:
         chance: random.Random,
         ended: Ended,
         workers: int = WORKERS,
+        stands: Stands = always,
     ) -> None:
         self._runtimes = runtimes
-        self._now_ms, self._chance, self._ended = now_ms, chance, ended
+        self._now_ms, self._chance, self._ended, self._stands = now_ms, chance, ended, stands
         self._pools = {
             name: ThreadPoolExecutor(workers, thread_name_prefix=f"step-{name}")
             for name in runtimes
             if workers
         }
         self._busy: set[Ref] = set()
-        self._futures: dict[Ref, Future[Broken | None]] = {}
+        self._futures: dict[Ref, Future[Broken | Withdrawn | None]] = {}
         self._ended_ms: dict[Ref, int] = {}
         self._failures: dict[Ref, tuple[Failure, ...]] = {}
         self._lock = threading.Lock()
@@ -106,8 +123,10 @@ class Execution:
         for pool in self._pools.values():
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, step: Step) -> Broken | None:
-        for call in step.calls:
+    def _run(self, step: Step) -> Broken | Withdrawn | None:
+        for number, call in enumerate(step.calls):
+            if not self._stands(step):
+                return Withdrawn(is_begun=number > 0)
             try:
                 perform(self._runtimes[step.runtime], call)
             except IRIError as error:
@@ -122,7 +141,7 @@ class Execution:
             if rest:
                 self._failures[ref] = rest
 
-    def _over(self, step: Step, done: Future[Broken | None]) -> None:
+    def _over(self, step: Step, done: Future[Broken | Withdrawn | None]) -> None:
         with self._lock:
             self._futures.pop(step.ref, None)
             if done.cancelled():
@@ -136,23 +155,30 @@ class Execution:
             return
         self._settle(step, done.result())
 
-    def _settle(self, step: Step, broken: Broken | None) -> None:
+    def _settle(self, step: Step, broken: Broken | Withdrawn | None) -> None:
         now_ms = self._now_ms()
         with self._lock:
             self._busy.discard(step.ref)
-            self._ended_ms[step.ref] = now_ms
-            if broken is not None:
+            if not isinstance(broken, Withdrawn) or broken.is_begun:
+                self._ended_ms[step.ref] = now_ms
+            if isinstance(broken, Broken):
                 known = self._failures.get(step.ref, ())
                 rest = tuple(one for one in known if one.call != broken.call)
                 failure = self._failed(broken, known, now_ms)
                 self._failures[step.ref] = (*rest, failure)
-        if broken is None:
-            log.info("step done ref=%s name=%s/%s calls=%s", step.ref, step.namespace, step.name, named(step))
-        else:
-            log.warning(
-                "step failed ref=%s name=%s/%s error=%s", step.ref, step.namespace, step.name, broken.error
-            )
-        self._ended(step, "" if broken is None else str(broken.error) or type(broken.error).__name__)
+        where = (step.ref, step.namespace, step.name)
+        match broken:
+            case None:
+                log.info("step done ref=%s name=%s/%s calls=%s", *where, named(step))
+                self._ended(step, "")
+            case Broken(_, error):
+                log.warning("step failed ref=%s name=%s/%s error=%s", *where, error)
+                self._ended(step, str(error) or type(error).__name__)
+            case Withdrawn():
+                log.info("step withdrawn ref=%s name=%s/%s calls=%s", *where, named(step))
+                self._ended(replace(step, events=()), "")
+            case _:
+                assert_never(broken)
 
     def _failed(self, broken: Broken, known: tuple[Failure, ...], now_ms: int) -> Failure:
         count = 1 + max((one.count for one in known if one.call == broken.call), default=0)

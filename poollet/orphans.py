@@ -15,7 +15,8 @@ from poollet.inventory import POOL, Absent, Doubtful, Found
 from poollet.observed import Place
 from poollet.removal import removal_calls
 from poollet.round import Round
-from poollet.step import NAMES, Call, Happening, Ref, Remove
+from poollet.step import NAMES, Call, Happening, Ref, Remove, Step
+from poollet.warrant import of_orphan
 from schemas import report
 from schemas.charge import written
 from schemas.kinds import Kind
@@ -108,8 +109,10 @@ def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
             calls = () if is_held(volume, round) else removed(ref, found)
         case Snapshot():
             calls = removed(ref, found)
-    name = translate.named(ref, KINDS[ref.kind], found.object.labels)
-    round.step_for(ref, found.runtime, name, calls, (Happening("RemovingOrphan", "by order of people"),))
+    namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
+    events = (Happening("RemovingOrphan", "by order of people"),)
+    warrant = of_orphan(ref.uid, pool[1], round.view)
+    round.due_of(Step(ref, found.runtime, namespace, name, calls, events, warrant))
 
 
 def is_settled(ref: Ref, found: Found, round: Round) -> bool:

@@ -17,7 +17,7 @@ from poollet.clock import Clock
 from poollet.connection import Connection
 from poollet.decision import Decision, Situation
 from poollet.events import Events, Subject
-from poollet.execute import Ended, Execution
+from poollet.execute import Ended, Execution, Stands
 from poollet.facts import HostFacts, HostSecrets, PoolFacts
 from poollet.follow import Followed, Hold
 from poollet.memory import Memory, remembered
@@ -27,6 +27,7 @@ from poollet.remote import Remote
 from poollet.report import Pools, assembled, stamp
 from poollet.step import NAMES, Happening, Step
 from poollet.view import LiveView
+from poollet.warrant import Warrants, warrants
 from reconciler.repo.tree import ObjectId
 from schemas import report
 from schemas.duration import milliseconds
@@ -56,14 +57,14 @@ class Setup:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a poollet is put together of. `decide` is pure; `execution` is told here how its steps ended; `ask` is for a
-    fresh list of a runtime."""
+    """What a poollet is put together of. `decide` is pure; `execution` is told here how its steps ended, and asks
+    here whether they still stand; `ask` is for a fresh list of a runtime."""
 
     remote: Remote
     post: Post
     connections: Mapping[str, Connection]
     decide: Callable[[Situation], Decision]
-    execution: Callable[[Ended], Execution]
+    execution: Callable[[Ended, Stands], Execution]
     ask: Callable[[str], None]
     clock: Clock
 
@@ -72,7 +73,7 @@ class Poollet:
     def __init__(self, setup: Setup, parts: Parts) -> None:
         self.setup = setup
         self.remote, self.post, self.connections = parts.remote, parts.post, parts.connections
-        self.execution = parts.execution(self._step_ended)
+        self.execution = parts.execution(self._step_ended, self._still_stands)
         self.leaving: Leaving | None = None
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
@@ -84,6 +85,7 @@ class Poollet:
         self._matter: Matter | None = None
         self._is_begun = False
         self._is_free = self._has_steps = False
+        self._warrants = Warrants()
 
     def turn(self) -> int | None:
         """One look and what follows from it; by when to look at fresh lists again, as a moment."""
@@ -245,6 +247,20 @@ class Poollet:
         at = stamp(self._clock.now())
         self._last = assembled(by, pools, decision, self._events.all(), self._last, at)
         self.post.offer(render(self._last), milliseconds(settings.heartbeat.interval))
+
+    def _still_stands(self, step: Step) -> bool:
+        """By the newest target branch that was seen, in the thread that is about to make a call."""
+        with self.remote.reading:
+            followed = self.remote.follow(self._good)
+            if followed is None or followed.use is None or self.post.ended:
+                return False
+            view = self._view(followed) if followed.use != self._warrants.commit else None
+            if view is not None:
+                self._warrants = warrants(view)
+            settings = self.remote.live.settings
+            is_own = settings is not None and settings.fleet.id == self._fleet
+            is_current = self._warrants.commit == followed.use
+            return followed.is_obeyed and is_own and is_current and self._warrants.cover(step)
 
     def _step_ended(self, step: Step, fault: str) -> None:
         subject = Subject(NAMES[step.ref.kind], step.name, step.namespace, step.ref.uid)

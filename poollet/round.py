@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from poollet.pacing import Paced, paced
 from poollet.prerequisites import Surroundings
 from poollet.step import Call, Happening, Ref, Step
 from poollet.view import LiveView
+from poollet.warrant import of_order
 from schemas import report
 from schemas.kinds import Key
 
@@ -62,18 +64,14 @@ class Round:
 
     def step(self, standing: Order, needed: tuple[Call, ...], events: tuple[Happening, ...] = ()) -> Paced:
         """Of the calls that are needed those that are due become the object's step."""
-        return self.step_for(
-            standing.ref, standing.runtime, (standing.key.namespace, standing.key.name), needed, events
+        key = standing.key
+        whole = Step(
+            standing.ref, standing.runtime, key.namespace, key.name, needed, events, of_order(standing)
         )
+        return self.due_of(whole)
 
-    def step_for(
-        self,
-        ref: Ref,
-        runtime: str,
-        name: tuple[str, str],
-        needed: tuple[Call, ...],
-        events: tuple[Happening, ...] = (),
-    ) -> Paced:
+    def due_of(self, whole: Step) -> Paced:
+        ref, needed = whole.ref, whole.calls
         self._stepped.add(ref)
         found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)
         if found.pace is not None:
@@ -81,8 +79,8 @@ class Round:
         if found.refused:
             self.refused[ref] = found.refused
         if found.calls:
-            told = () if found.is_repeated else events
-            self.steps.append(Step(ref, runtime, name[0], name[1], found.calls, told))
+            told = () if found.is_repeated else whole.events
+            self.steps.append(changed(whole, calls=found.calls, events=told))
         if found.again_ms is not None:
             self.look_again(found.again_ms)
         return found

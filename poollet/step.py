@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from iri.change import Change
@@ -60,6 +60,8 @@ class Remove:
 
 
 Call = Create | Alter | Remove
+# Compared, never read: see warrant.py.
+Warrant = tuple[object, ...]
 
 
 class Happening(NamedTuple):
@@ -74,7 +76,7 @@ class Happening(NamedTuple):
 class Step:
     """The calls run in order, the first error ends it. There is one step at a time for an object.
 
-    Its text names no field's value: specs carry keys and ignition data.
+    `warrant` is what it follows from: when that does not stand on the target branch any more, no call is made. Its text names no field's value: specs carry keys and ignition data.
     """
 
     ref: Ref
@@ -83,3 +85,4 @@ class Step:
     name: str
     calls: tuple[Call, ...]
     events: tuple[Happening, ...] = ()
+    warrant: Warrant = field(default=(), repr=False)

@@ -127,7 +127,9 @@ class Run:
                 self.post,
                 {"r1": self.connection},
                 self.decide,
-                lambda ended: Execution({"r1": runtime}, clock.moment_ms, chance, ended, self.workers),
+                lambda ended, stands: Execution(
+                    {"r1": runtime}, clock.moment_ms, chance, ended, self.workers, stands
+                ),
                 lambda _: None,
                 clock,
             ),
