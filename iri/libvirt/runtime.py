@@ -14,6 +14,7 @@ from iri.change import Change, ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.host import About, Classes, Offers, VolumeClass, VolumeOffer
 from iri.journal import Journal
+from iri.libvirt.claim import Claim
 from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.link import Link
@@ -53,6 +54,7 @@ class LibvirtRuntime:
             raise InvalidArgument(
                 f"the folder's name is longer than {LONGEST_FOLDER}, too long for sockets in it"
             )
+        self._folder, self._claim = folder, Claim("the runtime's folder")
         self._link = Link(settings.uri)
         self._journal = Journal(time.time_ns)
         domains, vault = Domains(self._link), Vault(self._link)
@@ -91,9 +93,11 @@ class LibvirtRuntime:
         self._link.on_connected(self._host.forget)
 
     def start(self) -> None:
-        """Unavailable when libvirt does not answer; nothing is left at work then."""
-        self._link.open()
+        """Unavailable when libvirt does not answer, Taken when another runtime is at work here; nothing is left at work then."""
+        self._folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+        self._claim.take(self._folder)
         try:
+            self._link.open()
             self._host.platform()  # so that the first machine need not wait for the proof
             self._volumes.start()
             self._machines.start()
@@ -106,6 +110,7 @@ class LibvirtRuntime:
         self._machines.close()
         self._volumes.close()
         self._link.close()
+        self._claim.drop()
 
     def about(self) -> About:
         return self._host.about()

@@ -35,6 +35,7 @@ class Link:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self._raw: libvirt.virConnect | None = None
+        self._callbacks: dict[libvirt.virConnect, list[int]] = {}  # of connections not yet left
         self._listeners: list[Listener] = []
         self._on_connected: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -55,9 +56,7 @@ class Link:
         with self._lock:
             raw, self._raw = self._raw, None
         if raw is not None:
-            with contextlib.suppress(libvirt.libvirtError):
-                raw.unregisterCloseCallback()
-                raw.close()
+            self._leave(raw)
 
     def listen(self, listener: Listener) -> None:
         """Before `open`."""
@@ -92,13 +91,29 @@ class Link:
             raise Unavailable(
                 f"libvirt does not answer at {self.uri}: {error.get_error_message()}"
             ) from error
+        callbacks = self._callbacks[raw] = []
         try:
             raw.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
             raw.registerCloseCallback(self._closed, None)
-            register(raw, self._tell)
+            for callback in register(raw, self._tell):
+                callbacks.append(callback)
         except libvirt.libvirtError as error:
+            self._leave(raw)
             raise Unavailable(f"libvirt went away: {error.get_error_message()}") from error
         return raw
+
+    def _leave_lost(self) -> None:
+        for raw in tuple(self._callbacks):
+            self._leave(raw)
+
+    def _leave(self, raw: libvirt.virConnect) -> None:
+        """libvirt keeps a connection, its socket with it, for as long as there is somebody to call. It goes with the last
+        call that still uses it. Not to be called by a callback of its own."""
+        for callback in self._callbacks.pop(raw):
+            with contextlib.suppress(libvirt.libvirtError):
+                raw.domainEventDeregisterAny(callback)
+        with contextlib.suppress(libvirt.libvirtError):
+            raw.unregisterCloseCallback()
 
     def _tell(self, event: DomainEvent) -> None:
         for listener in self._listeners:
@@ -124,6 +139,7 @@ class Link:
     def _connect_again(self) -> None:
         delay = FIRST_RETRY_SECONDS
         while not self._closing.wait(delay):
+            self._leave_lost()
             try:
                 raw = self._connected()
             except Unavailable as error:

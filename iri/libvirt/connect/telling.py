@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import libvirt
@@ -33,8 +33,8 @@ TURNS = {
 }
 
 
-def register(raw: libvirt.virConnect, tell: Tell) -> None:
-    """For all domains, foreign ones too: who listens knows which are his."""
+def register(raw: libvirt.virConnect, tell: Tell) -> Iterator[int]:
+    """For all domains, foreign ones too: who listens knows which are his. Gives what each callback is known by."""
     teller = Teller(tell)
     for event, callback in (
         (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, teller.lived),
@@ -45,7 +45,7 @@ def register(raw: libvirt.virConnect, tell: Tell) -> None:
         (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, teller.agent),
         (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, teller.failed),
     ):
-        raw.domainEventRegisterAny(None, event, callback, None)
+        yield raw.domainEventRegisterAny(None, event, callback, None)
 
 
 class Teller:

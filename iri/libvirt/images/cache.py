@@ -5,7 +5,7 @@
     names/<key>                 which content a URL had last, and the server's word (validator) for it
 
 A blob comes into being by one rename, so it is there whole or not at all. How long it has not been used is its file's
-modification time. Several processes may share the folder.
+modification time. One runtime has the folder: another would not know what of it disks rest on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from iri.errors import FailedPrecondition
+from iri.libvirt.claim import Claim
 from iri.libvirt.images.digest import Digest
 
 PARTIAL_SECONDS = 24 * 3600  # an interrupted transfer can be continued for so long
@@ -37,6 +38,7 @@ class Cache:
         self.folder = folder
         for part in ("blobs", "partial", "names"):
             (folder / part).mkdir(parents=True, exist_ok=True)
+        self.claim = Claim("the image cache")
         # QEMU's user reads blobs through it.
         folder.chmod(0o755)
 

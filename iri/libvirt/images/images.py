@@ -57,6 +57,14 @@ class Images:
         """Where the files lie that volumes rest on."""
         return self._cache.folder / "blobs"
 
+    def open(self) -> None:
+        """Taken when another runtime has the folder."""
+        with transfer.on_disk():
+            self._cache.claim.take(self._cache.folder)
+
+    def close(self) -> None:
+        self._cache.claim.drop()
+
     def refuse(self, text: str) -> None:
         """What can never be had is refused at once: InvalidArgument."""
         match reference.parse(text):

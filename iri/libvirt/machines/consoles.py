@@ -8,39 +8,45 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from iri.errors import FailedPrecondition
+from iri.errors import FailedPrecondition, Unavailable
 
 LONGEST_PATH = 107  # of a unix socket
+CONNECT_SECONDS = 5  # a QEMU that hangs lets nobody in, and refuses nobody either
 
 
 class Consoles:
-    def __init__(self, path: Callable[[str], Path]) -> None:
+    def __init__(self, path: Callable[[str], Path], connect_seconds: int = CONNECT_SECONDS) -> None:
         self._path = path
+        self._connect_seconds = connect_seconds
         self._open: dict[str, SocketConsole] = {}
         self._lock = threading.Lock()
 
     def open(self, machine_id: str) -> SocketConsole:
         """FailedPrecondition while somebody else is at it, or nothing serves it."""
+        console = SocketConsole(socket.socket(socket.AF_UNIX), lambda left: self._left(machine_id, left))
         with self._lock:
-            if machine_id in self._open:
-                raise FailedPrecondition(
-                    f"somebody is at the console of machine {machine_id} already; it takes one at a time"
-                )
-            line = socket.socket(socket.AF_UNIX)
-            try:
-                line.connect(str(self._path(machine_id)))
-            except OSError as error:
-                line.close()
-                raise FailedPrecondition(
-                    f"machine {machine_id} has no console at present: {error.strerror}"
-                ) from error
-            console = SocketConsole(line, lambda: self._left(machine_id))
-            self._open[machine_id] = console
-            return console
+            is_free = self._open.setdefault(machine_id, console) is console
+        if not is_free:
+            console.close()
+            raise FailedPrecondition(
+                f"somebody is at the console of machine {machine_id} already; it takes one at a time"
+            )
+        try:
+            console.connect(self._path(machine_id), self._connect_seconds)
+        except BlockingIOError:
+            console.close()
+            raise Unavailable(f"machine {machine_id}: its QEMU does not answer at the console") from None
+        except OSError as error:
+            console.close()
+            raise FailedPrecondition(
+                f"machine {machine_id} has no console at present: {error.strerror}"
+            ) from error
+        return console
 
     def close(self) -> None:
         with self._lock:
@@ -48,17 +54,24 @@ class Consoles:
         for console in consoles:
             console.close()
 
-    def _left(self, machine_id: str) -> None:
+    def _left(self, machine_id: str, console: SocketConsole) -> None:
         with self._lock:
-            self._open.pop(machine_id, None)
+            if self._open.get(machine_id) is console:
+                del self._open[machine_id]
 
 
 class SocketConsole:
     """Implements iri.runtime.Console. One thread reads; others write and close."""
 
-    def __init__(self, line: socket.socket, left: Callable[[], None]) -> None:
+    def __init__(self, line: socket.socket, left: Callable[[SocketConsole], None]) -> None:
         self._line = line
         self._left = left
+
+    def connect(self, path: Path, seconds: int) -> None:
+        """BlockingIOError when nobody lets it in. A time limit of Python's own would refuse at once where others wait."""
+        self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", seconds, 0))
+        self._line.connect(str(path))
+        self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
 
     def read(self, size: int) -> bytes:
         try:
@@ -78,7 +91,7 @@ class SocketConsole:
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
         self._line.close()
-        self._left()
+        self._left(self)
 
     def exit_status(self) -> int | None:
         return None

@@ -10,12 +10,12 @@ of one rests on it; the copy stays until the last such volume is gone.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Set
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, Unavailable
+from iri.libvirt.claim import Claim
 from iri.libvirt.connect.holding import Holders
 from iri.libvirt.connect.storage import Room, Storage
 from iri.libvirt.images.images import Images
@@ -30,7 +30,6 @@ from iri.libvirt.volumes.sidecar import Found, Sidecars
 from iri.volume import Access
 
 DRIVER = "file"
-LOCK = ".gitvirt.lock"
 
 
 class FileShelf:
@@ -44,7 +43,7 @@ class FileShelf:
         self._images = images
         self.folder = Path(pool.path)
         self._sidecars = Sidecars(self.folder)
-        self._lock = -1
+        self._claim = Claim(f"storage pool {pool.name}")
 
     @property
     def name(self) -> str:
@@ -66,24 +65,11 @@ class FileShelf:
         self.folder = Path(self._storage.pool_path(self.name))
         self._sidecars = Sidecars(self.folder)
         with sidecar.on_disk(f"opening storage pool {self.name} at {self.folder}"):
-            if self._lock < 0:
-                self._lock = self._locked()
+            self._claim.take(self.folder)
             return self._sidecars.read()
 
-    def _locked(self) -> int:
-        handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            reason = f"storage pool {self.name} at {self.folder} is another runtime's"
-            raise FailedPrecondition(f"{reason}: each has folders of its own") from None
-        return handle
-
     def close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self._claim.drop()
 
     def add(self, record: Record) -> None:
         if self._path(record).exists() or self._path(record).is_symlink():

@@ -11,7 +11,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from iri.errors import IRIError, Unavailable
+from iri.errors import FailedPrecondition, IRIError, Unavailable
+from iri.libvirt.refusal import NotStarted
 from iri.libvirt.volumes.files import FileShelf
 from iri.libvirt.volumes.settings import StorageSettings, pool_of
 from iri.libvirt.volumes.shelf import Shelf
@@ -56,6 +57,11 @@ class Shelves:
             log.warning("storage pool is not reached pool=%s error=%s", name, error)
             self._shut[name] = str(error)
             raise
+        except FailedPrecondition as error:
+            if isinstance(error, NotStarted):
+                raise
+            cure = f"look at `virsh pool-info {name}` and at `storage.pools` in the settings"
+            raise NotStarted(f"storage pool {name}: {error}", cure) from error
         return found
 
     def opened(self, name: str) -> None:

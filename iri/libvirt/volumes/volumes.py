@@ -75,6 +75,7 @@ class Volumes:
 
     def start(self) -> None:
         """Reads what lies in the pools and goes on with what was interrupted. A pool that does not answer is tried again."""
+        self.images.open()
         for name in self.shelves.shut():
             with contextlib.suppress(Unavailable):
                 self._open(name)
@@ -120,6 +121,7 @@ class Volumes:
     def close(self) -> None:
         self._chores.close(CLOSE_SECONDS)
         self.shelves.close()
+        self.images.close()
 
     def let_go(self) -> None:
         """Something may have changed for those that wait: libvirt is back, or a machine no longer holds a volume."""

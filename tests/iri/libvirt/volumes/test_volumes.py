@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted
 from iri.host import VolumeOffer
+from iri.libvirt.claim import Taken
+from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.settings import DirPool
 from iri.volume import (
     DataSource,
@@ -369,7 +371,19 @@ def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) ->
 
 def test_two_runtimes_do_not_share_a_pool(stand: Stand) -> None:
     other = Stand(stand.uri, stand.folder)
-    with pytest.raises(FailedPrecondition, match="is another runtime's"):
+    other.image_settings = ImageSettings(folder=str(stand.folder / "other"))
+    with pytest.raises(Taken, match=rf"storage pool .* is in use by another runtime \(pid {os.getpid()}\)"):
+        other.start()
+    other.volumes.close()
+    other.link.close()
+    stand.stop()
+    other.start()
+    other.stop()
+
+
+def test_two_runtimes_do_not_share_an_image_cache(stand: Stand) -> None:
+    other = Stand(stand.uri, stand.folder, (DirPool(name="other", path=str(stand.folder / "o")),))
+    with pytest.raises(Taken, match=rf"the image cache at .* \(pid {os.getpid()}\)"):
         other.start()
     other.link.close()
 

@@ -78,6 +78,38 @@ def test_machines_outlive_the_runtime_that_is_stopped_or_killed(daemon: Libvirtd
     assert not socket.exists()
 
 
+def test_second_runtime_of_a_folder_says_who_has_it_and_ends(daemon: Libvirtd) -> None:
+    settings = micro_settings(daemon)
+    folder = Path(settings.folder)
+    file = folder / "settings.json"
+    file.write_bytes(msgspec.json.encode(settings))
+    first = Process(file, folder / "s")
+    assert first.ready.startswith("ready ")
+    second = Process(file, folder / "other")
+    code, said = second.stop()
+    assert (code, second.ready) == (Exit.FAILED, "")
+    pid = first.process.pid
+    assert f"the runtime's folder at {folder} is in use by another runtime (pid {pid})" in said
+    assert "stop that one first" in said
+    assert "Traceback" not in said
+    assert first.stop() == (0, "")
+
+
+def test_pool_that_cannot_be_opened_is_said_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> None:
+    folder = Path(micro_settings(daemon).folder)
+    (folder / "volumes").write_text("in the way")
+    file = tmp_path / "settings.json"
+    pool = {"type": "dir", "name": "blocked", "path": str(folder / "volumes")}
+    settings = {"uri": daemon.uri, "folder": str(folder), "host": {"accelerator": "tcg"}}
+    file.write_text(json.dumps(settings | {"storage": {"pools": [pool]}}))
+    code, said = Process(file, folder / "s").stop()
+    assert code == Exit.FAILED
+    assert "storage pool blocked" in said
+    assert "virsh pool-info blocked" in said
+    assert "--listen" not in said
+    daemon.virsh("pool-undefine", "blocked")
+
+
 def state(client: Client, id: str) -> MachineState:
     return client.objects(Machine)[id].status.state
 

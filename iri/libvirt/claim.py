@@ -1,0 +1,51 @@
+"""A folder that one runtime has to itself: a lock that ends with the process, however that ends, and says whose it is.
+
+Two runtimes on one folder would each take the other's work for leftovers.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from iri.libvirt.refusal import NotStarted
+
+LOCK = ".gitvirt.lock"
+CURE = "stop that one first; two runtimes need a libvirtd, a `folder`, an `images.folder` and pools each"
+
+
+class Taken(NotStarted):
+    """Another process has it."""
+
+
+class Claim:
+    """`what` begins the message: "storage pool fast"."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._handle = -1
+
+    def take(self, folder: Path) -> None:
+        """The folder is there. Once is enough: what is held stays so. OSError when nothing can be written there."""
+        if self._handle >= 0:
+            return
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+            os.close(handle)
+            pid = f" (pid {holder})" if holder.isdigit() else ""
+            raise Taken(f"{self._what} at {folder} is in use by another runtime{pid}", CURE) from None
+        except OSError:
+            os.close(handle)
+            raise
+        self._handle = handle
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+
+    def drop(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1

@@ -1,0 +1,57 @@
+"""The socket of a guest's console: one person at a time, and nobody waits for a QEMU that hangs."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.errors import FailedPrecondition, Unavailable
+from iri.libvirt.machines.consoles import Consoles
+
+
+@pytest.fixture
+def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """Listens at `console` in the folder that is now the present one: the full path may be too long for a socket."""
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("console")
+        listener.listen(0)
+        yield listener
+
+
+def test_qemu_that_hangs_is_not_waited_for_and_holds_up_no_other(qemu: socket.socket) -> None:
+    there = Consoles(lambda id: Path("console" if id == "hung" else "none"), connect_seconds=1)
+    with socket.socket(socket.AF_UNIX) as first:
+        first.connect("console")  # fills the queue of who never accepts
+        with pytest.raises(Unavailable, match="its QEMU does not answer at the console"):
+            there.open("hung")
+        with pytest.raises(FailedPrecondition, match="has no console at present: No such file"):
+            there.open("other")
+        qemu.accept()[0].close()
+        there.open("hung").close()
+
+
+def test_who_leaves_twice_throws_nobody_else_out(qemu: socket.socket) -> None:
+    there = Consoles(lambda _: Path("console"))
+    first = there.open("one")
+    first.close()
+    qemu.accept()[0].close()
+    second = there.open("one")
+    first.close()
+    with pytest.raises(FailedPrecondition, match="somebody is at the console"):
+        there.open("one")
+    there.close()
+    assert second.read(1) == b""
+
+
+def test_all_are_shown_out_when_it_closes(qemu: socket.socket) -> None:
+    there = Consoles(lambda _: Path("console"))
+    console = there.open("one")
+    line, _ = qemu.accept()
+    there.close()
+    assert console.read(1) == b""
+    assert line.recv(1) == b""
+    line.close()
