@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.interrupt import Interrupt
 from reconciler.cli.location import Fleet, add_repo, located, opened
 from reconciler.cli.output import Column, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
@@ -57,12 +58,18 @@ def run(arguments: argparse.Namespace) -> int:
     with opened(location) as fleet:
         told = sorted(happenings(fleet, arguments.limit))
         show(told[-arguments.limit :], arguments.output)
-        seen = set(told)
-        for now in moves(fleet) if arguments.watch else ():
-            fresh = [each for each in sorted(happenings(now, arguments.limit)) if each not in seen]
-            seen.update(fresh)
-            show(fresh, arguments.output, with_header=False)
+        if arguments.watch:
+            watch(fleet, set(told), arguments)
     return Exit.OK
+
+
+def watch(fleet: Fleet, seen: set[Happening], arguments: argparse.Namespace) -> None:
+    interrupt = Interrupt()
+    for now in moves(fleet, interrupt):
+        fresh = [each for each in sorted(happenings(now, arguments.limit)) if each not in seen]
+        seen.update(fresh)
+        show(fresh, arguments.output, with_header=False)
+    interrupt.obey()
 
 
 def show(found: list[Happening], format: str, *, with_header: bool = True) -> None:

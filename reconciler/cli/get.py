@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.interrupt import Interrupt
 from reconciler.cli.location import Fleet, add_repo, located, opened
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import add_choice, chosen
@@ -72,13 +73,15 @@ def current(fleet: Fleet) -> Inventory:
 
 def watch(fleet: Fleet, shown: Sequence[Item], arguments: argparse.Namespace) -> None:
     before = {item.key: item.body for item in shown}
-    for now in moves(fleet):
+    interrupt = Interrupt()
+    for now in moves(fleet, interrupt):
         items = chosen(inventory(now.repo, now.snapshot.target), arguments.kind, arguments.names, arguments)
         changed = [item for item in items if before.get(item.key) != item.body]
         before = {item.key: item.body for item in items}
         if changed:
             show(out(), changed, arguments, with_header=False)
             out().stream.flush()
+    interrupt.obey()
 
 
 def show(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.interrupt import Interrupt
 from reconciler.cli.iri.nouns import duration
 from reconciler.cli.location import Fleet, add_repo, located, opened
 from reconciler.cli.objects import columns, nouns
@@ -54,11 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
     start = time.monotonic()
     found: Item | None = None
     with opened(location, with_reports=False) as fleet:
-        for now in looks(fleet, arguments.timeout):
+        interrupt = Interrupt()
+        for now in looks(fleet, interrupt, arguments.timeout):
             found = inventory(now.repo, now.snapshot.target).items.get(wanted)
             if is_so(found, arguments.wanted):
                 out().line(f"{wanted}: {described(arguments.wanted)} after {time.monotonic() - start:.1f} s")
                 return Exit.OK
+        interrupt.obey()
     raise CommandError(
         f"{wanted} is not {described(arguments.wanted)} after {arguments.timeout} s: {told(found)}",
         f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` tells more",
@@ -66,9 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
 
-def looks(fleet: Fleet, seconds: float) -> Iterator[Fleet]:
+def looks(fleet: Fleet, interrupt: Interrupt, seconds: float) -> Iterator[Fleet]:
     yield fleet
-    yield from moves(fleet, seconds)
+    yield from moves(fleet, interrupt, seconds)
 
 
 def is_so(item: Item | None, wanted: tuple[str, str]) -> bool:

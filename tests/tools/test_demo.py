@@ -87,7 +87,7 @@ def test_an_interrupted_demo_leaves_no_process(folder: Path, number: signal.Sign
     while "pool rack-" not in (line := demo.stdout.readline()):
         assert line, "the demo ended early"
     demo.send_signal(number)
-    rest, _ = demo.communicate(timeout=60)
+    rest, _ = demo.communicate(timeout=120)
     assert demo.returncode == code, rest
     assert "Traceback" not in rest
     assert_nothing_is_left(folder)
@@ -119,7 +119,7 @@ def test_on_a_terminal_a_picture_is_redrawn_in_place(folder: Path) -> None:
             said += os.read(ours, 65536)
         except OSError:
             break
-    assert demo.wait(60) == 128 + signal.SIGINT
+    assert demo.wait(120) == 128 + signal.SIGINT
     os.close(ours)
     assert "█".encode() in said or "░".encode() in said
     assert b"Traceback" not in said

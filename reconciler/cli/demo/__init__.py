@@ -23,13 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from reconciler.cli.demo.cast import Cast
     from reconciler.cli.demo.story import told
+    from reconciler.cli.interrupt import Interrupt
 
     if shutil.which("git") is None:
         raise CommandError("there is no git on this machine", "apt-get install git")
     folder = Path(tempfile.mkdtemp(prefix="gitvirt-demo."))  # short: the paths of sockets are
-    cast = Cast(folder)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, cast.interrupt)
+    cast = Cast(folder, Interrupt())
     try:
         told(out(), cast, keep=arguments.keep)
     finally:

@@ -17,6 +17,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError
+from reconciler.cli.interrupt import Interrupt
 
 HOSTS = ("rack-a1", "rack-a2", "rack-b1")
 PROFILE = """{{"host": "{name}", "capacity": {{"cpu": 16, "memory": 68719476736, "storage": 1099511627776}},
@@ -39,9 +40,9 @@ START_SECONDS = 30.0
 class Cast:
     """`checkout` is what a person would work in."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, interrupt: Interrupt) -> None:
         self.folder = folder
-        self.interrupted_by = 0  # a signal
+        self.interrupt = interrupt
         self.repo = folder / "fleet.git"
         self.checkout = folder / "fleet"
         self.playing: dict[str, subprocess.Popen[bytes]] = {}
@@ -75,6 +76,7 @@ class Cast:
             text=True,
             check=False,
             env=self.environment,
+            start_new_session=True,  # Ctrl-C lets it finish
         )
         if done.returncode:
             raise CommandError(f"git {arguments[0]} failed: {done.stderr.strip()}")
@@ -136,20 +138,9 @@ class Cast:
         if role.startswith("runtime "):
             self.socket(role.removeprefix("runtime ")).unlink(missing_ok=True)
 
-    def interrupt(self, number: int, _frame: object) -> None:
-        """A signal. What it raises may be lost in a callback of a library, so that it is kept too."""
-        self.interrupted_by = number
-        self.obey()
-
-    def obey(self) -> None:
-        if self.interrupted_by == signal.SIGINT:
-            raise KeyboardInterrupt
-        if self.interrupted_by:
-            raise SystemExit(128 + self.interrupted_by)
-
     def check(self) -> None:
         """Raises when somebody is gone who should be there, or when it is to end."""
-        self.obey()
+        self.interrupt.obey()
         for role, process in self.playing.items():
             if process.poll() is not None:
                 last = self.log_of(role).read_text(errors="replace").strip().splitlines()[-3:]
