@@ -21,9 +21,9 @@ PROMPT 0
 LABEL linux
   KERNEL vmlinuz
   INITRD initrd
-  APPEND console=ttyS0 quiet panic=-1 mitigations=off
+  APPEND console=ttyS0 quiet panic=-1 mitigations=off no_timer_check
 """
-CMDLINE = "console=ttyS0 quiet panic=-1 mitigations=off"
+CMDLINE = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check"
 MEMORY_BYTES = 112 * MIB
 
 

@@ -1,0 +1,43 @@
+"""The root file system that a kernel unpacks in memory: a newc archive. Neither root nor device nodes nor cpio are needed."""
+
+from __future__ import annotations
+
+import gzip
+import stat
+
+
+class Archive:
+    def __init__(self) -> None:
+        self._written = bytearray()
+        self._count = 0
+
+    def add(self, name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> None:
+        self._count += 1
+        encoded = name.encode() + b"\0"
+        numbers = (self._count, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(encoded), 0)
+        self._written += b"070701" + b"".join(b"%08X" % number for number in numbers) + encoded
+        self._pad()
+        self._written += data
+        self._pad()
+
+    def folders(self, *names: str) -> None:
+        for name in names:
+            self.add(name, stat.S_IFDIR | 0o755)
+
+    def devices(self) -> None:
+        """What the first process needs before it has mounted anything."""
+        self.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
+        self.add("dev/null", stat.S_IFCHR | 0o666, device=(1, 3))
+
+    def program(self, name: str, data: bytes) -> None:
+        self.add(name, stat.S_IFREG | 0o755, data)
+
+    def link(self, name: str, target: str) -> None:
+        self.add(name, stat.S_IFLNK | 0o777, target.encode())
+
+    def packed(self) -> bytes:
+        self.add("TRAILER!!!", 0)
+        return gzip.compress(bytes(self._written), 1, mtime=0)
+
+    def _pad(self) -> None:
+        self._written += b"\0" * (-len(self._written) % 4)

@@ -1,0 +1,121 @@
+"""A Linux kernel that is on this machine already, and the modules of it that a guest needs, in an order that loads.
+
+Looks for that of the machine itself, of any other that is installed, and for one that was unpacked to a folder of its own
+(tools/guest-kernel). Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NAMES = ("vmlinuz", "vmlinux")
+MODULE = re.compile(r"(?P<name>[^/]+)\.ko(?P<packing>\.gz|\.xz|\.zst)?")
+
+
+class NoKernelError(Exception):
+    """None can be used. The text names each that was found, and why it will not do."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """`modules` are files, those that others need first. What the kernel has built in is not among them."""
+
+    image: Path
+    modules: tuple[Path, ...]
+
+    def unpacked(self) -> Iterator[tuple[str, bytes]]:
+        for path in self.modules:
+            yield module_name(path), content(path)
+
+
+def found(
+    wanted: Sequence[str], root: Path = Path("/"), release: str = "", unpacked: Path | None = None
+) -> Kernel:
+    """The first that will do: of this release, then of the latest, then the unpacked one. NoKernelError without any."""
+    refused = []
+    own = [(unpacked / "vmlinuz", unpacked)] if unpacked is not None else []
+    for image, modules in (*installed(root, release), *own):
+        if not os.access(image, os.R_OK):
+            refused += [f"{image} cannot be read"] if image.exists() else []
+        elif (unpackable := missing_program(ordered(modules, wanted))) is not None:
+            refused.append(f"the modules of {image} need the program {unpackable}")
+        else:
+            return Kernel(image, ordered(modules, wanted))
+    raise NoKernelError("; ".join(refused) or "there is no Linux kernel in /boot")
+
+
+def installed(root: Path, release: str) -> list[tuple[Path, Path]]:
+    """Images with the folders of their modules, the best first. One without modules is none: it could not find its disk."""
+    pairs = []
+    for modules in (root / "lib" / "modules").glob("*"):
+        beside = [root / "boot" / f"{name}-{modules.name}" for name in NAMES] + [modules / "vmlinuz"]
+        image = next((path for path in beside if path.exists()), None)
+        if image is not None and (modules / "modules.dep").exists():
+            pairs.append((image, modules))
+    pairs.sort(key=lambda pair: (pair[1].name == release, numbers(pair[1].name)), reverse=True)
+    return pairs
+
+
+def numbers(release: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", release)]
+
+
+def ordered(modules: Path, wanted: Sequence[str]) -> tuple[Path, ...]:
+    """Files of the wanted modules and of those that they need, each after what it needs."""
+    listing = modules / "modules"
+    if listing.exists():  # unpacked to a folder of its own, with no more than it takes
+        return tuple(modules / f"{name}.ko" for name in listing.read_text().split())
+    needs: dict[str, tuple[Path, list[str]]] = {}
+    for line in (modules / "modules.dep").read_text().splitlines():
+        path, _, others = line.partition(":")
+        needs[module_name(Path(path))] = (
+            modules / path,
+            [module_name(Path(other)) for other in others.split()],
+        )
+    taken: dict[str, Path] = {}
+
+    def take(name: str) -> None:
+        if name in needs and name not in taken:
+            path, others = needs[name]
+            for other in others:
+                take(other)
+            taken[name] = path
+
+    for name in wanted:
+        take(normal(name))
+    return tuple(taken.values())
+
+
+def module_name(path: Path) -> str:
+    match = MODULE.fullmatch(path.name)
+    return normal(match["name"] if match else path.name)
+
+
+def normal(name: str) -> str:
+    """As the kernel calls it, whatever its file is called."""
+    return name.replace("-", "_")
+
+
+def missing_program(modules: Sequence[Path]) -> str | None:
+    """What it takes to unpack them and is not here."""
+    return "zstd" if any(path.suffix == ".zst" for path in modules) and shutil.which("zstd") is None else None
+
+
+def content(path: Path) -> bytes:
+    match path.suffix:
+        case ".gz":
+            return gzip.decompress(path.read_bytes())
+        case ".xz":
+            return lzma.decompress(path.read_bytes())
+        case ".zst":
+            return subprocess.run(["zstd", "-dcq", path], check=True, capture_output=True).stdout
+        case _:
+            return path.read_bytes()
