@@ -71,8 +71,11 @@ def declarations(seen: Seen) -> tuple[Declaration, ...]:
     """What people changed since the commit that was reconciled last."""
     before: dict[Key, Mapping[str, object]] = {}
     after: dict[Key, Mapping[str, object]] = {}
+    frozen = seen.world.frozen
     for change in seen.repo.difference(seen.world.last_source, seen.world.source):
         # What is gone was a manifest if its name says so; of what is there the world knows whether it is read.
+        if change.path in frozen:
+            continue  # which stays as it was, and the problems say why
         if change.after is None or seen.world.is_manifest(change.path):
             before |= documents(seen, change.path, change.before)
             after |= documents(seen, change.path, change.after)

@@ -18,8 +18,9 @@ from reconciler.diff.turn import Turn
 from reconciler.diff.use import interfaces_of, machines_of, volumes_of
 from reconciler.diff.view import View
 from reconciler.observed.freshness import Freshness
+from reconciler.plan.action import Action
 from reconciler.record import empty_status
-from reconciler.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD
+from reconciler.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
@@ -196,18 +197,21 @@ def remarked(view: View, need: Need, now: datetime) -> Need:
         return need
     turn = Turn(known, need.record, now, need.deeds)
     if known.standing is Standing.FROZEN:
-        turn = turn.says(ACCEPTED, "False", "Frozen", why_frozen(view, known))
+        turn = turn.says(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
+        turn = turn.does(Action.BLOCK, why) if turn.record != need.record else turn
     refused = view.refused_claims(need.key)
     if refused:
         turn = turn.says(CLAIM_REFUSED, "True", "NotItsOwn", "; ".join(sorted(refused)[:3]))
     else:
         turn = turn.unsays(CLAIM_REFUSED)
-    return need if turn.record == need.record else replace(need, record=turn.record)
+    return need if turn.record == need.record else replace(need, record=turn.record, deeds=turn.deeds)
 
 
 def why_frozen(view: View, known: Known) -> str:
-    for place in (known.source, known.live):
-        problems = view.frozen.get(place.path) if place is not None else None
-        if problems:
-            return f"{problems[0].file}: {problems[0].message}; it stays as it was"
+    """What is said of itself, wherever it is declared now; else what is said of its file."""
+    frozen = view.frozen
+    own = [each for found in frozen.values() for each in found if each.object == str(known.key)]
+    places = [place.path for place in (known.source, known.live) if place is not None]
+    for problem in (*own, *(each for path in places for each in frozen.get(path, ()))):
+        return f"{problem.file}: {problem.message}; it stays as it was"
     return "its file in the source cannot be used; it stays as it was"

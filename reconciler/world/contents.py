@@ -79,6 +79,11 @@ def object_at(place: Place, data: bytes) -> Object:
     return next(decode(each.kind, each.body) for each in found.documents if each.index == place.index)
 
 
+def objects_at(path: str, data: bytes) -> Mapping[int, Object]:
+    """All of a file that was read before."""
+    return {each.index: decode(each.kind, each.body) for each in manifest.parse(path, data).documents}
+
+
 def unreadable(problem: Problem) -> Contents:
     """A path that is no file with text, and declares nothing: what live has from it stays."""
     return Contents(is_malformed=True, problems=(problem,))

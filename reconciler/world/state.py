@@ -9,6 +9,7 @@ from reconciler.observed.reports import Report, Reports
 from reconciler.observed.said import Said
 from reconciler.repo.tree import File, ObjectId
 from reconciler.world.branch import Branch
+from reconciler.world.contents import Contents
 from reconciler.world.head import Head
 from reconciler.world.known import Known
 from reconciler.world.ledger import Ledger
@@ -42,6 +43,7 @@ class State:
         self.rules = Rules()
         self.signatures: tuple[ObjectId | None, Signatures] = (None, Signatures())  # as of which commit
         self.source = Branch()
+        self.held: dict[str, Contents] = {}  # as they read, files of it that change what may not change
         self.live = Branch()
         self.reports = Reports(sightings)
         self.known: dict[Key, Known] = {}

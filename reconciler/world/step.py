@@ -15,6 +15,7 @@ from reconciler.world.contents import Doc, object_at
 from reconciler.world.faults import concerned, faults
 from reconciler.world.files import Taken, is_retained, take_live, take_source, wanted_objects
 from reconciler.world.generated import absences
+from reconciler.world.holding import Turned, asked, hold
 from reconciler.world.known import Known, Standing
 from reconciler.world.ledger import Charge, orphan_charge
 from reconciler.world.pools import pool_state
@@ -48,6 +49,7 @@ class Step:
         self.blobs_read = 0
         self.is_freed = False
         self.is_ruled_anew = False
+        self.news: set[str] = set()  # paths that differ between the source reconciled last and the one in use
         self.ours: ObjectId | None = None  # the newest commit on live that a reconciler made
         self.use: ObjectId | None = state.live_read  # that, or where there is none, the head
 
@@ -56,6 +58,8 @@ class Step:
         touched = self._heads()
         touched |= self._reports()
         changed = self._settle(touched)
+        for key, (before, after) in self._settle(self._hold(changed)).items():
+            changed[key] = (changed[key][0] if key in changed else before, after)
         self._count(changed)
         self._pools(changed)
         self._judge(touched, changed)
@@ -100,6 +104,7 @@ class Step:
             gone = [change for change in changes if change.after is None]
             changes = [*gone, *(Change(path, None, file) for path, file in state.source.files.items())]
         taken = take_source(self.repo, state.source, changes, ruled)
+        self.news |= news.keys() | {path for path, *_ in changes if state.held.pop(path, None)}
         state.source_commit = use
         self.source_paths |= set(news) if was_fresh and state.last else {change.path for change in changes}
         if is_new_order and not was_fresh:
@@ -108,6 +113,14 @@ class Step:
             for report in state.reports.by_poollet.values():
                 taken.keys.update(report.said, report.pools)
         return self._with_flipped(taken)
+
+    def _hold(self, changed: Changed) -> frozenset[Key]:
+        """Whom it concerns that files are held from now on, because they change what may not change, or no longer."""
+        paths = asked(self.state, self.news, changed)
+        turned = hold(self.state, self.repo, paths) if paths else Turned()
+        self.source_paths |= turned.paths
+        self.dirty |= turned.keys
+        return turned.keys
 
     def _live(self, live: ObjectId | None) -> set[Key]:
         """What others did to live since a reconciler last wrote there says nothing: it is put back, and nothing is forgotten."""

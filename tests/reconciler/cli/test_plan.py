@@ -115,6 +115,24 @@ def test_what_lies_in_the_checkout_is_planned_on(site: Site, gitvirt: Command) -
     assert git(site.checkout, "status", "--porcelain") == "?? machines/web-2.yaml"
 
 
+def test_what_may_not_change_is_a_problem_and_live_keeps_what_it_had(site: Site, gitvirt: Command) -> None:
+    bigger = SMALL.replace("cpu: 2", "cpu: 4")
+    site.edit({"classes.yaml": f"{bigger}---\n{LARGE}", "machines/web-2.yaml": machine("web-2")})
+    code, text = gitvirt("plan")
+    assert code == Exit.PROBLEMS
+    assert re.search(r"  classes.yaml:\d+:\d+: error GV402 the class is used by Machine/default/db-1", text)
+    assert "~ MachineClass/small" not in text
+    assert re.search(r"  schedule  Machine/default/web-2  onto rack-a[12]", text)
+    site.people.push({"classes.yaml": f"{bigger}---\n{LARGE}", "machines/web-2.yaml": machine("web-2")})
+    site.settle()
+    site.reconciler = reconciler(site.world.client())  # one that remembers nothing
+    site.settle()
+    live = git(site.world.repo, "show", "live:classes.yaml")
+    assert "cpu: 2" in live
+    assert "cpu: 4" not in live
+    assert "machinePoolRef" in git(site.world.repo, "show", "live:machines/web-2.yaml")
+
+
 def test_plan_says_what_run_then_does(site: Site, gitvirt: Command) -> None:
     site.edit({f"machines/new-{n}.yaml": machine(f"new-{n}") for n in range(3)})
     planned = {change["object"]: change["pool"] for change in gitvirt.json("plan")["changes"]}

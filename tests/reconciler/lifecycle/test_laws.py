@@ -20,7 +20,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
-from tests.reconciler.world.scene import LIVE, machine, pool, using, volume
+from tests.reconciler.world.scene import FAST, LIVE, SMALL, machine, pool, using, volume
 
 LOCAL = "  volumes:\n    - name: root\n      localDisk: {}\n"
 NAMES = ("m1", "m2", "m3", "m4")
@@ -36,12 +36,15 @@ SHAPES = {
     "apart": "  antiAffinity:\n    labelSelector: {}\n",
     "pinned": "  machinePoolRef: {name: a}\n",
     "dangling": using("nowhere"),
+    "named": "  guestConfig: {hostname: another}\n",
 }
+CLASSES = f"{SMALL}---\n{FAST}---\n{FAST.replace('fast', 'slow')}"
 DISGUISES = ("- a list\n", "words\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\n")
 ACTS = st.one_of(
     st.tuples(st.just("declare"), st.sampled_from(NAMES), st.sampled_from(sorted(SHAPES))),
     st.tuples(st.just("remove"), st.sampled_from(NAMES + VOLUMES)),
-    st.tuples(st.just("volume"), st.sampled_from(VOLUMES)),
+    st.tuples(st.just("volume"), st.sampled_from(VOLUMES), st.sampled_from(["fast", "fast", "slow"])),
+    st.tuples(st.just("class"), st.sampled_from(["cpu: 1", "cpu: 2"])),
     st.tuples(st.just("garble"), st.sampled_from(NAMES + VOLUMES)),
     st.tuples(st.just("disguise"), st.sampled_from(NAMES + VOLUMES), st.sampled_from(DISGUISES)),
     st.tuples(st.just("stray"), st.sampled_from(NAMES + VOLUMES), st.sampled_from([None, "a: ["])),
@@ -76,6 +79,7 @@ class Life:
             plan = planned(fresh, fresh.advance(self.fleet.store, snapshot, self.fleet.now), self.fleet.now)
             assert differing(plan, outcome.plan) == []
             assert plan.held == outcome.plan.held
+            assert fresh.frozen == self.fleet.reconciler.world.frozen
         self.check(before)
         return outcome
 
@@ -122,8 +126,10 @@ class Life:
         match what, of:
             case "declare", (name, shape):
                 self.put(name, machine(name, SHAPES[shape]))
-            case "volume", (name,):
-                self.put(name, volume(name))
+            case "volume", (name, of_class):
+                self.put(name, volume(name).replace("fast", of_class))
+            case "class", (cpu,):
+                fleet.source({"classes.yaml": CLASSES.replace("cpu: 2", cpu)})
             case "garble", (name,):
                 self.put(name, "kind: [\n")
             case "disguise", (name, text):
@@ -220,7 +226,9 @@ def explained(fleet: Fleet) -> None:
 
 
 def lives(acts: list[tuple[object, ...]]) -> None:
-    fleet = Fleet({"office.yaml": OFFICE}, *(Host(name, machines=ROOM) for name in "abc"))
+    fleet = Fleet(
+        {"office.yaml": OFFICE, "classes.yaml": CLASSES}, *(Host(name, machines=ROOM) for name in "abc")
+    )
     life = Life(fleet)
     life.work(1)
     life.tick()

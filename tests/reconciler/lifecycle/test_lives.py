@@ -10,7 +10,7 @@ from reconciler.loop.outcome import Rested, Waiting, Wrote
 from reconciler.plan import Action
 from schemas.kinds import Key, Kind
 from tests.reconciler.lifecycle.hosts import Fleet, Host
-from tests.reconciler.world.scene import LIVE, MAIN, REPORTS, machine, pool, using, volume
+from tests.reconciler.world.scene import FAST, LIVE, MAIN, REPORTS, SMALL, machine, pool, using, volume
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
@@ -219,7 +219,8 @@ def test_what_a_machine_brings_along_comes_and_goes_with_it() -> None:
     assert ".gitvirt/generated/Volume/default/web-data.yaml" in world.texts()
     assert ".gitvirt/generated/NetworkInterface/default/web-lan.yaml" in world.texts()
     # Its template changes, and so does what was made of it.
-    world.source({"web.yaml": machine("web", EPHEMERAL.replace("10Gi", "20Gi"))})
+    growing = f"{SMALL}---\n{FAST}resizePolicy: ExpandOnly\n"
+    world.source({"classes.yaml": growing, "web.yaml": machine("web", EPHEMERAL.replace("10Gi", "20Gi"))})
     world.settle()
     assert world.volume("web-data").spec.storage_bytes == 20 * 2**30
     assert world.volume("web-data").status.assignment is not None

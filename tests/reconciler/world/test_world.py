@@ -243,9 +243,18 @@ def test_a_change_of_a_class_concerns_its_machines_and_what_is_charged() -> None
     scene = placed()
     world = scene.world()
     assert dict(world.ledger.used(POOL_A)) == {"cpu": 2000, "memory": 4 << 30}
-    scene.source({"classes.yaml": SMALL.replace("cpu: 2", "cpu: 3")})
+    large = SMALL.replace("small", "large").replace("cpu: 2", "cpu: 3")
+    scene.source({"large.yaml": large, "web.yaml": machine("web-1", size="large")})
     assert WEB in scene.step(world).dirty
     assert world.ledger.used(POOL_A)["cpu"] == 3000
+
+
+def test_a_change_of_a_class_concerns_machines_that_wait() -> None:
+    scene = Scene({"web.yaml": machine("web-1")})
+    scene.live()
+    world = scene.world()
+    scene.source({"classes.yaml": SMALL.replace("cpu: 2", "cpu: 3")})
+    assert WEB in scene.step(world).dirty
 
 
 def test_a_step_without_news_reads_nothing_and_tells_nothing() -> None:

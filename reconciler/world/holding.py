@@ -1,0 +1,84 @@
+"""Holds files of the source that change what may not change, and lets them go again: at the cost of what changed. Which ones
+those are immutable.py says.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from reconciler.repo.protocol import Repo
+from reconciler.world.contents import Contents
+from reconciler.world.immutable import CLASSES, Ground, breaches, frozen, is_marked
+from reconciler.world.known import Known
+from reconciler.world.relations import uses
+from reconciler.world.state import State
+from schemas.kinds import Key
+from schemas.validate.placement import problems
+from schemas.validate.references import references
+from schemas.validate.tree import Entry
+
+Changed = Mapping[Key, tuple[Known | None, Known | None]]
+
+
+class Turned(NamedTuple):
+    """The files that are held from now on, held for another reason, or no longer; and whom that concerns."""
+
+    paths: frozenset[str] = frozenset()
+    keys: frozenset[Key] = frozenset()
+
+
+def asked(state: State, news: Collection[str], changed: Changed) -> set[str]:
+    """The files to be judged: those that are not as they were accepted, and those that are held while their users change."""
+    found = set(news)
+    if state.is_fresh:
+        found |= {known.source.path for known in state.known.values() if known.source and is_marked(known)}
+    if state.held and is_concerned(state.held, changed):
+        found |= state.held.keys()
+    return found
+
+
+def is_concerned(held: Mapping[str, Contents], changed: Changed) -> bool:
+    watched = {key for contents in held.values() for key in named_in(contents)}
+    return any(
+        key in watched or any(known is not None and not watched.isdisjoint(uses(known)) for known in pair)
+        for key, pair in changed.items()
+    )
+
+
+def named_in(contents: Contents) -> Iterator[Key]:
+    for doc in contents.docs:
+        yield doc.key
+        if doc.object is not None:
+            for each in references(Entry(doc.place.path, doc.place.index, doc.key, doc.object)):
+                if each.kind in CLASSES:
+                    yield Key(each.kind, each.namespace, each.name)
+
+
+def hold(state: State, repo: Repo, paths: Collection[str]) -> Turned:
+    whole = ChainMap(state.held, state.source.contents)
+    ground = Ground(state.known, state.retained, state.relations, state.live, whole, repo.read)
+
+    def text_of(path: str) -> str:
+        return repo.read(state.source.files[path].id).decode("utf-8", "replace")
+
+    turned: set[str] = set()
+    keys: set[Key] = set()
+    for path in sorted(paths):
+        read = whole.get(path)
+        if read is None:
+            continue
+        found = tuple(problems(breaches(path, ground, paths), text_of))
+        wanted = frozen(read, found) if found else read
+        if wanted == state.source.contents[path]:
+            continue
+        if found:
+            state.held[path] = read
+        else:
+            del state.held[path]
+        turned.add(path)
+        keys.update(state.live.keys_at(path), state.source.put(path, state.source.files[path], wanted))
+    if turned:
+        state.problems = None
+    return Turned(frozenset(turned), frozenset(keys))

@@ -1,0 +1,149 @@
+"""Which files of the source change what may not change any more. Such a file is held whole, as one that cannot be read is.
+
+Judged against live, where every object stands as it was accepted last; and only of what was made: what is on no pool yet
+may still be corrected. Puts nothing into force: the step does that.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.record import NOTHING, condition
+from reconciler.record.condition import ACCEPTED, FROZEN
+from reconciler.repo.tree import ObjectId
+from reconciler.world.branch import Branch
+from reconciler.world.contents import Contents, Doc, objects_at
+from reconciler.world.known import Known, Standing
+from reconciler.world.relations import Relations, uses
+from reconciler.world.settle import is_live_alone, on_live
+from schemas.kinds import Key, Kind
+from schemas.model import MachineClass, Object, VolumeClass, VolumeSnapshotStatus
+from schemas.problem import Problem, Severity
+from schemas.validate import AnyEntry, Entry, Past, Tree
+from schemas.validate.change import findings
+from schemas.validate.finding import Finding
+
+ALLOWED = frozenset(
+    {"GV412"}
+)  # another pin is an order to move, which the reconciler follows or says why not
+CLASSES = (Kind.MACHINE_CLASS, Kind.VOLUME_CLASS)
+MOST_NAMED = 3
+
+
+@dataclass(slots=True)
+class Ground:
+    """`whole` are files as they read, whether or not they are held. `read` gives the data of a blob."""
+
+    known: Mapping[Key, Known]
+    retained: Mapping[str, Known]
+    relations: Relations
+    live: Branch
+    whole: Mapping[str, Contents]
+    read: Callable[[ObjectId], bytes]
+    _texts: dict[str, Mapping[int, Object]] = field(default_factory=dict)
+
+    def accepted(self, key: Key) -> AnyEntry | None:
+        """The object as it was accepted last; None for one that is new."""
+        there = on_live(key, self.live)
+        if there is not None:
+            return None if is_live_alone(there) else self._entry(there)
+        kept = [each for each in self.retained.values() if each.key == key] if key.kind is Kind.VOLUME else []
+        if len(kept) != 1 or kept[0].live is None:
+            return None
+        return Entry(kept[0].live.path, kept[0].live.index, key, kept[0].object)
+
+    def _entry(self, doc: Doc) -> AnyEntry | None:
+        path = doc.place.path
+        if path not in self._texts:
+            self._texts[path] = objects_at(path, self.read(self.live.files[path].id))
+        found = self._texts[path].get(doc.place.index)
+        return Entry(path, doc.place.index, doc.key, found) if found is not None else None
+
+
+def breaches(path: str, ground: Ground, news: Collection[str]) -> tuple[Finding, ...]:
+    """What a file of the source changes although it may not. `news` are files that others may be changed in too."""
+    contents = ground.whole.get(path)
+    new, old = [], []
+    for doc in contents.docs if contents is not None else ():
+        before = ground.accepted(doc.key) if is_made(doc.key, ground) else None
+        if before is not None and doc.object is not None and before.object != doc.object:
+            new.append(Entry(path, doc.place.index, doc.key, doc.object))
+            old.append(before)
+    if not new:
+        return ()
+    around = [
+        each for entry, before in zip(new, old, strict=True) for each in looked_at(entry, before, ground)
+    ]
+    same = frozenset(each.path for each in around if each.path not in news)
+    past = [ground.accepted(each.key) for each in around if each.path in news]
+    then = Past("live", (*old, *(each for each in past if each is not None)), same)
+    return tuple(
+        finding
+        for finding in findings(Tree((*new, *around)), then)
+        if finding.path == path and finding.severity is Severity.ERROR and finding.code not in ALLOWED
+    )
+
+
+def is_made(key: Key, ground: Ground) -> bool:
+    """Whether there is anything that the declaration must stay true to. Who uses a class is looked at apart."""
+    known = ground.known.get(key)
+    match key.kind:
+        case Kind.MACHINE | Kind.VOLUME:
+            if known is None or known.live is None or known.record.pool:
+                return True  # the data of one that is new may be retained
+            brought = (ground.known.get(each) for each in ground.relations.owned.get(key))
+            return any(each is not None and each.record.pool for each in brought)
+        case Kind.NETWORK_INTERFACE:
+            return any(True for _ in placed_users(key, ground))
+        case Kind.VOLUME_SNAPSHOT:
+            status = known.record.status if known is not None else None
+            return isinstance(status, VolumeSnapshotStatus) and bool(status.snapshot_id or status.state)
+        case _:
+            return True
+
+
+def placed_users(key: Key, ground: Ground) -> Iterator[Known]:
+    users = (ground.known.get(user) for user in ground.relations.users.get(key))
+    return (user for user in users if user is not None and user.record.pool)
+
+
+def looked_at(entry: AnyEntry, before: AnyEntry, ground: Ground) -> Iterator[AnyEntry]:
+    """What the rules ask for beside the object: its classes; of a class that changes, some who use it on a pool."""
+    if isinstance(entry.object, MachineClass | VolumeClass):
+        if entry.object.capabilities != getattr(before.object, "capabilities", None):
+            first = heapq.nsmallest(MOST_NAMED, (user.key for user in placed_users(entry.key, ground)))
+            yield from entries(ground.known[key] for key in first)
+        return
+    used = uses(Known(entry.key, entry.object, Standing.DECLARED, NOTHING))
+    yield from entries(
+        ground.known[key] for key in sorted(used) if key.kind in CLASSES and key in ground.known
+    )
+
+
+def entries(many: Iterable[Known]) -> Iterator[AnyEntry]:
+    for known in many:
+        place = known.source or known.live
+        if place is not None:
+            yield Entry(place.path, place.index, known.key, known.object)
+
+
+def frozen(contents: Contents, problems: tuple[Problem, ...]) -> Contents:
+    """The file as one that declares nothing: what live has from it stays."""
+    return Contents(
+        is_malformed=True,
+        refused=tuple(doc.key for doc in contents.docs),
+        strangers=contents.strangers,
+        problems=problems,
+    )
+
+
+def is_marked(known: Known) -> bool:
+    """Whether live says, or cannot say, that its file was held when it was written last."""
+    if known.source is None or known.live is None:
+        return False
+    if known.key.kind in CLASSES:
+        return True
+    said = condition(getattr(known.record.status, "conditions", ()), ACCEPTED)
+    return said is not None and said.reason == FROZEN
