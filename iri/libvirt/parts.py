@@ -6,7 +6,7 @@ IRIErrors, which become a condition of the machine and a retry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -35,8 +35,9 @@ class Disks(Protocol):
         """The machine is removed by order: all its local disks and secrets go."""
         ...
 
-    def sweep(self, machine_ids: frozenset[str]) -> None:
-        """Removes what interrupted work left, and secrets of machines other than these. Data stays without an order."""
+    def sweep(self, attached: Mapping[str, Sequence[Disk] | None]) -> None:
+        """By machine the disks that it is to have, None where nobody can read which. Removes what interrupted work left, and
+        secrets of other machines. Data stays without an order, and as long as a domain refers to it."""
         ...
 
     def let_go(self) -> None:

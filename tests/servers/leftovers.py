@@ -14,6 +14,7 @@ from tests.servers.libvirtd import Libvirtd
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 OURS = "gitvirt"
+NOTE = f"{OURS}/mark-"  # of a pool, for as long as there is the pool
 TAP, BRIDGE = "vnet", "gv"
 
 
@@ -114,7 +115,7 @@ def _secrets(daemon: Libvirtd, kept: frozenset[str]) -> tuple[str, ...]:
     for line in daemon.virsh("secret-list").stdout.splitlines():
         id = line.split()[0]
         described = daemon.virsh("secret-dumpxml", id, check=False).stdout
-        if OURS in described and not set(UUID.findall(described)) & kept:
+        if OURS in described and NOTE not in described and not set(UUID.findall(described)) & kept:
             found.append(line.strip())
     return tuple(found)
 

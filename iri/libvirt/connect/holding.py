@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import assert_never
-from xml.etree import ElementTree
 
 import libvirt
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from iri.errors import FailedPrecondition, TimedOut
 from iri.libvirt.connect.link import Link
 from iri.libvirt.sources import BlockSource, FileSource, RbdSource
-from iri.libvirt.xml import child, element, text
+from iri.libvirt.xml import Element, child, element, parse, text
 
 Where = FileSource | BlockSource | RbdSource
 JOB_POLL_SECONDS = 0.05
@@ -41,6 +40,19 @@ class Holders:
             return tuple(found.values())
 
         return self._link.call(look, "looking who holds a volume")
+
+    def files(self) -> frozenset[str]:
+        """Paths of all files that domains of any owner refer to: disks, kernels, initial RAM disks."""
+
+        def look(raw: libvirt.virConnect) -> frozenset[str]:
+            return frozenset(
+                path
+                for domain in raw.listAllDomains(0)
+                for description, _ in _descriptions(domain)
+                for path in _files(parse(description))
+            )
+
+        return self._link.call(look, "looking which files domains have")
 
     def grow(self, holding: Holding, size_bytes: int) -> None:
         def grow(raw: libvirt.virConnect) -> None:
@@ -77,7 +89,7 @@ class Holders:
             )
 
 
-def _backup(target: str, into: str, secret_id: str) -> ElementTree.Element:
+def _backup(target: str, into: str, secret_id: str) -> Element:
     root = element("domainbackup", mode="push")
     disk = child(child(root, "disks"), "disk", name=target, backup="yes", type="file")
     file = child(disk, "target", file=into)
@@ -91,8 +103,8 @@ def _is_copying(raw: libvirt.virConnect, domain_id: str) -> bool:
     return bool(raw.lookupByUUIDString(domain_id).jobInfo()[0] != libvirt.VIR_DOMAIN_JOB_NONE)
 
 
-def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[Holding]:
-    """What it has now before what it will have at its next start."""
+def _descriptions(domain: libvirt.virDomain) -> list[tuple[str, bool]]:
+    """What it has now, and whether it runs with that, before what it will have at its next start."""
     try:
         is_running = bool(domain.isActive())
         descriptions = [(domain.XMLDesc(0), is_running)]
@@ -101,9 +113,18 @@ def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[Holding]:
     except libvirt.libvirtError as error:
         if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
             raise
-        return  # gone since it was listed
-    for description, runs_with_it in descriptions:
-        for disk in ElementTree.fromstring(description).iterfind("devices/disk"):  # noqa: S314 -- libvirt wrote it
+        return []  # gone since it was listed
+    return descriptions
+
+
+def _files(domain: Element) -> Iterator[str]:
+    yield from (source.get("file", "") for source in domain.iterfind("devices/disk//source"))
+    yield from (domain.findtext(f"os/{name}", "") for name in ("kernel", "initrd"))
+
+
+def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[Holding]:
+    for description, runs_with_it in _descriptions(domain):
+        for disk in parse(description).iterfind("devices/disk"):
             source = disk.find("source")
             if source is not None and _is(source, where):
                 target = disk.find("target")
@@ -112,7 +133,7 @@ def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[Holding]:
                 )
 
 
-def _is(source: ElementTree.Element, where: Where) -> bool:
+def _is(source: Element, where: Where) -> bool:
     match where:
         case FileSource():
             return source.get("file") == where.path

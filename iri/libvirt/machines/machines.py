@@ -7,7 +7,7 @@ import logging
 import shutil
 import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -207,7 +207,9 @@ class Machines:
     def _sweep(self) -> None:
         """What a process that was killed has left of machines that are gone. One that cannot be read is not gone."""
         ids = self._site.roster.ids() | self._site.roster.unreadable.keys()
-        self._site.parts.disks.sweep(ids)
+        attached: dict[str, Sequence[Disk] | None] = dict.fromkeys(ids)
+        attached |= {guest.id: guest.record.spec.volumes for guest in self._site.roster.guests()}
+        self._site.parts.disks.sweep(attached)
         self._site.parts.interfaces.prune(self._site.wanted_interfaces)
         for owner in self._site.vault.owners() - ids:
             with contextlib.suppress(NotFound):

@@ -4,6 +4,7 @@ no libvirt.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -95,6 +96,15 @@ def overwrite(path: Path) -> None:
             while start < end:
                 start += file.write(zeros[: min(end - start, PIECE)])
         os.fsync(file.fileno())
+
+
+def bases(folder: Path) -> frozenset[str]:
+    """Names of the files that disks in the folder rest on."""
+    found = set()
+    for path in folder.glob("*.qcow2*"):
+        with contextlib.suppress(FileNotFoundError):
+            found.add(Path(backing_name(path)).name)
+    return frozenset(found)
 
 
 def backing_name(path: Path) -> str:

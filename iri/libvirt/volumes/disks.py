@@ -10,10 +10,10 @@ import base64
 import binascii
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
+from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
 from iri.libvirt.connect.holding import Holders
 from iri.libvirt.connect.storage import Storage
 from iri.libvirt.images import qcow2
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 PARTIAL = ".partial"
 Tell = Callable[[str, str, str], None]
 """Takes a machine's id, a reason in CamelCase and a sentence for people."""
+Attached = Mapping[str, Sequence[Disk] | None]
+"""By machine the disks that it is to have; None where nobody can read which."""
 
 
 class LocalDisks:
@@ -47,6 +49,7 @@ class LocalDisks:
     def prepare(
         self, machine_id: str, name: str, wanted: LocalDisk, architecture: str, tell: Tell
     ) -> PreparedDisk:
+        self._shelf.refuse_away()
         image = None
         if wanted.image is not None and wanted.image.image:
             image = self._images.ensure(
@@ -84,23 +87,35 @@ class LocalDisks:
             self._storage.resize(self._shelf.name, path.name, size)
 
     def release(self, machine_id: str, name: str) -> None:
+        self._shelf.refuse_away()
         with sidecar.on_disk(f"deleting the local disk {name}"):
             (self._shelf.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
 
     def forget(self, machine_id: str) -> None:
+        self._shelf.refuse_away()
         with self._making, sidecar.on_disk(f"deleting the local disks of machine {machine_id}"):
             for path, owner in self._found():
                 if owner == machine_id:
                     path.unlink(missing_ok=True)
 
-    def sweep(self, machine_ids: frozenset[str]) -> None:
-        """What is half made. A whole disk of a machine that libvirt does not know stays: libvirt may have lost it."""
-        with self._making, sidecar.on_disk("deleting half made local disks"):
+    def sweep(self, attached: Attached) -> None:
+        """What is half made, and what a machine has let go of by order and no domain refers to. A whole disk of a machine that
+        libvirt does not know stays: libvirt may have lost it."""
+        try:
+            self._shelf.refuse_away()
+        except Unavailable as error:
+            log.warning("local disks are left alone error=%s", error)
+            return
+        with self._making, sidecar.on_disk("deleting left over local disks"):
+            held = self._holders.files()
             for path, owner in self._found():
                 if path.suffix == PARTIAL:
                     path.unlink(missing_ok=True)
-                elif owner not in machine_ids:
+                elif owner not in attached:
                     log.warning("local disk of an unknown machine is kept file=%s", path)
+                elif str(path) not in held and _is_let_go(path, owner, attached[owner]):
+                    log.info("local disk that was detached is deleted file=%s", path)
+                    path.unlink(missing_ok=True)
 
     def _found(self) -> Iterator[tuple[Path, str]]:
         """All of them, with the machine's id."""
@@ -154,6 +169,7 @@ class VolumeDisks:
     def _refuse_file(self, name: str, file: VolumeFile) -> None:
         there = self._volumes.record(file.volume_id)
         if there is None or not isinstance(there.record, VolumeRecord):
+            self._volumes.shelves.refuse_unknown()
             raise FailedPrecondition(f"disk {name}: this host has no volume {file.volume_id}")
         if not there.record.is_ready or there.record.volume.deleted_at:
             raise FailedPrecondition(f"disk {name}: volume {file.volume_id} is not available")
@@ -210,15 +226,22 @@ class VolumeDisks:
             self._local.forget(machine_id)
         self._passphrases.drop_unused(lambda name: not name.startswith(f"disk-{machine_id}-"))
 
-    def sweep(self, machine_ids: frozenset[str]) -> None:
+    def sweep(self, attached: Attached) -> None:
         if self._local is not None:
-            self._local.sweep(machine_ids)
+            self._local.sweep(attached)
         self._passphrases.drop_unused(
-            lambda name: not name.startswith("disk-") or name[len("disk-") :][:36] in machine_ids
+            lambda name: not name.startswith("disk-") or name[len("disk-") :][:36] in attached
         )
 
     def let_go(self) -> None:
         self._volumes.let_go()
+
+
+def _is_let_go(path: Path, machine_id: str, disks: Sequence[Disk] | None) -> bool:
+    """Only when it is known what the machine wants."""
+    return disks is not None and path.name not in {
+        names.local_disk(machine_id, disk.name) for disk in disks if disk.connection is None
+    }
 
 
 def _secret_name(machine_id: str, name: str) -> str:

@@ -9,7 +9,6 @@ of one rests on it; the copy stays until the last such volume is gone.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Set
 from pathlib import Path
@@ -22,9 +21,10 @@ from iri.libvirt.images.images import Images
 from iri.libvirt.sources import FileSource
 from iri.libvirt.volumes import contents, definition, names, sidecar
 from iri.libvirt.volumes.definition import NewVolume
+from iri.libvirt.volumes.marks import Marks
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.secrets import Passphrases, tried
-from iri.libvirt.volumes.settings import FilePool, NetfsPool
+from iri.libvirt.volumes.settings import DirPool, FilePool, NetfsPool
 from iri.libvirt.volumes.shelf import Tell
 from iri.libvirt.volumes.sidecar import Found, Sidecars
 from iri.volume import Access
@@ -34,16 +34,24 @@ DRIVER = "file"
 
 class FileShelf:
     def __init__(
-        self, pool: FilePool, storage: Storage, holders: Holders, passphrases: Passphrases, images: Images
+        self,
+        pool: FilePool,
+        storage: Storage,
+        holders: Holders,
+        passphrases: Passphrases,
+        images: Images,
+        marks: Marks,
     ) -> None:
         self._pool = pool
         self._storage = storage
         self._holders = holders
         self._passphrases = passphrases
         self._images = images
+        self._marks = marks
         self.folder = Path(pool.path)
         self._sidecars = Sidecars(self.folder)
         self._claim = Claim(f"storage pool {pool.name}")
+        self._mark = ""  # until it is open
 
     @property
     def name(self) -> str:
@@ -54,6 +62,11 @@ class FileShelf:
         return True
 
     def open(self) -> Found:
+        noted = self._marks.noted(self.name)
+        if noted and isinstance(self._pool, DirPool):
+            # Else libvirt would build a folder in the place of the one that is not mounted.
+            folder = Path(self._storage.pool_path(self.name))
+            self._marks.refuse_other(self.name, folder, noted)
         try:
             self._storage.ensure_pool(self.name, definition.pool(self._pool))
         except FailedPrecondition as error:
@@ -64,9 +77,21 @@ class FileShelf:
             ) from None  # its server may be away: libvirt has no word for that
         self.folder = Path(self._storage.pool_path(self.name))
         self._sidecars = Sidecars(self.folder)
+        if noted:
+            self._marks.refuse_other(self.name, self.folder, noted)
         with sidecar.on_disk(f"opening storage pool {self.name} at {self.folder}"):
             self._claim.take(self.folder)
+            self._mark = self._marks.adopt(self.name, self.folder)
             return self._sidecars.read()
+
+    def refuse_away(self) -> None:
+        """Unavailable while its disk is not there: before anything is made, changed or deleted."""
+        if not self._mark:
+            raise Unavailable(f"storage pool {self.name} cannot be reached")
+        try:
+            self._marks.refuse_other(self.name, self.folder, self._mark)
+        except Unavailable as error:
+            raise Unavailable(f"storage pool {self.name} cannot be reached: {error}") from None
 
     def close(self) -> None:
         self._claim.drop()
@@ -79,9 +104,11 @@ class FileShelf:
         self.write(record)
 
     def write(self, record: Record) -> None:
+        self.refuse_away()
         self._sidecars.write(record)
 
     def make(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+        self.refuse_away()
         self._storage.delete(self.name, self._file(record))
         backing: tuple[str, str] | None = None
         if base is not None and base.is_encrypted:
@@ -115,6 +142,7 @@ class FileShelf:
         return snapshot.base if snapshot.is_encrypted else snapshot.id
 
     def grow(self, record: VolumeRecord) -> int:
+        self.refuse_away()
         running = [holding for holding in self._holders.of(self._source(record)) if holding.is_running]
         if running:
             self._holders.grow(running[0], record.wanted_bytes)
@@ -123,6 +151,7 @@ class FileShelf:
         return max(record.wanted_bytes, self._storage.size(self.name, self._file(record)))
 
     def copy(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
+        self.refuse_away()
         path = self._path(snapshot)
         path.unlink(missing_ok=True)
         running = [holding for holding in self._holders.of(self._source(volume)) if holding.is_running]
@@ -144,6 +173,7 @@ class FileShelf:
             raise
 
     def drop(self, record: Record) -> None:
+        self.refuse_away()
         path = self._path(record)
         if contents.is_plain_file(path):
             with sidecar.on_disk(f"deleting {path.name}"):
@@ -174,11 +204,8 @@ class FileShelf:
         """A folder is measured whenever it is asked."""
 
     def rests_on(self) -> Set[str]:
-        found = set()
-        for path in self.folder.glob("*.qcow2*"):
-            with contextlib.suppress(FileNotFoundError):
-                found.add(Path(contents.backing_name(path)).name)
-        return found
+        self.refuse_away()
+        return contents.bases(self.folder)
 
     def _source(self, record: VolumeRecord) -> FileSource:
         return FileSource(path=str(self._path(record)))

@@ -11,6 +11,7 @@ OBJECT = re.compile(rf"(?P<kind>volume|snapshot)-(?P<id>{UUID})")
 LOCAL_DISK = re.compile(rf"disk-(?P<machine>{UUID})-[0-9a-f]{{16}}\.qcow2")
 PARTIAL = re.compile(rf"(?:(?:volume|snapshot)-{UUID}\.json|disk-{UUID}-[0-9a-f]{{16}}\.qcow2)\.partial")
 SECRET_USAGE = re.compile(rf"gitvirt/(?P<name>volume-{UUID}|disk-{UUID}-[0-9a-f]{{16}}|pool-.+)")
+MARK_USAGE = re.compile(r"gitvirt/mark-(?P<pool>.+)")
 SECRETS = uuid.UUID("6a2f0c4e-9d36-5b0f-8a3c-2f6f6d0b7e51")
 
 

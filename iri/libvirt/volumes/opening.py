@@ -19,6 +19,7 @@ from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.ceph import CephShelf
 from iri.libvirt.volumes.disks import LocalDisks, Tell, VolumeDisks
 from iri.libvirt.volumes.files import FileShelf
+from iri.libvirt.volumes.marks import Marks
 from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.settings import (
     DirPool,
@@ -59,12 +60,13 @@ def opened(
     """`folder` is the runtime's own; `tell` makes an event of a machine. Nothing is started yet: see Volumes.start."""
     storage_settings = with_default(settings.storage, str(folder / "volumes"))
     storage, holders, passphrases = Storage(link), Holders(link), Passphrases(Secrets(link))
+    marks = Marks(storage, Secrets(link))
     images = Images(settings.images, folder / "images")
 
     def shelf(pool: Pool) -> Shelf:
         match pool:
             case DirPool() | NetfsPool():
-                return FileShelf(pool, storage, holders, passphrases, images)
+                return FileShelf(pool, storage, holders, passphrases, images, marks)
             case RbdPool():
                 return CephShelf(pool, folder / "ceph", storage, holders, passphrases, images)
             case LogicalPool():
@@ -74,7 +76,7 @@ def opened(
 
     shelves = [shelf(pool) for pool in storage_settings.pools]
     volumes = Volumes(
-        Shelves(storage_settings, shelves),
+        Shelves(storage_settings, shelves, marks, holders.files),
         passphrases,
         images,
         journal,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, IRIError, Unavailable
 from iri.libvirt.refusal import NotStarted
 from iri.libvirt.volumes.files import FileShelf
+from iri.libvirt.volumes.marks import Marks
 from iri.libvirt.volumes.settings import StorageSettings, pool_of
 from iri.libvirt.volumes.shelf import Shelf
 from iri.libvirt.volumes.sidecar import Found
@@ -22,7 +23,17 @@ log = logging.getLogger(__name__)
 
 
 class Shelves:
-    def __init__(self, settings: StorageSettings, shelves: Sequence[Shelf]) -> None:
+    """`files` says which files domains refer to."""
+
+    def __init__(
+        self,
+        settings: StorageSettings,
+        shelves: Sequence[Shelf],
+        marks: Marks,
+        files: Callable[[], Set[str]],
+    ) -> None:
+        self._files = files
+        self._marks = marks
         self._settings = settings
         self._by_name = {shelf.name: shelf for shelf in shelves}
         self._shut: dict[str, str] = {name: "not read yet" for name in self._by_name}  # why, by name
@@ -97,7 +108,14 @@ class Shelves:
         return max(0, int((shelf.room().capacity - pool.reserved_bytes) * pool.overcommit))
 
     def bases(self) -> frozenset[str] | None:
-        """Names of the files that disks rest on. None while there is a pool of which nobody knows."""
+        """Names of the files that disks rest on or domains boot from. None while there is a pool of which nobody knows, in the
+        settings or not."""
         if self._shut:
             return None
-        return frozenset().union(*(shelf.rests_on() for shelf in self))
+        try:
+            elsewhere = self._marks.bases_elsewhere(self._by_name.keys())
+            booted = {Path(path).name for path in self._files()}
+            return frozenset(elsewhere | booted).union(*(shelf.rests_on() for shelf in self))
+        except Unavailable as error:
+            log.warning("no image is removed error=%s", error)
+            return None

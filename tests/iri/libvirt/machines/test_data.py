@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import operator
 import threading
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from iri.errors import FailedPrecondition
+from iri.errors import FailedPrecondition, Unavailable
 from iri.libvirt.domain.record import NAMESPACE, PREFIX
 from iri.libvirt.runtime import LibvirtRuntime
+from iri.libvirt.volumes import names
 from iri.machine import Connection, Disk, LocalDisk, Machine, MachineSpec, MachineState, Power
 from iri.volume import Resources, Volume, VolumeSpec, VolumeState
 from tests.iri.contract.subject import eventually, uid_labels
@@ -140,3 +142,88 @@ def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd
             removed(runtime, *made)
         runtime.remove(Volume, volume)
         eventually(lambda: runtime.objects(Volume), operator.not_, 15, "be removed")
+
+
+def test_machine_whose_pool_is_not_there_gets_no_empty_disk_and_goes_on_when_it_is_back(
+    daemon: Libvirtd,
+) -> None:
+    settings = micro_settings(daemon)
+    machine, other = wanted(ROOT), wanted(ROOT)
+    with running_runtime(settings) as runtime:
+        id = runtime.create(machine).id
+        eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 60, "run")
+    disk = local_disk(daemon, id)
+    inode = disk.stat().st_ino
+    daemon.virsh("destroy", id)
+    away = disk.parent.rename(disk.parent.with_name("away"))
+    disk.parent.mkdir(mode=0o711)
+    with running_runtime(settings) as runtime:
+        with pytest.raises(Unavailable, match="storage pool gitvirt cannot be reached"):
+            runtime.objects(Volume)
+        eventually(lambda: trouble(runtime, id), bool, 60, "be in trouble")
+        waiting = runtime.create(other).id
+        said = eventually(lambda: trouble(runtime, waiting), bool, 60, "be in trouble")
+        assert "storage pool gitvirt cannot be reached" in said
+        runtime.remove(Machine, waiting)
+    with running_runtime(settings) as runtime:
+        eventually(lambda: trouble(runtime, waiting), bool, 60, "be in trouble")
+        assert list(disk.parent.iterdir()) == []
+    disk.parent.rmdir()
+    away.rename(disk.parent)
+    with running_runtime(settings) as runtime:
+        eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 60, "run")
+        assert disk.stat().st_ino == inode
+        eventually(lambda: waiting in runtime.objects(Machine), operator.not_, 60, "be removed")
+        assert runtime.objects(Volume) == {}
+        removed(runtime, id)
+    assert not leftovers(daemon, Path(settings.folder))
+
+
+def trouble(runtime: LibvirtRuntime, id: str) -> str:
+    conditions = runtime.objects(Machine)[id].status.conditions
+    return next((one.message for one in conditions if one.type == "Ready" and one.status == "False"), "")
+
+
+def test_of_what_a_crash_left_goes_what_was_detached_by_order_and_nothing_else(
+    daemon: Libvirtd, tmp_path: Path
+) -> None:
+    settings = micro_settings(daemon)
+    with running_runtime(settings) as runtime:
+        id = runtime.create(wanted(ROOT, power=Power.OFF)).id
+        eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 60, "be made")
+        unreadable = runtime.create(wanted(power=Power.OFF)).id
+        eventually(
+            lambda: state(runtime, unreadable), lambda now: now is MachineState.SUSPENDED, 60, "be made"
+        )
+    root = local_disk(daemon, id)
+    # As the crash leaves them between the domain's letting go of a disk and its deletion.
+    detached, referred = (root.with_name(names.local_disk(id, name)) for name in ("detached", "referred"))
+    nobodys = root.with_name(names.local_disk(str(uuid.uuid4()), "root"))
+    unknown = root.with_name(names.local_disk(unreadable, "data"))
+    half = root.with_name(f"{names.local_disk(id, 'half')}.partial")
+    foreign = root.with_name(f"disk-{id}.qcow2")
+    for path in (detached, referred, nobodys, unknown, half, foreign):
+        path.write_bytes(root.read_bytes())
+    definition = tmp_path / "keeper.xml"
+    definition.write_text(
+        "<domain type='qemu'><name>keeper</name><memory unit='MiB'>4</memory><os><type>hvm</type></os><devices>"
+        f"<disk type='file'><source file='{referred}'/><target dev='vda'/></disk></devices></domain>"
+    )
+    daemon.virsh("define", str(definition))
+    metadata = daemon.virsh("metadata", unreadable, "--uri", NAMESPACE, "--config").stdout.strip()
+    described(daemon, unreadable, "<machine>of another version</machine>")
+    with running_runtime(settings):
+        assert not detached.exists()
+        assert not half.exists()
+        for path in (root, referred, nobodys, unknown, foreign):
+            assert path.exists(), path
+    daemon.virsh("undefine", "keeper")
+    described(daemon, unreadable, metadata)
+    with running_runtime(settings) as runtime:
+        assert not referred.exists()
+        assert not unknown.exists()
+        assert nobodys.exists()
+        removed(runtime, id, unreadable)
+    for path in (nobodys, foreign):
+        path.unlink()
+    assert not leftovers(daemon, Path(settings.folder))

@@ -203,9 +203,7 @@ def test_local_disk_is_made_once_grows_and_goes(stand: Stand) -> None:
     assert not made.exists()
     path(stand, local(MIB))
     assert len(stand.files()) == 3
-    stand.disks.sweep(
-        frozenset()
-    )  # libvirt may have lost its machines: that is no order to delete their data
+    stand.disks.sweep({})  # libvirt may have lost its machines: that is no order to delete their data
     assert len(stand.files()) == 3
     stand.disks.forget(MACHINE)
     assert stand.files() == [path(stand, local(MIB), OTHER).name]
@@ -249,6 +247,6 @@ def test_half_made_local_disk_is_made_again(stand: Stand) -> None:
     assert path(stand, local(MIB)) == made
     assert not half.exists()
     half.write_bytes(b"half")
-    stand.disks.sweep(frozenset({MACHINE}))
+    stand.disks.sweep({MACHINE: (local(MIB),)})
     assert not half.exists()
     assert made.exists()
