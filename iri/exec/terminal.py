@@ -27,6 +27,7 @@ class Keyboard:
         self.is_terminal = os.isatty(descriptor)
         self.is_resized = False
         self.is_told_to_leave = False
+        self.is_interrupted = False  # from outside: typed, Ctrl-C is the guest's
         self._wake_reader = self._wake_writer = -1
 
     def wake(self) -> None:
@@ -69,7 +70,7 @@ class Keyboard:
         previous_wakeup = signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         previous = {
             number: signal.signal(number, self._on_signal)
-            for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP)
+            for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
         }
         # The default ends the process when the other side hangs up first, with the terminal still raw.
         previous[signal.SIGPIPE] = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -93,4 +94,5 @@ class Keyboard:
             self.is_resized = True
         else:
             self.is_told_to_leave = True
+            self.is_interrupted |= number == signal.SIGINT
         self.wake()

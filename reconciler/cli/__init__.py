@@ -11,12 +11,13 @@ import importlib
 import re
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from reconciler.cli import streams
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.interrupt import at_once
 from reconciler.cli.verbs import VERBS, closest
 
 if TYPE_CHECKING:
@@ -28,10 +29,14 @@ EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt hel
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    is_process = argv is None
     argv = sys.argv[1:] if argv is None else argv
     streams.settle()
     try:
-        code = dispatch(argv)
+        with ExitStack() as beginning:
+            if is_process:
+                beginning.enter_context(at_once())
+            code = dispatch(argv, beginning.close)
         streams.flush()
         return code
     except CommandError as error:
@@ -45,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGINT
 
 
-def dispatch(argv: Sequence[str]) -> int:
+def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int:
+    """`begins` is called when all that is needed is loaded, and the verb's own work begins."""
     if not argv or argv[0] in ("-h", "--help", "help"):
         return overview() if len(argv) < 2 else told(argv[1:])
     if argv[0] in ("-V", "--version"):
@@ -62,7 +68,9 @@ def dispatch(argv: Sequence[str]) -> int:
         allow_abbrev=False,
     )
     module.add_arguments(parser)
-    code: int = module.run(parser.parse_args(list(argv[1:])))
+    arguments = parser.parse_args(list(argv[1:]))
+    begins()
+    code: int = module.run(arguments)
     return code
 
 

@@ -8,6 +8,7 @@ from iri.client import MACHINE, Client
 from iri.identity import UID_LABELS
 from iri.machine import Machine
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.interrupt import at_once
 from reconciler.cli.iri import add_address
 from reconciler.cli.iri.connection import connected
 from reconciler.cli.iri.exec import add_linger, attended
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with connected(arguments, MACHINE) as client:
+    with at_once(), connected(arguments, MACHINE) as client:
         return attended(client, machine_id(client, arguments.machine), arguments.linger)
 
 

@@ -11,13 +11,14 @@ from itertools import islice
 from pathlib import Path
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.interrupt import Interrupt
+from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.location import Fleet, add_repo, located, opened
-from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
 from reconciler.cli.watching import moves
 from reconciler.inventory import reports
 from reconciler.repo.commit import decoded
+from reconciler.repo.wake import Waker
 from schemas.report import Event
 
 EXAMPLES = """examples:
@@ -47,34 +48,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})"
     )
     parser.add_argument("-w", "--watch", action="store_true", help="go on as things happen")
-    parser.add_argument(
-        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
-    )
+    add_format(parser)
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.watch:
+        return until_interrupted(lambda waker: look(arguments, waker))
+    return look(arguments, None)
+
+
+def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
+    """Once, or with a waker until that is stopped."""
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location) as fleet:
         told = sorted(happenings(fleet, arguments.limit))
-        show(told[-arguments.limit :], arguments.output)
-        if arguments.watch:
-            watch(fleet, set(told), arguments)
+        show(told[-arguments.limit :], arguments)
+        seen = set(told)
+        for now in moves(fleet, waker) if waker is not None else ():
+            fresh = [each for each in sorted(happenings(now, arguments.limit)) if each not in seen]
+            seen.update(fresh)
+            show(fresh, arguments, with_header=False)
     return Exit.OK
 
 
-def watch(fleet: Fleet, seen: set[Happening], arguments: argparse.Namespace) -> None:
-    interrupt = Interrupt()
-    for now in moves(fleet, interrupt):
-        fresh = [each for each in sorted(happenings(now, arguments.limit)) if each not in seen]
-        seen.update(fresh)
-        show(fresh, arguments.output, with_header=False)
-    interrupt.obey()
-
-
-def show(found: list[Happening], format: str, *, with_header: bool = True) -> None:
-    if format == "json":
-        show_value(out(), "json", [value(each) for each in found])
+def show(found: list[Happening], arguments: argparse.Namespace, *, with_header: bool = True) -> None:
+    if is_value(arguments.output) and arguments.watch:
+        for each in found:
+            show_value(out(), arguments.output, value(each), is_one_of_many=True)
+    elif is_value(arguments.output):
+        show_value(out(), arguments.output, [value(each) for each in found])
     elif found:
         show_table(out(), COLUMNS, found, with_header=with_header)
     elif with_header:

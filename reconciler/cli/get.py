@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.interrupt import Interrupt
+from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.location import Fleet, add_repo, located, opened
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import add_choice, chosen
@@ -17,6 +17,7 @@ from reconciler.cli.output import show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
 from reconciler.cli.watching import moves
 from reconciler.inventory import Inventory, Item, inventory
+from reconciler.repo.wake import Waker
 from schemas.edit import render
 from schemas.kinds import Kind
 
@@ -47,13 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.watch:
+        return until_interrupted(lambda waker: look(arguments, waker))
+    return look(arguments, None)
+
+
+def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
+    """Once, or with a waker until that is stopped."""
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location, with_reports=False) as fleet:
         now = current(fleet)
         items = chosen(now, arguments.kind, arguments.names, arguments)
         show(out(), items, arguments)
-        if arguments.watch:
-            watch(fleet, items, arguments)
+        if waker is not None:
+            out().stream.flush()
+            watch(fleet, items, arguments, waker)
     return Exit.OK
 
 
@@ -71,17 +80,15 @@ def current(fleet: Fleet) -> Inventory:
     return found
 
 
-def watch(fleet: Fleet, shown: Sequence[Item], arguments: argparse.Namespace) -> None:
+def watch(fleet: Fleet, shown: Sequence[Item], arguments: argparse.Namespace, waker: Waker) -> None:
     before = {item.key: item.body for item in shown}
-    interrupt = Interrupt()
-    for now in moves(fleet, interrupt):
+    for now in moves(fleet, waker):
         items = chosen(inventory(now.repo, now.snapshot.target), arguments.kind, arguments.names, arguments)
         changed = [item for item in items if before.get(item.key) != item.body]
         before = {item.key: item.body for item in items}
         if changed:
             show(out(), changed, arguments, with_header=False)
             out().stream.flush()
-    interrupt.obey()
 
 
 def show(
@@ -90,16 +97,20 @@ def show(
     bodies = [body_of(item, arguments.show_secrets) for item in items]
     kind: Kind = arguments.kind
     match arguments.output:
+        case "json" if arguments.watch:
+            for body in bodies:
+                show_value(terminal, "json", body, is_one_of_many=True)
         case "json":
             is_one = len(arguments.names) == 1
             show_value(terminal, "json", bodies[0] if is_one else bodies)
         case "yaml":
-            terminal.line("---\n".join(render(body).decode() for body in bodies).rstrip("\n"))
+            start = "---\n" if arguments.watch else ""
+            terminal.line(start + "---\n".join(render(body).decode() for body in bodies).rstrip("\n"))
         case "name":
             for item in items:
                 terminal.line("/".join(part for part in (item.key.namespace, item.key.name) if part))
         case format:
-            if not items:
+            if not items and with_header:
                 err().line(f"no {nouns.plural(kind)} found" + hint_of(arguments))
                 return
             with_namespace = kind.is_namespaced and arguments.all_namespaces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -38,10 +39,24 @@ def painted(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> str:
     return terminal.paint(text, style) if style else text
 
 
-def show_value(terminal: Terminal, format: str, value: object) -> None:
+def add_format(parser: argparse.ArgumentParser, *others: str) -> None:
+    """`-o`: a table for people, JSON or YAML for programs, and what else a verb can."""
+    choices = ("table", *others, "json", "yaml")
+    parser.add_argument("-o", "--output", choices=choices, default="table", help="format (default: table)")
+
+
+def is_value(format: str) -> bool:
+    """Whether it is for programs."""
+    return format in ("json", "yaml")
+
+
+def show_value(terminal: Terminal, format: str, value: object, *, is_one_of_many: bool = False) -> None:
+    """Where more of them come, JSON is a line each, and YAML documents of a stream."""
     if format == "json":
-        terminal.line(json.dumps(value, indent=2, ensure_ascii=False))
+        terminal.line(json.dumps(value, indent=None if is_one_of_many else 2, ensure_ascii=False))
         return
+    if is_one_of_many:
+        terminal.line("---")
     from ruamel.yaml import YAML  # takes longer to import than most verbs take to run
 
     yaml = YAML(typ="safe", pure=True)

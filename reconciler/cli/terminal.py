@@ -41,6 +41,13 @@ class Terminal:
         except OSError as error:
             raise unwritable(error, self.stream) from None
 
+    def anew(self) -> None:
+        """Before a screen that takes the place of the one before; where nobody looks an empty line parts them."""
+        if self.is_interactive:
+            self.stream.write("\x1b[H\x1b[2J\x1b[3J")
+        else:
+            self.line()
+
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already. No header: rows alone."""
         painted = [*([[self.paint(cell, Style.BOLD) for cell in header]] if header else []), *rows]

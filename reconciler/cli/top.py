@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 
-from reconciler.cli.exits import Exit
-from reconciler.cli.get import current
-from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli import screens
+from reconciler.cli.location import add_repo
 from reconciler.cli.objects import columns
-from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
+from reconciler.inventory import Inventory
 from reconciler.inventory.usage import Use, machine_pools, volume_pools
 from schemas.capacity import CPU, MEMORY, STORAGE, amount
 
 EXAMPLES = """examples:
   gitvirt top
+  gitvirt top --watch
   gitvirt top -o json
 
 A bar is what is given away of what the pool may give away: its capacity minus reserve, times overcommit. What machines
@@ -27,19 +26,22 @@ WIDTH = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
+        "-w", "--watch", action="store_true", help="go on with how it looks after each change"
     )
+    add_format(parser)
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    location = located(arguments.repo, os.environ, Path.cwd())
-    with opened(location, with_reports=False) as fleet:
-        inventory = current(fleet)
-        machines, volumes = machine_pools(inventory), volume_pools(inventory)
-    if arguments.output == "json":
-        show_value(out(), "json", [value(use) for use in (*machines, *volumes)])
-        return Exit.OK
+    return screens.run(arguments, lambda inventory: show(inventory, arguments))
+
+
+def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
+    machines, volumes = machine_pools(inventory), volume_pools(inventory)
+    if is_value(arguments.output):
+        values = [value(use) for use in (*machines, *volumes)]
+        show_value(out(), arguments.output, values, is_one_of_many=arguments.watch)
+        return
     terminal = out()
     if machines:
         show_table(terminal, MACHINES, machines)
@@ -48,7 +50,6 @@ def run(arguments: argparse.Namespace) -> int:
         show_table(terminal, VOLUMES, volumes)
     if not machines and not volumes:
         err().line("there are no pools yet: a host announces its own as soon as `gitvirt poollet` runs there")
-    return Exit.OK
 
 
 def bar(use: Use, resource: str) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from reconciler.cli.exits import Exit
-from reconciler.cli.get import current
-from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli import screens
+from reconciler.cli.location import add_repo
 from reconciler.cli.objects import columns
-from reconciler.cli.output import show_value
+from reconciler.cli.objects.choosing import one
+from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import Style, Terminal, err, out, printable
 from reconciler.inventory import Inventory, Item
 from reconciler.inventory.usage import machine_pools, pool_of
@@ -21,31 +19,36 @@ from schemas.model import Machine, MachineVolume
 EXAMPLES = """examples:
   gitvirt tree
   gitvirt tree --pool rack-a1
+  gitvirt tree --watch
   gitvirt tree -o json"""
 
 NOWHERE = "without a pool"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pool", metavar="NAME", help="only this machine pool")
+    parser.add_argument("--pool", metavar="POOL", help="only this machine pool")
     parser.add_argument(
-        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
+        "-w", "--watch", action="store_true", help="go on with how it looks after each change"
     )
+    add_format(parser)
     add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    location = located(arguments.repo, os.environ, Path.cwd())
-    with opened(location, with_reports=False) as fleet:
-        inventory = current(fleet)
+    return screens.run(arguments, lambda inventory: show(inventory, arguments))
+
+
+def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
+    if arguments.pool is not None:
+        one(inventory, Kind.MACHINE_POOL, arguments.pool, None)
     branches = [branch for branch in grown(inventory) if arguments.pool in (None, branch[0])]
-    if arguments.output == "json":
-        show_value(out(), "json", [value(inventory, *branch) for branch in branches])
+    if is_value(arguments.output):
+        values = [value(inventory, *branch) for branch in branches]
+        show_value(out(), arguments.output, values, is_one_of_many=arguments.watch)
     elif branches:
         draw(out(), inventory, branches)
     else:
         err().line("there is nothing to show: no pools and no machines")
-    return Exit.OK
 
 
 def grown(inventory: Inventory) -> Iterator[tuple[str, Item | None, Sequence[Item]]]:

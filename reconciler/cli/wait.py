@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.interrupt import Interrupt
+from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.iri.nouns import duration
 from reconciler.cli.location import Fleet, add_repo, located, opened
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import field, pair
+from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import out, printable
 from reconciler.cli.watching import moves
 from reconciler.inventory import Item, inventory
+from reconciler.repo.wake import Waker
+from schemas.kinds import Key
 
 EXAMPLES = """examples:
   gitvirt wait machine web-1 --for state=Running --timeout 60s
@@ -42,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="state=Running, condition=Ready, a path=value, or deleted (default: state=Running)",
     )
     parser.add_argument("--timeout", type=duration, default=300, metavar="TIME", help="default: 5m")
+    add_format(parser, "name")
     add_repo(parser)
 
 
@@ -50,18 +55,25 @@ def wish(text: str) -> tuple[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    return until_interrupted(lambda waker: waited(arguments, waker))
+
+
+def waited(arguments: argparse.Namespace, waker: Waker) -> int:
     location = located(arguments.repo, os.environ, Path.cwd())
     wanted = nouns.key(arguments.kind, arguments.name, arguments.namespace)
     start = time.monotonic()
     found: Item | None = None
-    with opened(location, with_reports=False) as fleet:
-        interrupt = Interrupt()
-        for now in looks(fleet, interrupt, arguments.timeout):
+    with (
+        opened(location, with_reports=False) as fleet,
+        closing(looks(fleet, arguments.timeout, waker)) as all,
+    ):
+        for now in all:
             found = inventory(now.repo, now.snapshot.target).items.get(wanted)
             if is_so(found, arguments.wanted):
-                out().line(f"{wanted}: {described(arguments.wanted)} after {time.monotonic() - start:.1f} s")
+                show(arguments, wanted, found, time.monotonic() - start)
                 return Exit.OK
-        interrupt.obey()
+    if is_value(arguments.output):
+        show(arguments, wanted, found, time.monotonic() - start)
     raise CommandError(
         f"{wanted} is not {described(arguments.wanted)} after {arguments.timeout} s: {told(found)}",
         f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` tells more",
@@ -69,9 +81,33 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
 
-def looks(fleet: Fleet, interrupt: Interrupt, seconds: float) -> Iterator[Fleet]:
+def looks(fleet: Fleet, seconds: float, waker: Waker) -> Generator[Fleet]:
     yield fleet
-    yield from moves(fleet, interrupt, seconds)
+    yield from moves(fleet, waker, seconds)
+
+
+def show(arguments: argparse.Namespace, wanted: Key, found: Item | None, seconds: float) -> None:
+    if arguments.output == "table":
+        out().line(f"{wanted}: {described(arguments.wanted)} after {seconds:.1f} s")
+    elif arguments.output == "name":
+        out().line("/".join(part for part in (wanted.namespace, wanted.name) if part))
+    else:
+        show_value(out(), arguments.output, value(arguments, wanted, found, seconds))
+
+
+def value(
+    arguments: argparse.Namespace, wanted: Key, found: Item | None, seconds: float
+) -> dict[str, object]:
+    field_name, field_value = arguments.wanted
+    return {
+        "object": str(wanted),
+        "for": {"field": field_name, "value": field_value},
+        "isSo": is_so(found, arguments.wanted),
+        "state": None if found is None else columns.state(found),
+        "reason": "" if found is None else columns.reason(found),
+        "message": "" if found is None else columns.message(found),
+        "seconds": round(seconds, 1),
+    }
 
 
 def is_so(item: Item | None, wanted: tuple[str, str]) -> bool:

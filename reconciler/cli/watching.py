@@ -8,38 +8,43 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from reconciler.cli.interrupt import Interrupt
+from reconciler.cli.exits import CommandError
 from reconciler.cli.location import Fleet
+from reconciler.cli.terminal import err
 from reconciler.repo.address import Scheme
 from reconciler.repo.protocol import Snapshot
 from reconciler.repo.transport import Listed, Unavailable
-from reconciler.repo.wake import Reason, polling, watching
+from reconciler.repo.wake import Reason, Waker, polling, watching
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread
 
 
-def moves(fleet: Fleet, interrupt: Interrupt, seconds: float | None = None) -> Iterator[Fleet]:
-    """Yields whenever something moved. Ends by a signal, which the caller then obeys, and with `seconds` when
-    they are over."""
-    wake = interrupt.waker.wake
+def moves(fleet: Fleet, waker: Waker, seconds: float | None = None) -> Iterator[Fleet]:
+    """Yields whenever something moved. Ends when the waker is stopped, and when `seconds` are over."""
     ends = None if seconds is None else time.monotonic() + seconds
     with ExitStack() as stack:
         if fleet.location.address.scheme is Scheme.PATH:
-            stack.enter_context(watching(Path(fleet.location.address.url), wake))
+            stack.enter_context(watching(Path(fleet.location.address.url), waker.wake))
+            waker.wake()  # what moved before the watch stood must not be missed; a poll looks at first by itself
         else:
             chance = random.Random()  # noqa: S311 - it spreads polls
-            stack.enter_context(polling(lambda: listed(fleet), POLL_SECONDS, wake, chance))
-        while True:
+            stack.enter_context(polling(lambda: listed(fleet), POLL_SECONDS, waker.wake, chance))
+        trouble = ""
+        while ends is None or time.monotonic() < ends:
             left = LOOK_SECONDS if ends is None else min(LOOK_SECONDS, ends - time.monotonic())
-            reason = interrupt.waker.wait(left)
-            if reason is Reason.STOPPED or interrupt.came:
+            reason = waker.wait(left)
+            if reason is Reason.STOPPED:
                 return
-            if reason is Reason.TIMEOUT:
-                if ends is not None and time.monotonic() >= ends:
-                    return
+            if reason is Reason.TIMEOUT and not trouble:
                 continue
-            now = fleet.again()
+            try:
+                now, trouble = fleet.again(), ""
+            except CommandError as error:  # who waits for something waits for the remote as well
+                if error.cause != trouble:
+                    err().line(f"{error.cause}; {error.cure}")
+                trouble = error.cause
+                continue
             if now.snapshot != fleet.snapshot:
                 fleet = now
                 yield fleet

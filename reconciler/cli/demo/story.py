@@ -99,7 +99,7 @@ def play(terminal: Terminal, cast: Cast, screen: Screen, fleet: Fleet) -> None:
     now = fleet.again()
     while not cast.interrupt.came:
         screen.show(now.repo, inventory(now.repo, now.snapshot.target))
-        now = next(moves(now, cast.interrupt, 1.0), now)
+        now = next(moves(now, cast.interrupt.waker, 1.0), now)
 
 
 def say(terminal: Terminal, text: str) -> None:
@@ -125,7 +125,7 @@ def until(cast: Cast, screen: Screen, fleet: Fleet, is_so: Callable[[Inventory],
             raise CommandError(
                 cause, f"this is a bug; the logs were in {cast.folder / 'logs'}", Exit.TIMED_OUT
             )
-        now = next(moves(now, cast.interrupt, 1.0), now)
+        now = next(moves(now, cast.interrupt.waker, 1.0), now)
 
 
 def all_running(fleet: Inventory) -> bool:

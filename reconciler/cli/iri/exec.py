@@ -9,6 +9,7 @@ from typing import assert_never
 from iri.client import MACHINE, Client
 from iri.exec.attach import LINGER_SECONDS, Broken, Ended, Left, attach
 from iri.exec.terminal import Keyboard
+from reconciler.cli import interrupt
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.iri.connection import connected
 from reconciler.cli.terminal import err, printable
@@ -36,7 +37,7 @@ def add_linger(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with connected(arguments, MACHINE) as client:
+    with interrupt.at_once(), connected(arguments, MACHINE) as client:
         return attended(client, arguments.id, arguments.linger)
 
 
@@ -59,7 +60,7 @@ def attended(client: Client, machine_id: str, linger_seconds: float) -> int:
         case Left():
             if keyboard.is_terminal:
                 terminal.line("")
-            return Exit.OK
+            return interrupt.CODE if keyboard.is_interrupted else Exit.OK
         case Broken(reason):
             cure = f"`gitvirt iri get machine {printable(machine_id)}` shows its state; one session at a time"
             raise CommandError(printable(reason), cure)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from iri.client import Client
 from iri.errors import Unimplemented
 from iri.runtime import Kind, Object, Subscription
+from reconciler.cli.interrupt import at_once
 from reconciler.cli.iri.output import columns_of
 from reconciler.cli.iri.selection import selected
 from reconciler.cli.output import Column, painted
@@ -23,6 +24,11 @@ GONE = "Gone"
 
 def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: Kind) -> None:
     lines = Lines(terminal, arguments.output)
+    with at_once():
+        _watch(lines, arguments, client, kind)
+
+
+def _watch(lines: Lines, arguments: argparse.Namespace, client: Client, kind: Kind) -> None:
     known: dict[str, Object] = {}
     for _ in moments(client):
         items = selected(client, kind, arguments.id or "", dict(arguments.label))

@@ -1,0 +1,103 @@
+"""--watch: what comes after the first look, and a remote that is away for a while."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.reconciler.cli.verbs.conftest import RUNNING, machine
+from tests.reconciler.repo.git import commit, git
+
+PATIENCE_SECONDS = 120.0
+
+
+class Watch:
+    def __init__(self, process: subprocess.Popen[bytes], output: Path, errors: Path) -> None:
+        self.process, self.output, self.errors = process, output, errors
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not is_so():
+            assert self.process.poll() is None, self.errors.read_text()
+            assert time.monotonic() < deadline, self.output.read_text() + self.errors.read_text()
+            time.sleep(0.02)
+
+    def printed(self, text: str, times: int = 1) -> Callable[[], bool]:
+        return lambda: self.output.read_text().count(text) >= times
+
+    def complained(self, text: str) -> Callable[[], bool]:
+        return lambda: text in self.errors.read_text()
+
+    def end(self) -> str:
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(PATIENCE_SECONDS) == 130
+        return self.output.read_text()
+
+
+@contextmanager
+def watch(folder: Path, *words: str) -> Iterator[Watch]:
+    output, errors = folder / "output", folder / "errors"
+    with output.open("wb") as out, errors.open("wb") as err:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reconciler", *words], stdout=out, stderr=err, env=dict(os.environ)
+        )
+    try:
+        yield Watch(process, output, errors)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def run_web_2(fleet: Path) -> None:
+    git(fleet, "checkout", "-q", "live")
+    commit(fleet, {"machines/web-2.yaml": machine("web-2") + RUNNING}, "default/web-2 is running")
+    git(fleet, "push", "-q", "origin", "live")
+
+
+@pytest.mark.parametrize(
+    ("words", "before", "after"),
+    [
+        ("get machines", "web-2  Pending", "web-2  Running"),
+        ("tree", "default/web-2  Pending", "default/web-2  Running"),
+        ("top", "1 of 8", "2 of 8"),
+        ("events", "Restarted", "default/web-2 is running"),
+    ],
+)
+def test_goes_on_with_what_changes(fleet: Path, tmp_path: Path, words: str, before: str, after: str) -> None:
+    with watch(tmp_path, *words.split(), "--watch") as watched:
+        watched.until(watched.printed(before))
+        run_web_2(fleet)
+        watched.until(watched.printed(after))
+        assert "\x1b" not in watched.end()
+
+
+@pytest.mark.parametrize("words", ["get machines", "tree", "top", "events"])
+def test_json_is_a_line_each(fleet: Path, tmp_path: Path, words: str) -> None:
+    with watch(tmp_path, *words.split(), "--watch", "-o", "json") as watched:
+        watched.until(watched.printed("\n"))
+        begun = watched.output.read_text().count("\n")
+        run_web_2(fleet)
+        watched.until(watched.printed("\n", begun + 1))
+        lines = watched.end().splitlines()
+    assert all(json.loads(line) for line in lines)
+
+
+def test_a_remote_that_is_away_is_waited_for(fleet: Path, tmp_path: Path) -> None:
+    bare = fleet.parent / "fleet.git"
+    with watch(tmp_path, "get", "machines", "--watch", "--repo", f"file://{bare}") as watched:
+        watched.until(watched.printed("web-2  Pending"))
+        bare.rename(bare.with_name("away"))
+        watched.until(watched.complained("fleet.git"))
+        bare.with_name("away").rename(bare)
+        run_web_2(fleet)
+        watched.until(watched.printed("web-2  Running"))
+        watched.end()
