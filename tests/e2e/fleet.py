@@ -41,8 +41,8 @@ class Person:
         cache = str(self.checkout.parent / "cache")
         return {**named, **mailed, **access, **_for_git(access), "GITVIRT_CACHE": cache}
 
-    def git(self, *arguments: str) -> str:
-        return said(self.place.inside, ("git", *arguments), self.checkout, self.variables)
+    def git(self, *arguments: str, codes: Collection[int] = (0,)) -> str:
+        return said(self.place.inside, ("git", *arguments), self.checkout, self.variables, codes)
 
     def gitvirt(self, *arguments: str, codes: Collection[int] = (0,)) -> str:
         command = (sys.executable, "-m", "reconciler", *arguments)
@@ -94,7 +94,7 @@ class Reconciler:
             "--author",
             author,
             "--interval",
-            "1s",
+            "2s",
         )
         self.process = Process(self.folder / "log", self.place.inside, arguments, given)
 
@@ -116,7 +116,12 @@ def _for_git(access: Mapping[str, str]) -> dict[str, str]:
     if "GITVIRT_TOKEN_FILE" in access:
         words = f"{access['GITVIRT_USERNAME']}:{Path(access['GITVIRT_TOKEN_FILE']).read_text()}"
         header = f"Authorization: Basic {base64.b64encode(words.encode()).decode()}"
-        return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader", "GIT_CONFIG_VALUE_0": header}
+        return {
+            "GIT_SSL_CAINFO": access["GITVIRT_CA_FILE"],
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "http.extraHeader",
+            "GIT_CONFIG_VALUE_0": header,
+        }
     known, key = access["GITVIRT_KNOWN_HOSTS"], access["GITVIRT_IDENTITY"]
     ssh = f"ssh -F /dev/null -o IdentitiesOnly=yes -o UserKnownHostsFile={known} -i {key}"
     return {"GIT_SSH_COMMAND": ssh}

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.e2e.network import Place
 from tests.e2e.process import Process
+from tests.guests.linux import CMDLINE, linux_kernel
 from tests.guests.micro import micro_kernel
 from tests.servers.leftovers import Leftovers, leftovers
 from tests.servers.libvirtd import Libvirtd, libvirtd
-
-RUNTIME_SECONDS = 30.0
-MIB = 1 << 20
 
 
 @dataclass
@@ -35,6 +34,8 @@ class Host:
     def prepare(self) -> None:
         self.folder.mkdir(mode=0o711)
         micro = {"kernel": str(micro_kernel(self.libvirtd.folder)), "hotplugPorts": 4}
+        kernel, initramfs = map(str, linux_kernel(self.libvirtd.folder))
+        linux = {"kernel": kernel, "initramfs": initramfs, "cmdline": CMDLINE, "hotplugPorts": 4}
         settings = {
             "uri": self.libvirtd.uri,
             "folder": str(self.folder),
@@ -43,7 +44,7 @@ class Host:
                 "accelerator": "tcg",
                 "reserved": {},
                 "overcommit": {"cpu": 8},
-                "traits": {"micro": micro},
+                "traits": {"micro": micro, "linux": linux},
                 "addresses": [{"type": "InternalIP", "address": self.place.address}],
             },
             "power": {"grace": 3.0, "press": 0.3, "firstRestart": 2.0},
@@ -56,7 +57,7 @@ class Host:
             "repo": {**self.repo, "mirror": str(self.folder / "mirror")},
             "runtimes": [{"name": "libvirt", "machine": socket, "volume": socket}],
             "pools": [{"name": self.name}, {"name": self.name, "kind": "VolumePool"}],
-            "intervals": {"poll": "1s", "list": "2s"},
+            "intervals": {"poll": "2s", "list": "1s"},
         }
         (self.folder / "poollet.yaml").write_text(json.dumps(poollet))
 
@@ -90,6 +91,12 @@ class Host:
     @property
     def guests(self) -> dict[str, int]:
         return self.libvirtd.guests()
+
+    def said(self, machine: str) -> list[str]:
+        """What the Linux guest of that uid said on its console so far."""
+        log = self.folder / "machines" / machine / "console.log"
+        text = log.read_text(errors="replace") if log.exists() else ""
+        return [line.strip() for line in re.findall(r"GUEST ([^\r\n]*)[\r\n]", text)]
 
     def leftovers(self) -> Leftovers:
         return leftovers(self.libvirtd, self.folder)

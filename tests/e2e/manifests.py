@@ -4,7 +4,7 @@ MACHINE = """apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
 metadata: {{name: {name}}}
 spec:
-  machineClassRef: {{name: micro}}
+  machineClassRef: {{name: {kind}}}
   power: "{power}"
 """
 LOCAL = """  volumes:
@@ -26,8 +26,8 @@ spec:
 """
 
 
-def machine(name: str, disks: str = "", power: str = "On") -> str:
-    return MACHINE.format(name=name, power=power) + disks
+def machine(name: str, disks: str = "", power: str = "On", kind: str = "micro") -> str:
+    return MACHINE.format(name=name, power=power, kind=kind) + disks
 
 
 def volume(size: str) -> str:

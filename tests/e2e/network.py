@@ -33,22 +33,34 @@ class Network:
 
     switch: int
     ended: contextlib.ExitStack
-    taken: list[str] = field(default_factory=list)
+    ports: dict[str, str] = field(
+        default_factory=dict
+    )  # of the switch, by the address at the other end of the line
 
     def machine(self) -> Place:
         return self.join(self.ended.enter_context(namespace()))
 
     def join(self, pid: int) -> Place:
         """Gives the network namespace of that process a line to the switch."""
-        number = len(self.taken) + 1
+        number = len(self.ports) + 1
         port, place = f"port{number}", Place(f"10.77.0.{number}", pid)
-        self.taken.append(place.address)
+        self.ports[place.address] = port
         inside = Place("", self.switch).inside
         do("ip", "link", "add", port, "netns", str(self.switch), "type", "veth", "peer", "name", "uplink", "netns", str(pid))  # fmt: skip
         do(*inside, "ip", "link", "set", port, "master", SWITCH, "up")
         do(*place.inside, "ip", "address", "add", f"{place.address}/24", "dev", "uplink")
         do(*place.inside, "ip", "link", "set", "uplink", "up")
         return place
+
+    def cut(self, place: Place) -> None:
+        """Its line is dead: whoever talks over it is not told, and nobody else can be reached from there."""
+        self._turn(place, "down")
+
+    def mend(self, place: Place) -> None:
+        self._turn(place, "up")
+
+    def _turn(self, place: Place, state: str) -> None:
+        do(*Place("", self.switch).inside, "ip", "link", "set", self.ports[place.address], state)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 import tempfile
@@ -15,10 +14,10 @@ from pathlib import Path
 from reconciler.cli.exits import Exit
 from tests.e2e.fleet import FLEET, Person, Reconciler, Server
 from tests.e2e.host import Host, host
-from tests.e2e.network import Place, network
+from tests.e2e.network import Network, network
 from tests.servers.gitolite import gitolite_server
 from tests.servers.repository import bare, git, hook, ref
-from tests.servers.web import WebServer
+from tests.servers.web import WebServer, web_server
 
 PATIENCE_SECONDS = 150.0
 RULES = """
@@ -35,14 +34,20 @@ RIGHTS = """
 ann         refs/heads/main
 reconciler  refs/heads/live
 host-a      refs/poollets/host-a
+host-b      refs/poollets/host-b
 """
 HOSTS = ("host-a", "host-b")
 USERS = ("ann", "reconciler", *HOSTS)
-SETTINGS = f"fleet: {{id: {FLEET}}}\nheartbeat: {{interval: 5s}}\n"
+SETTINGS = "fleet: {{id: {fleet}}}\nheartbeat: {{interval: {heartbeat}s}}\n"
 CLASSES = """apiVersion: compute.ironcore.dev/v1alpha1
 kind: MachineClass
 metadata: {name: micro}
 capabilities: {cpu: 1, memory: 8Mi}
+---
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachineClass
+metadata: {name: linux}
+capabilities: {cpu: 1, memory: 112Mi}
 ---
 apiVersion: storage.ironcore.dev/v1alpha1
 kind: VolumeClass
@@ -60,17 +65,15 @@ spec:
 
 @dataclass
 class World:
-    """`machine` is one more on the network."""
-
     folder: Path
-    machine: Callable[[], Place]
+    network: Network
     server: Server
     ann: Person
     reconcilers: dict[str, Reconciler] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
 
     def reconciler(self, name: str) -> Reconciler:
-        made = Reconciler(name, self.machine(), self.folder / name, self.server)
+        made = Reconciler(name, self.network.machine(), self.folder / name, self.server)
         self.reconcilers[name] = made
         made.start()
         return made
@@ -92,26 +95,46 @@ class World:
     def is_on_live(self, commit: str) -> bool:
         return commit in git(self.server.repo, "rev-list", "live").split()
 
+    def until_running(self, *machines: str) -> None:
+        self.until(lambda: all("state: Running" in self.live(f"machines/{name}.yaml") for name in machines))
+
     def pool_of(self, machine: str) -> str:
         found = re.search(
             r"machinePoolRef:\s*\{?\s*name: ([a-z0-9-]+)", self.live(f"machines/{machine}.yaml")
         )
         return found[1] if found else ""
 
-    def disk_bytes(self, host: str, guest: str, target: str) -> int:
-        """As QEMU gives it to the guest."""
-        shown = self.hosts[host].libvirtd.virsh("domblkinfo", guest, target).stdout
-        return int(re.findall(r"^Capacity:\s+(\d+)", shown, re.MULTILINE)[0])
-
     def confirmations(self) -> list[str]:
         """The trailers that `gitvirt plan` asks for. Rewritten history is an error to it."""
         shown = self.ann.gitvirt("plan", "--repo", self.server.url, codes=(Exit.OK, Exit.PROBLEMS))
-        return list(dict.fromkeys(re.findall(r"Confirm-[A-Z][a-z]+: [0-9a-f]+", shown)))
+        found = re.findall(r"Confirm-[A-Z][a-z]+: [0-9a-f]+", shown)
+        assert found, shown
+        return list(dict.fromkeys(found))
 
     @property
     def guests(self) -> dict[str, dict[str, int]]:
         """The process of each guest by its machine's uid, by host."""
         return {name: host.guests for name, host in self.hosts.items()}
+
+    def begin(self) -> None:
+        """A reconciler, and all hosts ready."""
+        self.reconciler("control-1")
+        self.until(lambda: bool(self.live("gitvirt.yaml")))
+        for one in self.hosts.values():
+            one.start()
+        for name in self.hosts:
+            self.ann.wait("pool", name, "condition=Ready")
+
+    def end(self, *files: str) -> None:
+        """All objects leave the source, which is seen, and Ann confirms that."""
+        commit = self.ann.commit("the end", dict.fromkeys(files))
+        self.until(lambda: self.is_on_live(commit))
+        self.ann.commit("the end, and I mean it", {}, *self.confirmations())
+        self.until(lambda: not any(map(self.live, files)))
+
+    @property
+    def guest_counts(self) -> dict[str, int]:
+        return {name: len(guests) for name, guests in self.guests.items()}
 
     def logs(self) -> str:
         control = [f"--- {name}\n{one.logged}" for name, one in self.reconcilers.items()]
@@ -119,7 +142,7 @@ class World:
 
 
 @contextlib.contextmanager
-def over_ssh() -> Iterator[World]:
+def over_ssh(heartbeat_seconds: int) -> Iterator[World]:
     """gitolite on a machine of the network, which holds the rights per ref."""
     with contextlib.ExitStack() as ended:
         folder = ended.enter_context(_folder())
@@ -138,30 +161,44 @@ def over_ssh() -> Iterator[World]:
         }
         server = Server(gitolite.url("fleet"), gitolite.repos / "fleet.git", access)
         repos = {name: {"identity": str(keys[name]), "knownHosts": known} for name in HOSTS}
-        world = World(folder, lines.machine, server, _person(server, folder, lines.machine()))
-        with _peopled(world, lines.join, repos):
+        world = World(folder, lines, server, _person(server, folder, lines, heartbeat_seconds))
+        with _peopled(world, repos):
             yield world
 
 
 @contextlib.contextmanager
-def over_http(web: WebServer) -> Iterator[World]:
-    """nginx and a hook that holds the rights per ref, both in the network of the tests; one host."""
-    here = Place("127.0.0.1", os.getpid())
-    with _folder() as folder:
-        repo = bare(web.repos / f"{folder.name}.git")
+def over_https(heartbeat_seconds: int) -> Iterator[World]:
+    """nginx on a machine of the network; the hook of docs/git.md holds the rights per ref."""
+    with contextlib.ExitStack() as ended:
+        folder = ended.enter_context(_folder())
+        lines = ended.enter_context(network())
+        forge = lines.machine()
+        web = ended.enter_context(
+            web_server(folder / "web", "no-bearer", address=forge.address, inside=forge.inside)
+        )
+        repo = bare(web.repos / "fleet.git")
         hook(repo, "pre-receive", HOOK.read_text())
         (repo / "rights").write_text(RIGHTS)
-        access = {}
-        for user in ("ann", "reconciler", "host-a"):
-            web.allow(user, f"secret of {user}")
-            token = folder / f"token-{user}"
-            token.write_text(f"secret of {user}")
-            access[user] = {"GITVIRT_USERNAME": user, "GITVIRT_TOKEN_FILE": str(token)}
-        server = Server(web.url(repo.name), repo, access)
-        repos = {"host-a": {"username": "host-a", "tokenFile": str(folder / "token-host-a")}}
-        world = World(folder, lambda: here, server, _person(server, folder, here))
-        with _peopled(world, lambda _: here, repos):
+        repos = {user: _account(web, user, folder / f"token-{user}") for user in USERS}
+        access = {
+            user: {
+                "GITVIRT_USERNAME": account["username"],
+                "GITVIRT_TOKEN_FILE": account["tokenFile"],
+                "GITVIRT_CA_FILE": account["caFile"],
+            }
+            for user, account in repos.items()
+        }
+        server = Server(web.url(repo.name, "https"), repo, access)
+        world = World(folder, lines, server, _person(server, folder, lines, heartbeat_seconds))
+        with _peopled(world, {name: repos[name] for name in HOSTS}):
             yield world
+
+
+def _account(web: WebServer, user: str, token: Path) -> dict[str, str]:
+    """As a poollet.yaml names it."""
+    web.allow(user, f"secret of {user}")
+    token.write_text(f"secret of {user}")
+    return {"username": user, "tokenFile": str(token), "caFile": str(web.authority.ca)}
 
 
 @contextlib.contextmanager
@@ -173,13 +210,14 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def _person(server: Server, folder: Path, place: Place) -> Person:
+def _person(server: Server, folder: Path, lines: Network, heartbeat_seconds: int) -> Person:
     """With a fleet that she has pushed."""
-    ann = Person("ann", place, folder / "ann" / "fleet", server)
+    ann = Person("ann", lines.machine(), folder / "ann" / "fleet", server)
     ann.checkout.mkdir(parents=True)
     ann.git("init", "--quiet", "--initial-branch=main")
     ann.git("remote", "add", "origin", server.url)
-    ann.write({"gitvirt.yaml": SETTINGS, "classes/small.yaml": CLASSES})
+    settings = SETTINGS.format(fleet=FLEET, heartbeat=heartbeat_seconds)
+    ann.write({"gitvirt.yaml": settings, "classes/small.yaml": CLASSES})
     ann.write({f"pools/{name}.yaml": POOL.format(name=name) for name in HOSTS})
     ann.git("add", "--all")
     ann.git("commit", "--quiet", "--message", "a fleet")
@@ -188,14 +226,12 @@ def _person(server: Server, folder: Path, place: Place) -> Person:
 
 
 @contextlib.contextmanager
-def _peopled(
-    world: World, place: Callable[[int], Place], repos: Mapping[str, Mapping[str, str]]
-) -> Iterator[None]:
+def _peopled(world: World, repos: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
     """With hosts that reach the repo so, none of which has started anything yet."""
     with contextlib.ExitStack() as ended:
         for name, access in repos.items():
             settings = {"url": world.server.url, **access}
-            world.hosts[name] = ended.enter_context(host(name, place, settings))
+            world.hosts[name] = ended.enter_context(host(name, world.network.join, settings))
         try:
             yield
         finally:

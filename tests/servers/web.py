@@ -11,13 +11,14 @@ import contextlib
 import getpass
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.servers.certificates import Authority, Certificate, authority
-from tests.servers.daemon import answers, free_port, running
+from tests.servers.daemon import free_port, running
 
+LOOPBACK = "127.0.0.1"
 BACKEND = Path("/usr/lib/git-core/git-http-backend")
 
 
@@ -32,6 +33,7 @@ class WebServer:
     elsewhere: int
     authority: Authority
     client: Certificate
+    address: str = LOOPBACK
     _accounts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -40,11 +42,11 @@ class WebServer:
 
     def url(self, repo: str, scheme: str = "http", place: str = "git") -> str:
         port = {"http": self.http, "https": self.https}[scheme]
-        return f"{scheme}://127.0.0.1:{port}/{place}/{repo}"
+        return f"{scheme}://{self.address}:{port}/{place}/{repo}"
 
     def mutual_url(self, repo: str) -> str:
         """Asks for a client certificate, and for nothing else."""
-        return f"https://127.0.0.1:{self.mutual}/open/{repo}"
+        return f"https://{self.address}:{self.mutual}/open/{repo}"
 
     def allow(self, user: str, password: str) -> None:
         self._accounts[user] = password
@@ -71,23 +73,38 @@ def _digest(password: str) -> str:
 
 
 @contextlib.contextmanager
-def web_server(folder: Path, token: str, workers: int = 8) -> Iterator[WebServer]:
-    """`folder` must have a short path: a unix socket lives in it."""
+def web_server(
+    folder: Path, token: str, workers: int = 8, address: str = LOOPBACK, inside: Sequence[str] = ()
+) -> Iterator[WebServer]:
+    """`folder` must have a short path: a unix socket lives in it.
+
+    `inside` are words before its command that take it into another network, where it has that address.
+    """
     for name in ("repos", "tmp"):
         (folder / name).mkdir(parents=True)
     made = authority(folder / "pki", "fleet authority")
-    own = made.issue("server", "DNS:localhost,IP:127.0.0.1")
+    own = made.issue("server", f"DNS:localhost,IP:{address}")
     http, https, mutual, elsewhere = (free_port() for _ in range(4))
-    server = WebServer(folder, http, https, mutual, elsewhere, made, made.issue("client"))
+    server = WebServer(folder, http, https, mutual, elsewhere, made, made.issue("client"), address)
     server._write_accounts()
     config = folder / "nginx.conf"
     config.write_text(_config(server, own, token))
     socket = folder / "cgi"
     fcgiwrap = [_program("fcgiwrap"), "-f", "-c", str(workers), "-s", f"unix:{socket}"]
-    nginx: list[str | Path] = [_program("nginx"), "-c", config, "-p", folder, "-e", folder / "nginx.log"]
+    nginx: list[str | Path] = [
+        *inside,
+        _program("nginx"),
+        "-c",
+        config,
+        "-p",
+        folder,
+        "-e",
+        folder / "nginx.log",
+    ]
+    listens = folder / "nginx.pid"  # written once it does
     with (
         running(fcgiwrap, socket.exists, folder / "cgi.log"),
-        running(nginx, lambda: all(map(answers, (server.http, server.https))), folder / "nginx.log"),
+        running(nginx, listens.exists, folder / "nginx.log"),
     ):
         socket.chmod(0o666)
         yield server
@@ -117,19 +134,19 @@ http {{
   {places}
   log_format asked '$request authorization=[$http_authorization]';
   server {{
-    listen 127.0.0.1:{server.http}; listen 127.0.0.1:{server.https} ssl; {tls}
+    listen {server.address}:{server.http}; listen {server.address}:{server.https} ssl; {tls}
     location ~ ^/git(/.*)$ {{ {password} {_backend(folder, "$remote_user")} }}
     location ~ ^/bearer(/.*)$ {{ {bearer} {_backend(folder, "bearer")} }}
     location ~ ^/open(/.*)$ {{ {_backend(folder, "anybody")} }}
     location ~ ^/moved/(.*)$ {{ {moved} }}
   }}
   server {{
-    listen 127.0.0.1:{server.mutual} ssl; {tls}
+    listen {server.address}:{server.mutual} ssl; {tls}
     ssl_client_certificate {server.authority.ca}; ssl_verify_client on;
     location ~ ^/open(/.*)$ {{ {_backend(folder, "$ssl_client_s_dn")} }}
   }}
   server {{
-    listen 127.0.0.1:{server.elsewhere}; access_log {folder}/elsewhere.log asked;
+    listen {server.address}:{server.elsewhere}; access_log {folder}/elsewhere.log asked;
     location / {{ add_header WWW-Authenticate 'Basic realm="elsewhere"' always; return 401; }}
   }}
 }}
