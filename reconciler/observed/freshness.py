@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from schemas.fleet import LEAST_GRACE_MILLISECONDS
+
+LEAST_GRACE = timedelta(milliseconds=LEAST_GRACE_MILLISECONDS)
 
 
 class Freshness(StrEnum):
@@ -16,19 +20,23 @@ class Freshness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """When a report was first seen at the commit where it is, and whether that was a change."""
+    """When a report that could be relied on was first seen at the commit where it is, and whether that was a change."""
 
     commit: str
     since: datetime
     has_changed: bool = False
+    grace: timedelta = LEAST_GRACE
 
-    def at(self, commit: str, now: datetime) -> Sighting:
-        return self if commit == self.commit else Sighting(commit, now, has_changed=True)
+    def at(self, commit: str, now: datetime, grace: timedelta) -> Sighting:
+        if commit == self.commit:
+            return self if grace == self.grace else replace(self, grace=grace)
+        return Sighting(commit, now, has_changed=True, grace=grace)
 
-    def expires(self, grace: timedelta) -> datetime:
-        return self.since + grace
+    @property
+    def expires(self) -> datetime:
+        return self.since + self.grace
 
-    def freshness(self, grace: timedelta, now: datetime) -> Freshness:
-        if now >= self.expires(grace):
+    def freshness(self, now: datetime) -> Freshness:
+        if now >= self.expires:
             return Freshness.LOST
         return Freshness.FRESH if self.has_changed else Freshness.UNPROVEN

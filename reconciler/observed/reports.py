@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from reconciler.observed.freshness import Freshness, Sighting
+from reconciler.observed.freshness import LEAST_GRACE, Freshness, Sighting
 from reconciler.observed.said import Said
 from reconciler.repo.protocol import Change, Repo
 from reconciler.repo.tree import Mode, ObjectId
-from schemas.fleet import LEAST_GRACE_MILLISECONDS, grace_milliseconds
+from schemas.fleet import grace_milliseconds
 from schemas.kinds import Key, Kind
 from schemas.report import Unread, objects
 from schemas.report.objects import Entry
@@ -18,7 +18,6 @@ from schemas.report.tree import read_file
 
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
 _POOLS = {"pools": Kind.MACHINE_POOL, "volumepools": Kind.VOLUME_POOL}
-LEAST_GRACE = timedelta(milliseconds=LEAST_GRACE_MILLISECONDS)
 
 
 @dataclass(slots=True)
@@ -36,12 +35,17 @@ class Report:
     judged: ObjectId | None = None  # the commit that its signature was looked at of
     unsigned: str = ""  # what is wrong with that, where its fleet asks for one
     is_refused: bool = False  # for that
+    is_accepted: bool = True  # for that, and whatever else may be wrong with it
 
     @property
     def grace(self) -> timedelta:
         if self.poollet is None:
             return LEAST_GRACE
         return timedelta(milliseconds=grace_milliseconds(self.poollet.interval))
+
+    @property
+    def has_left(self) -> bool:
+        return self.poollet is not None and self.poollet.leaving == "leaving"
 
     @property
     def reports_objects(self) -> bool:
@@ -59,37 +63,68 @@ class Moved:
 
 
 class Reports:
-    """`sightings` outlive a new start of the world: they cannot be read anywhere."""
+    """`sightings` outlive a new start of the world: they cannot be read anywhere.
+
+    A report whose ref is gone, or that is refused, is `silent`: it has the same grace as one that is not seen to change.
+    """
 
     def __init__(self, sightings: dict[str, Sighting] | None = None) -> None:
         self.by_poollet: dict[str, Report] = {}
         self.sightings: dict[str, Sighting] = {} if sightings is None else sightings
         self.freshness: dict[str, Freshness] = {}
+        self.silent: dict[str, str] = {}  # and why
         self._speakers: dict[Key, tuple[str, ...]] = {}
 
-    def advance(self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime) -> Moved:
+    def advance(
+        self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime, accepts: Callable[[Report], bool]
+    ) -> Moved:
+        """`accepts` says whether a report may be relied on: one that may not is not seen to change either."""
         moved = Moved()
         for name in self.by_poollet.keys() - heads.keys():
             moved.keys.update(self._forget(name))
             moved.poollets.add(name)
         for name, commit in sorted(heads.items()):
-            seen = self.sightings.get(name)
-            self.sightings[name] = seen.at(commit, now) if seen else Sighting(commit, now)
             report = self.by_poollet.get(name)
             if report is None or report.commit != commit:
-                self._read(repo, name, commit, moved)
-            fresh = self._fresh(self.by_poollet[name], now)
-            if self.freshness.get(name) != fresh:
-                self.freshness[name] = fresh
-                moved.poollets.add(name)
+                report = self._read(repo, name, commit, moved)
+            report.is_accepted = accepts(report)
+            seen = self.sightings.get(name)
+            if seen is None:
+                self.sightings[name] = Sighting(commit, now, grace=report.grace)
+            elif report.is_accepted:
+                self.sightings[name] = seen.at(commit, now, report.grace)
+        for name in sorted(self.sightings):
+            self._age(name, now, moved)
         return moved
+
+    def _age(self, name: str, now: datetime, moved: Moved) -> None:
+        fresh, report = self._fresh(name, now), self.by_poollet.get(name)
+        why = ""
+        if report is None:
+            why = f"the report of {name} is gone"
+        elif not report.is_accepted:
+            why = f"the report of {name} is refused"
+        if report is None and fresh is Freshness.LOST:
+            del self.sightings[name]
+            is_other = self.freshness.pop(name, None) is not None
+        else:
+            is_other = self.freshness.get(name) != fresh
+            self.freshness[name] = fresh
+        if fresh is Freshness.LOST:
+            why = ""
+        if is_other or why != self.silent.get(name, ""):
+            moved.poollets.add(name)
+        if why:
+            self.silent[name] = why
+        else:
+            self.silent.pop(name, None)
 
     def due(self) -> datetime | None:
         """When the first report turns stale, if it does not change."""
         times = [
-            self.sightings[name].expires(report.grace)
-            for name, report in self.by_poollet.items()
-            if self.freshness[name] in (Freshness.FRESH, Freshness.UNPROVEN)
+            self.sightings[name].expires
+            for name, fresh in self.freshness.items()
+            if fresh in (Freshness.FRESH, Freshness.UNPROVEN)
         ]
         return min(times, default=None)
 
@@ -103,14 +138,13 @@ class Reports:
     def announcers(self, pool: Key) -> tuple[str, ...]:
         return self._speakers.get(pool, ())
 
-    def _fresh(self, report: Report, now: datetime) -> Freshness:
-        if report.poollet is None:
-            return Freshness.LOST
-        if report.poollet.leaving == "leaving":
+    def _fresh(self, name: str, now: datetime) -> Freshness:
+        report = self.by_poollet.get(name)
+        if report is not None and report.is_accepted and report.has_left:
             return Freshness.LEFT
-        return self.sightings[report.name].freshness(report.grace, now)
+        return self.sightings[name].freshness(now)
 
-    def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> None:
+    def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> Report:
         report = self.by_poollet.get(name)
         before = report.commit if report else None
         if report is None:
@@ -121,6 +155,7 @@ class Reports:
             moved.blobs_read += change.after is not None
             self._set(report, change.path, entry, moved)
         report.commit = commit
+        return report
 
     def _set(self, report: Report, path: str, entry: Entry | Unread | None, moved: Moved) -> None:
         if path in report.unread or isinstance(entry, Unread):
@@ -164,8 +199,6 @@ class Reports:
         for key in keys:
             self._set_entry(report, key, None)
         del self.by_poollet[name]
-        self.sightings.pop(name, None)
-        self.freshness.pop(name, None)
         return keys
 
 

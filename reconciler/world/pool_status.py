@@ -27,7 +27,9 @@ P = TypeVar("P", MachinePoolStatus, VolumePoolStatus)
 def folded_pool(
     state: PoolState, record: Record, now: datetime
 ) -> MachinePoolStatus | VolumePoolStatus | None:
-    """A pool that nobody can be heard of keeps what it said last, and is Unknown."""
+    """A pool that nobody can be heard of keeps what it said last, and is Unknown; not before its grace is over."""
+    if state.is_remembered and isinstance(record.status, MachinePoolStatus | VolumePoolStatus):
+        return record.status
     match record.status, state.announced:
         case MachinePoolStatus() as machines, report.Pool() as pool:
             return _machine_pool(state, machines, pool.status, now)

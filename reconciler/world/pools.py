@@ -31,11 +31,16 @@ READY = "Ready"
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What the owner of a pool says of it, and how far its report can be relied on."""
+    """What the owner of a pool says of it, and how far its report can be relied on.
+
+    `silence` is why nobody can be asked now: then it is what live says, nothing new goes there, and nothing else changes.
+    """
 
     poollet: str
     pool: report.Pool | report.VolumePool
     freshness: Freshness
+    silence: str = ""
+    is_remembered: bool = False
 
 
 @dataclass(slots=True)
@@ -74,6 +79,7 @@ def pool_state(key: Key, known: Known | None, announced: Announcement | None, of
         poollet=announced.poollet if announced else "",
         freshness=announced.freshness if announced else None,
         announced=pool,
+        is_remembered=announced is not None and announced.is_remembered,
         why_not_ready=why_not_ready(known, announced),
         labels=_labels(known if is_declared else None, pool),
         taints=object.spec.taints if isinstance(object, MachinePool | VolumePool) else (),
@@ -82,7 +88,8 @@ def pool_state(key: Key, known: Known | None, announced: Announcement | None, of
     )
     if key.kind is Kind.VOLUME_POOL:
         return _volume_room(plain, object if isinstance(object, VolumePool) else None)
-    return _machine_room(plain, object if isinstance(object, MachinePool) else None, offer)
+    room = _machine_room(plain, object if isinstance(object, MachinePool) else None, offer)
+    return _no_roomier(room, known) if room.is_remembered and known is not None else room
 
 
 def why_not_ready(known: Known | None, announced: Announcement | None) -> str:
@@ -96,6 +103,8 @@ def why_not_ready(known: Known | None, announced: Announcement | None) -> str:
         return f"its poollet {announced.poollet} has left"
     if announced.freshness is Freshness.LOST:
         return f"the report of {announced.poollet} has not changed for its grace"
+    if announced.silence:
+        return f"{announced.silence}; until its grace is over, what was said last stands"
     state = announced.pool.status.state
     if state not in ("Ready", "Available"):
         return f"its poollet says that it is {state}"
@@ -149,6 +158,18 @@ def _machine_room(state: PoolState, declared: MachinePool | None, offer: Offer) 
     counts = {name.removeprefix(prefix): count for name, count in stock.items() if name.startswith(prefix)}
     shares = {like: share(count) for name, count in counts.items() for like in offer.like(name)}
     return replace(state, allocatable={SHARE: WHOLE_HOST}, shares=shares)
+
+
+def _no_roomier(state: PoolState, known: Known) -> PoolState:
+    """What the host keeps back is in what live says it gives away, together with what people decided then: the smaller counts."""
+    status = known.record.status
+    if not isinstance(status, MachinePoolStatus) or SHARE in state.allocatable:
+        return state
+    told = stocks(status.allocatable)
+    return replace(
+        state,
+        allocatable={name: min(count, told.get(name, count)) for name, count in state.allocatable.items()},
+    )
 
 
 def _volume_room(state: PoolState, declared: VolumePool | None) -> PoolState:

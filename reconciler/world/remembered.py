@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.observed.freshness import Freshness
+from reconciler.record import condition
 from reconciler.record.condition import OWN
 from reconciler.world.known import Known
 from reconciler.world.pools import READY, Announcement
@@ -13,6 +15,15 @@ from schemas.quantity import Quantity
 from schemas.report import objects as report
 
 NOBODY = ""
+
+
+def heard_last(known: Known, poollet: str, silence: str) -> Announcement | None:
+    """The same while a poollet is silent: of a pool that was known to be well, or not well, when it was heard last."""
+    found = remembered(known) if known.live is not None else None
+    ready = condition(getattr(known.record.status, "conditions", ()), READY)
+    if found is None or ready is None or ready.status == "Unknown":
+        return None
+    return replace(found, poollet=poollet, silence=silence)
 
 
 def remembered(known: Known) -> Announcement | None:
@@ -32,7 +43,7 @@ def remembered(known: Known) -> Announcement | None:
                 capacity=_written(status.capacity),
                 node_info=dict(status.node_info),
             )
-            return Announcement(NOBODY, report.Pool(status=machines), Freshness.UNPROVEN)
+            return Announcement(NOBODY, report.Pool(status=machines), Freshness.UNPROVEN, is_remembered=True)
         case VolumePoolStatus(state="Available" | "Pending" | "Unavailable" as available):
             volumes = report.VolumePoolStatus(
                 state=available,
@@ -41,9 +52,12 @@ def remembered(known: Known) -> Announcement | None:
                     report.ClassRef(name=each.name) for each in status.available_volume_classes
                 ),
                 capacity=_written(status.capacity),
+                allocatable=_written(status.allocatable),
                 reachable_from=status.reachable_from,
             )
-            return Announcement(NOBODY, report.VolumePool(status=volumes), Freshness.UNPROVEN)
+            return Announcement(
+                NOBODY, report.VolumePool(status=volumes), Freshness.UNPROVEN, is_remembered=True
+            )
         case _:
             return None
 

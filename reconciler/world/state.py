@@ -17,7 +17,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.pools import Announcement, Offer
 from reconciler.world.population import Population
 from reconciler.world.relations import Relations
-from reconciler.world.remembered import remembered
+from reconciler.world.remembered import heard_last, remembered
 from reconciler.world.rules import Rules
 from schemas.fleet import Signatures
 from schemas.kinds import Key, Kind
@@ -74,7 +74,17 @@ class State:
             if self.is_ours(report) and self.rules.authority.owns(name, pool):
                 return Announcement(name, report.pools[pool], self.reports.freshness[name])
         known = self.known.get(pool)
-        return remembered(known) if self.is_offline and known is not None else None
+        if known is None:
+            return None
+        for name in sorted(self.reports.silent):
+            if self.rules.authority.owns(name, pool):
+                return heard_last(known, name, self.reports.silent[name])
+        return remembered(known) if self.is_offline else None
+
+    def pools_of(self, poollet: str) -> Iterator[Key]:
+        """Those that a poollet may speak for."""
+        for pools in self.pools.values():
+            yield from (each.key for each in pools.values() if self.rules.authority.owns(poollet, each.key))
 
     def orphans(self) -> Iterator[tuple[str, Orphan]]:
         """Objects without an order, by who reports them, on pools that are theirs."""

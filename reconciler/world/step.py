@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from reconciler.observed.reports import Report
 from reconciler.observed.signed import judge
 from reconciler.repo.protocol import Change, Repo, Snapshot
 from reconciler.repo.signature import Verifier
@@ -210,37 +211,36 @@ class Step:
 
     def _reports(self) -> set[Key]:
         state = self.state
-        ours = {name: state.is_ours(report) for name, report in state.reports.by_poollet.items()}
-        fresh = dict(state.reports.freshness)
-        moved = state.reports.advance(self.repo, self.snapshot.reports, self.now)
-        self._signed()
+        ours = {name: report.is_accepted for name, report in state.reports.by_poollet.items()}
+        fresh, silent = dict(state.reports.freshness), dict(state.reports.silent)
+        moved = state.reports.advance(self.repo, self.snapshot.reports, self.now, self._accepts)
         self.blobs_read += moved.blobs_read
         keys = moved.keys
         if moved.poollets or any(key.kind in POOLS for key in keys):
             state.problems = None
         for name, report in state.reports.by_poollet.items():
-            is_other = ours.get(name) != state.is_ours(report)
+            is_other = ours.get(name) != report.is_accepted
             if is_other:
                 keys.update(report.said)
+                state.problems = None
             if is_other or fresh.get(name) != state.reports.freshness[name]:
                 keys.update(report.pools)
+        turned = {name for name, _ in silent.items() ^ state.reports.silent.items()}
+        keys.update(pool for name in turned for pool in state.pools_of(name))
         self.dirty |= keys
         return keys
 
-    def _signed(self) -> None:
-        """Each commit once, and all again under other settings."""
+    def _accepts(self, report: Report) -> bool:
+        """Whether it may be relied on. Each commit's signature is looked at once, and all again under other settings."""
         rules = self.state.rules
-        if rules.settings.signatures.mode == rules.before.signatures.mode == "off":
-            fleets: tuple[Settings, ...] = ()
-        else:
-            fleets = (rules.settings, rules.before)
-        for report in self.state.reports.by_poollet.values():
-            if report.judged == report.commit and not self.is_ruled_anew:
-                continue
+        if report.judged != report.commit or self.is_ruled_anew:
+            is_off = rules.settings.signatures.mode == rules.before.signatures.mode == "off"
+            fleets: tuple[Settings, ...] = () if is_off else (rules.settings, rules.before)
             before = (report.unsigned, report.is_refused)
             judge(report, self.repo.read(report.commit) if fleets else b"", fleets, self._verifier, self.now)
             if before != (report.unsigned, report.is_refused):
                 self.state.problems = None
+        return self.state.is_ours(report)
 
     # Objects
 

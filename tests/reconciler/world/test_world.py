@@ -581,7 +581,7 @@ def test_a_report_that_cannot_be_read_makes_its_pool_unknown_and_takes_nothing_a
     world = scene.world()
     scene._commit("refs/poollets/pool-a", {"poollet.json": b"{"}, {}, has_parents=True)
     scene.step(world)
-    assert world.pools["pool-a"].announced is None
+    assert world.pools["pool-a"].announced is None  # live says nothing of it yet
     assert "GV620" in {problem.code for problem in scene.step(world).problems}
     assert world.ledger.used(POOL_A)["cpu"] == 2000
 

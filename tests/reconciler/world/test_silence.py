@@ -1,0 +1,164 @@
+"""A report that is gone, or that is refused, has the same grace as one that is not seen to change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from reconciler.observed.freshness import Freshness
+from reconciler.record import Record
+from reconciler.repo.protocol import Snapshot
+from reconciler.world.advance import Advance
+from reconciler.world.pool_status import folded_pool
+from reconciler.world.world import World
+from schemas.kinds import Key, Kind
+from schemas.model import MachinePoolStatus
+from schemas.report import Orphan
+from tests.reconciler.world.scene import NOW, REPORTS, Scene, assigned, machine, pool, recorded, report
+
+WEB = Key(Kind.MACHINE, "default", "web")
+UID = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"
+A1 = "00000000-0000-5000-8000-0000000000a1"
+RESERVED = "spec:\n  reserved: {cpu: 2}\n"
+
+
+class Quiet(Scene):
+    """web on pool-a, whose report was seen to change; both are on live. `gone` are refs that nobody has any more."""
+
+    def __init__(self) -> None:
+        super().__init__({"pool.yaml": pool("pool-a", RESERVED), "web.yaml": machine("web")})
+        self.gone: set[str] = set()
+        self.report("pool-a")
+        status = folded_pool(self.world().pools["pool-a"], Record(status=MachinePoolStatus()), NOW)
+        texts = {
+            "pool.yaml": recorded(pool("pool-a", RESERVED), Kind.MACHINE_POOL, Record(status=status)),
+            "web.yaml": recorded(machine("web"), Kind.MACHINE, assigned("pool-a", A1, UID)),
+        }
+        self.live(texts)
+        self.heard = self.world()
+        self.report("pool-a")
+        self.step(self.heard)
+
+    def snapshot(self) -> Snapshot:
+        found = super().snapshot()
+        reports = {name: commit for name, commit in found.reports.items() if name not in self.gone}
+        return Snapshot(found.source, found.target, reports, found.default_branch)
+
+    def pool_is(self, world: World) -> tuple[Freshness | None, bool]:
+        """How far it can be relied on, and whether its status stays as live has it."""
+        state, record = world.pools["pool-a"], world.known[Key(Kind.MACHINE_POOL, "", "pool-a")].record
+        return state.freshness, folded_pool(state, record, self.now) == record.status
+
+
+def is_lost(world: World) -> bool:
+    return world.pools["pool-a"].is_lost
+
+
+def gone(scene: Quiet) -> None:
+    scene.gone.add("pool-a")
+
+
+def of_another_fleet(scene: Quiet) -> None:
+    scene.report("pool-a", report("pool-a", fleet="5a1e9a5e-0d5c-4f0b-9a54-6d1b6f6f7f10"))
+
+
+def broken(scene: Quiet) -> None:
+    scene._commit(REPORTS + "pool-a", {"poollet.json": b"{"}, {})
+
+
+def misnamed(scene: Quiet) -> None:
+    scene.report("pool-a", report("pool-b"))
+
+
+@pytest.mark.parametrize("silence", [gone, of_another_fleet, broken, misnamed])
+def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet], None]) -> None:
+    scene = Quiet()
+    world = scene.heard
+    assert scene.pool_is(world) == (Freshness.FRESH, True)
+    silence(scene)
+    found: Advance = scene.step(world)
+    # Nobody can be asked, so nothing new goes there; but nothing there is unknown yet.
+    assert scene.pool_is(world) == (Freshness.UNPROVEN, True)
+    assert not is_lost(world)
+    assert "grace" in world.pools["pool-a"].why_not_ready
+    assert found.due is not None
+    assert found.due - scene.now <= timedelta(seconds=75)
+    anew = World(sightings=world.sightings)  # after a failure, or another process that is told
+    scene.step(anew)
+    assert anew.pools["pool-a"] == world.pools["pool-a"]
+    # Refused reports that go on changing prove nothing.
+    for _ in range(4):
+        if silence is not gone:
+            silence(scene)
+        scene.step(world, 10)
+        assert not is_lost(world)
+    found = scene.step(world, 75)
+    assert is_lost(world)
+    assert not scene.pool_is(world)[1]
+    assert WEB in found.dirty
+    # Heard again, it is as it was.
+    scene.gone.clear()
+    scene.report("pool-a")
+    assert WEB in scene.step(world).dirty
+    scene.report("pool-a")
+    scene.step(world)
+    assert scene.pool_is(world)[0] is Freshness.FRESH
+    assert world.pools["pool-a"].why_not_ready == ""
+
+
+def test_a_report_that_comes_back_in_time_was_never_away() -> None:
+    scene = Quiet()
+    world, before = scene.heard, scene.heard.pools["pool-a"]
+    gone(scene)
+    scene.step(world, 30)
+    scene.gone.clear()
+    scene.report("pool-a")
+    scene.step(world)
+    assert world.pools["pool-a"] == before
+    scene.step(world, 70)
+    assert not is_lost(world)  # its grace began anew
+
+
+def test_what_it_said_of_room_stands_as_live_has_it() -> None:
+    scene = Quiet()
+    before = scene.heard.pools["pool-a"].allocatable
+    gone(scene)
+    scene.step(scene.heard)
+    assert scene.heard.pools["pool-a"].allocatable == before == {"cpu": 18_000, "memory": 40 << 30}
+
+
+def test_a_poollet_that_nobody_ever_heard_has_no_grace() -> None:
+    """There is nothing that stands until then."""
+    scene = Scene({"pool.yaml": pool("pool-a")})
+    scene.live()
+    world = scene.world()
+    assert world.pools["pool-a"].freshness is None
+    scene.report("pool-a", report("pool-b"))
+    scene.step(world)
+    assert world.pools["pool-a"].freshness is None
+
+
+def test_one_that_left_stays_offline_when_its_ref_goes() -> None:
+    scene = Quiet()
+    world = scene.heard
+    scene.report("pool-a", report("pool-a", leaving="leaving"))
+    scene.step(world)
+    assert world.pools["pool-a"].freshness is Freshness.LEFT
+    gone(scene)
+    scene.step(world)
+    assert world.pools["pool-a"].why_not_ready
+
+
+def test_orphans_of_a_silent_host_make_no_room() -> None:
+    scene = Quiet()
+    world = scene.heard
+    orphan = Orphan(
+        kind="Machine", pool="pool-a", id="x", uid=UID, namespace="default", name="x", charge={"cpu": "1"}
+    )
+    scene.report("pool-a", report("pool-a", orphans=[orphan]))
+    scene.step(world)
+    gone(scene)
+    scene.step(world)
+    assert world.pools["pool-a"].why_not_ready
