@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 
 from iri.client import MACHINE, Client
+from iri.errors import IRIError
 from iri.identity import UID_LABELS
 from iri.machine import Machine
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.interrupt import at_once
 from reconciler.cli.iri import add_address
-from reconciler.cli.iri.connection import connected
+from reconciler.cli.iri.connection import command_error, connected
 from reconciler.cli.iri.exec import add_linger, attended
-from reconciler.cli.terminal import printable
+from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli.objects import nouns
+from reconciler.cli.output import show_value
+from reconciler.cli.terminal import out, printable
+from reconciler.inventory import Inventory, inventory
+from reconciler.inventory.usage import pool_of
+from schemas.kinds import Kind
+from schemas.model import MachinePool
 
 EXAMPLES = """examples:
   gitvirt console web-1
@@ -20,8 +32,9 @@ EXAMPLES = """examples:
   gitvirt console --address /tmp/host-1.sock 3f2c9a1e-...
 
 The machine is looked up at a runtime on this host: at --address, else where `gitvirt iri` looks. For a machine on
-another host, run this there: ssh -t HOST gitvirt console web-1
-Ctrl-] leaves the console; the machine goes on."""
+another host it says the command that does it there: ssh -t HOST gitvirt console web-1
+Ctrl-] leaves the console; the machine goes on. `exec` is another name for it: the runtime interface's exec is a serial
+console. A command inside of a guest is its own affair: ssh GUEST COMMAND."""
 
 NAMESPACE_LABEL = "machinepoollet.ironcore.dev/machine-namespace"
 NAME_LABEL = "machinepoollet.ironcore.dev/machine-name"
@@ -29,13 +42,91 @@ NAME_LABEL = "machinepoollet.ironcore.dev/machine-name"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("machine", metavar="MACHINE", help="[NAMESPACE/]NAME, uid, or id at the runtime")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="of the machine, where it is named by NAME")
     add_address(parser, default=None)
     add_linger(parser)
+    parser.add_argument(
+        "-o", "--output", choices=("json", "yaml"), help="say where the console is, and leave it alone"
+    )
+    add_repo(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with at_once(), connected(arguments, MACHINE) as client:
-        return attended(client, machine_id(client, arguments.machine), arguments.linger)
+    wanted = arguments.machine
+    if arguments.namespace and "/" not in wanted:
+        wanted = f"{arguments.namespace}/{wanted}"
+    with at_once(), ExitStack() as open:
+        try:
+            client = open.enter_context(connected(arguments, MACHINE))
+            found = machine_id(client, wanted)
+        except (CommandError, IRIError) as error:
+            trouble = command_error(error) if isinstance(error, IRIError) else error
+            return told_elsewhere(arguments, wanted, trouble)
+        if arguments.output:
+            at = f"--address {arguments.address} " if arguments.address else ""
+            here = Place(True, found, "", (), f"gitvirt console {at}{found}")
+            show_value(out(), arguments.output, value(here))
+            return Exit.OK
+        return attended(client, found, arguments.linger)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a machine's console is. `id` is the machine's at its runtime, known only on its host."""
+
+    is_here: bool
+    id: str
+    pool: str
+    addresses: tuple[str, ...]
+    command: str
+
+
+def value(place: Place) -> dict[str, object]:
+    return {
+        "here": place.is_here,
+        "id": place.id,
+        "pool": place.pool,
+        "addresses": list(place.addresses),
+        "command": place.command,
+    }
+
+
+def told_elsewhere(arguments: argparse.Namespace, wanted: str, trouble: CommandError) -> int:
+    """What the fleet's repo says of a machine that no runtime here has; else the trouble itself."""
+    if arguments.address or trouble.exit_code is Exit.USAGE:
+        raise trouble
+    fleet = known_fleet(arguments)
+    place = None if fleet is None else place_of(fleet, wanted)
+    if place is None:
+        raise trouble
+    if arguments.output:
+        show_value(out(), arguments.output, value(place))
+        return Exit.OK
+    cause = f"{printable(wanted)} is on {printable(place.pool)}, which is not this host"
+    raise CommandError(cause, printable(place.command))
+
+
+def known_fleet(arguments: argparse.Namespace) -> Inventory | None:
+    """None where there is no repo, or none that answers: this is only to tell more."""
+    try:
+        with opened(located(arguments.repo, os.environ, Path.cwd()), with_reports=False) as fleet:
+            return inventory(fleet.repo, fleet.snapshot.target)
+    except CommandError:
+        return None
+
+
+def place_of(fleet: Inventory, wanted: str) -> Place | None:
+    item = fleet.items.get(nouns.key(Kind.MACHINE, wanted, None))
+    if item is None:
+        return None
+    name = f"{item.key.namespace}/{item.key.name}"
+    if not pool_of(item):
+        raise CommandError(f"{name} runs nowhere", f"`gitvirt explain machine {name}` says why")
+    pool = fleet.get(Kind.MACHINE_POOL, "", pool_of(item))
+    known = pool.object.status.addresses if pool and isinstance(pool.object, MachinePool) else ()
+    addresses = tuple(each.address for each in known)
+    host = addresses[0] if addresses else pool_of(item)
+    return Place(False, "", pool_of(item), addresses, f"ssh -t {host} gitvirt console {name}")
 
 
 def machine_id(client: Client, wanted: str) -> str:

@@ -17,7 +17,7 @@ from reconciler.cli.history import value as history_value
 from reconciler.cli.location import Fleet, add_repo, located, opened
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import one
-from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, Terminal, out, printable
 from reconciler.inventory import Item, reports
 from reconciler.inventory.history import Event, history
@@ -38,7 +38,7 @@ class Told:
     """What is said of one object."""
 
     item: Item
-    events: tuple[report.Event, ...]
+    events: tuple[tuple[str, report.Event], ...]  # with the poollet that reports it
     commits: tuple[Event, ...]
 
 
@@ -46,9 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", type=nouns.kind, metavar="KIND", help="machine, volume, pool, ...")
     parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
     parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
-    parser.add_argument(
-        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
-    )
+    add_format(parser)
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
     add_repo(parser)
 
@@ -59,24 +57,35 @@ def run(arguments: argparse.Namespace) -> int:
         item = one(current(fleet), arguments.kind, arguments.name, arguments.namespace)
         told = Told(item, events_of(fleet, item), commits_of(fleet, item))
     body = body_of(item, arguments.show_secrets)
-    if arguments.output == "json":
-        events = [{"poollet": "", **event_value(event)} for event in told.events]
-        commits = [history_value(event) for event in told.commits]
-        show_value(out(), "json", {"object": body, "file": item.path, "events": events, "commits": commits})
-        return Exit.OK
-    show(out(), told, body)
+    if is_value(arguments.output):
+        show_value(out(), arguments.output, value(told, body))
+    else:
+        show(out(), told, body)
     return Exit.OK
 
 
-def events_of(fleet: Fleet, item: Item) -> tuple[report.Event, ...]:
+def value(told: Told, body: dict[str, Any]) -> dict[str, object]:
+    item = told.item
+    return {
+        "object": body,
+        "file": item.path,
+        "state": columns.state(item),
+        "reason": columns.reason(item),
+        "message": columns.message(item),
+        "events": [event_value(poollet, event) for poollet, event in told.events],
+        "commits": [history_value(event) for event in told.commits],
+    }
+
+
+def events_of(fleet: Fleet, item: Item) -> tuple[tuple[str, report.Event], ...]:
     key = item.key
     found = [
-        event
-        for each in reports(fleet.repo, fleet.snapshot).values()
+        (poollet, event)
+        for poollet, each in reports(fleet.repo, fleet.snapshot).items()
         for event in each.events
         if (event.kind, event.namespace, event.name) == (key.kind.value, key.namespace, key.name)
     ]
-    return tuple(sorted(found, key=lambda event: event.last))
+    return tuple(sorted(found, key=lambda told: (told[1].last, told[0])))
 
 
 def commits_of(fleet: Fleet, item: Item) -> tuple[Event, ...]:
@@ -92,7 +101,7 @@ def show(terminal: Terminal, told: Told, body: dict[str, Any]) -> None:
         terminal.line(f"{printable(columns.reason(item))}: {printable(why)}")
     conditions = columns.conditions(item)
     section(terminal, "Conditions", CONDITIONS, conditions)
-    section(terminal, "Events", EVENTS, told.events)
+    section(terminal, "Events", EVENTS, [event for _, event in told.events])
     section(terminal, "Commits", HISTORY, told.commits)
     terminal.line()
     terminal.line(terminal.paint("Document", Style.BOLD))
@@ -130,8 +139,12 @@ EVENTS: list[Column[report.Event]] = [
 ]
 
 
-def event_value(event: report.Event) -> dict[str, object]:
-    import msgspec
-
-    found: dict[str, object] = msgspec.to_builtins(event)
-    return found
+def event_value(poollet: str, event: report.Event) -> dict[str, object]:
+    return {
+        "poollet": poollet,
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "count": event.count,
+        "last": event.last,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -62,11 +62,11 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location) as fleet:
-        told = sorted(happenings(fleet, arguments.limit))
+        told = happenings(fleet, arguments.limit)
         show(told[-arguments.limit :], arguments)
         seen = set(told)
         for now in moves(fleet, waker) if waker is not None else ():
-            fresh = [each for each in sorted(happenings(now, arguments.limit)) if each not in seen]
+            fresh = [each for each in happenings(now, arguments.limit) if each not in seen]
             seen.update(fresh)
             show(fresh, arguments, with_header=False)
     return Exit.OK
@@ -85,10 +85,15 @@ def show(found: list[Happening], arguments: argparse.Namespace, *, with_header: 
     out().stream.flush()
 
 
-def happenings(fleet: Fleet, limit: int) -> Iterator[Happening]:
-    for poollet, report in reports(fleet.repo, fleet.snapshot).items():
-        yield from (of_report(poollet, event) for event in report.events)
-    yield from islice(of_commits(fleet), limit)
+def happenings(fleet: Fleet, limit: int) -> list[Happening]:
+    """The newest last; commits of one second as they follow each other."""
+    told = sorted(
+        of_report(poollet, event)
+        for poollet, report in reports(fleet.repo, fleet.snapshot).items()
+        for event in report.events
+    )
+    commits = list(islice(of_commits(fleet), limit))
+    return sorted([*told, *reversed(commits)], key=lambda each: each.time)
 
 
 def of_report(poollet: str, event: Event) -> Happening:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict, dataclass
 
 import msgspec
 
 from reconciler import placing
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.objects import nouns
+from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.plans import ground, words
 from reconciler.cli.plans.ground import Seen
 from reconciler.cli.terminal import Style, Terminal, out, printable
@@ -27,19 +28,22 @@ examples:
   gitvirt explain volume data -n shop
   gitvirt explain machine web-1 --repo /srv/fleet.git -o json"""
 
-KINDS = {"machine": Kind.MACHINE, "volume": Kind.VOLUME}
+KINDS = (Kind.MACHINE, Kind.VOLUME)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=tuple(KINDS), metavar="KIND", help="machine or volume")
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument(
-        "-n", "--namespace", default=DEFAULT_NAMESPACE, metavar="NS", help="(default: default)"
-    )
+    parser.add_argument("kind", type=kind, metavar="KIND", help="machine or volume")
+    parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
+    parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
     ground.add_arguments(parser)
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="format (default: text)"
-    )
+    add_format(parser, "text")
+
+
+def kind(text: str) -> Kind:
+    found = nouns.kind(text)
+    if found not in KINDS:
+        raise argparse.ArgumentTypeError(f"{found} is not placed; machines and volumes are")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,11 @@ class Answer:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    key = Key(KINDS[arguments.kind], arguments.namespace, arguments.name)
+    key = nouns.key(arguments.kind, arguments.name, arguments.namespace)
     with ground.seen(arguments, ".") as seen:
         answer = answered(seen, key)
-    if arguments.output == "json":
-        out().line(json.dumps(document(answer), indent=2, ensure_ascii=False))
+    if is_value(arguments.output):
+        show_value(out(), arguments.output, document(answer))
     else:
         write(answer, out())
     return Exit.OK if answer.pool or answer.is_placeable else Exit.UNPLACEABLE

@@ -12,7 +12,7 @@ from reconciler.cli.get import current
 from reconciler.cli.location import add_repo, located, opened
 from reconciler.cli.objects import nouns
 from reconciler.cli.objects.choosing import one
-from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
 from reconciler.inventory.history import Event, history
 
@@ -37,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"at most so many commits (default: {LIMIT}); 0: all",
     )
-    parser.add_argument(
-        "-o", "--output", choices=("table", "json"), default="table", help="format (default: table)"
-    )
+    add_format(parser)
     add_repo(parser)
 
 
@@ -54,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
             islice(history(fleet.repo, head, item.path, item.key), None if limit is None else limit + 1)
         )
     shown = found[:limit]
-    if arguments.output == "json":
-        show_value(out(), "json", [value(event) for event in shown])
+    if is_value(arguments.output):
+        show_value(out(), arguments.output, [value(event) for event in shown])
         return Exit.OK
     show_table(out(), COLUMNS, shown)
     if len(found) > len(shown):

@@ -63,4 +63,4 @@ def show_value(terminal: Terminal, format: str, value: object, *, is_one_of_many
     yaml.default_flow_style = False
     yaml.width = sys.maxsize
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.dump(value, terminal.stream)
+    yaml.dump(json.loads(json.dumps(value)), terminal.stream)  # what is a word to JSON is one to YAML

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.output import add_format, show_value
 from reconciler.cli.plans import as_json, as_markdown, as_text, ground
 from reconciler.cli.plans.ground import Seen
 from reconciler.cli.plans.rooms import rooms
@@ -36,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ground.add_arguments(parser)
     parser.add_argument("--exit-code", action="store_true", help="exit with 4 when something would change")
     parser.add_argument("-v", "--verbose", action="store_true", help="show each change, also the plain ones")
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json", "markdown"), default="text", help="format (default: text)"
-    )
+    add_format(parser, "text", "markdown")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         plan = replace(plan, declared=declarations(seen), rooms=rooms(seen.world, plan))
     terminal = out()
     match arguments.output:
-        case "json":
-            terminal.line(as_json.render(plan))
+        case "json" | "yaml":
+            show_value(terminal, arguments.output, as_json.document(plan))
         case "markdown":
             terminal.line(as_markdown.render(plan))
         case _:

@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     token = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    intent = change.Intent("restart", lambda _: {RESTART: token}, f"restarts (token {token})", "restarting")
+    intent = change.Intent(
+        "restart",
+        lambda _: {RESTART: token},
+        f"restarts (token {token})",
+        "restarting",
+        facts=(("token", token),),
+    )
     key = nouns.key(Kind.MACHINE, arguments.machine, arguments.namespace)
     return change.carry_out(arguments, key, intent)

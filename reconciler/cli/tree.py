@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 from reconciler.cli import screens
 from reconciler.cli.location import add_repo
@@ -84,26 +85,60 @@ def styles(item: Item) -> tuple[Style, ...]:
     return () if found is None else (found,)
 
 
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """`volume` is nothing for a disk that lives and dies with the machine."""
+
+    device: str
+    name: str
+    volume: str
+    pool: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    name: str
+    state: str
+    ips: tuple[str, ...]
+
+
 def below(inventory: Inventory, item: Item) -> Iterator[str]:
+    for disk in disks(inventory, item):
+        where = f" on {disk.pool}" if disk.pool else ""
+        what = f"volume {disk.volume}{where}" if disk.volume else f"local disk {disk.name}"
+        yield f"{disk.device}  {what}  {disk.state}"
+    for interface in interfaces(item):
+        addresses = ", ".join(interface.ips)
+        yield "  ".join(part for part in (f"interface {interface.name}", addresses) if part)
+
+
+def disks(inventory: Inventory, item: Item) -> Iterator[Disk]:
     machine = item.object
     assert isinstance(machine, Machine)
     states = {disk.name: disk.state for disk in machine.status.volumes}
     for disk in machine.spec.volumes:
-        yield f"{disk.device}  {what(inventory, machine, disk)}  {states.get(disk.name) or 'Pending'}"
+        volume = volume_of(machine, disk)
+        found = inventory.get(Kind.VOLUME, machine.namespace, volume) if volume else None
+        pool = "" if found is None else pool_of(found)
+        yield Disk(disk.device, disk.name, volume, pool, str(states.get(disk.name) or "Pending"))
+
+
+def volume_of(machine: Machine, disk: MachineVolume) -> str:
+    if disk.local_disk is not None:
+        return ""
+    return disk.volume_ref.name if disk.volume_ref else f"{machine.name}-{disk.name}"
+
+
+def interfaces(item: Item) -> Iterator[Interface]:
+    machine = item.object
+    assert isinstance(machine, Machine)
     seen = {interface.name: interface for interface in machine.status.network_interfaces}
     for interface in machine.spec.network_interfaces:
         found = seen.get(interface.name)
-        addresses = ", ".join(found.ips) if found else ""
-        yield "  ".join(part for part in (f"interface {interface.name}", addresses) if part)
-
-
-def what(inventory: Inventory, machine: Machine, disk: MachineVolume) -> str:
-    if disk.local_disk is not None:
-        return f"local disk {disk.name}"
-    name = disk.volume_ref.name if disk.volume_ref else f"{machine.name}-{disk.name}"
-    volume = inventory.get(Kind.VOLUME, machine.namespace, name)
-    where = "" if volume is None else pool_of(volume)
-    return f"volume {name}" + (f" on {where}" if where else "")
+        yield Interface(
+            interface.name, str(found.state if found else "") or "Pending", tuple(found.ips) if found else ()
+        )
 
 
 def value(inventory: Inventory, name: str, pool: Item | None, machines: Sequence[Item]) -> dict[str, object]:
@@ -116,7 +151,8 @@ def value(inventory: Inventory, name: str, pool: Item | None, machines: Sequence
                 "name": machine.key.name,
                 "state": columns.state(machine),
                 "reason": columns.reason(machine),
-                "below": list(below(inventory, machine)),
+                "disks": [asdict(disk) for disk in disks(inventory, machine)],
+                "interfaces": [{**asdict(each), "ips": list(each.ips)} for each in interfaces(machine)],
             }
             for machine in machines
         ],

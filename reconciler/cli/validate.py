@@ -26,6 +26,7 @@ from reconciler.checkout.scope import (
 from reconciler.checkout.source import Commit, Files, Folder, Overlaid, Source
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.findings.outcome import Outcome
+from reconciler.cli.output import show_value
 from reconciler.cli.progress import Progress
 from reconciler.cli.terminal import Style, Terminal, err, out, printable
 from reconciler.repo.errors import RepoError
@@ -43,7 +44,8 @@ examples:
   generate | gitvirt validate -             what another program writes
   gitvirt validate -o github                annotations on a pull request"""
 
-FORMATS = ("text", "json", "junit", "sarif", "github")
+TEXT = ("text", "table")
+FORMATS = (*TEXT, "json", "yaml", "junit", "sarif", "github")
 STANDARD_INPUT = "<stdin>"
 ABSENT = "GV185"
 FOREIGN = "GV221"  # a repo holds other YAML too; that much is normal, so it is only counted
@@ -76,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         cure = "manifests are *.yaml, *.yml and *.json; name the folder that holds them"
         raise CommandError(f"there are no manifests in {where}", cure)
     show(outcome, arguments.output, out(), Texts(asked))
-    for request in asked if arguments.output == "text" else ():
+    for request in asked if arguments.output in TEXT else ():
         note_settings(request)
     return outcome.exit_code(arguments.strict)
 
@@ -145,6 +147,10 @@ def show(outcome: Outcome, output: str, terminal: Terminal, texts: Texts) -> Non
             from reconciler.cli.findings import as_json
 
             terminal.line(as_json.render(outcome))
+        case "yaml":
+            from reconciler.cli.findings import as_json
+
+            show_value(terminal, "yaml", as_json.document(outcome))
         case "junit":
             from reconciler.cli.findings import as_junit
 

@@ -22,6 +22,7 @@ VERBS = {
     "poollet": Verb("poollet", "the agent of a host: makes real what is assigned to its pools, and reports"),
     "runtime": Verb("runtime", "a server of the runtime interface: libvirt, or simulated"),
     "console": Verb("console", "a machine's serial console, on the host it runs on"),
+    "exec": Verb("console", "another name of console: the runtime interface calls it so"),
     "iri": Verb("iri", "talk to a runtime directly, as irictl does"),
     "get": Verb("get", "objects of a kind as they are: machines, pools, volumes, ..."),
     "describe": Verb("describe", "everything about one object: conditions, events, commits"),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
+import os
 import platform
+import re
+import shutil
+import subprocess
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import out
 
 EXAMPLES = "examples:\n  gitvirt version\n  gitvirt version -o json"
@@ -23,20 +27,29 @@ LIBRARIES = (
 )
 
 
+# What each host needs beside them, by what says its version.
+PROGRAMS = {
+    "git": ("git", "--version"),
+    "ssh": ("ssh", "-V"),
+    "libvirtd": ("libvirtd", "--version"),
+    "qemu": (f"qemu-system-{platform.machine()}", "--version"),
+}
+SECONDS = 10.0
+NUMBER = re.compile(r"\d+(?:\.\d+)+\w*")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="format (default: text)"
-    )
+    add_format(parser, "text")
 
 
 def run(arguments: argparse.Namespace) -> int:
     versions = {"gitvirt": installed("gitvirt"), "python": platform.python_version()}
     versions |= {name: installed(name) for name in LIBRARIES}
-    terminal = out()
-    if arguments.output == "json":
-        terminal.line(json.dumps(versions, indent=2))
+    versions |= {name: said(command) for name, command in PROGRAMS.items()}
+    if is_value(arguments.output):
+        show_value(out(), arguments.output, versions)
     else:
-        terminal.table(
+        out().table(
             ("COMPONENT", "VERSION"),
             [(name, version or "not installed") for name, version in versions.items()],
         )
@@ -48,3 +61,25 @@ def installed(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def said(command: tuple[str, ...]) -> str | None:
+    """None where the program is not there, or does not say."""
+    path = os.environ.get("PATH", "") + os.pathsep + "/usr/sbin"
+    program = shutil.which(command[0], path=path)
+    if program is None:
+        return None
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = NUMBER.search(done.stdout + done.stderr)
+    return found[0] if found else None

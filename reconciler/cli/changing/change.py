@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import assert_never
 
+from reconciler.cli.changing import telling
+from reconciler.cli.changing.telling import Edit, Told
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.location import HEADS, Fleet, add_repo, located, opened
 from reconciler.cli.objects import nouns
 from reconciler.cli.objects.choosing import one
-from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.cli.output import add_format
+from reconciler.cli.terminal import out, printable
 from reconciler.inventory import Inventory, Item, inventory
 from reconciler.repo import person
 from reconciler.repo.backoff import jittered
@@ -41,15 +43,7 @@ class Intent:
     done: str
     already: str
     may_declare: bool = False  # a pool that was only announced gets a file of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """New bytes of one file. `before` is None where the file is new."""
-
-    path: str
-    before: bytes | None
-    after: bytes
+    facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--branch", metavar="NAME", help="push to this branch, for review, instead of the source"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the patch and change nothing")
+    add_format(parser, "name")
     add_repo(parser)
 
 
@@ -67,24 +62,17 @@ def carry_out(arguments: argparse.Namespace, key: Key, intent: Intent) -> int:
         refuse_unsigned(fleet, arguments)
         for turn in range(TRIES):
             made = edited(fleet, key, intent)
-            if made is None:
-                out().line(f"{named(key)} is {intent.already}: nothing to change")
+            told = Told(intent.verb, key, intent.done if made else intent.already, made, "", intent.facts)
+            if made is None or arguments.dry_run:
+                telling.show(out(), told, fleet, arguments)
                 return Exit.OK
-            if arguments.dry_run:
-                show_patch(out(), made)
-                return Exit.OK
-            commit = pushed(fleet, made, arguments, f"{intent.verb} {named(key)}")
+            commit = pushed(fleet, made, arguments, f"{intent.verb} {telling.named(key)}")
             if commit is not None:
-                tell(out(), fleet, arguments, f"{named(key)} {intent.done}", commit)
+                telling.show(out(), replace(told, commit=commit), fleet, arguments)
                 return Exit.OK
             time.sleep(jittered(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
             fleet = fleet.again()
     raise CommandError("others pushed first, again and again", "try it again")
-
-
-def named(key: Key) -> str:
-    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in key.kind.value).strip()
-    return f"{words} {'/'.join(part for part in (key.namespace, key.name) if part)}"
 
 
 def edited(fleet: Fleet, key: Key, intent: Intent) -> Edit | None:
@@ -180,28 +168,6 @@ def refuse_unsigned(fleet: Fleet, arguments: argparse.Namespace) -> None:
     if is_enforced and not arguments.dry_run and not arguments.branch:
         cure = "--dry-run prints the patch: pipe it into `git apply`, then `git commit -S` and push"
         raise CommandError("this fleet takes signed commits only, and this one would not be", cure)
-
-
-def show_patch(terminal: Terminal, made: Edit) -> None:
-    before, after = (made.before or b"").decode("utf-8", "replace"), made.after.decode("utf-8", "replace")
-    old = f"a/{made.path}" if made.before is not None else "/dev/null"
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), old, f"b/{made.path}"
-    )
-    for line in lines:
-        style = {"+": (Style.GREEN,), "-": (Style.RED,)}.get(line[0], ())
-        terminal.line(terminal.paint(line.rstrip("\n"), *style))
-        if not line.endswith("\n"):
-            terminal.line("\\ No newline at end of file")
-
-
-def tell(terminal: Terminal, fleet: Fleet, arguments: argparse.Namespace, what: str, commit: str) -> None:
-    branch = arguments.branch or (fleet.refs.source or "").removeprefix(HEADS)
-    terminal.line(f"{what}: {terminal.paint(commit[:10], Style.YELLOW)} on {printable(branch)}")
-    if arguments.branch:
-        terminal.line("open a pull request for it; nothing happens before it is merged")
-    elif fleet.location.checkout and (command := person.bringing(fleet.location.checkout, branch)):
-        terminal.line(f"{printable(command)} brings it here")
 
 
 def pool_key(words: argparse.Namespace) -> Key:

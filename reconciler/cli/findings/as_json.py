@@ -12,11 +12,15 @@ VERSION = 1  # goes up when a field is removed or changes its meaning; new field
 
 
 def render(outcome: Outcome) -> str:
+    return json.dumps(document(outcome), indent=2)
+
+
+def document(outcome: Outcome) -> dict[str, Any]:
     summary: dict[str, Any] = {f"{severity}s": number for severity, number in outcome.counts().items()}
     summary |= {"files": len(outcome.files), "objects": outcome.objects, "foreign": outcome.foreign}
     summary["seconds"] = round(outcome.seconds, 3)
     found = [entry(problem) for problem in outcome.problems]
-    return json.dumps({"version": VERSION, "summary": summary, "problems": found}, indent=2)
+    return {"version": VERSION, "summary": summary, "problems": found}
 
 
 def entry(problem: Problem) -> dict[str, Any]:

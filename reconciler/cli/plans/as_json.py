@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 from reconciler.cli.plans import words
@@ -12,10 +11,6 @@ from reconciler.record import Record
 from schemas.problem import Problem
 
 VERSION = 1
-
-
-def render(plan: Plan) -> str:
-    return json.dumps(document(plan), indent=2, ensure_ascii=False)
 
 
 def document(plan: Plan) -> dict[str, object]:

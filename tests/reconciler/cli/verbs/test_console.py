@@ -1,0 +1,58 @@
+"""`gitvirt console` where no runtime of this host has the machine: the fleet's repo says where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import Exit
+from tests.reconciler.cli.verbs.conftest import POOL, POOL_STATUS, gitvirt
+from tests.reconciler.repo.git import commit, git
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No runtime on this host."""
+    monkeypatch.setenv("IRI_MACHINE_RUNTIME_ENDPOINT", "/nonexistent/machines.sock")
+
+
+@pytest.mark.parametrize("verb", ["console", "exec"])
+@pytest.mark.parametrize(
+    ("words", "cause", "cure"),
+    [
+        (
+            "web-1",
+            "web-1 is on rack-a, which is not this host",
+            "ssh -t rack-a gitvirt console default/web-1",
+        ),
+        ("default/web-1", "default/web-1 is on rack-a", "ssh -t rack-a gitvirt console default/web-1"),
+        ("lab -n lab", "lab/lab runs nowhere", "gitvirt explain machine lab/lab"),
+        ("web-9", "there is no socket /nonexistent/machines.sock", "is the runtime running?"),
+        ("web-1 --address /nonexistent/x.sock", "there is no socket /nonexistent/x.sock", "is the runtime"),
+    ],
+)
+def test_says_where_it_is(fleet: Path, capsys: Capture, verb: str, words: str, cause: str, cure: str) -> None:
+    assert gitvirt(verb, *words.split()) == Exit.FAILED
+    said = capsys.readouterr().err
+    assert cause in said
+    assert cure in said
+
+
+def test_the_command_names_the_address_of_the_host(fleet: Path, capsys: Capture) -> None:
+    git(fleet, "checkout", "-q", "live")
+    status = POOL_STATUS + b"  addresses: [{type: InternalIP, address: 192.0.2.7}]\n"
+    commit(fleet, {"pools/rack-a.yaml": POOL + status}, "rack-a has an address")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt("console", "web-1") == Exit.FAILED
+    assert "ssh -t 192.0.2.7 gitvirt console default/web-1" in capsys.readouterr().err
+
+
+def test_without_a_repo_the_runtime_is_what_is_missing(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert gitvirt("console", "web-1") == Exit.FAILED
+    assert "there is no socket" in capsys.readouterr().err
