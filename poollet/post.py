@@ -101,6 +101,11 @@ class Post:
             case _:
                 assert_never(claim)
 
+    def hurry(self) -> None:
+        """The remote is back after it was away: what is due waits no longer for its pause."""
+        self._after_ms = 0
+        self._backoff.reset()
+
     def end(self, message: str) -> None:
         """From the host's side: nothing is written any more."""
         log.error("ending ref=%s message=%s", self.ref, message)

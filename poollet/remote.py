@@ -59,6 +59,8 @@ class Remote:
             return False
         if self.trouble:
             log.info("remote is back")
+            for post in self.posts:
+                post.hurry()
         self.trouble = ""
         is_claimed = [post.last is not None or bool(post.ended) for post in self.posts]
         self._see(snapshot)

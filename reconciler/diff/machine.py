@@ -15,6 +15,7 @@ from reconciler.diff.turn import Turn
 from reconciler.diff.use import volumes_of
 from reconciler.diff.view import View
 from reconciler.observed.freshness import Freshness
+from reconciler.observed.said import Said
 from reconciler.plan.action import Action
 from reconciler.record import moment
 from reconciler.record.condition import ACCEPTED, EVICTION, SCHEDULED
@@ -36,7 +37,7 @@ def machine(view: View, turn: Turn, fact: Fact) -> Need:
 
 def unplaced(view: View, turn: Turn) -> Need:
     turn = turn.unsays(EVICTION)
-    claims = view.claimed(turn.known.key) if turn.known.record.assignment is None else ()
+    claims = claims_of(view, turn) if turn.known.record.assignment is None else ()
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
         return blocked(turn, "ReportedTwice", f"reported by {who}: one of them has to give it up")
@@ -53,7 +54,7 @@ def placed(view: View, turn: Turn, fact: Fact) -> Need:
     assert isinstance(machine, Machine), "by the kind of its key"
     assert assignment is not None, "the caller asked"
     pool = view.pools.get(assignment.pool)
-    if (pool is None or pool.is_lost or pool.freshness is Freshness.LEFT) and may_be_replaced(machine, fact):
+    if fact.said is not None and is_let_go(view, machine, assignment.pool, fact.said):
         reason = f"pool {assignment.pool} is lost, and reported it as not running"
         return unplaced(view, turn.released().does(Action.WITHDRAW, reason))
     if turn.evict is not None:
@@ -126,10 +127,20 @@ def ordered(drain: Drain, known: Known, now: datetime) -> Drain:
     return Drain(**turn.course(), reason=drain.reason, is_ordered=True)
 
 
-def may_be_replaced(machine: Machine, fact: Fact) -> bool:
-    """Only what people gave free, and what its pool itself reported as not running."""
-    said = fact.said
-    if machine.spec.on_pool_lost != "Replace" or said is None or said.phase != "present":
+def claims_of(view: View, turn: Turn) -> tuple[Said, ...]:
+    """Who says that it is there. The last word of a pool that it was taken from because that is lost brings it back only
+    once the pool is heard of again: else it would come and go with each tick."""
+    machine = turn.known.object
+    assert isinstance(machine, Machine), "by the kind of its key"
+    return tuple(one for one in view.claimed(turn.known.key) if not is_let_go(view, machine, one.pool, one))
+
+
+def is_let_go(view: View, machine: Machine, name: str, said: Said) -> bool:
+    """Only what people gave free, and what its pool itself reported as not running before it was lost."""
+    pool = view.pools.get(name)
+    if pool is not None and not pool.is_lost and pool.freshness is not Freshness.LEFT:
+        return False
+    if machine.spec.on_pool_lost != "Replace" or said.phase != "present":
         return False
     return getattr(said.status, "state", None) in NOT_RUNNING
 

@@ -126,6 +126,8 @@ def fulfilled(stage: Stage, people: People) -> None:
     live = {(str(one.key), bool(one.metadata.deletion_timestamp)): one for one in stage.live().objects()}
     for key, wish in declared.items():
         found = live.get((key, False))
+        if found is None and _is_held_back(live.get((key, True))):
+            continue
         assert found is not None, f"{key} is declared, and not on live"
         if isinstance(found, Machine):
             _machine(stage, found)
@@ -133,6 +135,14 @@ def fulfilled(stage: Stage, people: People) -> None:
             _volume(stage, found)
         _kept(stage, people, key, wish)
     _ended(stage, declared)
+
+
+def _is_held_back(going: Object | None) -> bool:
+    """A volume of that name that was ordered gone, and that people have a machine refer to again: it stays in that machine
+    with its data for as long as they do, and says so; the one that is declared anew comes after it."""
+    if not isinstance(going, Volume):
+        return False
+    return any(one.type == "UpToDate" and one.status == "False" for one in going.status.conditions)
 
 
 def _declared(people: People) -> dict[str, Mapping[str, object]]:
@@ -215,6 +225,7 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
         for name in _volumes_of(one)
         if not one.metadata.deletion_timestamp
     }
+    remains = _held_by_remains(stage)
     for path, text in stage.texts().items():
         if not path.endswith(".yaml") or path.startswith(".gitvirt/retained/"):
             continue
@@ -223,8 +234,22 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
                 continue
             is_generated = path.startswith(".gitvirt/generated/")
             is_used = (one.key.namespace, one.key.name) in used
-            is_excused = is_generated or is_used or PAUSED.strip() in text
+            is_held = any(handle in text for handle in remains)
+            is_excused = is_generated or is_used or is_held or PAUSED.strip() in text
             assert is_excused, f"{one.key} is not declared any more and still at {path} on live"
+
+
+def _held_by_remains(stage: Stage) -> set[str]:
+    """Handles of what machines have that live does not know any more: those go by people's order alone, and so does this."""
+    known = {one.metadata.uid for one in stage.live().objects()}
+    return {
+        entry.handle
+        for name in stage.hosts
+        for one in stage.machines[name].host.state.objects(RuntimeMachine).values()
+        if one.labels.get(UID_LABELS[RuntimeMachine]) not in known
+        for entry in one.status.volumes
+        if entry.handle
+    }
 
 
 def _volumes_of(machine: Machine) -> list[str]:

@@ -14,7 +14,8 @@ from tests.poollet.fleet import MAIN, SETTINGS, Fleet, machine_class
 MACHINES = tuple(f"m{number}" for number in range(9))
 VOLUMES = ("v0", "v1", "v2")
 SHARED = "all.yaml"
-GARBAGE = ("kind: [\n", "spec: {a: b\n", "\t- nothing: of ours\n")
+FOREIGN = "\t- nothing: of ours\n"  # can be read, and declares nothing
+GARBAGE = ("kind: [\n", "spec: {a: b\n", FOREIGN)
 COMPUTE, STORAGE = "compute.ironcore.dev/v1alpha1", "storage.ironcore.dev/v1alpha1"
 VOLUME_CLASS = (
     f"apiVersion: {STORAGE}\nkind: VolumeClass\nmetadata: {{name: standard}}\n"
@@ -90,9 +91,15 @@ class People:
 
     def say(self, said: Said) -> None:
         self.before = [*self.before[-9:], self.said]
-        self.dropped |= self.said.texts.keys() - said.texts.keys()
+        self._let_go(said)
         self.said = said
         self.commit()
+
+    def _let_go(self, said: Said) -> None:
+        """What will not be declared any more: a file that says something else doubtlessly counts as doubtful only where
+        live has its documents."""
+        self.dropped |= self.said.texts.keys() - said.texts.keys()
+        self.dropped |= {name for name, path in said.paths.items() if said.garbage.get(path) == FOREIGN}
 
     # One change each; each returns what it did, for the trace.
 
@@ -184,7 +191,7 @@ class People:
         """A push that is none of what was there; at times of something older too."""
         if self.before and self.chance.random() < 0.5:
             older = self.chance.choice(self.before)
-            self.dropped |= self.said.texts.keys() - older.texts.keys()
+            self._let_go(older)
             self.said = older
         self.commit(is_forced=True)
         return ""

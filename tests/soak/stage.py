@@ -174,7 +174,10 @@ class Stage(Simulation):
         runs = self.runs.values()
         soon_ms = self.time.ms + SOON_MS  # what is hopeless is tried again every few minutes for ever
         is_waiting = any(
-            (run.again_ms is not None and run.again_ms < soon_ms) or not run.post.has_landed for run in runs
+            (run.again_ms is not None and run.again_ms < soon_ms)
+            or not run.post.has_landed
+            or not run.post.is_settled
+            for run in runs
         )
         has_rested = all(isinstance(self.outcomes.get(who), Rested) for who in RECONCILERS)
         return has_rested and len(runs) == len(self.hosts) and not is_waiting

@@ -276,6 +276,23 @@ def test_adoption_takes_back_what_the_poollet_has() -> None:
     assert getattr(found.record.status, "state", "") == "Running"
 
 
+LET_GO = {
+    "its pool is lost still": ({"onPoolLost": "Replace"}, LOST, OFF, Place),
+    "its pool is back": ({"onPoolLost": "Replace"}, {}, OFF, Adopt),
+    "its pool is lost, and said that it runs": ({"onPoolLost": "Replace"}, LOST, RUNNING, Adopt),
+    "its pool is lost, and nobody gave it free": ({}, LOST, OFF, Adopt),
+}
+
+
+@pytest.mark.parametrize(("spec", "pool", "status", "want"), LET_GO.values(), ids=LET_GO.keys())
+def test_what_was_let_go_with_its_pool_comes_back_only_with_it(
+    spec: dict[str, Any], pool: dict[str, Any], status: Any, want: type[Need]
+) -> None:
+    world = small(**spec).pool("b", **pool)
+    world.claims[WEB] = (word(status=status),)
+    assert type(need(world)) is want
+
+
 def test_a_lost_live_waits_for_every_report() -> None:
     world = small()
     world.is_live_lost, world.is_settled, world.target = True, False, None
