@@ -10,6 +10,7 @@ import msgspec
 
 from reconciler.diff import generated, interface, machine, pool, removal, volume
 from reconciler.diff.assignment import Fact, observed
+from reconciler.diff.destroyed import Fate, Order, keys, orders
 from reconciler.diff.identity import uid
 from reconciler.diff.need import Drain, Keep, Need
 from reconciler.diff.removal import Verdicts, verdicts
@@ -17,11 +18,9 @@ from reconciler.diff.retained import kept_for, taken_back
 from reconciler.diff.turn import Turn
 from reconciler.diff.use import interfaces_of, machines_of, volumes_of
 from reconciler.diff.view import View
-from reconciler.observed.freshness import Freshness
 from reconciler.plan.action import Action
 from reconciler.record import empty_status
 from reconciler.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
-from reconciler.world.advance import Confirm
 from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
 from schemas.kinds import Key, Kind
@@ -35,10 +34,12 @@ def diff(view: View, dirty: Collection[Key], now: datetime) -> tuple[Need, ...]:
     if view.is_live_lost and not view.is_settled:
         return ()
     verdict = verdicts(view)
-    destroyed = destroyed_pools(view)
+    ordered = orders(view)
+    destroyed = frozenset(name for name, order in ordered.items() if order.fate is Fate.FOLLOWED)
     needs: dict[Key, Need] = {}
-    told = Told(verdict, destroyed, needs)
-    judge(view, scope(view, dirty, destroyed), told, now, needs)
+    told = Told(verdict, destroyed, needs, ordered)
+    asked = {key for name in ordered for key in keys(name)}
+    judge(view, scope(view, {*dirty, *asked}, destroyed), told, now, needs)
     if any(
         need.before is not None and need.before.pool not in ("", need.record.pool) for need in needs.values()
     ):
@@ -50,9 +51,9 @@ def diff(view: View, dirty: Collection[Key], now: datetime) -> tuple[Need, ...]:
     return tuple(remarked(view, needs[key], now) for key in sorted(needs))
 
 
-def judge(view: View, keys: Iterable[Key], told: Told, now: datetime, needs: dict[Key, Need]) -> None:
+def judge(view: View, dirty: Iterable[Key], told: Told, now: datetime, needs: dict[Key, Need]) -> None:
     """Adds the need of each. Machines come before network interfaces, which take over what is seen of those."""
-    for key in sorted(keys):
+    for key in sorted(dirty):
         known = view.known.get(key)
         if known is not None:
             needs[key] = need_of(view, begun(view, known, now), told)
@@ -81,19 +82,6 @@ def scope(view: View, dirty: Collection[Key], destroyed: Collection[str]) -> set
     return found
 
 
-def destroyed_pools(view: View) -> frozenset[str]:
-    """By word of a commit; one whose poollet still reports is not destroyed, whoever says so."""
-    named = {each.value for each in view.confirmations if each.about is Confirm.POOL_DESTROYED}
-    return frozenset(
-        name
-        for name in named
-        if not any(
-            state is not None and state.freshness in (Freshness.FRESH, Freshness.UNPROVEN)
-            for state in (view.pools.get(name), view.volume_pools.get(name))
-        )
-    )
-
-
 def begun(view: View, known: Known, now: datetime) -> Turn:
     """With an identity, and a status to write into."""
     record = known.record
@@ -118,6 +106,7 @@ class Told:
     verdict: Verdicts
     destroyed: Collection[str]
     needs: Mapping[Key, Need]  # of those before it
+    orders: Mapping[str, Order]  # about pools
 
 
 def need_of(view: View, turn: Turn, told: Told) -> Need:
@@ -133,7 +122,7 @@ def need_of(view: View, turn: Turn, told: Told) -> Need:
         case Kind.VOLUME:
             return volume.volume(view, turn, fact_of(view, known, told.destroyed))
         case Kind.MACHINE_POOL | Kind.VOLUME_POOL:
-            return pool.pool(view, turn)
+            return pool.pool(view, turn, told.orders.get(known.key.name))
         case Kind.NETWORK_INTERFACE:
             return interface.keep(view, turn, told.needs)
         case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.diff.destroyed import Order, told
 from reconciler.diff.need import Keep, Need
 from reconciler.diff.turn import Turn
 from reconciler.diff.view import View
@@ -14,15 +15,16 @@ from schemas.edit.fields import Value
 from schemas.kinds import Key, Kind, api_version
 
 
-def pool(view: View, turn: Turn) -> Need:
+def pool(view: View, turn: Turn, order: Order | None) -> Need:
     known = turn.known
     states = view.pools if known.key.kind is Kind.MACHINE_POOL else view.volume_pools
     state = states.get(known.key.name)
     if state is None:
-        return Keep(**turn.course())
+        return Keep(**told(turn, order).course())
     status = folded_pool(state, turn.record, turn.now)
     if status != turn.record.status:
         turn = turn.with_record(status=status).does(Action.STATUS, getattr(status, "state", "").lower())
+    turn = told(turn, order)
     if known.standing not in (Standing.ANNOUNCED, Standing.LEAVING) or state.announced is None:
         return Keep(**turn.course())
     body = announcement(known.key, state.announced.labels)

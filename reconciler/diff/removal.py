@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.diff.claim import released
+from reconciler.diff.destroyed import destroyed_pools
 from reconciler.diff.guard import Losses, objection, stricter
 from reconciler.diff.identity import digest
 from reconciler.diff.need import Remove, Step
@@ -96,10 +97,7 @@ def may_have_got_data(view: View, known: Known) -> bool:
     if record.owners or known.standing is Standing.GENERATED or was_made(record.status):
         return False
     pool = view.volume_pools.get(record.pool)
-    is_destroyed = any(
-        each.about is Confirm.POOL_DESTROYED and each.value == record.pool for each in view.confirmations
-    )
-    return (pool is None or pool.is_lost) and not is_destroyed
+    return (pool is None or pool.is_lost) and record.pool not in destroyed_pools(view)
 
 
 def objections(

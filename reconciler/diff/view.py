@@ -62,6 +62,10 @@ class View(Protocol):
         """Those with an eviction order on live."""
 
     @property
+    def destroyed(self) -> Collection[Key]:
+        """Pools of which live says that people said so, and whose hosts have not shown otherwise."""
+
+    @property
     def confirmations(self) -> Collection[Confirmation]:
         """Of the source commits since the last that was reconciled."""
 
@@ -94,6 +98,9 @@ class View(Protocol):
 
     def held_by(self, key: Key) -> Collection[Key]:
         """Volumes whose claim names the machine, whether or not that asks for them still."""
+
+    def report_of(self, pool: Key) -> ObjectId | None:
+        """The commit of the report that speaks of a pool, relied on or not."""
 
     def on_pool(self, key: Key) -> Collection[Key]:
         """What is assigned to a pool."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from reconciler.diff.deciding import destroyed_pools
+from reconciler.diff.destroyed import Fate, orders
 from reconciler.diff.identity import assignment_id
 from reconciler.diff.need import Deed, Need, Remove, Step
 from reconciler.diff.removal import verdicts
@@ -146,6 +146,7 @@ def held(view: View) -> Iterator[Held]:
             alone[message, key.kind].append(key)
     for (message, kind), waiting_keys in sorted(alone.items()):
         yield Held(message, kind, tuple(waiting_keys))
-    named = {each.value for each in view.confirmations if each.about is Confirm.POOL_DESTROYED}
-    for name in sorted(named - destroyed_pools(view)):
-        yield Held(f"{Confirm.POOL_DESTROYED}: {name} is not followed: its poollet still reports")
+    for name, order in sorted(orders(view).items()):
+        if order.fate is not Fate.FOLLOWED:
+            how = "waits" if order.fate is Fate.WAITS else "is not followed"
+            yield Held(f"{Confirm.POOL_DESTROYED}: {name} {how}: {order.why}")

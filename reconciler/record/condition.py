@@ -18,8 +18,9 @@ ACCEPTED = "Accepted"  # the reconciler can act on what the source says, or why 
 DELETION_HELD = "DeletionHeld"  # gone from the source, and why it is not ordered gone
 CLAIM_REFUSED = "ClaimRefused"  # a poollet says of the object what it may not say
 EVICTION = "Eviction"  # why a placed machine is to leave its pool, or may not without consent
+DESTROYED = "Destroyed"  # people say by a commit that a pool never returns, and whether that is followed
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
-OWN = frozenset({SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION})
+OWN = frozenset({SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION, DESTROYED})
 """Types that the reconciler writes; all others are what a poollet reports."""
 
 Conditions = tuple[Condition, ...]

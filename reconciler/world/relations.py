@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from reconciler.record import ASSIGNABLE
+from reconciler.record import ASSIGNABLE, condition
+from reconciler.record.condition import DESTROYED
 from reconciler.world.index import Index
 from reconciler.world.known import Known, Standing
 from schemas.kinds import Key, Kind
@@ -14,6 +15,7 @@ from schemas.validate import Entry
 from schemas.validate.references import references
 from schemas.validate.tree import derived_name
 
+POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
 
 
@@ -26,6 +28,7 @@ class Relations:
         self.waiting: set[Key] = set()
         self.evicting: set[Key] = set()
         self.absent: set[Key] = set()
+        self.destroyed: set[Key] = set()  # pools of which people said so
         self.astray: set[Key] = set()  # machines that people pin to another pool than theirs
         self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}
         self.live_counts: Counter[Kind] = Counter()
@@ -51,6 +54,7 @@ class Relations:
         self.evicting.discard(key)
         self.absent.discard(key)
         self.astray.discard(key)
+        self.destroyed.discard(key)
         self.rejected.discard(key)
         self.leaving[key.kind].discard(key)
         self.live_counts[key.kind] -= known.live is not None
@@ -69,6 +73,8 @@ class Relations:
             self.waiting.add(key)
             if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.rejections:
                 self.rejected.add(key)
+        if key.kind in POOLS and is_said_destroyed(known):
+            self.destroyed.add(key)
         if is_astray(known):
             self.astray.add(key)
         if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.evict is not None:
@@ -136,6 +142,11 @@ def is_astray(known: Known) -> bool:
         return False
     pin = object.spec.machine_pool_ref
     return pin is not None and pin.name != known.record.pool
+
+
+def is_said_destroyed(known: Known) -> bool:
+    said = condition(getattr(known.record.status, "conditions", ()), DESTROYED)
+    return said is not None and said.status != "False"
 
 
 def related(known: Known, relations: Relations) -> Iterator[Collection[Key]]:

@@ -169,6 +169,11 @@ class World:
     def evicting(self) -> Collection[Key]:
         return self._state.relations.evicting
 
+    @property
+    def destroyed(self) -> Collection[Key]:
+        """Pools of which live says that people said so."""
+        return self._state.relations.destroyed
+
     def leaving(self, kind: Kind) -> Collection[Key]:
         """Those that live orders gone."""
         return self._state.relations.leaving[kind]
@@ -239,6 +244,12 @@ class World:
     @property
     def volume_pools(self) -> Mapping[str, PoolState]:
         return self._state.pools[Kind.VOLUME_POOL]
+
+    def report_of(self, pool: Key) -> ObjectId | None:
+        """The commit of the report that speaks of it, relied on or not."""
+        state = self._state
+        names = (name for name in state.reports.announcers(pool) if state.rules.authority.owns(name, pool))
+        return next((state.reports.by_poollet[name].commit for name in names), None)
 
     @property
     def orphans(self) -> tuple[Orphan, ...]:

@@ -16,6 +16,7 @@ from reconciler.record import Record, empty_status, record_of
 from reconciler.world.advance import Confirm, Confirmation, Held
 from reconciler.world.known import Known, Place, Standing
 from reconciler.world.pool import PoolState
+from reconciler.world.relations import is_said_destroyed
 from schemas.capacity import Shortfall
 from schemas.fleet import Fleet, Settings
 from schemas.kinds import Key, Kind, api_version
@@ -35,6 +36,7 @@ SOURCE = "2" * 40
 @dataclass
 class Small:
     known: dict[Key, Known] = field(default_factory=lambda: {each.key: each for each in classes()})
+    reports: dict[str, str] = field(default_factory=dict)  # commits, by the pool that they speak of
     words: dict[Key, Said] = field(default_factory=dict)
     claims: dict[Key, tuple[Said, ...]] = field(default_factory=dict)
     pools: dict[str, PoolState] = field(default_factory=dict)
@@ -66,6 +68,13 @@ class Small:
             for key, known in self.known.items()
             if key.kind in (Kind.MACHINE, Kind.VOLUME) and known.is_staying and not known.record.pool
         }
+
+    @property
+    def destroyed(self) -> Collection[Key]:
+        return {key for key, known in self.known.items() if is_said_destroyed(known)}
+
+    def report_of(self, pool: Key) -> str | None:
+        return self.reports.get(pool.name)
 
     def said(self, key: Key) -> Said | None:
         return self.words.get(key)

@@ -169,20 +169,6 @@ def test_what_may_be_replaced_and_was_reported_off_is_placed_again_when_its_pool
     assert world.pool_of("tame") != first
 
 
-def test_a_destroyed_pool_is_gone_by_word_of_a_commit() -> None:
-    world = fleet(web=machine("web"))
-    first, other = world.pool_of("web"), elsewhere(world, "web")
-    world.silent.add(first)
-    world.source({"note.txt": "x"}, **{"Pool-Destroyed": first})
-    world.settle()
-    assert world.pool_of("web") == first  # its report may still be good: nobody knows it to be destroyed
-    world.settle(seconds=60)
-    world.source({"note.txt": "y"}, **{"Pool-Destroyed": first})
-    world.settle()
-    assert world.pool_of("web") == other
-    assert set(world.where().values()) == {other}
-
-
 def test_a_volume_is_held_by_one_machine_and_outlives_it() -> None:
     world = fleet(data=volume("data"), web=machine("web", using("data")))
     claim = world.volume("data").spec.claim_ref

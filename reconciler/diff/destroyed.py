@@ -1,0 +1,117 @@
+"""Pools that people say are destroyed, by a commit: whether that is followed, still waits, or was taken back by the host itself.
+
+The order stands on the pool as a condition, together with where the report stood when it was given. So whoever reconciles
+later knows of it, and a host that reports anything after it lives: then the order is void. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from reconciler.diff.turn import Turn
+from reconciler.diff.view import View
+from reconciler.observed.freshness import Freshness
+from reconciler.plan.action import Action
+from reconciler.record import condition
+from reconciler.record.condition import DESTROYED
+from reconciler.world.advance import Confirm
+from reconciler.world.pool import PoolState
+from schemas.kinds import Key, Kind
+
+DIGITS = 12
+NO_REPORT = "none"
+WRITTEN = re.compile(
+    rf"commit (?P<commit>\S+) says so; the last report was (?P<report>[0-9a-f]{{{DIGITS}}}|none)"
+)
+
+
+class Fate(StrEnum):
+    FOLLOWED = "followed"  # what is on it counts as gone
+    WAITS = "waits"  # its report may still change
+    VOID = "void"  # it did
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """`report` is where the pool's report stood then; `why` it waits, or is void."""
+
+    commit: str
+    report: str
+    fate: Fate
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"commit {self.commit} says so; the last report was {self.report}"
+
+
+def orders(view: View) -> Mapping[str, Order]:
+    """By the name of the pool, of either kind. A commit of now comes before what was recorded of an earlier one."""
+    found = {
+        key.name: recorded for key in sorted(view.destroyed) if (recorded := read(view, key)) is not None
+    }
+    for each in view.confirmations:
+        if each.about is Confirm.POOL_DESTROYED:
+            found[each.value] = Order(each.commit[:DIGITS], stood_at(view, each.value), Fate.WAITS)
+    return {name: judged(view, name, order) for name, order in found.items()}
+
+
+def destroyed_pools(view: View) -> frozenset[str]:
+    """Whatever is on them counts as gone."""
+    return frozenset(name for name, order in orders(view).items() if order.fate is Fate.FOLLOWED)
+
+
+def read(view: View, pool: Key) -> Order | None:
+    said = condition(getattr(view.known[pool].record.status, "conditions", ()), DESTROYED)
+    match = WRITTEN.match(said.message) if said is not None else None
+    return None if match is None else Order(match["commit"], match["report"], Fate.WAITS)
+
+
+def judged(view: View, name: str, order: Order) -> Order:
+    now = stood_at(view, name)
+    if now not in (order.report, NO_REPORT):
+        why = "its poollet has reported since; commit it again if it is gone for good"
+        return Order(order.commit, order.report, Fate.VOID, why)
+    fresh = {state.freshness for state in states(view, name)}
+    if Freshness.FRESH in fresh:
+        return Order(order.commit, order.report, Fate.WAITS, "its report is followed until its grace is over")
+    if Freshness.UNPROVEN in fresh:
+        why = "nobody knows yet whether its report still changes; it is followed when that is sure"
+        return Order(order.commit, order.report, Fate.WAITS, why)
+    return Order(order.commit, order.report, Fate.FOLLOWED)
+
+
+def states(view: View, name: str) -> list[PoolState]:
+    found = (view.pools.get(name), view.volume_pools.get(name))
+    return [state for state in found if state is not None]
+
+
+def keys(name: str) -> tuple[Key, Key]:
+    return Key(Kind.MACHINE_POOL, "", name), Key(Kind.VOLUME_POOL, "", name)
+
+
+def stood_at(view: View, name: str) -> str:
+    """The report that speaks of the pool, whether or not it may be relied on."""
+    return next((found[:DIGITS] for key in keys(name) if (found := view.report_of(key))), NO_REPORT)
+
+
+SAYS: Mapping[Fate, tuple[Literal["True", "False", "Unknown"], str]] = {
+    Fate.FOLLOWED: ("True", "ByCommit"),
+    Fate.WAITS: ("Unknown", "Waits"),
+    Fate.VOID: ("False", "StillReports"),
+}
+
+
+def told(turn: Turn, order: Order | None) -> Turn:
+    """The pool with what becomes of the order."""
+    if order is None:
+        return turn
+    status, reason = SAYS[order.fate]
+    after = turn.says(DESTROYED, status, reason, f"{order.words}{'; ' if order.why else ''}{order.why}")
+    if after.record == turn.record:
+        return turn
+    return after.does(Action.STATUS, f"destroyed, by commit {order.commit}: {order.why or order.fate}")

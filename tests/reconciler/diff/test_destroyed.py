@@ -1,0 +1,73 @@
+"""What becomes of a commit that says that a pool is destroyed: by where the report stood then, and how fresh it is."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from reconciler.diff.destroyed import Fate, Order, destroyed_pools, orders, read, told
+from reconciler.diff.turn import Turn
+from reconciler.observed.freshness import Freshness
+from reconciler.world.advance import Confirm
+from schemas.kinds import Key, Kind
+from tests.reconciler.diff.small import NOW, Small, known
+
+POOL = Key(Kind.MACHINE_POOL, "", "a")
+THEN, LATER = "a1" * 20, "b2" * 20
+
+
+def said(report: str, freshness: Freshness | None) -> Small:
+    """A pool on live of which a commit of earlier said so, while its report stood at THEN."""
+    world = Small().add(known(Kind.MACHINE_POOL, "a", {})).pool("a", freshness=freshness)
+    world.reports = {"a": THEN}
+    recorded = world.known[POOL]
+    turn = told(Turn(recorded, recorded.record, NOW), Order("c0ffee", THEN[:12], Fate.WAITS))
+    world.known[POOL] = msgspec.structs.replace(recorded, record=turn.record)
+    world.reports = {"a": report} if report else {}
+    return world
+
+
+@pytest.mark.parametrize(
+    ("report", "freshness", "fate"),
+    [
+        pytest.param(THEN, Freshness.FRESH, Fate.WAITS, id="within its grace"),
+        pytest.param(THEN, Freshness.UNPROVEN, Fate.WAITS, id="nobody knows yet"),
+        pytest.param(THEN, Freshness.LOST, Fate.FOLLOWED, id="after its grace"),
+        pytest.param("", None, Fate.FOLLOWED, id="its report was removed"),
+        pytest.param("", Freshness.UNPROVEN, Fate.WAITS, id="its report was removed a moment ago"),
+        pytest.param(THEN, Freshness.LEFT, Fate.FOLLOWED, id="it had left"),
+        pytest.param(LATER, Freshness.FRESH, Fate.VOID, id="it reported since"),
+        pytest.param(LATER, Freshness.LOST, Fate.VOID, id="it reported since, and is lost now"),
+    ],
+)
+def test_what_was_recorded(report: str, freshness: Freshness | None, fate: Fate) -> None:
+    world = said(report, freshness)
+    assert {name: each.fate for name, each in orders(world).items()} == {"a": fate}
+    assert destroyed_pools(world) == (frozenset({"a"}) if fate is Fate.FOLLOWED else frozenset())
+    assert (orders(world)["a"].why == "") == (fate is Fate.FOLLOWED)
+
+
+@pytest.mark.parametrize("fate", list(Fate))
+def test_what_is_written_is_what_is_read(fate: Fate) -> None:
+    world = said(THEN, Freshness.LOST)
+    recorded = world.known[POOL]
+    order = Order("0123456789ab", "none", fate, "because" if fate is not Fate.FOLLOWED else "")
+    turn = told(Turn(recorded, recorded.record, NOW), order)
+    world.known[POOL] = msgspec.structs.replace(recorded, record=turn.record)
+    found = read(world, POOL)
+    assert found is not None
+    assert (found.commit, found.report) == (order.commit, order.report)
+    assert (POOL in world.destroyed) == (fate is not Fate.VOID)
+    again = Turn(world.known[POOL], world.known[POOL].record, NOW)
+    assert told(again, order) == again  # at rest nothing is written
+
+
+def test_a_later_commit_counts_anew() -> None:
+    world = said(LATER, Freshness.LOST).confirms(Confirm.POOL_DESTROYED, "a")
+    assert orders(world)["a"].fate is Fate.FOLLOWED
+    assert orders(world)["a"].report == LATER[:12]
+
+
+def test_a_volume_pool_of_the_same_host_counts_too() -> None:
+    world = said(THEN, Freshness.LOST).volume_pool("a", freshness=Freshness.FRESH)
+    assert orders(world)["a"].fate is Fate.WAITS

@@ -1,0 +1,144 @@
+"""A pool that people say is destroyed, through real ticks: the word stands until it is followed, or the host shows that it lives."""
+
+from __future__ import annotations
+
+from reconciler.loop.outcome import Rested
+from schemas.kinds import Key, Kind
+from schemas.model import Condition, MachinePool
+from tests.reconciler.lifecycle.hosts import Fleet
+from tests.reconciler.lifecycle.test_lives import elsewhere, fleet
+from tests.reconciler.world.scene import LIVE, machine
+
+WEB = Key(Kind.MACHINE, "default", "web")
+
+
+def burnt(world: Fleet, name: str) -> None:
+    world.silent.add(name)
+
+
+def say(world: Fleet, name: str) -> None:
+    world.source({"note.txt": name + world.now.isoformat()}, **{"Pool-Destroyed": name})
+
+
+def condition(world: Fleet, name: str) -> Condition | None:
+    for _, key, each in world.documents():
+        if key == Key(Kind.MACHINE_POOL, "", name):
+            assert isinstance(each, MachinePool)
+            return next((found for found in each.status.conditions if found.type == "Destroyed"), None)
+    raise AssertionError(f"there is no pool {name}")
+
+
+def test_the_word_stands_until_the_grace_is_over_and_is_followed_then() -> None:
+    world = fleet(web=machine("web"))
+    first, other = world.pool_of("web"), elsewhere(world, "web")
+    burnt(world, first)
+    say(world, first)
+    world.settle()
+    assert world.pool_of("web") == first  # its report may still be good: nobody knows it to be destroyed
+    said = condition(world, first)
+    assert said is not None
+    assert (said.status, said.reason) == ("Unknown", "Waits")
+    (held,) = world.plans[-1].held
+    assert held.reason == f"Pool-Destroyed: {first} waits: its report is followed until its grace is over"
+    # Other commits come and go, and it is not forgotten.
+    world.source({"note.txt": "something else"})
+    world.settle()
+    world.settle(seconds=60)
+    assert world.pool_of("web") == other
+    assert set(world.where().values()) == {other}
+    said = condition(world, first)
+    assert said is not None
+    assert (said.status, said.reason) == ("True", "ByCommit")
+    assert not world.plans[-1].held
+    world.hosts_report()
+    assert isinstance(world.tick(), Rested)
+
+
+def test_one_who_remembers_nothing_follows_it_as_well() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    burnt(world, first)
+    say(world, first)
+    world.settle()
+    world.reconciler = world.another()
+    world.settle(seconds=10)
+    assert world.pool_of("web") == first
+    (held,) = world.plans[-1].held
+    assert held.reason.endswith(
+        "nobody knows yet whether its report still changes; it is followed when that is sure"
+    )
+    world.settle(seconds=60)
+    assert world.pool_of("web") not in ("", first)
+
+
+def test_a_host_that_reports_after_it_lives() -> None:
+    """A wrong name in a commit must not strike when that host is unreachable some day."""
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    say(world, first)
+    world.settle()
+    world.settle()
+    said = condition(world, first)
+    assert said is not None
+    assert (said.status, said.reason) == ("False", "StillReports")
+    assert any(
+        "is not followed: its poollet has reported since" in each.reason
+        for plan in world.plans
+        for each in plan.held
+    )
+    assert not world.plans[-1].held
+    head = world.heads[LIVE]
+    burnt(world, first)
+    world.settle(seconds=60)
+    world.settle(seconds=60)
+    assert world.pool_of("web") == first
+    assert world.heads[LIVE] != head  # it is unknown, and nothing more
+    # Said again, it counts.
+    say(world, first)
+    world.settle()
+    assert world.pool_of("web") not in ("", first)
+
+
+def test_who_comes_back_after_it_was_followed_is_a_pool_like_any_other() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    burnt(world, first)
+    world.settle(seconds=60)
+    say(world, first)
+    world.settle()
+    second = world.pool_of("web")
+    assert second not in ("", first)
+    world.hosts[first].has.clear()
+    world.silent.clear()
+    world.settle()
+    world.settle()
+    said = condition(world, first)
+    assert said is not None
+    assert said.status == "False"
+    assert world.pool_of("web") == second
+    burnt(world, second)
+    world.source({"new.yaml": machine("new")})
+    world.settle()
+    world.settle(seconds=60)
+    assert world.pool_of("web") == second
+
+
+def test_what_waits_for_its_word_is_removed() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    burnt(world, first)
+    world.source({"web.yaml": None})
+    world.settle()
+    say(world, first)
+    world.settle()
+    assert world.machine("web").metadata.is_deleting
+    world.settle(seconds=60)
+    assert WEB not in world.objects()
+
+
+def test_a_pool_that_nobody_knows_is_no_order_for_later() -> None:
+    world = fleet(web=machine("web"))
+    say(world, "c")
+    world.settle()
+    assert not world.plans[-1].held
+    assert world.pool_of("web") in world.hosts
