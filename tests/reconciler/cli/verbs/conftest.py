@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,13 @@ import pytest
 from reconciler.cli import main
 from tests.reconciler.repo.git import commit, git
 
+# As a process of its own that hears Ctrl-C, also where the tests run in the background and so with it ignored.
+GITVIRT = (
+    sys.executable,
+    "-c",
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from reconciler.cli import main; sys.exit(main())",
+)
 SETTINGS = b"fleet: {id: 6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11}\nsecrets: {plain: allow}\n"
 CLASS = b"""apiVersion: compute.ironcore.dev/v1alpha1
 kind: MachineClass

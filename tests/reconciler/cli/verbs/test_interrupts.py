@@ -7,7 +7,6 @@ import random
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,12 +22,11 @@ from iri.simulated.host import Host
 from iri.simulated.serving import SimulatedServer
 from tests.iri.exec.screen import Screen
 from tests.iri.quick import PROFILE
-from tests.reconciler.cli.verbs.conftest import machine
+from tests.reconciler.cli.verbs.conftest import GITVIRT, machine
 from tests.reconciler.repo.git import commit, git
 
 PATIENCE_SECONDS = 120.0
 LATEST_SECONDS = 0.6
-GITVIRT = (sys.executable, "-m", "reconciler")
 VERBS = (
     "get machines --watch",
     "get machines -A -o json --watch",

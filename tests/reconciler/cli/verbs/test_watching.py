@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reconciler.cli.verbs.conftest import RUNNING, machine
+from tests.reconciler.cli.verbs.conftest import GITVIRT, RUNNING, machine
 from tests.reconciler.repo.git import commit, git
 
 PATIENCE_SECONDS = 120.0
@@ -47,9 +46,7 @@ class Watch:
 def watch(folder: Path, *words: str) -> Iterator[Watch]:
     output, errors = folder / "output", folder / "errors"
     with output.open("wb") as out, errors.open("wb") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reconciler", *words], stdout=out, stderr=err, env=dict(os.environ)
-        )
+        process = subprocess.Popen([*GITVIRT, *words], stdout=out, stderr=err, env=dict(os.environ))
     try:
         yield Watch(process, output, errors)
     finally:
