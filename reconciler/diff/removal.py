@@ -20,7 +20,7 @@ from reconciler.diff.use import holders, named, owner_of
 from reconciler.diff.view import View
 from reconciler.plan.action import Action
 from reconciler.record import Status, stamp
-from reconciler.record.condition import ACCEPTED, DELETION_HELD
+from reconciler.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Known, Standing
 from schemas.kinds import Key, Kind
@@ -72,7 +72,7 @@ def verdicts(view: View) -> Verdicts:
 def withheld(view: View, known: Known) -> tuple[str, str] | None:
     """What no confirmation helps against."""
     if doubt := view.doubt(known.key):
-        return "InDoubt", doubt
+        return IN_DOUBT, doubt
     if is_paused(known):
         return "Paused", f"it is paused: declare it without {PAUSED} first"
     owner = view.known.get(key) if (key := owner_of(known)) is not None else None
@@ -80,7 +80,7 @@ def withheld(view: View, known: Known) -> tuple[str, str] | None:
         return "Paused", f"machine {owner.key.name}, which it goes with, is paused"
     if may_have_got_data(view, known):
         return (
-            "InDoubt",
+            IN_DOUBT,
             f"pool {known.record.pool} is not heard of, and may have made it: then its data is to stay",
         )
     staying = tuple(each for each in holders(view, known) if each.is_staying)

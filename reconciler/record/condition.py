@@ -19,6 +19,7 @@ DELETION_HELD = "DeletionHeld"  # gone from the source, and why it is not ordere
 CLAIM_REFUSED = "ClaimRefused"  # a poollet says of the object what it may not say
 EVICTION = "Eviction"  # why a placed machine is to leave its pool, or may not without consent
 DESTROYED = "Destroyed"  # people say by a commit that a pool never returns, and whether that is followed
+IN_DOUBT = "InDoubt"  # the reason of DELETION_HELD for an object that may still be declared
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
 OWN = frozenset({SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION, DESTROYED})
 """Types that the reconciler writes; all others are what a poollet reports."""

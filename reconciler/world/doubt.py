@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from reconciler.record import condition
+from reconciler.record.condition import ACCEPTED, DELETION_HELD, FROZEN, IN_DOUBT
 from reconciler.repo.tree import Mode
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Doc
@@ -15,8 +17,12 @@ from schemas.validate.files import has_manifest_name
 POINTERS = (Mode.LINK, Mode.SUBMODULE)
 
 
-def doubt(known: Known, source: Branch, rules: Rules) -> str:
-    """Why it may still be declared; nothing when its absence is certain. Such doubt holds its deletion and nothing else."""
+def doubt(known: Known, source: Branch, rules: Rules, news: Collection[str]) -> str:
+    """Why it may still be declared; nothing when its absence is certain. Such doubt holds its deletion and nothing else.
+
+    `news` are the paths that differ from the source reconciled last. A file that could not be read then already, and is the
+    same now, has not taken in what has left another file since.
+    """
     path = known.live.path if known.live else ""
     if path in source.files and not path.startswith(OWN_FOLDER):
         if rules.ignored(path):
@@ -31,8 +37,23 @@ def doubt(known: Known, source: Branch, rules: Rules) -> str:
             return f"{folder} is a link or a submodule now, and may lead to it"
     if strange := source.strangers.get(known.key.name):
         return f"{min(strange)} has a document of that name whose kind is not known"
-    opaque = min((other for other in source.opaque if has_manifest_name(other)), default="")
-    return f"{opaque} cannot be read, and may declare it" if opaque else ""
+    is_old = was_in_doubt(known)
+    opaque = sorted(each for each in source.opaque if has_manifest_name(each) and (is_old or each in news))
+    if not opaque:
+        return ""
+    more = f" (and {len(opaque) - 1} more)" if len(opaque) > 1 else ""
+    return f"{opaque[0]}{more} cannot be read, and may declare it: mend it, or remove it if that is meant"
+
+
+def was_in_doubt(known: Known) -> bool:
+    """As live says; of what has no conditions nothing says otherwise."""
+    status = known.record.status
+    if status is None:
+        return True
+    held, accepted = condition(status.conditions, DELETION_HELD), condition(status.conditions, ACCEPTED)
+    return (held is not None and held.reason == IN_DOUBT) or (
+        accepted is not None and accepted.reason == FROZEN
+    )
 
 
 def hides(path: str, source: Branch, live: Branch) -> bool:

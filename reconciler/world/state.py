@@ -43,6 +43,7 @@ class State:
         self.rules = Rules()
         self.signatures: tuple[ObjectId | None, Signatures] = (None, Signatures())  # as of which commit
         self.source = Branch()
+        self.news: frozenset[str] = frozenset()  # paths that differ from the source reconciled last
         self.held: dict[str, Contents] = {}  # as they read, files of it that change what may not change
         self.live = Branch()
         self.reports = Reports(sightings)

@@ -105,6 +105,7 @@ class Step:
             gone = [change for change in changes if change.after is None]
             changes = [*gone, *(Change(path, None, file) for path, file in state.source.files.items())]
         taken = take_source(self.repo, state.source, changes, ruled)
+        state.news = frozenset(news)
         self.news |= news.keys() | {path for path, *_ in changes if state.held.pop(path, None)}
         state.source_commit = use
         self.source_paths |= set(news) if was_fresh and state.last else {change.path for change in changes}

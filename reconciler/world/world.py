@@ -206,7 +206,8 @@ class World:
     def doubt(self, key: Key) -> str:
         """Why an absent object may still be declared; nothing when its absence is certain."""
         known = self.known.get(key)
-        return doubt(known, self._state.source, self._state.rules) if known else ""
+        state = self._state
+        return doubt(known, state.source, state.rules, state.news) if known else ""
 
     def faults(self, key: Key) -> tuple[Finding, ...]:
         """What validation holds against it as it is declared: errors only."""

@@ -230,3 +230,26 @@ def test_a_revert_brings_a_machine_and_its_data_back_together() -> None:
     assert again.status.assignment == before.status.assignment
     assert world.machine("db").status.state == "Running"
     assert ".gitvirt/retained/Volume/default/data.yaml" not in world.texts()
+
+
+def test_a_file_that_nobody_mends_holds_what_left_with_it_and_nothing_else() -> None:
+    world = fleet(web=machine("web"), db=machine("db"))
+    # web left its file in the very commit that brought one which nobody can read.
+    world.source({"web.yaml": None, "broken.yaml": "a: ["})
+    world.settle()
+    world.source({"db.yaml": None})
+    world.settle()
+    assert Key(Kind.MACHINE, "default", "db") not in world.objects()
+    assert not world.machine("web").metadata.is_deleting
+    (held,) = world.plans[-1].held
+    assert held.keys == (WEB,)
+    assert (
+        held.reason
+        == "broken.yaml cannot be read, and may declare it: mend it, or remove it if that is meant"
+    )
+    world.reconciler = world.another()
+    world.settle()
+    assert not world.machine("web").metadata.is_deleting
+    world.source({"broken.yaml": None})
+    world.settle()
+    assert WEB not in world.objects()

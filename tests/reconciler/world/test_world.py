@@ -15,7 +15,7 @@ from reconciler.world.known import Place, Standing
 from reconciler.world.pool_status import folded_pool
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, OwnerReference
+from schemas.model import Condition, Machine, OwnerReference
 from schemas.report import Machine as SaidMachine
 from schemas.report import MachineStatus as SaidStatus
 from schemas.report import Orphan
@@ -165,6 +165,38 @@ def test_doubt_ends_with_what_caused_it() -> None:
         scene.step(world)
         assert world.doubt(WEB).startswith(said)
     assert world.doubt(WEB) == ""
+
+
+def test_what_could_not_be_read_before_and_is_the_same_now_took_nothing_in() -> None:
+    """One broken file must not hold every deletion of a fleet for as long as it lies there."""
+    scene = placed()
+    scene.source({"old.yaml": "a: ["})
+    scene.live()
+    world = scene.world()
+    scene.source({"web.yaml": None, "classes.yaml": None})
+    scene.step(world)
+    for each in (world, scene.world()):
+        assert set(each.absent) >= {WEB, CLASS}
+        assert each.doubt(WEB) == ""
+        assert each.doubt(CLASS).startswith("old.yaml cannot")  # nothing is recorded of a class
+    scene.source({"old.yaml": "a: [1"})
+    scene.step(world)
+    for each in (world, scene.world()):
+        assert each.doubt(WEB).startswith("old.yaml cannot")
+
+
+@pytest.mark.parametrize(("type", "reason"), [("DeletionHeld", "InDoubt"), ("Accepted", "Frozen")])
+def test_what_was_in_doubt_stays_so_while_anything_cannot_be_read(type: str, reason: str) -> None:
+    scene = Scene({"old.yaml": "a: ["})
+    assert PLACED.status is not None
+    said = Condition(type=type, status="True", reason=reason)
+    record = msgspec.structs.replace(
+        PLACED, status=msgspec.structs.replace(PLACED.status, conditions=(said,))
+    )
+    scene.live({"web.yaml": on_pool(machine("web-1"), record)})
+    world = scene.world()
+    assert world.absent == {WEB}
+    assert world.doubt(WEB).startswith("old.yaml cannot be read, and may declare it: mend it")
 
 
 def test_documents_of_others_leave_no_doubt() -> None:
