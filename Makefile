@@ -27,7 +27,7 @@ test-ceph: ## install a one-node Ceph, and pass the tests of volumes in it (as r
 	@tools/setup ceph
 	@tools/test-ceph
 
-test-image: ## carry the Containerfile out in chroots, and run what it makes (as root)
+test-image: ## carry the Containerfile out in chroots, and use what it makes (as root)
 	@tools/setup image
 	@tools/prove-containerfile
 

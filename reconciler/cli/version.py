@@ -1,4 +1,4 @@
-"""`gitvirt version`: what is installed here."""
+"""`gitvirt version`: what is installed here, and which libvirt answers."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ import re
 import shutil
 import subprocess
 
-from reconciler.cli.exits import Exit
+from iri.libvirt.settings import Settings
+from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.output import add_format, is_value, show_value
+from reconciler.cli.runtime.settings import settings_of
 from reconciler.cli.terminal import out
+from reconciler.repo import libraries
 
-EXAMPLES = "examples:\n  gitvirt version\n  gitvirt version -o json"
-LIBRARIES = (
-    "pygit2",
-    "grpcio",
-    "protobuf",
-    "jsonschema-rs",
-    "msgspec",
-    "ruamel.yaml",
-    "yaml-rs",
-    "libvirt-python",
-)
-
-
+EXAMPLES = """examples:
+  gitvirt version
+  gitvirt version -o json
+  gitvirt version --libvirt qemu:///session    ask this libvirt, not the one of the host's settings"""
+LIBRARIES = ("grpcio", "protobuf", "msgspec", "ruamel.yaml", "yaml-rs", "jsonschema", "jsonschema-rs")
+IRI = "v1alpha1"
 # What each host needs beside them, by what says its version.
 PROGRAMS = {
     "git": ("git", "--version"),
@@ -40,20 +36,50 @@ NUMBER = re.compile(r"\d+(?:\.\d+)+\w*")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "text")
+    parser.add_argument("--libvirt", metavar="URI", help="which libvirt to ask (default: as the runtime)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    versions = {"gitvirt": installed("gitvirt"), "python": platform.python_version()}
-    versions |= {name: installed(name) for name in LIBRARIES}
-    versions |= {name: said(command) for name, command in PROGRAMS.items()}
+    found = versions(arguments.libvirt)
     if is_value(arguments.output):
-        show_value(out(), arguments.output, versions)
+        show_value(out(), arguments.output, found)
     else:
         out().table(
-            ("COMPONENT", "VERSION"),
-            [(name, version or "not installed") for name, version in versions.items()],
+            ("COMPONENT", "VERSION"), [(name, version or "not installed") for name, version in found.items()]
         )
     return Exit.OK
+
+
+def versions(uri: str | None) -> dict[str, str | None]:
+    """None for what is not there. Whichever libvirt answers speaks for itself and its hypervisor before their programs do."""
+    found: dict[str, str | None] = {
+        "gitvirt": installed("gitvirt"),
+        "python": platform.python_version(),
+        **libraries.versions(),
+        **{name: installed(name) for name in LIBRARIES},
+        "iri": IRI,
+        "libvirt-python": installed("libvirt-python"),
+    }
+    answers = hypervisor(uri)
+    return found | answers | {name: answers.get(name) or said(command) for name, command in PROGRAMS.items()}
+
+
+def hypervisor(uri: str | None) -> dict[str, str | None]:
+    """libvirt is asked where its library is: only hosts that run it have it."""
+    try:
+        from iri.libvirt.connect import versions as libvirt
+    except ImportError:
+        return {"libvirt": None}
+    daemon, emulator = libvirt.daemon(uri or configured()) or (None, None)
+    return {"libvirt": libvirt.library(), "libvirtd": daemon, "qemu": emulator}
+
+
+def configured() -> str:
+    """Where the libvirt runtime of this host would look."""
+    try:
+        return settings_of(None).uri
+    except CommandError:  # which the runtime says; a wrong file must not keep anyone from reporting versions
+        return Settings().uri
 
 
 def installed(distribution: str) -> str | None:

@@ -1,0 +1,42 @@
+"""Which libvirt this is: the library here and, where one answers soon, the daemon and its hypervisor."""
+
+from __future__ import annotations
+
+import threading
+
+import libvirt
+
+SECONDS = 3.0  # a daemon that is there answers in milliseconds
+
+
+def library() -> str:
+    return dotted(libvirt.getVersion())
+
+
+def daemon(uri: str, seconds: float = SECONDS) -> tuple[str, str] | None:
+    """Its version and that of its hypervisor. A call into libvirt has no deadline, so it waits in a thread that nobody waits for."""
+    found: list[tuple[str, str]] = []
+    asking = threading.Thread(target=_ask, args=(uri, found), name="libvirt-version", daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return found[0] if found else None
+
+
+def _ask(uri: str, found: list[tuple[str, str]]) -> None:
+    libvirt.registerErrorHandler(_ignore, None)  # it would print every error that is also raised
+    try:
+        raw = libvirt.openReadOnly(uri)
+        try:
+            found.append((dotted(raw.getLibVersion()), dotted(raw.getVersion())))
+        finally:
+            raw.close()
+    except libvirt.libvirtError:
+        return
+
+
+def _ignore(context: object, error: object) -> None:
+    del context, error
+
+
+def dotted(number: int) -> str:
+    return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
