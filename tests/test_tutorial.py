@@ -1,4 +1,4 @@
-"""docs/tutorial.md as a newcomer follows it: every command as it stands, in one shell, in an empty home."""
+"""docs/tutorial.md and README.md as a newcomer follows them: every command as it stands, in one shell, in an empty home."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
+ROOT = Path(__file__).parents[1]
+SECONDS = 280  # each takes one or two tens of them where nothing else runs
 BLOCK = re.compile(r"```(sh|text)\n(.*?)```", re.DOTALL)
 # Each block is announced, so that what it printed can be told from the rest.
 MARK = "=== block "
@@ -24,12 +25,10 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
-def blocks() -> list[tuple[str, str]]:
-    return BLOCK.findall(PAGE.read_text("utf-8"))
-
-
-def test_every_command_does_what_the_page_says(home: Path) -> None:
-    found = blocks()
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "README.md"])
+def test_every_command_does_what_the_page_says(home: Path, page: str) -> None:
+    found: list[tuple[str, str]] = BLOCK.findall((ROOT / page).read_text("utf-8"))
+    assert found
     script = ["set -e -m", "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT"]
     for number, (language, text) in enumerate(found):
         script += [f"echo '{MARK}{number}'", text] if language == "sh" else []
@@ -43,7 +42,7 @@ def test_every_command_does_what_the_page_says(home: Path) -> None:
     }
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)], cwd=home, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, check=False, timeout=110,
+        text=True, check=False, timeout=SECONDS,
     )  # fmt: skip
     logs = "\n".join(f"{log.name}:\n{log.read_text()}" for log in home.glob("*.log"))
     assert done.returncode == 0, f"{done.stdout}\n{logs}"
