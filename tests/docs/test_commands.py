@@ -22,7 +22,7 @@ ENDS = re.compile(r"\s(?:\||\|\||&&|;|#|>|>>|2>|&|\)|   ).*$|\\$")
 
 def commands(page: Page) -> Iterator[str]:
     for language, text in page.blocks:
-        if language in ("yaml", "json"):
+        if language in ("yaml", "json", "text"):
             continue
         lines = text.replace("\\\n", " ").splitlines()
         # Where some lines are typed, as the prompt says, the others were printed.
