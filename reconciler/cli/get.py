@@ -58,7 +58,7 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location, with_reports=False) as fleet:
         now = current(fleet)
-        items = chosen(now, arguments.kind, arguments.names, arguments)
+        items = shown(now, arguments)
         show(out(), items, arguments)
         if waker is not None:
             out().stream.flush()
@@ -80,12 +80,21 @@ def current(fleet: Fleet) -> Inventory:
     return found
 
 
-def watch(fleet: Fleet, shown: Sequence[Item], arguments: argparse.Namespace, waker: Waker) -> None:
-    before = {item.key: item.body for item in shown}
+def shown(now: Inventory, arguments: argparse.Namespace) -> list[Item]:
+    """In a table a name is also that of retained data beside it; a document is that of the object itself."""
+    items = chosen(now, arguments.kind, arguments.names, arguments)
+    if arguments.names and arguments.output in ("table", "wide"):
+        keys = {item.key for item in items}
+        items += [item for item in now.beside if item.key in keys]
+    return items
+
+
+def watch(fleet: Fleet, seen: Sequence[Item], arguments: argparse.Namespace, waker: Waker) -> None:
+    before = {(item.key, item.is_retained): item.body for item in seen}
     for now in moves(fleet, waker):
-        items = chosen(inventory(now.repo, now.snapshot.target), arguments.kind, arguments.names, arguments)
-        changed = [item for item in items if before.get(item.key) != item.body]
-        before = {item.key: item.body for item in items}
+        items = shown(inventory(now.repo, now.snapshot.target), arguments)
+        changed = [item for item in items if before.get((item.key, item.is_retained)) != item.body]
+        before = {(item.key, item.is_retained): item.body for item in items}
         if changed:
             show(out(), changed, arguments, with_header=False)
             out().stream.flush()
@@ -114,8 +123,8 @@ def show(
                 err().line(f"no {nouns.plural(kind)} found" + hint_of(arguments))
                 return
             with_namespace = kind.is_namespaced and arguments.all_namespaces
-            shown = columns.columns(kind, with_namespace=with_namespace, is_wide=format == "wide")
-            show_table(terminal, shown, items, with_header=with_header)
+            named = columns.columns(kind, with_namespace=with_namespace, is_wide=format == "wide")
+            show_table(terminal, named, items, with_header=with_header)
 
 
 def hint_of(arguments: argparse.Namespace) -> str:

@@ -69,6 +69,10 @@ def style(use: Use, resource: str) -> Style | None:
     return Style.YELLOW if used * 10 < whole * 9 else Style.RED
 
 
+def volumes(use: Use) -> str:
+    return f"{len(use.volumes)}" + (f" ({use.retained} retained)" if use.retained else "")
+
+
 def bars(title: str, resource: str) -> Column[Use]:
     return Column(title, lambda use: bar(use, resource), lambda use: style(use, resource))
 
@@ -83,7 +87,7 @@ MACHINES = [
     bars("CPU", CPU),
     bars("MEMORY", MEMORY),
 ]
-VOLUMES = [*POOL, Column[Use]("VOLUMES", lambda use: str(len(use.volumes))), bars("STORAGE", STORAGE)]
+VOLUMES = [*POOL, Column[Use]("VOLUMES", lambda use: volumes(use)), bars("STORAGE", STORAGE)]
 
 
 def value(use: Use) -> dict[str, object]:
@@ -93,6 +97,7 @@ def value(use: Use) -> dict[str, object]:
         "state": columns.state(use.pool),
         "machines": len(use.machines),
         "volumes": len(use.volumes),
+        "retained": use.retained,
         "used": {resource: amount(resource, count) for resource, count in sorted(use.used.items())},
         "allocatable": {
             resource: amount(resource, count) for resource, count in sorted(use.capacity.items())

@@ -26,6 +26,16 @@ EXAMPLES = """examples:
 NOWHERE = "without a pool"
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A pool with what is on it."""
+
+    name: str
+    pool: Item | None
+    machines: Sequence[Item]
+    retained: Sequence[Item] = ()  # volumes that nobody declares any more
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pool", metavar="POOL", help="only this machine pool")
     parser.add_argument(
@@ -42,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
 def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
     if arguments.pool is not None:
         one(inventory, Kind.MACHINE_POOL, arguments.pool, None)
-    branches = [branch for branch in grown(inventory) if arguments.pool in (None, branch[0])]
+    branches = [branch for branch in grown(inventory) if arguments.pool in (None, branch.name)]
     if is_value(arguments.output):
-        values = [value(inventory, *branch) for branch in branches]
+        values = [value(inventory, branch) for branch in branches]
         show_value(out(), arguments.output, values, is_one_of_many=arguments.watch)
     elif branches:
         draw(out(), inventory, branches)
@@ -52,32 +62,42 @@ def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
         err().line("there is nothing to show: no pools and no machines")
 
 
-def grown(inventory: Inventory) -> Iterator[tuple[str, Item | None, Sequence[Item]]]:
+def grown(inventory: Inventory) -> Iterator[Branch]:
+    """Volume pools of their own have a place for the retained volumes that are on them, and for nothing else."""
+    kept: dict[str, list[Item]] = {}
+    for item in inventory.of(Kind.VOLUME):
+        if item.is_retained:
+            kept.setdefault(pool_of(item), []).append(item)
     known = set()
     for use in machine_pools(inventory):
-        known.add(use.pool.key.name)
-        yield use.pool.key.name, use.pool, use.machines
+        name = use.pool.key.name
+        known.add(name)
+        yield Branch(name, use.pool, use.machines, kept.pop(name, ()))
     stray = [item for item in inventory.of(Kind.MACHINE) if pool_of(item) not in known]
     if stray:
-        yield NOWHERE, None, stray
+        yield Branch(NOWHERE, None, stray)
+    for name, volumes in sorted(kept.items()):
+        yield Branch(name or NOWHERE, inventory.get(Kind.VOLUME_POOL, "", name), (), volumes)
 
 
-def draw(
-    terminal: Terminal, inventory: Inventory, branches: Sequence[tuple[str, Item | None, Sequence[Item]]]
-) -> None:
-    for name, pool, machines in branches:
-        state = "" if pool is None else terminal.paint(columns.state(pool), *styles(pool))
-        terminal.line(f"{terminal.paint(printable(name), Style.BOLD)}  {state}".rstrip())
-        for number, machine in enumerate(machines):
-            is_last = number == len(machines) - 1
-            why = f"  {printable(columns.reason(machine))}" if columns.reason(machine) else ""
-            title = f"{machine.key.namespace}/{machine.key.name}"
-            shown = terminal.paint(columns.state(machine), *styles(machine))
-            terminal.line(f"{'└─ ' if is_last else '├─ '}{title}  {shown}{why}")
-            leaves = list(below(inventory, machine))
+def draw(terminal: Terminal, inventory: Inventory, branches: Sequence[Branch]) -> None:
+    for branch in branches:
+        state = "" if branch.pool is None else painted(terminal, branch.pool)
+        terminal.line(f"{terminal.paint(printable(branch.name), Style.BOLD)}  {state}".rstrip())
+        for number, item in enumerate(items := (*branch.machines, *branch.retained)):
+            is_last = number == len(items) - 1
+            why = f"  {printable(columns.reason(item))}" if columns.reason(item) else ""
+            what = "" if item.key.kind is Kind.MACHINE else "volume "
+            title = f"{what}{item.key.namespace}/{item.key.name}"
+            terminal.line(f"{'└─ ' if is_last else '├─ '}{title}  {painted(terminal, item)}{why}")
+            leaves = list(below(inventory, item)) if item.key.kind is Kind.MACHINE else []
             for place, leaf in enumerate(leaves):
                 stem = "   " if is_last else "│  "
                 terminal.line(f"{stem}{'└─ ' if place == len(leaves) - 1 else '├─ '}{printable(leaf)}")
+
+
+def painted(terminal: Terminal, item: Item) -> str:
+    return terminal.paint(columns.state(item), *styles(item))
 
 
 def styles(item: Item) -> tuple[Style, ...]:
@@ -141,10 +161,10 @@ def interfaces(item: Item) -> Iterator[Interface]:
         )
 
 
-def value(inventory: Inventory, name: str, pool: Item | None, machines: Sequence[Item]) -> dict[str, object]:
+def value(inventory: Inventory, branch: Branch) -> dict[str, object]:
     return {
-        "pool": None if pool is None else name,
-        "state": None if pool is None else columns.state(pool),
+        "pool": None if branch.name == NOWHERE else branch.name,
+        "state": None if branch.pool is None else columns.state(branch.pool),
         "machines": [
             {
                 "namespace": machine.key.namespace,
@@ -154,6 +174,10 @@ def value(inventory: Inventory, name: str, pool: Item | None, machines: Sequence
                 "disks": [asdict(disk) for disk in disks(inventory, machine)],
                 "interfaces": [{**asdict(each), "ips": list(each.ips)} for each in interfaces(machine)],
             }
-            for machine in machines
+            for machine in branch.machines
+        ],
+        "retained": [
+            {"namespace": each.key.namespace, "name": each.key.name, "uid": each.object.metadata.uid}
+            for each in branch.retained
         ],
     }

@@ -13,6 +13,8 @@ from schemas.ignore import MANIFESTS, OWN_FOLDER, PATH, Ignore, is_manifest
 from schemas.kinds import Key, Kind
 from schemas.model import Object, decode
 
+RETAINED = f"{OWN_FOLDER}retained/"
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -27,19 +29,24 @@ class Item:
     def key(self) -> Key:
         return self.object.key
 
+    @property
+    def is_retained(self) -> bool:
+        """A volume that nobody declares any more, with its data."""
+        return self.path.startswith(RETAINED)
+
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """`broken` are the files that hold what cannot be read."""
+    """`broken` are the files that hold what cannot be read. `beside` are retained volumes whose name another one has by now."""
 
     commit: ObjectId | None
     items: Mapping[Key, Item]
     broken: tuple[str, ...] = ()
+    beside: tuple[Item, ...] = ()
 
     def of(self, kind: Kind) -> list[Item]:
-        return sorted(
-            (item for key, item in self.items.items() if key.kind is kind), key=lambda item: item.key
-        )
+        every = (*self.items.values(), *self.beside)
+        return sorted((item for item in every if item.key.kind is kind), key=lambda item: item.key)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Item | None:
         return self.items.get(Key(kind, namespace if kind.is_namespaced else "", name))
@@ -48,7 +55,7 @@ class Inventory:
 def inventory(repo: Repo, commit: ObjectId | None) -> Inventory:
     """Of several documents with one identity the first counts, as in validate; those on their way out come last."""
     items: dict[Key, Item] = {}
-    broken = []
+    broken, beside = [], []
     for path, data in sorted(
         manifests(repo, commit), key=lambda file: (file[0].startswith(OWN_FOLDER), file[0])
     ):
@@ -57,8 +64,10 @@ def inventory(repo: Repo, commit: ObjectId | None) -> Inventory:
             broken.append(path)
         for document in found.documents:
             item = Item(path, document.index, decode(document.kind, document.body), document.body)
+            if item.is_retained and item.key in items:
+                beside.append(item)
             items.setdefault(item.key, item)
-    return Inventory(commit, items, tuple(broken))
+    return Inventory(commit, items, tuple(broken), tuple(beside))
 
 
 def manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]]:

@@ -22,6 +22,11 @@ class Use:
     used: Vector = field(default_factory=dict)
     capacity: Vector = field(default_factory=dict)
 
+    @property
+    def retained(self) -> int:
+        """How many of the volumes nobody declares any more; their data takes its room all the same."""
+        return sum(volume.is_retained for volume in self.volumes)
+
 
 def machine_pools(inventory: Inventory) -> list[Use]:
     by_pool: dict[str, list[Item]] = {}

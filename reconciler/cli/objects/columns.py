@@ -8,6 +8,7 @@ from typing import Any
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import Style
 from reconciler.inventory import Item
+from reconciler.record.condition import DELETION_HELD
 from schemas.kinds import Kind
 from schemas.model import Condition
 from schemas.quantity import Quantity
@@ -28,6 +29,10 @@ def state(item: Item) -> str:
     """What the object is, or on its way to be."""
     if item.object.metadata.is_deleting:
         return "Deleting"
+    if item.is_retained:
+        return "Retained"
+    if held(item) is not None:
+        return "Deleting (held)"
     status: Any = getattr(item.object, "status", None)
     if unknown := next(
         (each for each in conditions(item) if each.type == "Ready" and each.status == "Unknown"), None
@@ -48,15 +53,28 @@ def conditions(item: Item) -> Sequence[Condition]:
     return getattr(status, "conditions", ())
 
 
+def held(item: Item) -> Condition | None:
+    """It left the source, and its deletion waits."""
+    return next(
+        (each for each in conditions(item) if each.type == DELETION_HELD and each.status == "True"), None
+    )
+
+
+def unmet(item: Item) -> Condition | None:
+    """Why it is not as it should be: that its deletion is held, else the first condition that is not met."""
+    return held(item) or next(
+        (each for each in conditions(item) if each.status != "True" and each.reason), None
+    )
+
+
 def reason(item: Item) -> str:
-    """Why it is not as it should be: the first condition that is not met."""
-    unmet = next((each for each in conditions(item) if each.status != "True" and each.reason), None)
-    return "" if unmet is None else unmet.reason
+    found = unmet(item)
+    return "" if found is None else found.reason
 
 
 def message(item: Item) -> str:
-    unmet = next((each for each in conditions(item) if each.status != "True" and each.reason), None)
-    return "" if unmet is None else unmet.message
+    found = unmet(item)
+    return "" if found is None else found.message
 
 
 def of(get: Callable[[Any], object]) -> Callable[[Item], str]:

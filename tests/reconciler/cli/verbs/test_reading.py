@@ -136,3 +136,72 @@ def test_without_a_repo_the_way_to_name_one_is_told(
     assert "GITVIRT_REPO" not in os.environ
     assert gitvirt("get", "machines") == Exit.USAGE
     assert "--repo" in capsys.readouterr().err
+
+
+VOLUME_POOL = b"""apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumePool
+metadata: {name: rack-a}
+status: {state: Available, capacity: {storage: 100Gi}, allocatable: {storage: 100Gi}}
+"""
+
+
+def volume(uid: str, status: str = "") -> bytes:
+    return f"""apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {{name: data, namespace: default, uid: {uid}}}
+spec: {{volumeClassRef: {{name: fast}}, resources: {{storage: 10Gi}}, volumePoolRef: {{name: rack-a}}}}
+status:
+  state: Available
+  assignment: {{pool: rack-a, id: 11111111-1111-4111-8111-111111111111}}
+{status}""".encode()
+
+
+HELD = """  conditions:
+    - {type: DeletionHeld, status: "True", reason: InUse, message: still used by Machine/default/web-1}
+"""
+OLD, NEW = "22222222-2222-4222-8222-222222222222", "33333333-3333-4333-8333-333333333333"
+
+
+def stored(fleet: Path, files: dict[str, bytes]) -> None:
+    git(fleet, "checkout", "-q", "live")
+    commit(fleet, {"pools/v.yaml": VOLUME_POOL, **files}, "volumes")
+    git(fleet, "push", "-q", "origin", "live")
+
+
+def test_retained_data_is_shown_beside_the_volume_that_has_its_name_now(fleet: Path, capsys: Capture) -> None:
+    stored(fleet, {"data.yaml": volume(NEW), ".gitvirt/retained/Volume/default/data.yaml": volume(OLD)})
+    for words in ("get volumes -o wide", "get volume data -o wide"):
+        gitvirt(*words.split())
+        rows = capsys.readouterr().out.splitlines()[1:]
+        assert ["Available" in row and NEW in row for row in rows] == [True, False]
+        assert ["Retained" in row and OLD in row for row in rows] == [False, True]
+    gitvirt("get", "volume", "data", "-o", "json")
+    assert json.loads(capsys.readouterr().out)["metadata"]["uid"] == NEW
+    gitvirt("top")
+    assert "2 (1 retained)" in capsys.readouterr().out
+    gitvirt("top", "-o", "json")
+    (pool,) = [each for each in json.loads(capsys.readouterr().out) if each["kind"] == "VolumePool"]
+    assert (pool["volumes"], pool["retained"], pool["used"]) == (2, 1, {"storage": "20Gi"})
+    gitvirt("tree")
+    assert "└─ volume default/data  Retained\n" in capsys.readouterr().out
+    gitvirt("tree", "-o", "json")
+    assert json.loads(capsys.readouterr().out)[0]["retained"] == [
+        {"namespace": "default", "name": "data", "uid": OLD}
+    ]
+
+
+def test_retained_data_alone_is_shown_as_what_it_is(fleet: Path, capsys: Capture) -> None:
+    stored(fleet, {".gitvirt/retained/Volume/default/data.yaml": volume(OLD)})
+    gitvirt("get", "volumes")
+    assert "data  Retained  10Gi  rack-a" in capsys.readouterr().out
+
+
+def test_a_deletion_that_is_held_is_seen_with_its_reason(fleet: Path, capsys: Capture) -> None:
+    stored(fleet, {"data.yaml": volume(OLD, HELD)})
+    gitvirt("get", "volumes", "-o", "wide")
+    row = capsys.readouterr().out.splitlines()[1]
+    assert "Deleting (held)" in row
+    assert "InUse" in row
+    assert "still used by Machine/default/web-1" in row
+    gitvirt("describe", "volume", "data")
+    assert "InUse: still used by Machine/default/web-1" in capsys.readouterr().out
