@@ -101,7 +101,8 @@ class Parser(argparse.ArgumentParser):
         if choice := _CHOICE.search(message):
             near = closest(choice["given"], re.findall(r"[\w-]+", choice["known"]))
             cure = f"did you mean {near!r}? {cure}" if near else cure
-        raise CommandError(message, cure, Exit.USAGE)
+        message, _, hint = message.partition("; ")
+        raise CommandError(message, f"{hint}; {cure}" if hint else cure, Exit.USAGE)
 
 
 def overview() -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.location import Fleet, add_repo, located, opened
+from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
 from reconciler.cli.watching import moves
@@ -62,6 +62,7 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location) as fleet:
+        check_settings(fleet)
         told = happenings(fleet, arguments.limit)
         show(told[-arguments.limit :], arguments)
         seen = set(told)

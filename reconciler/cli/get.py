@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.location import Fleet, add_repo, located, opened
+from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import add_choice, chosen
 from reconciler.cli.output import show_table, show_value
@@ -68,6 +68,7 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
 
 def current(fleet: Fleet) -> Inventory:
     """The target; before there is one, the source, and that is said."""
+    check_settings(fleet)
     snapshot = fleet.snapshot
     if snapshot.target is None:
         name = (fleet.refs.target or "").removeprefix("refs/heads/")

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import printable
+from reconciler.cli.terminal import err, printable
 from reconciler.repo import access, address, guards, opening, person, revision
 from reconciler.repo.address import Address
 from reconciler.repo.errors import RepoError
 from reconciler.repo.protocol import Refs, Repo, Snapshot
 from reconciler.repo.transport import Unavailable
 from schemas import fleet
+from schemas.fleet import PATH
 
 HEADS = "refs/heads/"
 
@@ -132,18 +133,34 @@ def taken(repo: Repo, location: Location) -> Snapshot:
 
 def settings_in(checkout: Path | None) -> fleet.Settings | None:
     """Of the files on disk; broken ones say nothing here, gitvirt validate says what is wrong."""
-    if checkout is None or not (checkout / fleet.PATH).is_file():
+    if checkout is None or not (checkout / PATH).is_file():
         return None
-    found = fleet.parse((checkout / fleet.PATH).read_bytes())
+    found = fleet.parse((checkout / PATH).read_bytes())
     return found if isinstance(found, fleet.Settings) else None
 
 
 def settings_at(repo: Repo, snapshot: Snapshot) -> fleet.Settings | None:
     if snapshot.source is None:
         return None
-    file = repo.file(snapshot.source, fleet.PATH)
+    file = repo.file(snapshot.source, PATH)
     found = () if file is None else fleet.parse(repo.read(file.id))
     return found if isinstance(found, fleet.Settings) else None
+
+
+def check_settings(fleet: Fleet, *, changes: bool = False) -> None:
+    """A repo with neither settings nor a target branch is no fleet's. Broken settings are told, and stop a change."""
+    if fleet.settings is not None:
+        return
+    snapshot, branch = fleet.snapshot, (fleet.refs.source or "").removeprefix(HEADS)
+    is_there = snapshot.source is not None and fleet.repo.file(snapshot.source, PATH) is not None
+    if not is_there and snapshot.target is None:
+        cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO; `gitvirt init` makes one"
+        raise CommandError(f"{fleet.location.address} is no fleet's repo: {branch} has no {PATH}", cure)
+    cause = f"{PATH} on {branch} {'has problems' if is_there else 'is missing'}"
+    cure = "`gitvirt validate` names them" if is_there else "`git log` tells who removed it"
+    if changes:
+        raise CommandError(cause, cure, Exit.PROBLEMS)
+    err().line(f"{printable(cause)}, the defaults hold: {cure}")
 
 
 def refs_of(settings: fleet.Settings | None, *, with_reports: bool) -> Refs:

@@ -12,7 +12,7 @@ from pathlib import Path
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.iri.nouns import duration
-from reconciler.cli.location import Fleet, add_repo, located, opened
+from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import field, pair
 from reconciler.cli.output import add_format, is_value, show_value
@@ -67,6 +67,7 @@ def waited(arguments: argparse.Namespace, waker: Waker) -> int:
         opened(location, with_reports=False) as fleet,
         closing(looks(fleet, arguments.timeout, waker)) as all,
     ):
+        check_settings(fleet)
         for now in all:
             found = inventory(now.repo, now.snapshot.target).items.get(wanted)
             if is_so(found, arguments.wanted):

@@ -15,7 +15,7 @@ from typing import assert_never
 from reconciler.cli.changing import telling
 from reconciler.cli.changing.telling import Edit, Told
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.location import HEADS, Fleet, add_repo, located, opened
+from reconciler.cli.location import HEADS, Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import nouns
 from reconciler.cli.objects.choosing import one
 from reconciler.cli.output import add_format
@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(arguments: argparse.Namespace, key: Key, intent: Intent) -> int:
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location, with_reports=False) as fleet:
+        check_settings(fleet, changes=True)
         refuse_unsigned(fleet, arguments)
         for turn in range(TRIES):
             made = edited(fleet, key, intent)
@@ -187,7 +188,8 @@ def object_key(words: argparse.Namespace) -> Key:
     try:
         return nouns.key(nouns.kind(words.kind), words.name, words.namespace)
     except argparse.ArgumentTypeError as error:
-        raise CommandError(str(error), exit_code=Exit.USAGE) from None
+        cause, _, cure = str(error).partition("; ")
+        raise CommandError(cause, cure, Exit.USAGE) from None
 
 
 def add_object(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,284 @@
+"""What can be wrong around a verb, for every verb: one line of cause, one of cure, the right exit code, and no secret."""
+
+from __future__ import annotations
+
+import shlex
+import uuid
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import Exit
+from tests.reconciler.cli.verbs.conftest import gitvirt
+from tests.reconciler.repo.git import commit, git, init
+from tests.servers.web import WebServer
+
+Capture = pytest.CaptureFixture[str]
+
+# Each as somebody would call it; `{repo}` is where --repo goes.
+OF_ONE = ("describe machine web-1", "history machine web-1", "get machine web-1")
+OF_ALL = ("get machines", "tree", "top", "events")
+WAITING = ("wait machine web-1 --timeout 30s",)
+CHANGING = (
+    "cordon rack-a",
+    "uncordon rack-a",
+    "drain rack-a",
+    "pause web-1",
+    "resume web-1",
+    "restart web-1",
+)
+WATCHING = ("get machines --watch", "tree --watch", "top --watch", "events --watch")
+READING = (*OF_ALL, *OF_ONE, *WAITING)
+PLANNING = ("plan", "explain machine web-1")
+RUNNING = ("run --once",)
+EVERY = (*READING, *CHANGING, *WATCHING, *PLANNING, *RUNNING)
+SECRET = "s3cr3t-t0k3n"
+
+
+def refused(capsys: Capture, words: str, code: Exit) -> tuple[str, str]:
+    """Cause and cure of a verb that ends with this code."""
+    found = gitvirt(*shlex.split(words))
+    said = capsys.readouterr().err
+    assert found == code, said
+    assert "Traceback" not in said
+    assert SECRET not in said
+    lines = said.splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("error: "))
+    assert len(lines) == start + 2, said
+    assert lines[-1].startswith("  ")
+    assert lines[-1].strip()
+    return lines[start].removeprefix("error: "), lines[-1].strip()
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is in no repo; we stand in it."""
+    monkeypatch.setenv("GITVIRT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GITVIRT_REPO", raising=False)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("words", PLANNING)
+def test_a_folder_that_is_no_repo_can_be_planned_on_with_settings_alone(capsys: Capture, words: str) -> None:
+    cause, cure = refused(capsys, words, Exit.FAILED)
+    assert "there is no gitvirt.yaml" in cause
+    assert "gitvirt init" in cure
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("words", [each for each in EVERY if each not in PLANNING])
+def test_no_repo(capsys: Capture, words: str) -> None:
+    cause, cure = refused(capsys, words, Exit.USAGE)
+    assert "is not in a Git repo" in cause
+    assert "--repo" in cure
+
+
+@pytest.fixture
+def strange(alone: Path) -> Path:
+    """A Git repo of something else, bare; we stand in no repo."""
+    work = init(alone.parent / "work")
+    git(work, "checkout", "-q", "-b", "main")
+    commit(work, {"README.md": b"something else"})
+    git(alone.parent, "clone", "-q", "--bare", str(work), "strange.git")
+    return alone.parent / "strange.git"
+
+
+@pytest.mark.parametrize("words", EVERY)
+def test_a_repo_of_something_else(strange: Path, capsys: Capture, words: str) -> None:
+    cause, cure = refused(capsys, f"{words} --repo {strange}", Exit.FAILED)
+    assert "gitvirt.yaml" in cause
+    assert "gitvirt init" in cure
+
+
+@pytest.fixture
+def broken(fleet: Path) -> Path:
+    commit(fleet, {"gitvirt.yaml": b"fleet: {id: nope}\n"}, "break it")
+    git(fleet, "push", "-q", "origin", "main")
+    return fleet
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("words", CHANGING)
+def test_broken_settings_stop_a_change(capsys: Capture, words: str) -> None:
+    cause, cure = refused(capsys, words, Exit.PROBLEMS)
+    assert cause == "gitvirt.yaml on main has problems"
+    assert "gitvirt validate" in cure
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("words", READING)
+def test_broken_settings_are_told_to_who_looks(capsys: Capture, words: str) -> None:
+    assert gitvirt(*shlex.split(words)) == Exit.OK
+    assert (
+        "gitvirt.yaml on main has problems, the defaults hold: `gitvirt validate`" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:1/f.git", "ssh://127.0.0.1:1/f.git", "{here}/gone.git"]
+)
+@pytest.mark.parametrize("words", EVERY)
+def test_a_remote_that_does_not_answer(tmp_path: Path, capsys: Capture, words: str, address: str) -> None:
+    place = address.format(here=tmp_path)
+    cause, cure = refused(capsys, f"{words} --repo {place}", Exit.FAILED)
+    assert cause != cure
+    assert "again by itself" not in cure or "reconciler" in cure
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"https://ann:{SECRET}@127.0.0.1:1/fleet.git",
+        f"https://{SECRET}@127.0.0.1:1/fleet.git",
+        f"https://127.0.0.1:1/fleet.git?private_token={SECRET}",
+        f"ssh://ann:{SECRET}@127.0.0.1:1/fleet.git",
+        f"https://ann:{SECRET}@127.0.0.1:one/fleet.git",
+        f"https://ann:{SECRET}@/fleet.git",
+        f"htps://ann:{SECRET}@127.0.0.1/fleet.git",
+    ],
+)
+@pytest.mark.parametrize("words", EVERY)
+def test_a_token_in_an_address_is_never_printed(capsys: Capture, words: str, address: str) -> None:
+    refused(capsys, f"{words} --repo {address}", Exit.FAILED)
+
+
+@pytest.mark.parametrize("words", [*READING, *CHANGING])
+def test_a_token_in_the_address_of_origin_is_never_printed(fleet: Path, capsys: Capture, words: str) -> None:
+    git(fleet, "remote", "set-url", "origin", f"https://ann:{SECRET}@127.0.0.1:1/fleet.git")
+    refused(capsys, words, Exit.FAILED)
+
+
+@pytest.mark.parametrize("words", ["cordon rack-a", "drain rack-a", "pause web-1", "restart web-1"])
+def test_a_server_whose_hook_says_no(fleet: Path, capsys: Capture, words: str) -> None:
+    hook = fleet.parent / "fleet.git/hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho main is protected; echo ask the admins; exit 1\n")
+    hook.chmod(0o755)
+    cause, cure = refused(capsys, words, Exit.FAILED)
+    assert cause.startswith("the server refused the push: main is protected; ask the admins")
+    assert "--branch" in cure
+
+
+@pytest.mark.parametrize("words", ["cordon rack-a", "restart web-1"])
+def test_a_real_server_that_lets_one_read_alone(
+    fleet: Path, web: WebServer, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    repo = web.repos / f"read-only-{words.split()[0]}-{uuid.uuid4().hex}.git"
+    git(fleet.parent, "clone", "-q", "--mirror", "fleet.git", str(repo))
+    git(repo, "config", "http.receivepack", "false")
+    web.allow("reader", SECRET)
+    monkeypatch.setenv("GITVIRT_USERNAME", "reader")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Ann")
+    monkeypatch.setenv("GIT_AUTHOR_EMAIL", "ann@example.org")
+    monkeypatch.setenv("GITVIRT_TOKEN", SECRET)
+    address = web.url(repo.name)
+    assert gitvirt("get", "machines", "--repo", address) == Exit.OK
+    capsys.readouterr()
+    cause, cure = refused(capsys, f"{words} --repo {address}", Exit.FAILED)
+    assert "403" in cause
+    assert "right" in cure
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "cure"),
+    [
+        (f"{verb} machine {name}", f"there is no Machine {name} in namespace default", cure)
+        for verb in ("get", "describe", "history")
+        for name, cure in (("web-9", "did you mean web-"), ("zzz", "`gitvirt get machines -A` lists"), ("lab", "-n lab"))
+    ]
+    + [
+        (f"{verb} {name}", f"there is no Machine {name} in namespace default", cure)
+        for verb in ("pause", "resume", "restart")
+        for name, cure in (("web-9", "did you mean web-"), ("zzz", "`gitvirt get machines -A` lists"), ("lab", "-n lab"))
+    ]
+    + [
+        (f"{verb} {name}", f"there is no MachinePool {name}", cure)
+        for verb in ("cordon", "uncordon", "drain")
+        for name, cure in (("rack-x", "did you mean rack-a?"), ("zzz", "`gitvirt get machinepools` lists"))
+    ]
+    + [
+        ("explain machine web-9", "there is no Machine/default/web-9", "did you mean web-"),
+        ("explain machine zzz", "there is no Machine/default/zzz", "-n NS"),
+        ("tree --pool rack-x", "there is no MachinePool rack-x", "did you mean rack-a?"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("fleet")
+def test_a_name_that_is_not_there(capsys: Capture, words: str, cause: str, cure: str) -> None:
+    said = refused(capsys, words, Exit.FAILED)
+    assert said[0] == cause
+    assert cure in said[1]
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(
+    "words", ["get {}", "describe {} x", "history {} x", "wait {} x", "explain {} x", "pause {} x"]
+)
+@pytest.mark.parametrize(("kind", "near"), [("machin", "machine"), ("volum", "volume"), ("qqq", "")])
+def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: str) -> None:
+    cause, cure = refused(capsys, words.format(kind), Exit.USAGE)
+    assert f"there is no kind {kind!r}" in cause
+    assert (f"did you mean {near}" if near else "there are: machineclasses") in cure
+
+
+@pytest.fixture
+def young(fleet: Path) -> Path:
+    """No reconciler has been here."""
+    git(fleet, "push", "-q", "origin", "--delete", "live")
+    return fleet
+
+
+@pytest.mark.usefixtures("young")
+@pytest.mark.parametrize("words", [each for each in READING if each not in (*WAITING, "events")])
+def test_no_live_yet(capsys: Capture, words: str) -> None:
+    assert gitvirt(*words.split()) == Exit.OK
+    assert "there is no branch live yet" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("young")
+def test_wait_without_live(capsys: Capture) -> None:
+    cause, cure = refused(capsys, "wait machine web-1 --timeout 1s", Exit.TIMED_OUT)
+    assert "it is not on the target branch" in cause
+    assert "gitvirt describe machine web-1" in cure
+
+
+@pytest.mark.usefixtures("young")
+@pytest.mark.parametrize("words", CHANGING)
+def test_what_people_declare_can_be_changed_before_there_is_a_live(capsys: Capture, words: str) -> None:
+    assert gitvirt(*words.split()) == Exit.OK
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("words", "code", "cause", "cure"),
+    [
+        ("validate", Exit.FAILED, "there are no manifests in", "name the folder"),
+        ("validate nowhere.yaml", Exit.FAILED, "nowhere.yaml does not exist", "name a folder or files"),
+        ("validate --rev HEAD", Exit.FAILED, "is not in a Git repo", "a revision"),
+        ("poollet", Exit.FAILED, "cannot read /etc/gitvirt/poollet.yaml", "--config FILE"),
+        ("poollet --name 'Bad Name' --repo r --socket s", Exit.USAGE, "is no name for a poollet", "lower case"),
+        ("runtime simulatd", Exit.USAGE, "invalid choice", "did you mean 'simulated'?"),
+        ("runtime simulated --listen nowhere:x", Exit.USAGE, "nowhere", "--help"),
+        ("iri --address /nonexistent/s get machine", Exit.FAILED, "there is no socket", "is the runtime running?"),
+        ("iri gte", Exit.USAGE, "invalid choice", "did you mean 'get'?"),
+        ("console web-1 --address /nonexistent/s", Exit.FAILED, "there is no socket", "is the runtime running?"),
+        ("comment nowhere.md", Exit.FAILED, "cannot read nowhere.md", "gitvirt plan -o markdown"),
+        ("completion tcsh", Exit.USAGE, "'tcsh' is none of", "--help"),
+        ("init --refork", Exit.FAILED, "gitvirt.yaml is not there", "gitvirt init"),
+        ("help concpets", Exit.USAGE, "there is no verb and no topic", "gitvirt help concepts"),
+        ("help GV999", Exit.USAGE, "there is no verb and no topic", "codes such as GV301"),
+        ("gte machines", Exit.USAGE, "gitvirt has no verb 'gte'", "did you mean `gitvirt get`?"),
+        ("get", Exit.USAGE, "required: KIND", "gitvirt get --help"),
+        ("version --frob", Exit.USAGE, "unrecognized arguments: --frob", "gitvirt version --help"),
+    ],
+)  # fmt: skip
+def test_verbs_that_need_no_repo(capsys: Capture, words: str, code: Exit, cause: str, cure: str) -> None:
+    said = refused(capsys, words, code)
+    assert cause in said[0]
+    assert cure in said[1]
