@@ -164,7 +164,7 @@ class Execution:
             if isinstance(broken, Broken):
                 known = self._failures.get(step.ref, ())
                 rest = tuple(one for one in known if one.call != broken.call)
-                failure = self._failed(broken, known, now_ms)
+                failure = self._failed(step, broken, known, now_ms)
                 self._failures[step.ref] = (*rest, failure)
         where = (step.ref, step.namespace, step.name)
         match broken:
@@ -180,11 +180,12 @@ class Execution:
             case _:
                 assert_never(broken)
 
-    def _failed(self, broken: Broken, known: tuple[Failure, ...], now_ms: int) -> Failure:
+    def _failed(self, step: Step, broken: Broken, known: tuple[Failure, ...], now_ms: int) -> Failure:
         count = 1 + max((one.count for one in known if one.call == broken.call), default=0)
         code = type(broken.error).__name__
         retry_ms = now_ms + self._pause_ms(code, count)
-        return Failure(broken.call, code, str(broken.error) or code, count, retry_ms)
+        left = step.calls[step.calls.index(broken.call) + 1 :]
+        return Failure(broken.call, code, str(broken.error) or code, count, retry_ms, now_ms, left)
 
     def _pause_ms(self, code: str, count: int) -> int:
         """Drawn, so that those who failed together do not come back together."""

@@ -136,8 +136,7 @@ class Inventory:
 
     def _was_removed(self, ref: Ref) -> bool:
         """Whether its removal was called for, so that it is expected to be missing."""
-        pace = self.memory.paces.get(ref)
-        return pace is not None and any(isinstance(call, Remove) for call in pace.calls)
+        return any(isinstance(pace.call, Remove) for pace in self.memory.paces.get(ref, ()))
 
     def at(self, ref: Ref, runtime: str) -> Object | None:
         """The one object of the uid, if the runtime says now that it has it."""

@@ -357,8 +357,10 @@ def waiting(needs: MachineNeeds, held: tuple[Unready, ...] = ()) -> tuple[report
 
 def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.Condition, ...]:
     """Only said while it is not."""
-    faults = [(one.reason, one.message) for one in waits]
-    faults += [(fault.code, fault.message) for fault in found.faults]
+    faults = [(fault.code, fault.message) for fault in found.faults]
+    faults += [(one.reason, one.message) for one in waits]
+    if (known := found.inherited) is not None:  # as it was told, and what is new
+        faults = [known, *((code, message) for code, message in faults if message not in known.message)]
     return (all_of(UP_TO_DATE, faults),) if faults else ()
 
 

@@ -5,16 +5,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from iri import errors
 from iri.machine import Machine
+from iri.runtime import Kind as RuntimeKind
+from iri.volume import Snapshot, Volume
+from poollet.conditions import UP_TO_DATE
 from poollet.step import Call, Ref
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 
+NO_EFFECT = "NoEffect"
+# Reasons that tell of a call, by the classes of errors; all others follow from what stands on the target branch.
+OF_CALLS = frozenset(
+    (
+        NO_EFFECT,
+        *(name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)),
+    )
+)
+RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {
+    Kind.MACHINE: Machine,
+    Kind.VOLUME: Volume,
+    Kind.VOLUME_SNAPSHOT: Snapshot,
+}
 Entry = report.Machine | report.Volume | report.VolumeSnapshot
 
 
@@ -27,16 +44,23 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The calls that were ordered last: how often in a row, and when last. `vain` of those times nothing came of it since.
+    """A call that was ordered: how often in a row, and when last. `vain` of those times nothing came of it since.
 
-    `was_needless`: since the last time they were not needed for a while, so they did have an effect.
+    `was_needless`: since the last time it was not needed for a while, so it did have an effect.
     """
 
-    calls: tuple[Call, ...]
+    call: Call
     count: int
     last_ms: int
     vain: int = 1
     was_needless: bool = False
+
+
+class Fault(NamedTuple):
+    """Why a call is not made now, or did not succeed when it was."""
+
+    code: str
+    message: str
 
 
 class Refused(NamedTuple):
@@ -67,27 +91,33 @@ class Memory:
     """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
     `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last,
-    `refused` what a runtime will not do. `settled` saves looking again at what has not changed.
+    `refused` what a runtime will not do, `inherited` what the run before told of calls that failed. `settled` saves looking again at what has not changed.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
     orphans: tuple[report.Orphan, ...] = ()
     missing: Mapping[Ref, Missing] = field(default_factory=dict)
     going: Mapping[Ref, int] = field(default_factory=dict)
-    paces: Mapping[Ref, Pace] = field(default_factory=dict)
+    paces: Mapping[Ref, tuple[Pace, ...]] = field(default_factory=dict)
     refused: Mapping[Ref, tuple[Refused, ...]] = field(default_factory=dict)
+    inherited: Mapping[Ref, Fault] = field(default_factory=dict)
     settled: Mapping[Ref, Settled] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The call that did not succeed. `code` is the name of the error's class; an equal call waits until `retry_ms`."""
+    """The call that did not succeed. `code` is the name of the error's class; an equal call waits until `retry_ms`.
+
+    `left` are those of the same step that were not made because of it.
+    """
 
     call: Call
     code: str
     message: str
     count: int
     retry_ms: int
+    at_ms: int
+    left: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,4 +141,16 @@ def remembered(last: report.Report) -> Memory:
         (Kind.VOLUME_SNAPSHOT, last.snapshots),
     ):
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
-    return Memory(entries=entries, orphans=last.orphans)
+    return recalled(entries, last.orphans)
+
+
+def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:
+    return Memory(entries=entries, orphans=orphans, inherited=dict(_inherited(entries)))
+
+
+def _inherited(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, Fault]]:
+    """What was told of calls that failed is true until they are made again."""
+    for key, entry in entries.items():
+        for said in entry.status.conditions if entry.status is not None else ():
+            if said.type == UP_TO_DATE and said.status == "False" and said.reason in OF_CALLS:
+                yield Ref(RUNTIME_KINDS[key.kind], entry.uid), Fault(said.reason, said.message)

@@ -5,17 +5,21 @@ Times of transitions move only when a status does, so that at rest two reports a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from poollet.conditions import UP_TO_DATE
 from poollet.decision import Decision
+from poollet.memory import OF_CALLS
 from schemas import report
 from schemas.report import Condition, Report
 
 Conditions = tuple[Condition, ...]
+NUMBERS = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*")  # ids too
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,21 @@ def assembled(
 
 def dated(conditions: Conditions, before: Conditions, at: str) -> Conditions:
     """With the times that they had where they still say the same, else with this one."""
-    since = {(one.type, one.status): one.last_transition_time for one in before}
-    return tuple(
-        replace(one, last_transition_time=since.get((one.type, one.status)) or at) for one in conditions
-    )
+    last = {(one.type, one.status): one for one in before}
+    return tuple(_dated(one, last.get((one.type, one.status)), at) for one in conditions)
+
+
+def _dated(one: Condition, last: Condition | None, at: str) -> Condition:
+    """An error that differs only in its numbers is the same one: some runtimes count their requests in them."""
+    if last is None:
+        return replace(one, last_transition_time=at)
+    is_of_call = one.type == UP_TO_DATE and one.reason in OF_CALLS and one.reason == last.reason
+    message = last.message if is_of_call and worded(one.message) == worded(last.message) else one.message
+    return replace(one, message=message, last_transition_time=last.last_transition_time or at)
+
+
+def worded(message: str) -> str:
+    return NUMBERS.sub("#", message)
 
 
 def stamp(moment: datetime) -> str:

@@ -16,7 +16,7 @@ from poollet.admission import Ledger
 from poollet.assignments import Order
 from poollet.decision import Situation
 from poollet.inventory import Doubtful, Inventory, Presence
-from poollet.memory import Entry, Memory, Missing, Pace, Refused, Settled
+from poollet.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled
 from poollet.pacing import Paced, paced
 from poollet.prerequisites import Surroundings
 from poollet.step import Call, Happening, Ref, Step
@@ -48,7 +48,8 @@ class Round:
         self.entries: dict[Key, Entry] = {}
         self.missing: dict[Ref, Missing] = {}
         self.going: dict[Ref, int] = {}
-        self.paces: dict[Ref, Pace] = {}
+        self.paces: dict[Ref, tuple[Pace, ...]] = {}
+        self.inherited: dict[Ref, Fault] = {}
         self.refused: dict[Ref, tuple[Refused, ...]] = {}
         self.resize_refusals: dict[Ref, tuple[report.Reason, ...]] = {}
         self.settled: dict[Ref, Settled] = {}
@@ -74,8 +75,10 @@ class Round:
         ref, needed = whole.ref, whole.calls
         self._stepped.add(ref)
         found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)
-        if found.pace is not None:
-            self.paces[ref] = found.pace
+        if found.paces:
+            self.paces[ref] = found.paces
+        if found.inherited is not None:
+            self.inherited[ref] = found.inherited
         if found.refused:
             self.refused[ref] = found.refused
         if found.calls:
@@ -97,6 +100,8 @@ class Round:
                 self.paces.setdefault(ref, before.paces[ref])
             if ref in before.refused:
                 self.refused.setdefault(ref, before.refused[ref])
+            if ref in before.inherited:
+                self.inherited.setdefault(ref, before.inherited[ref])
 
     def look_again(self, at_ms: int) -> None:
         self._again_ms.append(at_ms)
@@ -151,5 +156,6 @@ def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
         going=round.going,
         paces=round.paces,
         refused=round.refused,
+        inherited=round.inherited,
         settled=round.settled,
     )

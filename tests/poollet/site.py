@@ -23,7 +23,7 @@ from iri.volume import Snapshot, Volume
 from poollet.decide import decide
 from poollet.decision import Decision, Situation
 from poollet.facts import HostFacts, HostSecrets, PoolFacts
-from poollet.memory import Attempts, Failure, Memory
+from poollet.memory import Attempts, Failure, Memory, recalled
 from poollet.observed import Listing, Observed, Place, Unanswered
 from poollet.step import Alter, Call, Create, Ref, Remove, Step
 from poollet.view import Document, LiveView, OrphanOrder, concerns, is_current
@@ -166,7 +166,7 @@ class Site:
 
     def restart(self) -> None:
         """The poollet dies; of what it knew, its report is left."""
-        self.memory = Memory(entries=self.memory.entries, orphans=self.memory.orphans)
+        self.memory = recalled(self.memory.entries, self.memory.orphans)
         self.ended_ms, self.failures = {}, {}
         self.numbers, self.last = {}, {}
 
@@ -176,7 +176,7 @@ class Site:
             try:
                 self.perform(step.runtime, call, step.ref)
             except IRIError as error:
-                self.fail(step.ref, call, error)
+                self.fail(step, call, error)
                 break
             self.failures[step.ref] = tuple(
                 one for one in self.failures.get(step.ref, ()) if one.call != call
@@ -208,12 +208,15 @@ class Site:
                 except NotFound:
                     return
 
-    def fail(self, ref: Ref, call: Call, error: IRIError) -> None:
+    def fail(self, step: Step, call: Call, error: IRIError) -> None:
+        ref = step.ref
         known = [one for one in self.failures.get(ref, ()) if one.call == call]
         count = known[0].count + 1 if known else 1
         rest = tuple(one for one in self.failures.get(ref, ()) if one.call != call)
         pause_ms = min(300_000, 1000 * 2**count)
-        failure = Failure(call, type(error).__name__, str(error), count, self.now_ms + pause_ms)
+        left = step.calls[step.calls.index(call) + 1 :]
+        code, retry_ms = type(error).__name__, self.now_ms + pause_ms
+        failure = Failure(call, code, str(error), count, retry_ms, self.now_ms, left)
         self.failures[ref] = (*rest, failure)
 
     def put(self, *documents: Document) -> None:

@@ -1,0 +1,137 @@
+"""What is said of calls that fail, or do nothing, is said once: at rest the words stay, whatever is tried again behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from iri.errors import Internal
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.simulated.behaviour import NAMED
+from iri.simulated.hindrance import HinderedRuntime
+from poollet.decide import decide
+from schemas.report import Report
+from tests.iri.quick import PROFILE
+from tests.poollet.fleet import Fleet, machine, machine_class, uid
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+GIB = 1 << 30
+CLASSES = Classes(
+    machines=(
+        MachineClass(name="small", resources={"cpu": 1, "memory": GIB}),
+        MachineClass(name="large", resources={"cpu": 2, "memory": 2 * GIB}),
+    ),
+    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
+)
+OFFICE = "apiVersion: networking.ironcore.dev/v1alpha1\nkind: Network\nmetadata: {name: office}\n"
+NIC = (
+    "  networkInterfaces:\n  - name: lan\n    ephemeral:\n      networkInterfaceTemplate:\n"
+    "        spec: {networkRef: {name: office}}\n"
+)
+SECONDS = 5 * 3600
+ROUND_MS = 40_000
+
+
+def text(power: str, size: str, more: str = "", spec: str = "") -> str:
+    made = machine("web", "host-1", uid(1), uid(9), more, f"  power: {power}\n{spec}")
+    return made.replace("{name: small}", f"{{name: {size}}}")
+
+
+def turned(run: Run, seconds: int) -> list[Report]:
+    """The reports that differ from the one before."""
+    said: list[Report] = []
+    for _ in range(seconds * 1000 // ROUND_MS):
+        run.turn()
+        run.time.ms += ROUND_MS
+        found = run.report()
+        if not said or said[-1].machines != found.machines:
+            said.append(found)
+    return said
+
+
+def begun(behaviour: str) -> Run:
+    time = Time()
+    profile = replace(PROFILE, behaviour=behaviour, classes=CLASSES)
+    files = {
+        "classes/small.yaml": machine_class(),
+        "classes/large.yaml": machine_class("large", "2", "2Gi"),
+        "office.yaml": OFFICE,
+        "web.yaml": text("On", "small"),
+    }
+    run = Run(Fleet(files), time, SimulatedMachine(time, profile), decide=decide)
+    turned(run, 120)
+    return run
+
+
+def at_rest(behaviour: str) -> Run:
+    """Power, class, interface, annotations: all that a runtime may refuse or ignore is wanted at once."""
+    run = begun(behaviour)
+    restart = "  annotations: {gitvirt.dev/restart: now}\n"
+    run.fleet.commit({"web.yaml": text("Off", "large", restart, NIC)})
+    turned(run, 1800)
+    return run
+
+
+@pytest.mark.parametrize("behaviour", sorted(NAMED))
+def test_at_rest_the_words_stay(behaviour: str) -> None:
+    said = turned(at_rest(behaviour), SECONDS)
+    assert [one.machines for one in said[1:]] == []
+
+
+STOCK = sorted(NAMED.keys() - {"gitvirt"})
+
+
+@pytest.mark.parametrize("behaviour", STOCK)
+def test_a_restart_takes_nothing_back_that_it_knows_no_better(behaviour: str) -> None:
+    run = at_rest(behaviour)
+    before = run.report().machines
+    assert fault_of(run.report())
+    again = Run(run.fleet, run.time, run.machine, decide=decide, instance=2)
+    said = turned(again, 3600)
+    assert [one.machines for one in said] == [before]
+
+
+@pytest.mark.parametrize("behaviour", STOCK)
+def test_what_is_wished_no_more_is_said_no_more(behaviour: str) -> None:
+    run = at_rest(behaviour)
+    again = Run(run.fleet, run.time, run.machine, decide=decide, instance=2)
+    again.fleet.commit({"web.yaml": text("On", "small")})
+    turned(again, 600)
+    assert not fault_of(again.report())
+
+
+def test_an_error_that_counts_is_told_once() -> None:
+    """And as it was told the first time, also by the run that comes after."""
+    run = begun("gitvirt")
+    runtime = Counting(run.machine)
+    run = Run(run.fleet, run.time, run.machine, decide=decide, instance=2, runtime=runtime)
+    run.fleet.commit({"web.yaml": text("Off", "small")})
+    said = turned(run, 1800)
+    run = Run(run.fleet, run.time, run.machine, decide=decide, instance=3, runtime=runtime)
+    said += turned(run, 1800)
+    assert runtime.count > 6
+    assert {fault_of(one) for one in said if fault_of(one)} == {"request 1 of 2026-01-01 got no answer"}
+
+
+def fault_of(report: Report) -> str:
+    status = report.machines[("default", "web")].status
+    said = [one for one in status.conditions if one.type == "UpToDate"] if status is not None else []
+    return said[0].message if said else ""
+
+
+class Counting(HinderedRuntime):
+    """Its errors name each request."""
+
+    def __init__(self, machine: SimulatedMachine) -> None:
+        super().__init__(machine.runtime, self._hindered)
+        self.count = 0
+
+    @contextmanager
+    def _hindered(self, call: str) -> Iterator[None]:
+        if call == "UpdateMachinePower":
+            self.count += 1
+            raise Internal(f"request {self.count} of 2026-01-{self.count:02} got no answer")
+        yield
