@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -22,6 +24,21 @@ AMBIENT = (
     "CI",
     "NO_COLOR",
 )
+
+
+# Ignored by whatever runs in the background of a script, or under nohup, and so by all that the tests start there.
+HEARD = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+
+
+def pytest_configure() -> None:
+    """What the tests start hears every signal, as it does in a terminal: a handler, unlike being ignored, is not inherited."""
+    for number in HEARD:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number is signal.SIGINT else _pass_over)
+
+
+def _pass_over(number: int, frame: FrameType | None) -> None:
+    """As it was asked for by who started the tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

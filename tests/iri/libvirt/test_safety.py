@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from iri.change import AttachInterface, AttachVolume
 from iri.errors import FailedPrecondition, InvalidArgument
+from iri.libvirt.claim import LOCK
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.networks.rules import Bridge, NetworkRules
 from iri.libvirt.runtime import LibvirtRuntime
@@ -174,7 +175,8 @@ def test_links_out_of_an_allowed_folder_lead_nowhere(
         )
         assert machine.status.state is MachineState.PENDING
     assert_only_what_is_allowed(libvirtd, settings)
-    assert not [path for path in (Path(settings.folder) / "images").rglob("*") if path.is_file()]
+    cached = [path for path in (Path(settings.folder) / "images").rglob("*") if path.is_file()]
+    assert [path.name for path in cached] == [LOCK]
 
 
 def test_a_hostname_that_would_be_more_is_refused(subject: Subject) -> None:
