@@ -88,6 +88,10 @@ def _last(old: bytes, new: bytes) -> int:
 
 def _pairs(olds: list[_Entry], news: list[_Entry]) -> list[tuple[_Entry | None, _Entry | None]]:
     """The entries that are not the same on both sides, by name, in tree order."""
+    if not olds:
+        return [(None, new) for new in news]
+    if not news:
+        return [(old, None) for old in olds]
     if list(map(_NAME, olds)) == list(map(_NAME, news)):  # only contents changed, as nearly always
         return [(old, new) for old, new in zip(olds, news, strict=True) if old != new]
     before = {entry[1]: entry for entry in set(olds).difference(news)}

@@ -76,8 +76,11 @@ class Store:
             return _snapshot(self._refs, self._have, listed.default_branch)
 
     def read(self, id: ObjectId) -> bytes:
-        with self._noticing(id):
+        try:
             return self._reader.read(id)
+        except DamageError:
+            self._notice(id)
+            raise
 
     def files(self, commit: ObjectId) -> Iterator[File]:
         with self._noticing(commit):
@@ -225,9 +228,12 @@ class Store:
         try:
             yield
         except DamageError:
-            if id not in self._absent:
-                self._missing.add(id)
+            self._notice(id)
             raise
+
+    def _notice(self, id: ObjectId) -> None:
+        if id not in self._absent:
+            self._missing.add(id)
 
 
 def _own_disk(error: OSError) -> Unavailable:

@@ -14,6 +14,7 @@ from reconciler.world.settle import RETAINED
 from schemas.ignore import OWN_FOLDER, is_manifest
 from schemas.kinds import Key
 from schemas.problem import Problem
+from schemas.validate.files import is_read
 
 ORPHANS = f"{OWN_FOLDER}orphans/"
 
@@ -34,10 +35,12 @@ class Taken:
 
 
 def take_source(repo: Repo, branch: Branch, changes: Iterable[Change], rules: Rules) -> Taken:
+    policy = rules.policy
+
     def contents(file: File) -> Contents | None:
-        if not rules.reads(file.path):
+        if not is_read(file.path, policy) or rules.ignored(file.path):
             return None
-        return _odd(file) or source_contents(file.path, repo.read(file.id), rules.policy)
+        return _odd(file) or source_contents(file.path, repo.read(file.id), policy)
 
     return _take(branch, changes, contents)
 

@@ -12,7 +12,6 @@ from schemas.fleet import Fleet, Settings
 from schemas.ignore import Ignore
 from schemas.problem import Problem
 from schemas.validate import Policy
-from schemas.validate.files import is_read
 
 NO_SETTINGS = Settings(fleet=Fleet(id=""))
 NO_FLEET = Problem(
@@ -53,10 +52,6 @@ class Rules:
     @property
     def authority(self) -> Authority:
         return Authority(self.settings, self.before)
-
-    def reads(self, path: str) -> bool:
-        """Whether a file of the source declares objects."""
-        return is_read(path, self.policy) and not self.ignored(path)
 
 
 def rules(

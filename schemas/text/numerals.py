@@ -25,7 +25,9 @@ CORE = re.compile(
 _WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?[0-9_.][0-9A-Za-z_.+-]*")
 _MAYBE = re.compile(r"[0-9]|\.(?:inf|nan)\Z", re.IGNORECASE)
 _UNDERSCORE = re.compile(r"_[0-9._eE+-]|[0-9.]_")
+# Words are veiled from their beginning only, and where no word begins no parser sees a number: identifiers are full of `0b`.
 _RADIX = re.compile(r"0[bBxXoO]")
+_RADIX_WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?0[bBxXoO]")
 _INFINITY = re.compile(r"\.[iInN][nNaA][fFnN]")
 _DIGITS = bytes(0x30 if chr(byte).isdigit() and byte < 128 else 0x20 for byte in range(256))
 _LONG_RUN = b"0" * MAX_DIGITS
@@ -64,7 +66,9 @@ def has_underscores(text: str) -> bool:
 
 def may_differ(text: str, octets: bytes) -> bool:
     """Whether a text, `octets` in UTF-8, may hold a number that needs the veil; those with `_` aside."""
-    if _RADIX.search(text) is not None or _INFINITY.search(text) is not None:
+    if _RADIX.search(text) is not None and _RADIX_WORD.search(text) is not None:
+        return True
+    if _INFINITY.search(text) is not None:
         return True
     if len(octets) <= MAX_DIGITS:
         return False
