@@ -30,16 +30,37 @@ class Eligible:
     made_at: int
 
 
+class Equals:
+    """Pools that are equally full, as they were when first asked: hosts come in batches, and an empty one is like the next."""
+
+    def __init__(self, board: Board) -> None:
+        self.made_at = len(board.touched)
+        found: dict[Sort, list[Pool]] = {}
+        for name, pool in board.pools.items():
+            fill = (*board.free[name].items(), *pool.allocatable.items(), board.machines[name])
+            found.setdefault(fill, []).append(pool)
+        self.groups = tuple(found.values())
+
+
 class Points:
     """What each pool is worth to requests of one charge by the policy alone; brought up to date by what was touched since."""
 
-    def __init__(self, board: Board, policy: scores.Policy, charge: Vector) -> None:
+    def __init__(self, board: Board, policy: scores.Policy, charge: Vector, equals: Equals) -> None:
         self.board = board
         self.worth = scores.BY_POLICY[policy]
         self.needs = scores.measured(charge)
-        self.by_pool = {name: self.worth(board, pool, self.needs) for name, pool in board.pools.items()}
+        moved = set(board.touched[equals.made_at :])
+        self.by_pool = {name: 0 for name in board.pools}
+        for same in equals.groups:
+            pool = next((pool for pool in same if pool.name not in moved), same[0])
+            self.by_pool.update(
+                dict.fromkeys([each.name for each in same], self.worth(board, pool, self.needs))
+            )
+        for name in moved:
+            self.by_pool[name] = self.worth(board, board.pools[name], self.needs)
         self.seen = len(board.touched)
         self.ranked: list[Entry] = []
+        self.ranked_at = self.seen
         self.unranked = set(self.by_pool)
 
     def get(self) -> dict[str, int]:
@@ -53,16 +74,20 @@ class Points:
             self.unranked.update(changed)
         return self.by_pool
 
-    def ranking(self) -> list[Entry]:
-        """All pools, the best first. Only what was touched is made anew; the rest is in order already, which sorting notices."""
+    def ranking(self, patience: int) -> tuple[list[Entry], int]:
+        """All pools, the best first, and when that was so: entries out of date are put right when they come to the top, so a
+        few may be. Only what was touched is made anew; the rest is in order already, which sorting notices."""
         points, unranked, version = self.get(), self.unranked, self.board.version
-        if unranked:
+        if not self.ranked or self.seen - self.ranked_at > patience:
+            self.ranked_at = self.seen
             ranked = [entry for entry in self.ranked if entry[2] not in unranked]
-            ranked += sorted((0, -points[name], name, version[name]) for name in unranked)
+            # Of all, take them in the order of the board, which is sorted more or less.
+            names = points if len(unranked) == len(points) else unranked
+            ranked += sorted([(0, -points[name], name, version.get(name, 0)) for name in names])
             ranked.sort()
             self.ranked = ranked
             self.unranked = set()
-        return self.ranked
+        return self.ranked, self.ranked_at
 
 
 class Shelf:
@@ -73,6 +98,7 @@ class Shelf:
         self.policy = policy
         self.kept: dict[Sort, Eligible] = {}
         self.points: dict[tuple[tuple[str, int], ...], Points] = {}
+        self.equals: Equals | None = None
         self.alike: dict[tuple[str, ...], dict[Sort, list[Pool]]] = {}
         self.refresh_after = max(16, len(board.pools) // 32)
 
@@ -80,7 +106,8 @@ class Shelf:
         key = tuple(sorted(charge.items()))
         found = self.points.get(key)
         if found is None:
-            found = self.points[key] = Points(self.board, self.policy, charge)
+            self.equals = self.equals or Equals(self.board)
+            found = self.points[key] = Points(self.board, self.policy, charge, self.equals)
         return found
 
     def get(self, request: Request) -> Eligible:
@@ -106,7 +133,7 @@ class Shelf:
         standing = self.standing(request) if before is None else before.standing
         where = self.where(request, standing) if before is None else before.where
         domains = self.domains(request, where) if before is None else before.domains
-        ranking = self.points_of(request.charge).ranking()
+        ranking, made_at = self.points_of(request.charge).ranking(self.refresh_after)
         heaps: dict[str, list[Entry]] = {"": []}
         if request.spread is None:
             heaps[""] = [entry for entry in ranking if entry[2] in standing]
@@ -118,7 +145,7 @@ class Shelf:
         if any(standing.values()):
             for domain, heap in heaps.items():
                 heaps[domain] = sorted((0, rank - standing[name], name, seen) for _, rank, name, seen in heap)
-        return Eligible(heaps, standing, where, domains, len(self.board.touched))
+        return Eligible(heaps, standing, where, domains, made_at)
 
     def where(self, request: Request, standing: Mapping[str, int]) -> Mapping[str, str]:
         if request.spread is None:

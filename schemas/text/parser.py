@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from yaml_rs import AliasLimits, YAMLDecodeError
 from yaml_rs._yaml_rs import _loads
 
+from schemas.text import blocks
 from schemas.text.value import MAX_DEPTH, Value
 
 
@@ -40,11 +41,13 @@ _WHERE = re.compile(r"YAML parse error at line (\d+), column (\d+)\n(?:.*\n)*?(.
 
 def saphyr(text: str) -> list[Value] | Refusal:
     """yaml-rs: saphyr's scanner in Rust. It releases the GIL while it scans."""
+    ended = blocks.ended(text)
     try:
         # Past the package's wrapper, which only checks the type of its argument: it costs 3% here.
-        values: Any = _loads(_FRONT + text, parse_datetime=False, alias_limits=_LIMITS)
+        values: Any = _loads(_FRONT + ended, parse_datetime=False, alias_limits=_LIMITS)
     except YAMLDecodeError as error:
-        return _refusal(str(error))
+        refusal = _refusal(str(error))
+        return replace(refusal, line=blocks.line_before(text, ended, refusal.line))
     except TypeError:  # a key that is a mapping with a collection in it: Python cannot hash it
         return Refusal(UNUSABLE_KEY)
     return values[1:] if isinstance(values, list) else []

@@ -170,6 +170,12 @@ def test_the_veil_is_made_of_characters_that_the_text_has_not() -> None:
         ("%YAML 1.1\n---\na: on\n", ({"a": "on"},)),
         ("--- |\n  text\n\n---\nb: 2\n", ("text\n", {"b": 2})),
         ("--- |+\n  text\n\n", ("text\n\n",)),
+        (" |\n---\nx:", ("", {"x": None})),
+        ("--- >- # c\nb\n---\nx: 1\n---\ny: 2\n", ("b", {"x": 1}, {"y": 2})),
+        ("--- |\r\n---\r\n--- !!str |\r\n...\r\na", ("", None, "", "a")),
+        ("|\n...\n---\nb", ("", "b")),
+        ("|\n---a\n --- b", ("---a\n --- b\n",)),
+        ("a:\n |\n---\nb", ({"a": ""}, "b")),
     ],
 )
 def test_one_value_a_document(text: str, want: tuple[Value, ...]) -> None:
@@ -223,6 +229,7 @@ def test_aliases_copy() -> None:
         ("a: [1, 2", "GV101", (1, 4), "never closed"),
         ("a: 1\nb: 'x", "GV101", (2, 4), "quote"),
         ("a: @x", "GV101", (1, 4), "@"),
+        ("--- |\n---\nb: 1\nc: @x", "GV101", (4, 4), "@"),
         ("a: `x`", "GV101", (1, 4), "`"),
         ("{% if x %}", "GV101", (1, 2), "%"),
         ("a:\n  b: 1\n c: 2", "GV101", (3, 2), "mapping above"),

@@ -31,6 +31,7 @@ TABLE = [
     ("dashes that are no marker", "a: ---\n---b: 2\n ---: 3\n", ["a: ---\n---b: 2\n ---: 3\n"]),
     ("dots that are no end", "a: ...\n...b: 2\n", ["a: ...\n...b: 2\n"]),
     ("in a block scalar they are indented", "a: |\n  ---\n  ...\n", ["a: |\n  ---\n  ...\n"]),
+    ("in one without indentation they are not", " |\n---\nx:", [" |\n", "---\nx:"]),
     ("carriage returns", "a: 1\r---\rb: 2\r", ["a: 1\r", "---\rb: 2\r"]),
     ("carriage returns and line feeds", "a: 1\r\n---\r\nb: 2", ["a: 1\r\n", "---\r\nb: 2"]),
     ("a percent sign within", "a: x\n  %y\n---\nb: 2\n", ["a: x\n  %y\n", "---\nb: 2\n"]),
@@ -47,7 +48,7 @@ def test_documents(text: str, want: list[str]) -> None:
 
 
 LINES = ("---", "--- ", "--- # x", "--- a", "--- {a: b}", "---\t", "...", "... # x", "...x", "---x", "# c", " # c", "", "  ",
-         "%YAML 1.2", "%TAG ! tag:x,2000:", "a: b", "a: |", "  ---", "  ...", "  text", "- x", "b: 'x", "y'", "{a: b}", "%a", "\t")  # fmt: skip
+         "%YAML 1.2", "%TAG ! tag:x,2000:", "a: b", "a: |", " |", "--- >", "  ---", "  ...", "  text", "- x", "b: 'x", "y'", "{a: b}", "%a", "\t")  # fmt: skip
 
 
 @given(
