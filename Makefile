@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz soak bench proto lock clean
+.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz soak bench proto wheel lock clean
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ proto: setup-test ## generate the code of iri/proto from its .proto files
 .PHONY: docs
 docs: setup-test ## render docs/problems.md from the problem codes
 	@$(BIN)/python -c "from pathlib import Path; from schemas.codes import CODES; from schemas.codes.page import render; Path('docs/problems.md').write_text(render(CODES))"
+
+wheel: setup-test ## build wheel and sdist into dist/, with the list of what they need
+	@$(BIN)/python -m hatchling build -d dist && cp requirements.run.lock dist/
 
 lock: setup-test ## resolve the dependencies anew into requirements.lock
 	@tools/lock

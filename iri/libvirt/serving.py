@@ -9,15 +9,18 @@ from iri.errors import IRIError
 from iri.exec.streaming import ExecServer
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.server import Server
+from iri.server.server import SOCKET_MODE
 
 
 class LibvirtServer:
     """`with LibvirtServer(runtime, addresses) as server:` serves until the block ends. The runtime is closed with it."""
 
-    def __init__(self, runtime: LibvirtRuntime, addresses: Sequence[Address]) -> None:
+    def __init__(
+        self, runtime: LibvirtRuntime, addresses: Sequence[Address], socket_mode: int = SOCKET_MODE
+    ) -> None:
         self.runtime = runtime
         self._consoles = ExecServer()
-        self._server = Server(runtime, addresses, consoles=self._consoles)
+        self._server = Server(runtime, addresses, consoles=self._consoles, socket_mode=socket_mode)
 
     @property
     def addresses(self) -> tuple[Address, ...]:

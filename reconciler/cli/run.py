@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from reconciler.cli import location
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.stopping import StopSignal
+from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
 from reconciler.loop import logs
 from reconciler.loop.listening import Listener
@@ -97,10 +98,11 @@ def run(arguments: argparse.Namespace) -> int:
         choice(arguments.log_level, environment, "GITVIRT_LOG_LEVEL", ("info", *LEVELS)),
     )
     settings = settings_of(arguments, environment, Path.cwd())
+    supervisor = Supervisor.of(os.environ)
     with process(settings, environment) as loop:
         if arguments.once:
             return verdict(loop.run_once(), loop.reconciler.world.held_source)
-        serve(loop, settings.address)
+        serve(loop, settings.address, supervisor)
     return Exit.OK
 
 
@@ -140,9 +142,10 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
         yield loop
 
 
-def serve(loop: Loop, address: Address) -> None:
-    """Until a signal, and then to the end of the tick that is under way."""
+def serve(loop: Loop, address: Address, supervisor: Supervisor) -> None:
+    """Until a signal, and then to the end of the tick that is under way. Ready once a tick has ended well."""
     stop = StopSignal()
+    loop.on_well = supervisor.ready
     failures: list[Exception] = []
 
     def reconcile() -> None:
@@ -168,6 +171,7 @@ def serve(loop: Loop, address: Address) -> None:
         )
         stop.wait()
         log.info("stopping")
+        supervisor.stopping()
         loop.waker.stop()
         worker.join()
     for failure in failures:  # a supervisor starts it again by its exit code

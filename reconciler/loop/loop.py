@@ -49,7 +49,8 @@ class _Told:
 
 @dataclass
 class Loop:
-    """`opened` gives the reconciler that reads other refs, in place of one that is over; it may raise RepoError or OSError."""
+    """`opened` gives the reconciler that reads other refs, in place of one that is over; it may raise RepoError or OSError.
+    `on_well` is called after each tick that ended well."""
 
     reconciler: Reconciler
     opened: Callable[[Refs, Reconciler], Reconciler]
@@ -57,6 +58,7 @@ class Loop:
     pace: Pace = field(default_factory=Pace)
     chance: random.Random = field(default_factory=random.Random)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    on_well: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self._races = Backoff(FIRST_RACE_SECONDS, MOST_RACE_SECONDS, least_share=0.0, chance=self.chance)
@@ -163,6 +165,7 @@ class Loop:
         self._races.reset()
         self._failures.reset()
         self._last_end = self.clock()
+        self.on_well()
 
     def _until_due(self, plan: Plan, most: float) -> float:
         due = self.reconciler.next_due(plan)

@@ -22,6 +22,7 @@ from poollet.running import Running
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.poollet import settings
 from reconciler.cli.stopping import StopSignal
+from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
 from reconciler.loop import logs
 from reconciler.repo import address
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 def serve(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient, opened: ExitStack) -> int:
     for one in hosts:
         opened.callback(os.close, assembly.only_here(one))
-    stop = StopSignal()
+    stop, supervisor = StopSignal(), Supervisor.of(os.environ)
     opened.enter_context(runtimes(hosts, arguments, ambient))
     is_brief = arguments.once or arguments.leave
     fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
@@ -72,7 +73,7 @@ def serve(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient
         if found:
             raise CommandError(found, "the log says more")
         return Exit.OK
-    served(running, hosts, stop, ambient)
+    served(running, hosts, stop, ambient, supervisor)
     log.info("poollet stopped; %s", what_stays(hosts, ends_runtimes=arguments.end_runtimes))
     return Exit.OK
 
@@ -99,7 +100,10 @@ def runtimes(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambi
         children.stop(ends=arguments.end_runtimes)
 
 
-def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: Ambient) -> None:
+def served(
+    running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: Ambient, supervisor: Supervisor
+) -> None:
+    """Ready once each host's first report stands."""
     place = address.parse(hosts[0].repo.url, ambient.here)
     with ExitStack() as around:
         around.enter_context(Housekeeping(running.remote.repo.housekeep))
@@ -110,7 +114,9 @@ def served(running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: A
         running.start()
         log.info("poollet runs name=%s repo=%s", ",".join(one.name for one in hosts), place)
         while not stop.wait(LOOK_SECONDS) and not running.has_ended.is_set():
-            pass
+            if all(post.has_landed for post in running.remote.posts):
+                supervisor.ready()
+        supervisor.stopping()
         ended = [post.ended for post in running.remote.posts if post.ended]
         running.stop("stopping")
     if running.has_ended.is_set():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 from typing import TYPE_CHECKING
 
 from iri.address import Address, parse
@@ -14,6 +15,7 @@ from reconciler.cli.runtime.ignition import yaml_value
 from reconciler.cli.runtime.settings import DEFAULT, SHOWN, settings_of
 from reconciler.cli.runtime.simulated import DEFAULT_SOCKETS
 from reconciler.cli.stopping import StopSignal
+from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import Terminal, out, printable
 
 if TYPE_CHECKING:
@@ -41,18 +43,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"/path/to/socket or 127.0.0.1:PORT; can be repeated (default: {' and '.join(DEFAULT_SOCKETS)})",
     )
     parser.add_argument("--settings", metavar="FILE", help="what the operator decides about this host")
+    parser.add_argument(
+        "--socket-mode",
+        choices=("0600", "0660"),
+        default="0600",
+        help="0660 lets the group of this process use its sockets too (default: 0600, its account alone)",
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop = StopSignal()
+    stop, supervisor = StopSignal(), Supervisor.of(os.environ)
     settings, addresses = settings_of(arguments.settings), _addresses(arguments)
     try:
-        with _server(settings, addresses) as server:
+        with _server(settings, addresses, int(arguments.socket_mode, 8)) as server:
             _say_ready(out(), server.addresses)
+            supervisor.ready()
             stop.wait()
+            supervisor.stopping()
     except Unavailable as error:
         cure = "start libvirtd, or say in the settings which `uri` it answers at"
         raise CommandError(printable(str(error)), cure) from None
@@ -73,7 +83,7 @@ def _addresses(arguments: argparse.Namespace) -> list[Address]:
         raise CommandError(printable(str(error)), "gitvirt runtime libvirt --help", Exit.USAGE) from None
 
 
-def _server(settings: Settings, addresses: list[Address]) -> LibvirtServer:
+def _server(settings: Settings, addresses: list[Address], socket_mode: int) -> LibvirtServer:
     try:
         # Loads libvirt, which only hosts that run it have.
         from iri.libvirt.runtime import LibvirtRuntime
@@ -82,7 +92,7 @@ def _server(settings: Settings, addresses: list[Address]) -> LibvirtServer:
         cure = "pip install 'gitvirt[libvirt]', which needs libvirt-dev, gcc and pkg-config"
         raise CommandError(f"libvirt's Python library cannot be loaded: {error}", cure) from None
     try:
-        return LibvirtServer(LibvirtRuntime(settings, yaml_value), addresses)
+        return LibvirtServer(LibvirtRuntime(settings, yaml_value), addresses, socket_mode)
     except IRIError as error:
         raise CommandError(printable(str(error)), SHOWN, Exit.PROBLEMS) from None
 

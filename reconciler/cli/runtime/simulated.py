@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import secrets
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from iri.simulated.serving import SimulatedServer
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.runtime.profile import profile_of
 from reconciler.cli.stopping import StopSignal
+from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import Terminal, out, printable
 
 DEFAULT_SOCKETS = ("/var/run/iri-machineprovider.sock", "/var/run/iri-volumeprovider.sock")
@@ -59,12 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop = StopSignal()
+    stop, supervisor = StopSignal(), Supervisor.of(os.environ)
     server = _server(arguments)
     try:
         with server:
             _say_ready(out(), server.addresses)
+            supervisor.ready()
             stop.wait()
+            supervisor.stopping()
     except IRIError as error:
         raise CommandError(printable(str(error)), "--listen says where else to serve") from None
     return Exit.OK
