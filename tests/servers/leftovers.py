@@ -52,7 +52,7 @@ def leftovers(daemon: Libvirtd, folder: Path, keeping: Iterable[str] = ()) -> Le
     return Leftovers(
         domains=tuple(domain.id for domain in domains if domain.id not in kept),
         guests=tuple(f"{id} pid={pid}" for id, pid in daemon.guests().items() if id not in kept),
-        disks=_others(_below(folder, "volumes"), kept) + _partial(folder),
+        disks=_others(_below(folder, "volumes"), kept) + _partial(folder) + _let_go(folder, right),
         seeds=_others(_below(folder, "machines"), kept),
         nvram=_others(_below(daemon.folder / "lib" / "qemu", "nvram"), kept),
         logs=tuple(
@@ -82,6 +82,10 @@ class Domain:
         return {mac.get("address", "") for mac in self.root.iterfind("devices/interface/mac")}
 
     @property
+    def files(self) -> set[str]:
+        return {source.get("file", "") for source in self.root.iterfind("devices/disk/source")}
+
+    @property
     def devices(self) -> set[str]:
         return {target.get("dev", "") for target in self.root.iterfind("devices/interface/target")}
 
@@ -100,6 +104,13 @@ def _below(folder: Path, name: str) -> list[Path]:
 def _others(paths: Iterable[Path], kept: frozenset[str]) -> tuple[str, ...]:
     """Those that are named after an object, or lie in a folder that is, which is not among them."""
     return tuple(str(path) for path in paths if (ids := set(UUID.findall(str(path)))) and not ids & kept)
+
+
+def _let_go(folder: Path, domains: Iterable[Domain]) -> tuple[str, ...]:
+    """Local disks that their machine does not have."""
+    had = {path for domain in domains for path in domain.files}
+    disks = [path for path in _below(folder, "volumes") if path.name.startswith("disk-")]
+    return tuple(str(path) for path in disks if str(path) not in had)
 
 
 def _partial(folder: Path) -> tuple[str, ...]:

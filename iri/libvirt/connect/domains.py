@@ -50,7 +50,7 @@ class Domains:
 
         def listed(raw: libvirt.virConnect) -> Mapping[str, Element]:
             found = {}
-            for domain in raw.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_PERSISTENT):
+            for domain in raw.listAllDomains(0):
                 with contextlib.suppress(NotFound):
                     found[domain.UUIDString()] = parse(metadata_of(domain))
             return found
@@ -61,15 +61,16 @@ class Domains:
         self._link.call(lambda raw: raw.defineXML(document), "defining the domain")
 
     def describe(self, id: str, metadata: Element) -> None:
-        """Replaces our metadata, in what outlives the guest."""
+        """Replaces our metadata, in what outlives the guest. A domain that somebody undefined while it runs is defined again."""
         written = text(metadata)
-        self._do(
-            id,
-            lambda domain: domain.setMetadata(
-                libvirt.VIR_DOMAIN_METADATA_ELEMENT, written, PREFIX, NAMESPACE, CONFIG
-            ),
-            "recording",
-        )
+
+        def describe(raw: libvirt.virConnect) -> None:
+            domain = raw.lookupByUUIDString(id)
+            if not domain.isPersistent():
+                raw.defineXML(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE))
+            domain.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, written, PREFIX, NAMESPACE, CONFIG)
+
+        self._link.call(describe, "recording")
 
     def next_document(self, id: str) -> str:
         flags = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE
@@ -148,7 +149,8 @@ class Domains:
 def metadata_of(domain: libvirt.virDomain) -> str:
     """NotFound for a domain that is not ours, or no longer there."""
     try:
-        found: str = domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE, CONFIG)
+        where = CONFIG if domain.isPersistent() else LIVE
+        found: str = domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE, where)
     except libvirt.libvirtError as error:
         if error.get_error_code() in (libvirt.VIR_ERR_NO_DOMAIN_METADATA, libvirt.VIR_ERR_NO_DOMAIN):
             raise NotFound(f"no <{TAG}> of ours") from None
@@ -167,4 +169,10 @@ def seen_of(domain: libvirt.virDomain) -> Seen:
         life = LIVES.get(reason, Life.PAUSED)
     elif state == libvirt.VIR_DOMAIN_PMSUSPENDED:
         life = Life.PAUSED
-    return Seen(life=life, live=hardware(document), next=following, has_agent=has_agent(document))
+    return Seen(
+        life=life,
+        live=hardware(document),
+        next=following,
+        has_agent=has_agent(document),
+        is_passing=not domain.isPersistent(),
+    )

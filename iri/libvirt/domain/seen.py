@@ -50,6 +50,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     live: Hardware | None = None  # while it is on
     next: Hardware = Hardware()
     has_agent: bool = False
+    is_passing: bool = False  # somebody undefined it while it runs: with the guest it would be gone
 
     @property
     def is_on(self) -> bool:

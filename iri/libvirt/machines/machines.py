@@ -20,10 +20,11 @@ from iri.change import (
     UpdateVolume,
     changed_machine,
 )
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, TimedOut
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, TimedOut, Unavailable
 from iri.identity import identity
 from iri.libvirt.connect.link import Link
 from iri.libvirt.domain.record import Record, wish
+from iri.libvirt.domain.seen import Life
 from iri.libvirt.machines import building
 from iri.libvirt.machines.addresses import Addresses
 from iri.libvirt.machines.guest import Guest
@@ -131,6 +132,14 @@ class Machines:
         guest = self._site.roster.get(id)
         if guest.record.deleted_at:
             return
+        if (
+            guest.seen.life is Life.HELD
+            and guest.trouble is not None
+            and guest.trouble.reason == TimedOut.__name__
+        ):
+            raise Unavailable(
+                guest.trouble.message
+            )  # libvirt would let us wait for half a minute, to no avail
         now_ns = self._site.roster.now_ns()
 
         def deleted(record: Record) -> Record:

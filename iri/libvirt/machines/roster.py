@@ -122,6 +122,14 @@ class Roster:
             self._domains.describe(id, metadata(record))
             return self.update(id, lambda found: replace(found, record=record))
 
+    def write(self, guest: Guest) -> None:
+        """What is recorded, once more."""
+        with self.one(guest.id):
+            latest = self._guests.get(guest.id)
+            if latest is not None:
+                self._domains.describe(guest.id, metadata(latest.record))
+                self.look(guest.id)
+
     def sealed_away(self, id: str, record: Record, before: Record | None = None) -> Record:
         """With its secrets kept where only libvirt's masters read."""
         _, seal = sealed(record.spec)

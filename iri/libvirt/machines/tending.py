@@ -6,7 +6,8 @@ import logging
 
 from msgspec.structs import replace
 
-from iri.errors import IRIError, Unavailable
+from iri.errors import IRIError, TimedOut, Unavailable
+from iri.libvirt.domain.names import domain_name
 from iri.libvirt.domain.seen import Life
 from iri.libvirt.machines import plugging, power, removal, resizing
 from iri.libvirt.machines.building import built
@@ -39,7 +40,13 @@ def tend(site: Site, id: str) -> float | None:
 def step(site: Site, guest: Guest) -> float | None:
     if guest.seen.life is Life.HELD:
         # Whatever else is asked of such a domain waits for ever.
-        power.force(site, guest, "libvirtd did not live to finish its start")
+        free(site, guest)
+        return 0.0
+    if guest.seen.is_passing:
+        site.roster.write(guest)
+        site.tell(
+            guest, "DefinedAgain", "Look", "somebody has undefined the running machine", is_warning=True
+        )
         return 0.0
     is_fresh = not guest.record.is_built
     found = built(site, guest) if is_fresh else plugging.settled(site, guest)
@@ -58,6 +65,17 @@ def step(site: Site, guest: Guest) -> float | None:
         site.domains.resume(found.id)
         return STUCK_SECONDS
     return soonest(plugging.wait_seconds(found), steady(site, found))
+
+
+def free(site: Site, guest: Guest) -> None:
+    try:
+        power.force(site, guest, "libvirtd did not live to finish its start")
+    except TimedOut as error:
+        name = domain_name(guest.id, guest.record.labels)
+        raise TimedOut(
+            f"libvirtd did not live to finish the machine's start, and now lets nobody end it: stop libvirtd, remove {name}.xml "
+            f"from its state folder (/run/libvirt/qemu), start it; docs/libvirt.md says how that is done for you ({error})"
+        ) from error
 
 
 def steady(site: Site, guest: Guest) -> float | None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,7 @@ REAL = ".real"
 PRIVATE = {"/run": "run", "/var/lib": "lib", "/var/cache": "cache", "/var/log": "log"}
 SERVICES = ("dbus", "systemd", "udev")
 LIBVIRT = "libvirt"
+UNBORN = re.compile(r"<domstatus [^>]*pid='0'")
 # libvirtd refuses to start without these, even where nothing runs as them.
 PASSWD = "libvirt-qemu:x:64055:64055::/:/usr/sbin/nologin\n"
 GROUP = "libvirt-qemu:x:64055:\nkvm:x:64056:\n"
@@ -74,7 +77,15 @@ def shadowed(place: Path, folder: Path, *without: str) -> Iterator[Path]:
     shadow.rmdir()
 
 
+def forget_unborn(folder: Path) -> None:
+    """As docs/systemd/libvirtd-unborn.conf does on a host: libvirtd would take guests that never had a process for running ones."""
+    for path in (folder / "run" / "qemu").glob("*.xml"):
+        if UNBORN.search(path.read_text(encoding="utf-8", errors="replace")):
+            path.unlink()
+
+
 def start(folder: Path) -> int:
+    forget_unborn(folder)
     # A session of its own: what is sent to this process's group does not reach it.
     log = os.open(folder / "libvirtd.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     process = subprocess.Popen(
@@ -86,6 +97,13 @@ def start(folder: Path) -> int:
     )
     os.close(log)
     return process.pid
+
+
+def kill(process: int) -> None:
+    """It is gone when this returns, as a service manager would wait for it."""
+    os.kill(process, signal.SIGKILL)
+    while Path("/proc", str(process)).exists():
+        time.sleep(0.005)
 
 
 def reap() -> None:
@@ -106,7 +124,7 @@ def main() -> None:
         if order == "start\n":
             daemon = start(folder)
         elif order == "kill\n":
-            os.kill(daemon, signal.SIGKILL)
+            kill(daemon)
         os.write(sys.stdout.fileno(), b"done\n")
     os._exit(0)
 

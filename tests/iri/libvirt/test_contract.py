@@ -35,21 +35,22 @@ def settings(libvirtd: Libvirtd) -> Settings:
 def runtime(libvirtd: Libvirtd, settings: Settings) -> Iterator[LibvirtRuntime]:
     with running_runtime(settings) as made:
         yield made
-        eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 10, "leave nothing")
+        eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 60, "leave nothing")
 
 
 class TestLibvirt(MachinePromises, DevicePromises, VolumePromises, HostPromises):
     @pytest.fixture
     def subject(self, runtime: LibvirtRuntime, settings: Settings) -> Iterator[Subject]:
         def powers_itself_off(id: str) -> None:
-            eventually(lambda: console_log(settings, id), lambda log: READY in log, 10, "be ready")
+            eventually(lambda: console_log(settings, id), lambda log: READY in log, 60, "be ready")
             console = runtime.console(id)
             console.write(b"Q")
             console.close()
 
         runtime.set_classes(CLASSES)
         yield Subject(
-            notice_seconds=15.0,  # on a busy machine; the benchmark says how soon it really is
+            seconds=60.0,
+            notice_seconds=60.0,  # on a busy machine; the benchmark says how soon it really is
             runtime=runtime,
             machine_class="small",
             larger_class="large",

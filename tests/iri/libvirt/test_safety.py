@@ -71,12 +71,12 @@ def subject(runtime: LibvirtRuntime, libvirtd: Libvirtd, settings: Settings) -> 
         volume_class="plain",
         network_id="lan",
         volume_bytes=1 << 20,
-        seconds=20,
+        seconds=60,
     )
     for machine in runtime.objects(Machine):
         runtime.remove(Machine, machine)
-    eventually(lambda: runtime.objects(Machine), operator.not_, 30, "remove the machines")
-    eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 30, "leave nothing")
+    eventually(lambda: runtime.objects(Machine), operator.not_, 60, "remove the machines")
+    eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 60, "leave nothing")
 
 
 def local(image: str) -> Disk:
@@ -215,7 +215,7 @@ def test_a_bridge_that_is_allowed_and_gone_is_a_condition_until_it_is_back(
     try:
         subject.reaches(machine.id, MachineState.RUNNING)
         subject.runtime.remove(Machine, machine.id)
-        eventually(lambda: subject.runtime.objects(Machine), operator.not_, 30, "remove the machine")
+        eventually(lambda: subject.runtime.objects(Machine), operator.not_, 60, "remove the machine")
     finally:
         libvirtd.inside("ip", "link", "del", MISSING)
 

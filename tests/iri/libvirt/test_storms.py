@@ -24,9 +24,10 @@ from iri.address import UnixAddress
 from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume, Resize
 from iri.client import Client
 from iri.errors import AlreadyExists, FailedPrecondition, IRIError, NotFound, Unavailable
+from iri.host import MachineClass
 from iri.identity import UID_LABELS
 from iri.libvirt.settings import Settings
-from iri.machine import Disk, LocalDisk, Machine, MachineSpec, MachineState, NetworkInterface
+from iri.machine import Disk, GuestConfig, LocalDisk, Machine, MachineSpec, MachineState, NetworkInterface
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
 from tests.iri.libvirt.world import micro_settings, with_power
 from tests.servers.leftovers import leftovers
@@ -114,10 +115,7 @@ class Storm:
         id = self.random.choice(ids) if ids else ""
         with contextlib.suppress(IRIError):
             if verb == "create" or not id:
-                machine = Machine(
-                    labels=uid_labels(Machine),
-                    spec=MachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(NIC,)),
-                )
+                machine = Machine(labels=uid_labels(Machine), spec=self.spec())
                 self.wanted[machine.labels[UID_LABELS[Machine]]] = machine
                 self.client.create(machine)
             elif verb == "attach":
@@ -130,11 +128,24 @@ class Storm:
                 self.wish(id, network_interfaces=())
                 self.client.change(id, DetachInterface("primary"))
             elif verb == "resize":
+                if self.wanted[id].spec.class_name == "efi":
+                    return  # its firmware is the class's
                 self.wish(id, class_name="large")
                 self.client.change(id, Resize("large"))
             else:
                 del self.wanted[id]
                 self.client.remove(Machine, id)
+
+    def spec(self) -> MachineSpec:
+        """Each with first-boot data and secrets; one at a time with EFI firmware, which takes an emulator long."""
+        has_efi = any(machine.spec.class_name == "efi" for machine in self.wanted.values())
+        return MachineSpec(
+            class_name="small" if has_efi else "efi",
+            volumes=(ROOT,),
+            network_interfaces=(NIC,),
+            guest_config=GuestConfig(hostname="storm"),
+            ignition_data=b"#cloud-config\n",
+        )
 
     def wish(self, id: str, **fields: object) -> None:
         machine = self.wanted[id]
@@ -222,11 +233,13 @@ def is_right(found: Machine, wanted: Machine) -> bool:
     [(1, 8, 8.0), *(pytest.param(seed, 30, 40.0, marks=pytest.mark.long) for seed in range(2, 6))],
 )
 def test_storm_passes_and_all_is_as_wished(daemon: Libvirtd, seed: int, guests: int, seconds: float) -> None:
-    settings = with_power(micro_settings(daemon), first_restart=0.2, longest_restart=2.0, steady=2.0)
+    settings = with_efi(
+        with_power(micro_settings(daemon), first_restart=0.2, longest_restart=2.0, steady=2.0)
+    )
     victim = Victim(daemon, settings)
     try:
         with Client(victim.address) as client:
-            eventually(lambda: is_there(client), bool, 20, "begin")
+            eventually(lambda: is_there(client), bool, 60, "begin")
             storm = Storm(daemon, victim, client, seed, guests)
             until = time.monotonic() + seconds
             killer = threading.Thread(target=strikes, args=(storm, until))
@@ -236,13 +249,21 @@ def test_storm_passes_and_all_is_as_wished(daemon: Libvirtd, seed: int, guests: 
                 time.sleep(0.05)
             killer.join()
             assert storm.deaths
-            settle(storm, 90, f"converge after {storm.deaths}")
+            settle(storm, 150, f"converge after {storm.deaths}")
             check(daemon, victim, frozenset(storm.wanted))
             storm.wanted.clear()
-            settle(storm, 60, "be removed")
+            settle(storm, 100, "be removed")
             check(daemon, victim, frozenset())
     finally:
         victim.stop()
+
+
+def with_efi(settings: Settings) -> Settings:
+    host = settings.host
+    efi = MachineClass(name="efi", resources={"cpu": 1, "memory": 64 << 20})
+    classes = replace(host.classes, machines=(*host.classes.machines, efi))
+    traits = {**host.traits, "efi": replace(host.traits["small"], firmware="uefi")}
+    return replace(settings, host=replace(host, classes=classes, traits=traits))
 
 
 def settle(storm: Storm, seconds: float, what: str) -> None:
@@ -275,6 +296,6 @@ def check(daemon: Libvirtd, victim: Victim, ids: frozenset[str]) -> None:
     eventually(
         lambda: dataclasses.replace(leftovers(daemon, victim.folder, ids), states=()),
         operator.not_,
-        20,
+        60,
         "leave nothing that is not needed",
     )

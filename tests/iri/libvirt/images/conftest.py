@@ -30,7 +30,7 @@ class Asking:
 
     def __init__(self, folder: Path, depot: Depot) -> None:
         self.folder = folder
-        self.settings = ImageSettings(plain_http=(depot.host,), timeout_seconds=2.0)
+        self.settings = ImageSettings(plain_http=(depot.host,), timeout_seconds=60.0)
         self.told: list[tuple[str, str]] = []
 
     def images(self, **changes: object) -> Images:

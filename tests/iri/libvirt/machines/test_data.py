@@ -47,7 +47,7 @@ def state(runtime: LibvirtRuntime, id: str) -> MachineState | None:
 def removed(runtime: LibvirtRuntime, *ids: str) -> None:
     for id in ids:
         runtime.remove(Machine, id)
-    eventually(lambda: runtime.objects(Machine).keys() & set(ids), operator.not_, 15, "be removed")
+    eventually(lambda: runtime.objects(Machine).keys() & set(ids), operator.not_, 60, "be removed")
 
 
 def described(daemon: Libvirtd, id: str, metadata: str) -> None:
@@ -61,7 +61,7 @@ def test_machine_that_nobody_can_read_is_left_alone_with_all_that_is_its(daemon:
     machine = wanted(ROOT)
     with running_runtime(settings) as runtime:
         id = runtime.create(machine).id
-        eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 15, "run")
+        eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 60, "run")
     disk = local_disk(daemon, id)
     inode, pid = disk.stat().st_ino, daemon.guests()[id]
     metadata = daemon.virsh("metadata", id, "--uri", NAMESPACE, "--config").stdout.strip()
@@ -87,13 +87,13 @@ def test_machine_that_libvirt_lost_while_nobody_looked_has_its_data_when_it_is_m
     machine = wanted(ROOT, power=Power.OFF)
     with running_runtime(settings) as runtime:
         id = runtime.create(machine).id
-        eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 15, "be made")
+        eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 60, "be made")
     disk = local_disk(daemon, id)
     inode = disk.stat().st_ino
     assert daemon.virsh("undefine", id).returncode == 0
     with running_runtime(settings) as runtime:
         assert runtime.create(machine).id == id
-        eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 15, "be made")
+        eventually(lambda: state(runtime, id), lambda now: now is MachineState.SUSPENDED, 60, "be made")
         assert disk.stat().st_ino == inode
         removed(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))
@@ -141,7 +141,7 @@ def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd
             assert len(made) == 1
             removed(runtime, *made)
         runtime.remove(Volume, volume)
-        eventually(lambda: runtime.objects(Volume), operator.not_, 15, "be removed")
+        eventually(lambda: runtime.objects(Volume), operator.not_, 60, "be removed")
 
 
 def test_machine_whose_pool_is_not_there_gets_no_empty_disk_and_goes_on_when_it_is_back(

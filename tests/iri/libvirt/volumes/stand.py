@@ -81,7 +81,7 @@ class Stand:
             larger_class="none",
             volume_class="standard",
             network_id="none",
-            seconds=30,
+            seconds=60,
         )
 
     def image(self, body: bytes = b"image" * 400_000, name: str = "a.img") -> DataSource:

@@ -194,7 +194,7 @@ def test_deleted_snapshot_stays_for_those_that_rest_on_it_and_no_longer(
     assert content(data(stand, restored), 4000) == b"kept" * 1000
     subject.removed(Volume, restored.id)
     subject.removed(Volume, volume.id)
-    eventually(stand.files, lambda files: files == [], 30, "be empty")
+    eventually(stand.files, lambda files: files == [], 60, "be empty")
 
 
 def test_order_to_delete_waits_for_what_is_being_made_of_it(stand: Stand, subject: Subject) -> None:
@@ -215,7 +215,7 @@ def test_order_to_delete_waits_for_what_is_being_made_of_it(stand: Stand, subjec
         restored.id, lambda there: there.status.state is VolumeState.AVAILABLE, "be available"
     )
     assert content(data(stand, restored), 4000) == b"kept" * 1000
-    eventually(lambda: set(stand.objects(Volume)), lambda there: there == {restored.id}, 30, "go")
+    eventually(lambda: set(stand.objects(Volume)), lambda there: there == {restored.id}, 60, "go")
     assert stand.warnings() == []
 
 
@@ -317,7 +317,7 @@ def test_interrupted_deletion_goes_on(stand: Stand, subject: Subject) -> None:
     record.write_bytes(record.read_bytes().replace(b'"deleted_at":0', b'"deleted_at":7'))
     data(stand, volume).unlink()
     stand.start()
-    eventually(lambda: stand.objects(Volume), lambda there: list(there) == [other.id], 30, "go")
+    eventually(lambda: stand.objects(Volume), lambda there: list(there) == [other.id], 60, "go")
     assert stand.files() == [f"volume-{other.id}.json", f"volume-{other.id}.qcow2"]
 
 
@@ -363,7 +363,7 @@ def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) ->
     data(stand, volume).unlink()
     data(stand, volume).symlink_to(target)
     snapshot = subject.runtime.create(subject.snapshot(volume.id))
-    eventually(lambda: stand.warnings(), lambda said: bool(said), 30, "be refused")
+    eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
     subject.removed(Snapshot, snapshot.id)
     subject.removed(Volume, volume.id)
     assert target.read_bytes() == b"not ours" * 100
@@ -423,7 +423,7 @@ def test_libvirt_that_went_away_is_waited_for(tmp_path: Path) -> None:
                 volume.id, lambda there: there.status.resources == Resources(storage_bytes=32 * MIB), "grow"
             )
             assert grown.status.state is VolumeState.AVAILABLE
-            eventually(lambda: stand.objects(Volume), lambda there: list(there) == [volume.id], 30, "go")
+            eventually(lambda: stand.objects(Volume), lambda there: list(there) == [volume.id], 60, "go")
         finally:
             stand.stop()
 
@@ -454,7 +454,7 @@ def test_volume_in_use_is_deleted_once_its_guest_lets_go(
         assert data(stand, volume).exists()
         assert stand.objects(Volume)[volume.id].deleted_at > 0
     stand.volumes.let_go()
-    eventually(stand.files, lambda files: files == [], 30, "be empty")
+    eventually(stand.files, lambda files: files == [], 60, "be empty")
 
 
 def test_snapshot_of_a_volume_in_use_is_of_one_moment(
@@ -481,7 +481,7 @@ def test_running_guest_is_never_copied_behind_its_back(stand: Stand, subject: Su
         while "wrote" not in user.stdout.readline():
             pass
         snapshot = stand.create(subject.snapshot(volume.id))
-        eventually(lambda: stand.warnings(), lambda said: bool(said), 30, "be refused")
+        eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
         assert "is in use: a guest writes to it" in stand.warnings()[0][1]
         assert stand.objects(Snapshot)[snapshot.id].status.state is SnapshotState.FAILED
         user.stdin.close()
