@@ -28,6 +28,7 @@ from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Outcome, Waiting
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.loop.tracing import tracer
+from reconciler.loop.webhook import Webhook
 from reconciler.repo import access, opening
 from reconciler.repo.address import Address
 from reconciler.repo.errors import RepoError
@@ -47,7 +48,7 @@ examples:
   gitvirt run --once                        until nothing is left to write: for cron and CI
 
 each option can come from the environment: GITVIRT_REPO, GITVIRT_INTERVAL, GITVIRT_PUSH_INTERVAL, GITVIRT_LISTEN,
-GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
+GITVIRT_WEBHOOK_SECRET, GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
 SIGTERM or Ctrl-C lets a push that is under way finish, and leaves. Several may run at once."""
 
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
@@ -67,7 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="least time between pushes (default: limits.pushInterval of gitvirt.yaml)",
     )
     parser.add_argument(
-        "--listen", metavar="ADDR", help="serve /metrics and /healthz, e.g. on 127.0.0.1:9100"
+        "--listen", metavar="ADDR", help="serve /metrics, /healthz and /webhook, e.g. on 127.0.0.1:9100"
+    )
+    parser.add_argument(
+        "--webhook-secret",
+        metavar="FILE",
+        help="take POST /webhook, with --listen, from those alone who know what is in the file",
     )
     parser.add_argument("--name", help="who its commits say it is (default: the name of this machine)")
     parser.add_argument("--author", metavar="'NAME <EMAIL>'", help="author of its commits (default: gitvirt)")
@@ -88,6 +94,7 @@ class Settings:
     pace: Pace
     who: Self
     listen: tuple[str, int] | None
+    webhook_secret: bytes
     signing_key: str
 
 
@@ -138,7 +145,8 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
         stack.callback(spans.close)
         stack.callback(lambda: loop.reconciler.repo.close())
         if settings.listen is not None:
-            stack.enter_context(listener(settings.listen, loop, metrics))
+            webhook = Webhook(loop.waker.wake, settings.webhook_secret)
+            stack.enter_context(listener(settings.listen, loop, metrics, webhook))
         yield loop
 
 
@@ -178,9 +186,9 @@ def serve(loop: Loop, address: Address, supervisor: Supervisor) -> None:
         raise CommandError(f"the reconciler broke: {type(failure).__name__}: {failure}") from failure
 
 
-def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics) -> Listener:
+def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Webhook) -> Listener:
     try:
-        made = Listener(*listen, metrics.exposition, loop.health)
+        made = Listener(*listen, metrics.exposition, loop.health, webhook)
     except OSError as error:
         words = f"cannot listen on {listen[0]}:{listen[1]}: {error.strerror}"
         raise CommandError(words, "--listen says where else") from None
@@ -208,6 +216,11 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
     push = said(arguments.push_interval, "GITVIRT_PUSH_INTERVAL")
     interval = said(arguments.interval, "GITVIRT_INTERVAL") or "10s"
     listen = said(arguments.listen, "GITVIRT_LISTEN")
+    secret = said(arguments.webhook_secret, "GITVIRT_WEBHOOK_SECRET")
+    if secret and not listen:
+        raise CommandError(
+            "--webhook-secret is for those who post to --listen", "say where to listen", Exit.USAGE
+        )
     name = said(arguments.name, "GITVIRT_NAME") or socket.gethostname()
     return Settings(
         address=location.located(arguments.repo, environment, here).address,
@@ -218,6 +231,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
             author(said(arguments.author, "GITVIRT_AUTHOR")),
         ),
         listen=listening(listen) if listen else None,
+        webhook_secret=secret_in(Path(secret)) if secret else b"",
         signing_key=said(arguments.signing_key, "GITVIRT_SIGNING_KEY"),
     )
 
@@ -269,6 +283,19 @@ def listening(text: str) -> tuple[str, int]:
     if port is None or parts.path or parts.query or parts.username:
         raise CommandError(f"--listen: {printable(text)!r} is no address", "write 127.0.0.1:9100", Exit.USAGE)
     return host, port
+
+
+def secret_in(path: Path) -> bytes:
+    """The whole file but for the end of its line."""
+    try:
+        secret = path.read_bytes().strip()
+    except OSError as error:
+        words = f"--webhook-secret: {printable(str(path))} cannot be read: {error.strerror}"
+        raise CommandError(words, "name a file that this account may read") from None
+    if not secret:
+        words = f"--webhook-secret: {printable(str(path))} is empty"
+        raise CommandError(words, "write a secret into it: openssl rand -hex 32", Exit.USAGE)
+    return secret
 
 
 def folder_of(address: Address) -> Path:

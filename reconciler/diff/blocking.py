@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from reconciler.diff.claim import contention
@@ -35,7 +35,8 @@ def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
     for fault in view.faults(known.key):
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
-    yield from missing(view, known)
+    said = {fault.pointer for fault in view.faults(known.key) if fault.code == "GV310"}
+    yield from missing(view, known, said)
     yield from sealed(view, known)
     if isinstance(known.object, Machine):
         if reason := contention(view, known):
@@ -46,12 +47,13 @@ def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
         yield from taken_names(view, known, known.object)
 
 
-def missing(view: View, known: Known) -> Iterator[Obstacle]:
-    """Validation leaves out what may stand in a file that cannot be read; it is not there for all that."""
+def missing(view: View, known: Known, said: Collection[str]) -> Iterator[Obstacle]:
+    """Validation leaves out what may stand in a file that cannot be read; it is not there for all that. What it has `said`,
+    by the place in the document, is not said twice."""
     if known.key.kind is Kind.VOLUME_SNAPSHOT:
         return  # which may outlive its volume
     for each in references(Entry("", 0, known.key, known.object)):
-        if Key(each.kind, each.namespace, each.name) not in view.known:
+        if each.pointer not in said and Key(each.kind, each.namespace, each.name) not in view.known:
             yield Obstacle("Missing", f"there is no {each.kind} {each.name}")
 
 

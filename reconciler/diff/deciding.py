@@ -29,11 +29,16 @@ from schemas.model import Machine, MachineStatus, VolumeStatus
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
 
-def diff(view: View, dirty: Collection[Key], now: datetime) -> tuple[Need, ...]:
-    """One need a key, sorted by key. Nothing at all while nobody knows what a lost `live` said."""
+def diff(
+    view: View, dirty: Collection[Key], now: datetime, verdict: Verdicts | None = None
+) -> tuple[Need, ...]:
+    """One need a key, sorted by key. Nothing at all while nobody knows what a lost `live` said.
+
+    `verdict` is that about all that is absent, where it is known already.
+    """
     if view.is_live_lost and not view.is_settled:
         return ()
-    verdict = verdicts(view)
+    verdict = verdict or verdicts(view)
     ordered = orders(view)
     destroyed = frozenset(name for name, order in ordered.items() if order.fate is Fate.FOLLOWED)
     needs: dict[Key, Need] = {}

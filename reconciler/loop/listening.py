@@ -1,4 +1,4 @@
-"""/metrics and /healthz over HTTP. Owns the socket and its threads; reads and decides nothing."""
+"""/metrics, /healthz and /webhook over HTTP. Owns the socket and its threads; reads and decides nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import NamedTuple
+
+from reconciler.loop.webhook import Webhook
 
 SECONDS_FOR_A_REQUEST = 5
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,9 +27,14 @@ class Listener:
     """Serves until closed. Raises OSError when the address cannot be had."""
 
     def __init__(
-        self, host: str, port: int, metrics: Callable[[], bytes], health: Callable[[], Health]
+        self,
+        host: str,
+        port: int,
+        metrics: Callable[[], bytes],
+        health: Callable[[], Health],
+        webhook: Webhook | None = None,
     ) -> None:
-        self._server = _Server((host, port), metrics, health)
+        self._server = _Server((host, port), metrics, health, webhook)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="listen", daemon=True
         )
@@ -54,10 +61,14 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False  # a client that dawdles must not hold up the end of the process
 
     def __init__(
-        self, address: tuple[str, int], metrics: Callable[[], bytes], health: Callable[[], Health]
+        self,
+        address: tuple[str, int],
+        metrics: Callable[[], bytes],
+        health: Callable[[], Health],
+        webhook: Webhook | None,
     ) -> None:
         super().__init__(address, _Answers)
-        self.metrics, self.health = metrics, health
+        self.metrics, self.health, self.webhook = metrics, health, webhook
 
 
 class _Answers(BaseHTTPRequestHandler):
@@ -78,6 +89,21 @@ class _Answers(BaseHTTPRequestHandler):
                 self._answer(status, "application/json", body)
             case _:
                 self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"there are /metrics and /healthz\n")
+
+    def do_POST(self) -> None:
+        server = self.server
+        assert isinstance(server, _Server)
+        if server.webhook is None or self.path.partition("?")[0] != "/webhook":
+            self._answer(
+                HTTPStatus.NOT_FOUND, "text/plain", b"there is /webhook to post to, where it is on\n"
+            )
+            return
+        try:
+            status, words = server.webhook.answer(dict(self.headers.items()), self.rfile)
+        except OSError:  # whoever it was says nothing any more
+            self.close_connection = True
+            return
+        self._answer(status, "text/plain", words.encode() + b"\n")
 
     def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
         self.send_response(status)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from reconciler import placing
-from reconciler.diff import Place, diff
+from reconciler.diff import Place, diff, verdicts
 from reconciler.plan import Plan
 from reconciler.plan.compose import compose
 from reconciler.schedule import schedule
@@ -23,9 +23,10 @@ def planned(world: World, advance: Advance, now: datetime) -> Plan:
 
 
 def _decided(world: World, dirty: Collection[Key], now: datetime) -> Plan:
-    needs = diff(world, dirty, now)
+    verdict = verdicts(world)
+    needs = diff(world, dirty, now, verdict)
     requests = placing.requests(world, [need for need in needs if isinstance(need, Place)], now)
     decisions = (
         schedule(requests, placing.board(world, requests, needs), placing.policy(world)) if requests else ()
     )
-    return compose(world, needs, decisions, now)
+    return compose(world, needs, decisions, now, verdict)

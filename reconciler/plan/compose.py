@@ -11,7 +11,7 @@ from typing import assert_never
 from reconciler.diff.destroyed import Fate, orders
 from reconciler.diff.identity import assignment_id
 from reconciler.diff.need import Deed, Need, Remove, Step
-from reconciler.diff.removal import verdicts
+from reconciler.diff.removal import Verdicts, verdicts
 from reconciler.diff.turn import Turn
 from reconciler.diff.use import volumes_of
 from reconciler.diff.view import View
@@ -28,7 +28,13 @@ from schemas.model import ClaimRef, Machine, decode
 WEIGHT = {action: rank for rank, action in enumerate(Action)}
 
 
-def compose(view: View, needs: Iterable[Need], decisions: Iterable[Decision], now: datetime) -> Plan:
+def compose(
+    view: View,
+    needs: Iterable[Need],
+    decisions: Iterable[Decision],
+    now: datetime,
+    verdict: Verdicts | None = None,
+) -> Plan:
     """One change for each object whose record becomes another, sorted by key."""
     by_key = {need.key: need for need in needs}
     unplaced = []
@@ -45,7 +51,7 @@ def compose(view: View, needs: Iterable[Need], decisions: Iterable[Decision], no
     return Plan(
         base=Base(view.source, view.target),
         changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
-        held=tuple(held(view)),
+        held=tuple(held(view, verdict)),
         unplaced=tuple(sorted(unplaced, key=lambda each: each.key)),
         due=tuple((need.key, need.due) for need in ordered if need.due is not None),
     )
@@ -128,7 +134,7 @@ def weightiest(need: Need) -> Deed:
     return Deed(first.action, "; ".join(reason for reason in reasons if reason))
 
 
-def held(view: View) -> Iterator[Held]:
+def held(view: View, verdict: Verdicts | None = None) -> Iterator[Held]:
     """All that waits for a person, whether or not anything changes."""
     if view.held_source is not None:
         yield Held(view.held_source.message, trailer=view.held_source.trailer)
@@ -137,7 +143,7 @@ def held(view: View) -> Iterator[Held]:
             "live is lost: nothing is written until every known poollet is heard of, or its grace is over"
         )
         return
-    verdict = verdicts(view)
+    verdict = verdict or verdicts(view)
     for kind, reason, keys in verdict.held:
         yield Held(reason, kind, keys, verdict.trailer)
     alone: dict[tuple[str, Kind], list[Key]] = defaultdict(list)

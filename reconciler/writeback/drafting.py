@@ -50,14 +50,17 @@ def draft(
     done = tuple(change for key, change in changes.items() if key not in stuck)
     if not edits and not is_news:
         return Written(None, done, problems)
-    taken = sorted(path for path in edits if path in concerned and not home.is_own(path))
+    restored = sorted(path for path in edits if ground.on_target(path) != ground.live_files.get(path))
+    taken = sorted(
+        path for path in edits if path in concerned and not home.is_own(path) and path not in restored
+    )
     return Written(
         Draft(
             ref=signing.target,
             expected=ground.target,
             base=ground.target,
             edits=edits,
-            message=message(done, taken, signing.source),
+            message=message(done, taken, signing.source, restored),
             author=signing.author,
             time=signing.time,
             source=ground.source,

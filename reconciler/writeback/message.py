@@ -26,17 +26,27 @@ _BETWEEN = {
 _VERB = {Action.ORDER: "order the deletion of", Action.TAKE: "take over"}
 
 
-def message(changes: Sequence[Change], files: Sequence[str], source: str) -> str:
-    """`files` are the paths that people changed in the branch `source`, taken over by this commit."""
+def message(
+    changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
+) -> str:
+    """`files` are the paths that people changed in the branch `source`, taken over by this commit; `restored` those that
+    somebody changed on the target branch, which is nobody's to write."""
     lines = list(_body(changes, files, source))
+    if restored and (changes or files or len(restored) > MOST_NAMES):
+        lines.append(_line(f"- put back what others changed here: {_named(restored)}"))
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES:,} more"]
-    return "\n\n".join(part for part in (subject(changes, files, source), "\n".join(lines)) if part)
+    told = subject(changes, files, source, restored)
+    return "\n\n".join(part for part in (told, "\n".join(lines)) if part)
 
 
-def subject(changes: Sequence[Change], files: Sequence[str], source: str) -> str:
+def subject(
+    changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
+) -> str:
     """Of one change what it is; of several how many of each, the weightiest first."""
     told = [change for change in changes if change.action is not Action.TAKE]
+    if not changes and not files and restored:
+        return _line(f"put back {_named(restored)}, which others changed here")
     if not told:
         taken = files or [of(change.key) for change in changes]
         return _line(f"take over {source}: {_named(taken)}" if taken else f"take over {source}")

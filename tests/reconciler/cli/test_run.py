@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import signal
@@ -158,6 +159,34 @@ def test_metrics_and_health_on_request(site: Site) -> None:
     assert 'gitvirt_objects{kind="MachineClass"} 1.0' in metrics
 
 
+def test_a_webhook_wakes_it(site: Site) -> None:
+    secret = site.folder / "secret"
+    secret.write_text("correct horse\n")
+    process = site.run(
+        *("--listen", "127.0.0.1:0", "--log", "json", "--interval", "1h", "--webhook-secret", str(secret)),
+        GITVIRT_LOG_LEVEL="debug",
+    )
+    assert process.stderr is not None
+    lines = (json.loads(line) for line in process.stderr)
+    address = next(line["address"] for line in lines if line["message"] == "listening")
+
+    def rested() -> float:
+        with urlopen(f"http://{address}/metrics", timeout=SECONDS) as answer:
+            found = re.search(r'ticks_total{outcome="rested"} (\S+)', answer.read().decode())
+        return float(found[1]) if found else 0.0
+
+    until(lambda: rested() > 0)  # from here on nothing wakes it for an hour
+    before = rested()
+    for headers, status in (({}, 401), ({"X-Gitlab-Token": "correct horse"}, 202)):
+        connection = http.client.HTTPConnection(address, timeout=SECONDS)
+        connection.request("POST", "/webhook", b"{}", headers)
+        assert connection.getresponse().status == status
+        connection.close()
+    until(lambda: rested() > before)
+    process.send_signal(signal.SIGTERM)
+    assert "correct horse" not in ended(process)[1]
+
+
 def test_commits_can_be_signed(site: Site) -> None:
     key = site.folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
@@ -192,6 +221,10 @@ def test_another_fleet_id_holds_all_and_is_no_success(site: Site) -> None:
         pytest.param(["--interval", "soon"], "'soon' is no duration", id="interval"),
         pytest.param(["--interval", "0s"], "'0s' is no time to wait", id="no interval"),
         pytest.param(["--listen", "here"], "'here' is no address", id="listen"),
+        pytest.param(["--webhook-secret", "/dev/null"], "say where to listen", id="secret for nobody"),
+        pytest.param(
+            ["--webhook-secret", "/dev/null", "--listen", "127.0.0.1:0"], "/dev/null is empty", id="no secret"
+        ),
         pytest.param(["--author", "me"], "'me' is no author", id="author"),
         pytest.param(["--log", "xml"], "invalid choice: 'xml'", id="log"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.diff import Adopt, Blocked, Drain, Keep, Lost, Need, Place, diff
+from reconciler.diff import Adopt, Blocked, Drain, Keep, Lost, Need, Place, diff, obstacles
 from reconciler.observed.freshness import Freshness
 from reconciler.observed.said import Said
 from reconciler.plan.action import Action
@@ -338,3 +338,17 @@ def test_a_pin_to_a_pool_that_cannot_take_it_moves_nobody(pool: dict[str, Any] |
     # Once it can, it moves.
     world.pool("c").short.clear()
     assert isinstance(need(world), Drain)
+
+
+def test_a_reason_is_told_once() -> None:
+    """Validation and the look-up here find the same."""
+    world = Small().add(machine("web", spec={"machineClassRef": {"name": "none"}}))
+    finding = Finding(
+        "web.yaml", 0, str(WEB), "/spec/machineClassRef/name", "GV310", 'there is no MachineClass "none"'
+    )
+    world.findings[WEB] = (finding,)
+    assert [each.message for each in obstacles(world, world.known[WEB])] == [
+        'there is no MachineClass "none"'
+    ]
+    world.findings.clear()
+    assert [each.message for each in obstacles(world, world.known[WEB])] == ["there is no MachineClass none"]

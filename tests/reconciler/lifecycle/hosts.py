@@ -249,10 +249,13 @@ class Fleet(Scene):
         }
 
     def subjects(self) -> list[str]:
+        return [message.split("\n")[0] for message in self.messages()]
+
+    def messages(self) -> list[str]:
         """Of live, the newest first."""
         found, commit = [], self.heads.get(LIVE)
         while commit:
             read = decoded(self.store.read(commit))
-            found.append(read.message.split("\n")[0])
+            found.append(read.message)
             commit = read.parents[0] if read.parents else None
         return found

@@ -43,6 +43,8 @@ def test_what_others_do_to_live_is_put_back(files: dict[str, bytes | None]) -> N
     world._commit(LIVE, files, {})
     world.tick()
     assert world.texts() == before
+    named = f"{len(files)} files" if len(files) > 3 else ", ".join(sorted(files))
+    assert world.subjects()[0] == f"put back {named}, which others changed here"
     world.reconciler = world.another()
     assert isinstance(world.tick(), Rested)
 
@@ -57,3 +59,12 @@ def test_what_hosts_saw_meanwhile_moves_nothing(files: dict[str, bytes | None]) 
     world.settle()
     assert world.texts() == before
     assert {name: dict(host.has) for name, host in world.hosts.items()} == has
+
+
+def test_what_is_put_back_with_a_commit_of_people_is_told_apart() -> None:
+    world = running()
+    world._commit(LIVE, {"data.yaml": None}, {})
+    world.source({"new.txt": "words"})
+    world.tick()
+    told = world.messages()[0]
+    assert told.startswith("take over main: new.txt\n\n- put back what others changed here: data.yaml\n")

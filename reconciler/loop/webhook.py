@@ -1,0 +1,64 @@
+"""What a forge says when somebody has pushed: look now. Owns who is believed; what the message tells is never read.
+
+With a secret a message must prove that its sender knows it, as GitHub does (and Gitea and Forgejo with it), or GitLab.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from http import HTTPStatus
+from typing import NamedTuple, Protocol
+
+SIGNATURE = "X-Hub-Signature-256"  # of the body, by the secret
+TOKEN = "X-Gitlab-Token"  # the secret itself
+MOST_BYTES = 32 << 20  # forges send at most 25 MiB
+CHUNK = 1 << 16
+
+
+class Body(Protocol):
+    def read(self, most: int, /) -> bytes: ...
+
+
+class Answer(NamedTuple):
+    status: HTTPStatus
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    wake: Callable[[], None]
+    secret: bytes = b""
+
+    def answer(self, headers: Mapping[str, str], body: Body) -> Answer:
+        """The body is read to its end, so that the sender hears the answer, and never kept."""
+        headers = {name.lower(): value for name, value in headers.items()}  # proxies write them as they like
+        length = headers.get("content-length", "")
+        if not (length.isascii() and length.isdigit()):
+            return Answer(HTTPStatus.LENGTH_REQUIRED, "say how long the message is")
+        if len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
+            return Answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "no forge sends as much")
+        signature = hmac.new(self.secret, digestmod=sha256)
+        left = int(length)
+        while left and (read := body.read(min(left, CHUNK))):
+            signature.update(read)
+            left -= len(read)
+        if left:
+            return Answer(HTTPStatus.BAD_REQUEST, "the message ended early")
+        if self.secret and not self._is_known(headers, signature.hexdigest()):
+            return Answer(
+                HTTPStatus.UNAUTHORIZED, f"{SIGNATURE} or {TOKEN} must prove that you know the secret"
+            )
+        self.wake()
+        return Answer(HTTPStatus.ACCEPTED, "looking")
+
+    def _is_known(self, headers: Mapping[str, str], digest: str) -> bool:
+        """Of two proofs each must be right. Compared in constant time."""
+        proofs = []
+        if (given := headers.get(SIGNATURE.lower())) is not None:
+            proofs.append(hmac.compare_digest(given.encode(), f"sha256={digest}".encode()))
+        if (given := headers.get(TOKEN.lower())) is not None:
+            proofs.append(hmac.compare_digest(given.encode(), self.secret))
+        return bool(proofs) and all(proofs)
