@@ -20,7 +20,10 @@ AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnaps
 
 @dataclass(frozen=True)
 class Situation:
-    """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before."""
+    """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before.
+
+    `heard`: what the last decision said stands on the ref, for all to read.
+    """
 
     view: LiveView | None
     observed: Observed
@@ -29,6 +32,7 @@ class Situation:
     facts: HostFacts
     now_ms: int
     obeyed: bool = True
+    heard: bool = True
 
 
 @dataclass(frozen=True)

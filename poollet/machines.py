@@ -27,6 +27,7 @@ from poollet.inventory import Absent, Doubtful, Present, Several, Unknown, Unset
 from poollet.pacing import Paced
 from poollet.prerequisites import MachineNeeds
 from poollet.removal import removal_calls
+from poollet.replaceable import as_told, may_start
 from poollet.round import FINAL, Round, Standing
 from poollet.secrets import Unready
 from poollet.settled import Tracked, settle, still_settled
@@ -107,7 +108,8 @@ def created(
         if was_there
         else Happening("Created", "created")
     )
-    result = round.step(order, (Create(wanted),), (told_as,))
+    calls = (Create(wanted),) if may_start(machine, round.before(order, report.Machine), round) else ()
+    result = round.step(order, calls, (told_as,))
     refused = [fault for fault in result.faults if fault.code in REFUSALS]
     if refused and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
@@ -170,19 +172,22 @@ def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> rep
         *resize,
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
+    before = round.before(order, report.Machine)
+    is_held = SetPower(Power.ON) in changes and not may_start(machine, before, round)
+    if is_held:
+        changes.remove(SetPower(Power.ON))
     needed = () if there.deleted_at else tuple(Alter(there.id, change) for change in changes)
     waits = (*disks.waits, *interfaces.waits, *resize_fault, *fixed(machine, there, needs))
     revision = wish_revision(machine, needs)
-    before = round.before(order, report.Machine)
     said_before = before.status.observed_revision if before is not None and before.status is not None else ""
     is_drift = said_before != "" and said_before == revision
     found = round.step(order, needed, happenings(needed, is_drift=is_drift))
-    settled = not needed and not waits and there.status.observed_generation >= there.generation
+    settled = not (needed or waits or is_held) and there.status.observed_generation >= there.generation
     said = (*faults_of(needs, there), *up_to_date(found, waits))
     entry = entry_of(order, machine, there, said, round, needs)
     assert entry.status is not None
     taken_in = revision if settled and revision else said_before
-    entry = replace(entry, status=replace(entry.status, observed_revision=taken_in))
+    entry = replace(entry, status=as_told(machine, replace(entry.status, observed_revision=taken_in)))
     if settled and revision:
         settle(order, machine, there, entry, tracked, round)
     return entry

@@ -211,6 +211,7 @@ class Poollet:
                 ),
                 now_ms=self._clock.moment_ms(),
                 obeyed=is_obeyed,
+                heard=self.post.is_settled,
             )
         )
 

@@ -1,0 +1,115 @@
+"""A machine that may be made anew elsewhere is not started by a host that nobody hears: it may run elsewhere by now."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.simulated import machines
+from iri.simulated.guest import IS_ON, Guest
+from iri.simulated.machines import GuestAction
+from poollet.decide import decide
+from reconciler.repo.transport import Trouble, Unavailable
+from tests.poollet.fleet import Fleet, machine, machine_class, uid
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+REPLACE = "  onPoolLost: Replace\n"
+AWAY = Unavailable(Trouble.NETWORK, "no route", "wait")
+WEB = ("default", "web")
+
+
+class Scene:
+    def __init__(self, spec: str) -> None:
+        self.time, self.is_away, self.instance = Time(), False, 0
+        self.host = SimulatedMachine(self.time)
+        self.fleet = Fleet({"classes/small.yaml": machine_class()})
+        self.wish(spec)
+        self.run = self.begun()
+        self.turns(20)
+
+    def begun(self) -> Run:
+        self.instance += 1
+        return Run(
+            self.fleet,
+            self.time,
+            self.host,
+            decide=decide,
+            instance=self.instance,
+            fault=lambda _call, _when: AWAY if self.is_away else None,
+        )
+
+    def wish(self, spec: str) -> None:
+        self.fleet.commit({"web.yaml": machine("web", "host-1", uid(1), uid(9), spec=spec)})
+
+    def turns(self, count: int) -> None:
+        for _ in range(count):
+            self.run.turn()
+            self.time.ms += 5_000
+
+    def upset(self, action: GuestAction) -> None:
+        with self.host.host.entered(even_when_down=True) as now_ns:
+            (guest,) = self.host.host.state.all(Guest).values()
+            machines.act(self.host.host, guest, action, now_ns)
+
+    @property
+    def is_on(self) -> bool:
+        return any(one.phase in IS_ON for one in self.host.host.state.all(Guest).values())
+
+    @property
+    def state(self) -> str | None:
+        status = self.run.report().machines[WEB].status
+        return status.state if status is not None else None
+
+
+@pytest.mark.parametrize("spec", ["", REPLACE])
+def test_what_people_switch_on_again_is_on_again(spec: str) -> None:
+    scene = Scene(f"  power: Off\n{spec}")
+    assert (scene.is_on, scene.state) == (False, "Shutdown")
+    scene.wish(f"  power: On\n{spec}")
+    scene.turns(12)
+    assert (scene.is_on, scene.state) == (True, "Running")
+
+
+@pytest.mark.parametrize(("spec", "is_started"), [("", True), (REPLACE, False)])
+def test_a_host_that_nobody_hears_starts_only_what_is_its_own_for_sure(spec: str, is_started: bool) -> None:
+    """It has read that it is to be on, and what stands on its ref says that it is off."""
+    scene = Scene(f"  power: Off\n{spec}")
+    scene.wish(f"  power: On\n{spec}")
+    scene.run.remote.look()
+    scene.is_away = True
+    scene.turns(40)
+    assert scene.is_on is is_started
+    scene.is_away = False
+    scene.turns(40)
+    assert (scene.is_on, scene.state) == (True, "Running")
+
+
+def test_one_that_is_to_be_on_is_never_said_to_be_off() -> None:
+    scene = Scene(f"  power: On\n{REPLACE}")
+    scene.upset(GuestAction.POWEROFF)
+    said = set()
+    for _ in range(20):
+        scene.turns(1)
+        said.add(scene.state)
+    assert "Running" in said
+    assert not said & {"Shutdown", "Terminated"}
+
+
+def test_a_guest_that_fails_while_nobody_hears_is_started_again() -> None:
+    """What stands on the ref is that it runs, so nobody makes it anew."""
+    scene = Scene(f"  power: On\n{REPLACE}")
+    scene.is_away = True
+    scene.turns(2)
+    scene.upset(GuestAction.POWEROFF)
+    scene.turns(2)
+    assert scene.is_on
+
+
+def test_a_restarted_poollet_goes_by_what_stands_on_its_ref() -> None:
+    scene = Scene(f"  power: Off\n{REPLACE}")
+    scene.wish(f"  power: On\n{REPLACE}")
+    scene.run = scene.begun()
+    scene.run.remote.look()
+    scene.run.post.claimant.has_landed = True  # as if its first words were on their way
+    scene.is_away = True
+    scene.turns(10)
+    assert not scene.is_on
