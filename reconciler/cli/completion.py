@@ -1,14 +1,22 @@
-"""`gitvirt completion`: the script that makes a shell complete verbs, options and kinds."""
+"""`gitvirt completion`: the script that makes a shell complete verbs, options, kinds and the names of objects."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from reconciler.cli.exits import Exit
+from reconciler.cli import topics
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.objects import nouns
 from reconciler.cli.terminal import out
 from reconciler.cli.verbs import VERBS
+from schemas.codes import CODES
+from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 
 EXAMPLES = """examples:
   gitvirt completion bash > /etc/bash_completion.d/gitvirt
@@ -28,11 +36,13 @@ _gitvirt() {
     found=(${(f)"$(gitvirt completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
     if (( ${#found} )); then compadd -- $found; else _files; fi
 }
-compdef _gitvirt gitvirt
+# Read as a function of fpath it is called at once; sourced it says for which command it is.
+if [ "$funcstack[1]" = "_gitvirt" ]; then _gitvirt "$@"; else compdef _gitvirt gitvirt; fi
 """
 FISH = """complete -c gitvirt -f -a '(gitvirt completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
 complete -c gitvirt -F -n 'test (count (gitvirt completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)) -eq 0'
 """
+PATIENCE_SECONDS = 5.0
 WORDS = "words"  # in place of a shell: what the last word on the line may become
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
@@ -51,53 +61,134 @@ def shell(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.shell == WORDS:
-        for word in candidates(arguments.words):
+        for word in candidates(arguments.words, known_in_time):
             out().line(word)
     else:
         out().line(SCRIPTS[arguments.shell].rstrip("\n"))
     return Exit.OK
 
 
-def candidates(words: Sequence[str]) -> list[str]:
+Look = Callable[[str | None], Iterable[Key]]  # what there is in the fleet that is named, or around
+
+
+def candidates(words: Sequence[str], look: Look | None = None) -> list[str]:
     """What the last word, which is being typed, may become."""
     *before, last = words or [""]
     if not before:
         return beginning(last, [*VERBS, "help"])
     if before[0] == "help":
-        return beginning(last, VERBS)
+        return beginning(last, [*VERBS, *topics.names(), *CODES] if len(before) == 1 else ())
     if before[0] not in VERBS:
         return []
     parser = argparse.ArgumentParser(add_help=True)
     importlib.import_module(f"reconciler.cli.{VERBS[before[0]].module}").add_arguments(parser)
-    return beginning(last, of(parser, before[1:], last))
+    return beginning(last, of(parser, before[1:], last, look or known))
 
 
 def beginning(last: str, known: Iterable[str]) -> list[str]:
     return sorted({word for word in known if word.startswith(last)})
 
 
-def of(parser: argparse.ArgumentParser, before: Sequence[str], last: str) -> Iterator[str]:
-    """Options where a dash was typed; the choices of an option, an action or a kind elsewhere."""
-    options = {name: action for action in parser._actions for name in action.option_strings}
-    subparsers = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for action in subparsers:
-        chosen = next((word for word in before if word in action.choices), None)
-        if chosen is not None:
-            yield from of(action.choices[chosen], before[before.index(chosen) + 1 :], last)
-            return
-    if before and (option := options.get(before[-1])) is not None and option.nargs != 0:
-        yield from map(str, option.choices or ())
-        return
+def of(parser: argparse.ArgumentParser, before: Sequence[str], last: str, look: Look) -> Iterable[str]:
+    """Options where a dash was typed; the value of an option, an action, a kind or a name elsewhere."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            chosen = next((word for word in before if word in action.choices), None)
+            if chosen is not None:
+                return of(action.choices[chosen], before[before.index(chosen) + 1 :], last, look)
+    line = Line.read(parser, before, look)
+    if line.open is not None:
+        return line.values(line.open)
     if last.startswith("-"):
-        yield from (name for name in options if options[name].help is not argparse.SUPPRESS)
-        return
-    positional = next((action for action in parser._actions if not action.option_strings), None)
-    if positional is None or any(not word.startswith("-") for word in before):
-        return
-    if positional.choices is not None:
-        yield from map(str, positional.choices)
-    elif positional.metavar in ("KIND", "[KIND] NAME"):
-        from reconciler.cli.objects.nouns import plural
-        from schemas.kinds import Kind
+        return [name for name, option in line.options.items() if option.help is not argparse.SUPPRESS]
+    return () if line.next is None else line.values(line.next)
 
-        yield from map(plural, Kind)
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was typed so far, as a parser sees it. `open` is the option that waits for its value."""
+
+    options: Mapping[str, argparse.Action]
+    given: tuple[str, ...]  # words that are neither options nor their values
+    chosen: Mapping[str, str]  # values of options, by where they go
+    open: argparse.Action | None
+    next: argparse.Action | None  # where the next plain word goes
+    look: Look
+
+    @classmethod
+    def read(cls, parser: argparse.ArgumentParser, words: Sequence[str], look: Look) -> Line:
+        options = {name: action for action in parser._actions for name in action.option_strings}
+        given, chosen = [], {}
+        open: argparse.Action | None = None
+        for word in words:
+            if open is not None:
+                chosen[open.dest], open = word, None
+            elif (option := options.get(word)) is not None:
+                chosen[option.dest] = ""
+                open = option if option.nargs != 0 else None
+            elif not word.startswith("-"):
+                given.append(word)
+        places = [action for action in parser._actions if not action.option_strings]
+        last = places[-1] if places and places[-1].nargs in ("*", "+") else None
+        following = places[len(given)] if len(given) < len(places) else last
+        return cls(options, tuple(given), chosen, open, following, look)
+
+    def values(self, action: argparse.Action) -> Iterable[str]:
+        if action.choices is not None:
+            return map(str, action.choices)
+        match action.metavar or action.dest:
+            case "KIND":
+                return [word for word in map(nouns.plural, Kind) if is_taken(action, word)]
+            case "[KIND] NAME":
+                return [*map(nouns.plural, Kind), *self.names(Kind.MACHINE)]
+            case "NAME" | "name" if action.dest in ("name", "names"):
+                kind = nouns.ALIASES.get(self.given[0].lower()) if self.given else None
+                return () if kind is None else self.names(kind)
+            case "MACHINE":
+                return self.names(Kind.MACHINE)
+            case "POOL":
+                return self.names(Kind.VOLUME_POOL if "volume_pool" in self.chosen else Kind.MACHINE_POOL)
+            case "NS":
+                return {key.namespace for key in self.look(self.chosen.get("repo")) if key.namespace}
+            case _:
+                return ()
+
+    def names(self, kind: Kind) -> Iterator[str]:
+        """Those of the namespace that is meant as they are, others with theirs."""
+        namespace = self.chosen.get("namespace") or DEFAULT_NAMESPACE
+        for key in self.look(self.chosen.get("repo")):
+            if key.kind is kind:
+                is_near = key.namespace in ("", namespace)
+                yield key.name if is_near else f"{key.namespace}/{key.name}"
+
+
+def is_taken(action: argparse.Action, word: str) -> bool:
+    if not callable(action.type):
+        return True
+    try:
+        action.type(word)
+    except argparse.ArgumentTypeError:
+        return False
+    return True
+
+
+def known(repo: str | None) -> Iterable[Key]:
+    """Objects of the fleet around; nothing where it does not answer, for nobody wants an error while typing."""
+    from reconciler.cli.location import located, opened  # with Git's library: not for a word that needs none
+    from reconciler.inventory import inventory
+
+    try:
+        with opened(located(repo, os.environ, Path.cwd()), with_reports=False) as fleet:
+            snapshot = fleet.snapshot
+            return list(inventory(fleet.repo, snapshot.target or snapshot.source).items)
+    except CommandError:
+        return ()
+
+
+def known_in_time(repo: str | None) -> Iterable[Key]:
+    """Whoever types does not wait for a remote that hangs."""
+    found: list[Key] = []
+    looker = threading.Thread(target=lambda: found.extend(known(repo)), daemon=True)
+    looker.start()
+    looker.join(PATIENCE_SECONDS)
+    return tuple(found)

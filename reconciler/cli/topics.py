@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -20,24 +21,32 @@ def show(topic: str) -> int:
     if topic.upper() in CODES:
         show_code(out(), topic.upper())
         return Exit.OK
-    pages = {
-        place.name.removesuffix(".md").lower(): place
-        for place in folder().iterdir()
-        if place.name.endswith(".md")
-    }
-    page = pages.get(
-        topic.lower().removesuffix(".md")
-    )  # with the suffix it is the page, though there is a verb of that name
+    found = pages()
+    # With the suffix it is the page, though there is a verb of that name.
+    page = found.get(topic.lower().removesuffix(".md"))
     if page is None:
-        near = closest(topic.lower(), [*VERBS, *pages])
+        near = closest(topic.lower(), [*VERBS, *found])
         cure = (
             f"did you mean `gitvirt help {near}`?"
             if near
-            else f"topics: {', '.join(sorted(pages))}; and codes such as GV301"
+            else f"topics: {', '.join(sorted(found))}; and codes such as GV301"
         )
         raise CommandError(f"there is no verb and no topic {printable(topic)!r}", cure, Exit.USAGE)
     show_page(out(), page.read_text("utf-8"))
     return Exit.OK
+
+
+def pages() -> dict[str, Traversable]:
+    """By topic."""
+    return {
+        place.name.removesuffix(".md").lower(): place
+        for place in folder().iterdir()
+        if place.name.endswith(".md")
+    }
+
+
+def names() -> Iterable[str]:
+    return pages()
 
 
 def folder() -> Traversable:
