@@ -87,7 +87,7 @@ def namespace() -> Iterator[int]:
     finally:
         holder.stdin.close()
         holder.stdout.close()
-        holder.wait(10)
+        holder.wait(60)
 
 
 def do(*command: str) -> None:

@@ -98,6 +98,6 @@ def test_closed_watcher_makes_room_and_wakes_its_reader() -> None:
     reader = threading.Thread(target=watchers[0].next, args=(60,))
     reader.start()
     watchers[0].close()
-    reader.join(10)
+    reader.join(60)
     assert not reader.is_alive()
     log.watch().close()

@@ -105,7 +105,7 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
     @contextmanager
     def slow(call: str) -> Iterator[None]:
         begun.release()
-        assert gate.wait(20)
+        assert gate.wait(60)
         yield
 
     runtimes: dict[str, Runtime] = {
@@ -123,14 +123,14 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
     execution.submit([step(name, Create(wanted(name))) for name in names])
     execution.submit([step(names[0], Create(wanted(names[0])))])
     for _ in range(2):
-        assert begun.acquire(timeout=20)
+        assert begun.acquire(timeout=60)
     execution.submit([step("other", Create(wanted("other")), runtime="r2")])
-    assert done.acquire(timeout=20)
+    assert done.acquire(timeout=60)
     assert ended == ["other"]
     assert execution.attempts().busy == {Ref(Machine, name) for name in names}
     gate.set()
     for _ in names:
-        assert done.acquire(timeout=20)
+        assert done.acquire(timeout=60)
     execution.close()
     assert execution.is_idle
     assert len(runtimes["r1"].objects(Machine)) == 5
@@ -142,7 +142,7 @@ def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
     @contextmanager
     def slow(call: str) -> Iterator[None]:
         begun.release()
-        assert gate.wait(20)
+        assert gate.wait(60)
         yield
 
     runtime = HinderedRuntime(SimulatedRuntime(quick_host()), slow)
@@ -154,13 +154,13 @@ def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
 
     execution = Execution({"r1": runtime}, lambda: 1, random.Random(1), over, workers=1)
     execution.submit([step(name, Create(wanted(name))) for name in ("m1", "m2", "m3")])
-    assert begun.acquire(timeout=20)
+    assert begun.acquire(timeout=60)
     execution.drop()
     assert execution.attempts().busy == {Ref(Machine, "m1")}
     execution.submit([step("m3", Create(wanted("m3")))])
     gate.set()
     for _ in range(2):
-        assert done.acquire(timeout=20)
+        assert done.acquire(timeout=60)
     execution.close()
     assert ended == ["m1", "m3"]
     assert len(runtime.objects(Machine)) == 2

@@ -74,7 +74,7 @@ def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them(
 
     @contextmanager
     def slow(call: str) -> Iterator[None]:
-        assert call != "CreateMachine" or gate.wait(20)
+        assert call != "CreateMachine" or gate.wait(60)
         yield
 
     machines = {

@@ -51,7 +51,7 @@ def created(runtime: SimulatedRuntime, uid: str = "m1") -> None:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -141,7 +141,7 @@ def observed(
         yield one
     finally:
         observer.stop()
-        observer.join(10)
+        observer.join(60)
 
 
 def test_what_the_runtime_tells_is_listed_at_once() -> None:
@@ -188,4 +188,4 @@ def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same
         until(lambda: bool(one.answers.trouble))
     finally:
         observer.stop()
-        observer.join(5)
+        observer.join(60)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-READY_SECONDS = 15.0
+READY_SECONDS = 60.0
 
 
 @contextlib.contextmanager

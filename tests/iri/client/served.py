@@ -26,7 +26,7 @@ def spawn(path: Path) -> subprocess.Popen[str]:
 
 def end(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> None:
     process.send_signal(number)
-    process.wait(20)
+    process.wait(60)
     assert process.stdout is not None
     process.stdout.close()
 

@@ -114,18 +114,18 @@ def test_call_that_takes_too_long_is_timed_out_and_the_next_one_works(address: U
     @contextmanager
     def slow(call: str) -> Iterator[None]:
         if call == "CreateMachine":
-            leave.wait(20)
+            leave.wait(60)
         yield
 
     with (
         Server(simulated(), [address], around=slow),
-        Client(address, deadlines=Deadlines(other=0.3)) as client,
+        Client(address, deadlines=Deadlines(other=2.0)) as client,
     ):
         with pytest.raises(TimedOut, match="CreateMachine in time"):
             client.create(WANTED)
         assert client.objects(Machine) == {}
         leave.set()
-        eventually(lambda: client.objects(Machine), bool, 10, "take effect after all")
+        eventually(lambda: client.objects(Machine), bool, 60, "take effect after all")
 
 
 def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress) -> None:
@@ -135,12 +135,12 @@ def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress
     @contextmanager
     def busy(call: str) -> Iterator[None]:
         made.append(call)
-        leave.wait(20)
+        leave.wait(60)
         yield
 
     with (
         Server(simulated(), [address], around=busy),
-        Client(address, deadlines=Deadlines(other=0.5)) as client,
+        Client(address, deadlines=Deadlines(other=2.0)) as client,
     ):
 
         def create() -> None:
@@ -155,7 +155,7 @@ def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress
         leave.set()
         began = made.count("CreateMachine")
         assert 0 < began <= THREADS
-        eventually(lambda: client.objects(Machine), lambda found: len(found) == began, 10, "settle")
+        eventually(lambda: client.objects(Machine), lambda found: len(found) == began, 60, "settle")
         assert made.count("CreateMachine") == began
 
 
@@ -190,10 +190,10 @@ def test_clients_that_die_at_work_leave_nothing_behind(address: UnixAddress) -> 
                 assert process.stdout.readline() == "watching\n"
             for process in dying:
                 process.kill()
-                process.wait(20)
+                process.wait(60)
                 assert process.stdout is not None
                 process.stdout.close()
-        eventually(lambda: runtime.host.journal.watchers, lambda count: count == 0, 10, "lose its watchers")
+        eventually(lambda: runtime.host.journal.watchers, lambda count: count == 0, 60, "lose its watchers")
         assert client.about().name
 
 
@@ -202,12 +202,12 @@ def test_watch_survives_a_restart_and_says_resync(address: UnixAddress) -> None:
     first.start()
     with Client(address) as client:
         watch = client.watch()
-        assert watch.next(5) == (Notice(None, "", What.RESYNC),)
+        assert watch.next(60) == (Notice(None, "", What.RESYNC),)
         first.stop(0)
         with Server(simulated(), [address]):
-            assert watch.next(20) == (Notice(None, "", What.RESYNC),)
+            assert watch.next(60) == (Notice(None, "", What.RESYNC),)
             id = client.create(WANTED).id
-            notices = eventually(lambda: watch.next(0.2), bool, 10, "hear of it")
+            notices = eventually(lambda: watch.next(0.2), bool, 60, "hear of it")
             assert id in {notice.id for notice in notices}
         watch.close()
 

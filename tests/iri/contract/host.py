@@ -122,7 +122,7 @@ class HostPromises:
         waiting = threading.Thread(target=watch.next, args=(60,))
         waiting.start()
         watch.close()
-        waiting.join(10)
+        waiting.join(60)
         assert not waiting.is_alive()
 
     def test_9_console_carries_bytes_both_ways(self, subject: Subject) -> None:
@@ -154,7 +154,7 @@ class HostPromises:
         subject.runtime.change(machine.id, SetPower(Power.OFF))
         assert ended.wait(subject.seconds)
         console.close()
-        reader.join(5)
+        reader.join(60)
 
     def test_9_machine_that_is_off_has_no_console(self, subject: Subject) -> None:
         spec = MachineSpec(class_name=subject.machine_class, power=Power.OFF)

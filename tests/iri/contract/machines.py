@@ -152,7 +152,7 @@ class MachinePromises:
                 subject.runtime.remove(Machine, machine.id)
             except NotFound:
                 break
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 60
         subject.removed(Machine, machine.id)
 
     def test_4_machine_that_was_never_started_can_be_deleted(self, subject: Subject) -> None:

@@ -13,4 +13,4 @@ from tests.iri.exec.shell import STARTED
 def _no_process_left() -> Iterator[None]:
     yield
     while STARTED:
-        STARTED.pop().wait(10)
+        STARTED.pop().wait(60)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from iri.exec.console import set_window_size
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 class Screen:

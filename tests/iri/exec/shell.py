@@ -26,4 +26,4 @@ def process_console(*command: str) -> PtyConsole:
     )
     os.close(slave)
     STARTED.append(process)
-    return PtyConsole(master, lambda: process.wait(10))
+    return PtyConsole(master, lambda: process.wait(60))

@@ -101,7 +101,7 @@ def test_a_runtime_that_stops_is_named(server: ExecServer, screens: list[Screen]
 
 def piped(url: str, keys: bytes, linger: str = "2") -> bytes:
     return subprocess.run(
-        [*PERSON, url, linger], input=keys, capture_output=True, timeout=30, check=True
+        [*PERSON, url, linger], input=keys, capture_output=True, timeout=90, check=True
     ).stdout
 
 

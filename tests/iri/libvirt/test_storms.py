@@ -80,12 +80,12 @@ class Victim:
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(20)
+        self.process.wait(60)
 
     def testimony(self) -> str:
         """What it logged, and what all its threads were at when it was asked. It dies of that."""
         self.process.send_signal(signal.SIGABRT)
-        self.process.wait(20)
+        self.process.wait(60)
         return (self.folder / "runtime.log").read_text(errors="replace")[-20000:]
 
 

@@ -27,7 +27,7 @@ METHODS: dict[str, MethodDescriptor] = {
     for service in (MACHINE, VOLUME, HOST)
     for method in service.methods
 }
-SECONDS = 20
+SECONDS = 60
 SIZE = 128 * 1024 * 1024
 
 

@@ -105,7 +105,7 @@ def test_health_says_serving_of_every_service(path: Path) -> None:
     with raw(simulated(), path) as client:
         stub = health_pb2_grpc.HealthStub(client.channel)
         for name in ("", "machine.v1alpha1.MachineRuntime", "volume.v1alpha1.VolumeRuntime"):
-            answer = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=10)
+            answer = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=60)
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
@@ -136,7 +136,7 @@ def test_reflection_sends_the_published_file_names(path: Path) -> None:
     with raw(simulated(), path) as client:
         stub = reflection_pb2_grpc.ServerReflectionStub(client.channel)
         wanted = reflection_pb2.ServerReflectionRequest(file_containing_symbol="machine.v1alpha1.Machine")
-        (answer,) = list(stub.ServerReflectionInfo(iter([wanted]), timeout=10))
+        (answer,) = list(stub.ServerReflectionInfo(iter([wanted]), timeout=60))
         files = [
             FileDescriptorProto.FromString(data)
             for data in answer.file_descriptor_response.file_descriptor_proto
@@ -151,7 +151,7 @@ def test_stop_lets_a_call_at_work_finish_and_refuses_new_ones(path: Path) -> Non
     def slow(call: str) -> Iterator[None]:
         if call == "Status":
             entered.set()
-            leave.wait(10)
+            leave.wait(60)
         yield
 
     address = UnixAddress(path)
@@ -161,15 +161,15 @@ def test_stop_lets_a_call_at_work_finish_and_refuses_new_ones(path: Path) -> Non
     with Client(address) as client:
         caller = threading.Thread(target=lambda: statuses.append(client.offers()))
         caller.start()
-        assert entered.wait(10)
+        assert entered.wait(60)
         stopping = threading.Thread(target=server.stop)
         stopping.start()
         time.sleep(0.1)
         with pytest.raises(Unavailable):
             client.create(Machine(spec=MachineSpec(class_name="small")))
         leave.set()
-        caller.join(10)
-        stopping.join(10)
+        caller.join(60)
+        stopping.join(60)
     assert len(statuses) == 1
     assert server.wait(0)
 
@@ -179,14 +179,14 @@ def test_calls_beyond_the_limit_are_refused_and_the_others_answered(path: Path) 
 
     @contextmanager
     def slow(call: str) -> Iterator[None]:
-        leave.wait(20)
+        leave.wait(60)
         yield
 
     with raw(simulated(), path, around=slow) as client:
         call = client.channel.unary_unary("/machine.v1alpha1.MachineRuntime/Version", None, None)
         calls = [call.future(b"", timeout=60) for _ in range(CALLS + 50)]
         # All of them have arrived once the last to be refused is.
-        eventually(lambda: sum(done.done() for done in calls), lambda count: count == 50, 20, "be refused")
+        eventually(lambda: sum(done.done() for done in calls), lambda count: count == 50, 60, "be refused")
         leave.set()
         codes = Counter(done.code() for done in calls)
         assert codes[grpc.StatusCode.OK] == CALLS

@@ -144,15 +144,15 @@ def test_metrics_and_health_on_request(site: Site) -> None:
     assert wrote["subject"] == "take over main: classes/small.yaml, gitvirt.yaml"
 
     def rested() -> bool:
-        with urlopen(f"http://{address}/metrics", timeout=5) as answer:
+        with urlopen(f"http://{address}/metrics", timeout=60) as answer:
             return 'gitvirt_ticks_total{outcome="rested"}' in answer.read().decode()
 
     until(rested)
-    with urlopen(f"http://{address}/healthz", timeout=5) as answer:
+    with urlopen(f"http://{address}/healthz", timeout=60) as answer:
         health = json.loads(answer.read())
     assert health["ok"] is True
     assert re.fullmatch(r"(nothing to write|wrote [0-9a-f]{12}), \d+ s ago", health["reason"])
-    with urlopen(f"http://{address}/metrics", timeout=5) as answer:
+    with urlopen(f"http://{address}/metrics", timeout=60) as answer:
         metrics = answer.read().decode()
     assert 'gitvirt_ticks_total{outcome="wrote"} 1.0' in metrics
     assert 'gitvirt_changes_total{action="take"} 1.0' in metrics

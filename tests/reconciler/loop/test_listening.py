@@ -18,7 +18,7 @@ class Site:
 
     def get(self, path: str) -> tuple[int, bytes]:
         try:
-            with urlopen(f"http://{self.listener.address}{path}", timeout=5) as answer:
+            with urlopen(f"http://{self.listener.address}{path}", timeout=60) as answer:
                 return answer.status, answer.read()
         except HTTPError as error:
             with error:

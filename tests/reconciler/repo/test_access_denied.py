@@ -25,7 +25,7 @@ from tests.servers.repository import bare, commit
 from tests.servers.sshd import SshServer, new_key
 from tests.servers.web import WebServer
 
-SECONDS = 30.0
+SECONDS = 90.0
 MAIN, LIVE = "refs/heads/main", "refs/heads/live"
 
 

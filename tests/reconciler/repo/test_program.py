@@ -16,7 +16,7 @@ from tests.servers import repository
 from tests.servers.places import KINDS, Place
 from tests.servers.repository import bare, commit
 
-SECONDS = 30.0
+SECONDS = 90.0
 MAIN, LIVE, REPORT = "refs/heads/main", "refs/heads/live", "refs/poollets/host-1"
 WANTED = (MAIN, LIVE, "refs/poollets/*")
 every_kind = pytest.mark.parametrize("remote", KINDS, indirect=True)

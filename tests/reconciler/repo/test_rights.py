@@ -22,7 +22,7 @@ from tests.servers.repository import bare, commit
 from tests.servers.sshd import SshServer
 from tests.servers.web import WebServer
 
-SECONDS = 30.0
+SECONDS = 90.0
 DOCS = Path(__file__).parents[3] / "docs"
 MAIN, LIVE = "refs/heads/main", "refs/heads/live"
 ONE, TWO = "refs/poollets/host-1", "refs/poollets/host-2"

@@ -22,6 +22,6 @@ def test_turn_that_breaks_ends_no_others() -> None:
     queue.wake("well", 0.01)
     queue.start()
     try:
-        assert tended.wait(10)
+        assert tended.wait(60)
     finally:
         queue.close()

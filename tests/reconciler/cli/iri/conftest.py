@@ -54,7 +54,7 @@ class Command:
 
     def until(self, wanted: Callable[[str], bool], *argv: str) -> str:
         """Asks until the answer is as wanted."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not wanted(said := self.fine(*argv)):
             assert time.monotonic() < deadline, said
             time.sleep(0.02)

@@ -47,7 +47,7 @@ class Process:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=30)
+        _, said = self.process.communicate(timeout=90)
         return self.process.returncode, said
 
 
@@ -135,7 +135,7 @@ def test_no_libvirtd_is_said_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> No
         ],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
     )
     assert code.returncode == Exit.FAILED
     assert "libvirt does not answer at qemu+unix:///system?socket=/nonexistent/s" in code.stderr
@@ -150,7 +150,7 @@ def test_folder_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
         [sys.executable, "-m", "reconciler", "runtime", "libvirt", "--settings", str(file)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
     )
     assert run.returncode == Exit.PROBLEMS
     assert "too long for sockets" in run.stderr

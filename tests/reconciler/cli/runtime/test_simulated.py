@@ -36,7 +36,7 @@ class Process:
         """Its exit code and what it said on standard error."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=30)
+        _, said = self.process.communicate(timeout=90)
         return self.process.returncode, said
 
 
