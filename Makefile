@@ -14,8 +14,10 @@ setup: ## make .venv with the locked dependencies (once; then it only looks)
 setup-test: ## the same, with what the tests need
 	@tools/setup test
 
-demo: setup ## set everything up, then show the main job on an embedded default
-	@$(BIN)/gitvirt demo
+RUNTIME ?= simulated
+demo: ## set everything up, then show the main job; with real guests: RUNTIME=libvirt (as root)
+	@tools/setup $(if $(filter libvirt,$(RUNTIME)),libvirt,run)
+	@$(BIN)/gitvirt demo --runtime $(RUNTIME)
 
 test: setup-test ## set everything up, then pass every test
 	@tools/test

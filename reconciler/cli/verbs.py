@@ -17,7 +17,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "demo": Verb("demo", "a whole fleet on this machine, live, in half a minute"),
+    "demo": Verb("demo", "a whole fleet on this machine, live, in half a minute; with real guests too"),
     "init": Verb("init", "a new repo: layout, settings, a class, CI files, editor hints"),
     "poollet": Verb("poollet", "the agent of a host: makes real what is assigned to its pools, and reports"),
     "runtime": Verb("runtime", "a server of the runtime interface: libvirt, or simulated"),

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.tools.test_demo import left_of
+from tests.tools.demo import processes_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tools" / "prove-containerfile"
@@ -89,7 +89,7 @@ def test_nothing_is_left_however_it_ends(folder: Path, number: signal.Signals) -
     process.send_signal(number)
     process.communicate()
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    until(lambda: left_of(folder) == [])
+    until(lambda: processes_of(folder) == [])
     assert str(folder) not in Path("/proc/self/mounts").read_text()
     if number != signal.SIGKILL:
         assert sorted(place.name for place in folder.iterdir()) == ["begun", "bin"]

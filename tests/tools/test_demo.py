@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import signal
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,83 +11,52 @@ import pytest
 
 from reconciler.cli.demo.screen import clipped
 from reconciler.cli.terminal import width
+from tests.tools.demo import PATIENCE_SECONDS, on_a_terminal, playing
 
-COMMAND = [sys.executable, "-m", "reconciler", "demo"]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="demo") as folder:  # short, for the path of a socket
+    with tempfile.TemporaryDirectory(prefix="d", dir="/tmp") as folder:  # short, for the paths of sockets
         yield Path(folder)
 
 
-def started(folder: Path, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, *options],
-        env=os.environ | {"TMPDIR": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def left_of(folder: Path) -> list[str]:
-    """Processes whose command line names the folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if str(folder) in words:
-            found.append(words)
-    return found
-
-
-def assert_nothing_is_left(folder: Path) -> None:
-    ends = time.monotonic() + 10
-    while (left := left_of(folder)) and time.monotonic() < ends:
-        time.sleep(0.1)
-    assert left == []
-
-
 def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folder: Path) -> None:
-    demo = started(folder)
-    said, _ = demo.communicate(timeout=110)
-    assert demo.returncode == 0, said
-    for part in (
-        "machine default/web-1: Running on rack-",
-        "All run, after",
-        "web-3 runs on rack-",
-        "Noticed after",
-        "Back after",
-        "Gone after",
-        "Ada: add web-3",
-        "order the deletion of default/web-3",
-        "What to try next",
-    ):
-        assert part in said, said
-    assert "Traceback" not in said
-    assert list(folder.iterdir()) == []
-    assert_nothing_is_left(folder)
+    with playing(folder) as demo:
+        assert demo.end() == 0, demo.said
+        for part in (
+            "machine default/web-1: Running on rack-",
+            "All run, after",
+            "web-3 runs on rack-",
+            "Noticed after",
+            "Back after",
+            "Gone after",
+            "$ hostname\n  web-1\n",
+            "Ada: add web-3",
+            "order the deletion of default/web-3",
+            "What to try next",
+        ):
+            assert part in demo.said, demo.said
+        assert "Traceback" not in demo.said
+        demo.assert_nothing_is_left()
 
 
 @pytest.mark.parametrize(
+    "moment", ["A fleet is", "pool rack-", pytest.param("Noticed after", marks=pytest.mark.long)]
+)
+@pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
 )  # fmt: skip
-def test_an_interrupted_demo_leaves_no_process(folder: Path, number: signal.Signals, code: int) -> None:
-    demo = started(folder)
-    assert demo.stdout is not None
-    while "pool rack-" not in (line := demo.stdout.readline()):
-        assert line, "the demo ended early"
-    demo.send_signal(number)
-    rest, _ = demo.communicate(timeout=120)
-    assert demo.returncode == code, rest
-    assert "Traceback" not in rest
-    assert_nothing_is_left(folder)
-    if number is not signal.SIGKILL:
-        assert list(folder.iterdir()) == []
+def test_an_interrupted_demo_leaves_nothing(
+    folder: Path, number: signal.Signals, code: int, moment: str
+) -> None:
+    with playing(folder) as demo:
+        demo.until(moment)
+        demo.process.send_signal(number)
+        assert demo.end() == code, demo.said
+        assert "Traceback" not in demo.said
+        demo.assert_nothing_is_left()
 
 
 @pytest.mark.parametrize("columns", range(1, 40))
@@ -105,22 +69,10 @@ def test_a_line_is_cut_to_the_terminal_with_whole_colours(columns: int) -> None:
 
 
 def test_on_a_terminal_a_picture_is_redrawn_in_place(folder: Path) -> None:
-    ours, theirs = pty.openpty()
-    demo = subprocess.Popen(
-        COMMAND, env=os.environ | {"TMPDIR": str(folder), "TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-    )  # fmt: skip
-    os.close(theirs)
-    said = b""
-    while said.count(b"F\x1b[J") < 3:
-        said += os.read(ours, 65536)
-    demo.send_signal(signal.SIGINT)
-    while True:  # until it has closed its side
-        try:
-            said += os.read(ours, 65536)
-        except OSError:
-            break
-    assert demo.wait(120) == 128 + signal.SIGINT
-    os.close(ours)
-    assert "█".encode() in said or "░".encode() in said
-    assert b"Traceback" not in said
-    assert_nothing_is_left(folder)
+    with on_a_terminal(folder, 80, 24) as (demo, terminal):
+        terminal.until(lambda said: ("█" in said or "░" in said) and said.count("\x1b[J") > 3)
+        demo.process.send_signal(signal.SIGINT)
+        terminal.until_closed()
+        assert demo.process.wait(PATIENCE_SECONDS) == 128 + signal.SIGINT
+        assert "Traceback" not in terminal.said
+        demo.assert_nothing_is_left()

@@ -157,6 +157,8 @@ def told(guest: Guest) -> Machine:
 def state_of(guest: Guest) -> MachineState:
     if guest.record.deleted_at:
         return MachineState.TERMINATING
+    if guest.seen.life is Life.HELD:  # its processor has not been let go yet
+        return MachineState.PENDING
     if guest.seen.is_on:
         return MachineState.RUNNING
     if not guest.record.is_built:

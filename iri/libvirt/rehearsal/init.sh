@@ -14,12 +14,15 @@ if mount -o ro -t iso9660 /dev/sr0 /seed 2>/dev/null; then
   hostname "$(sed -n 's/^local-hostname: "\(.*\)"$/\1/p' /seed/meta-data)"
   umount /seed
 fi
-echo
-echo "$(hostname): Linux $(uname -r), $(grep -c ^processor /proc/cpuinfo) cpu, $(free -m | sed -n 's/^Mem: *\([0-9]*\).*/\1/p') MiB"
-for device in /sys/block/vd*; do
-  [ -e "$device/serial" ] || continue
-  echo "$(hostname): disk $(cat "$device/serial"), $(($(cat "$device/size") / 2048)) MiB: $(dd if="/dev/$(basename "$device")" bs=64 count=1 2>/dev/null | strings | head -n 1)"
-done
+{
+  echo "Linux $(uname -r), $(grep -c ^processor /proc/cpuinfo) cpu, $(free -m | sed -n 's/^Mem: *\([0-9]*\).*/\1/p') MiB"
+  for device in /sys/block/vd*; do
+    [ -e "$device/serial" ] || continue
+    begins=$(dd if="/dev/$(basename "$device")" bs=64 count=1 2>/dev/null | strings | head -n 1)
+    echo "disk $(cat "$device/serial"), $(($(cat "$device/size") / 2048)) MiB: ${begins:-empty}"
+  done
+} >/etc/issue
+echo; cat /etc/issue
 ip link set lo up
 for device in /sys/class/net/eth*; do
   name=$(basename "$device")

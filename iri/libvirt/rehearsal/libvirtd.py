@@ -101,12 +101,16 @@ class PrivateLibvirtd:
     def kill_guest(self, uuid: str) -> None:
         os.kill(self.guests()[uuid], signal.SIGKILL)
 
-    def close(self) -> None:
-        """Returns when nothing of it is left."""
+    def end(self) -> None:
+        """Says that it is over. `close` waits for that."""
         for pipe in (self._first.stdin, self._first.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
+
+    def close(self) -> None:
+        """Returns when nothing of it is left."""
+        self.end()
         self._first.wait()
 
     def _qemus(self) -> Iterator[tuple[int, str]]:

@@ -5,34 +5,65 @@ from __future__ import annotations
 import argparse
 import shutil
 import signal
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import out
 
+if TYPE_CHECKING:
+    from reconciler.cli.demo.folder import Folder
+    from reconciler.cli.demo.hosts import Hosts
+
 EXAMPLES = """examples:
-  gitvirt demo                      three simulated hosts; half a minute
-  gitvirt demo --keep               leaves the fleet running at the end, to play with"""
+  gitvirt demo                           three simulated hosts; half a minute
+  gitvirt demo --keep                    leaves the fleet running at the end, to play with
+  sudo gitvirt demo --runtime libvirt    real guests: each host has a libvirtd of its own
+
+With libvirt it says which packages are missing, and touches neither the libvirt nor the network of this machine.
+However it ends, nothing of it is left."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--runtime",
+        choices=("simulated", "libvirt"),
+        default="simulated",
+        help="what the hosts are (default: %(default)s); libvirt needs root, QEMU and libvirtd",
+    )
+    parser.add_argument(
+        "--accelerator",
+        choices=("auto", "kvm", "tcg"),
+        default="auto",
+        help="of real guests (default: kvm where it works, which is tried, else tcg)",
+    )
     parser.add_argument("--keep", action="store_true", help="leave it running at the end, until Ctrl-C")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from reconciler.cli.demo.cast import Cast
+    from reconciler.cli.demo.folder import Folder
+    from reconciler.cli.demo.screen import Screen
     from reconciler.cli.demo.story import told
     from reconciler.cli.interrupt import Interrupt
 
     if shutil.which("git") is None:
         raise CommandError("there is no git on this machine", "apt-get install git")
-    folder = Path(tempfile.mkdtemp(prefix="gitvirt-demo."))  # short: the paths of sockets are
-    cast = Cast(folder, Interrupt())
-    try:
-        told(out(), cast, keep=arguments.keep)
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is in a hurry still wants nothing left
-        cast.close()
-        shutil.rmtree(folder, ignore_errors=True)
+    interrupt = Interrupt()
+    with Folder() as folder:
+        cast = Cast(folder.path, folder.held, interrupt, hosts_of(arguments, folder))
+        try:
+            told(Screen(out()), cast, keep=arguments.keep)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is in a hurry still wants nothing left
+            cast.close()
     return Exit.OK
+
+
+def hosts_of(arguments: argparse.Namespace, folder: Folder) -> Hosts:
+    if arguments.runtime == "libvirt":
+        from reconciler.cli.demo.hosts.libvirt import LibvirtHosts
+
+        return LibvirtHosts(folder.path, folder.held, arguments.accelerator)
+    from reconciler.cli.demo.hosts.simulated import SimulatedHosts
+
+    return SimulatedHosts(folder.path)

@@ -11,18 +11,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from reconciler.cli.exits import CommandError
+from reconciler.cli.demo.hosts import NAMES, Hosts
+from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.interrupt import Interrupt
 
-HOSTS = ("rack-a1", "rack-a2", "rack-b1")
-PROFILE = """{{"host": "{name}", "capacity": {{"cpu": 16, "memory": 68719476736, "storage": 1099511627776}},
-"times": {{"boot": [0.4, 0.8, 1.5], "pull": [0.3, 0.5, 1.0], "clone": [0.2, 0.3, 0.5]}}}}
-"""
 CONFIG = """name: {name}
 repo: {{url: {repo}, mirror: {folder}/{name}/mirror}}
 hostID: {name}
@@ -34,15 +31,18 @@ intervals: {{poll: 1s, list: 1s}}
 """
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 STOP_SECONDS = 10.0
-START_SECONDS = 30.0
+PATIENCE_SECONDS = 180.0
+LOOK_SECONDS = 0.05
 
 
 class Cast:
-    """`checkout` is what a person would work in."""
+    """`checkout` is what a person would work in. `held` stays open in all who play, until the last of them is gone."""
 
-    def __init__(self, folder: Path, interrupt: Interrupt) -> None:
+    def __init__(self, folder: Path, held: int, interrupt: Interrupt, hosts: Hosts) -> None:
         self.folder = folder
+        self.held = held
         self.interrupt = interrupt
+        self.hosts = hosts
         self.repo = folder / "fleet.git"
         self.checkout = folder / "fleet"
         self.playing: dict[str, subprocess.Popen[bytes]] = {}
@@ -55,6 +55,8 @@ class Cast:
     def make_repo(self) -> None:
         self.git(self.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.repo))
         copy(site(), self.checkout)
+        for manifest in self.checkout.glob("[!.]*/*.yaml"):
+            manifest.write_text(self.hosts.fitted(manifest.read_text()))
         settings = self.checkout / "gitvirt.yaml"
         settings.write_text(settings.read_text() + "heartbeat: {interval: 5s}\n")
         self.git(self.checkout, "init", "--quiet", "--initial-branch=main")
@@ -77,56 +79,70 @@ class Cast:
             check=False,
             env=self.environment,
             start_new_session=True,  # Ctrl-C lets it finish
+            pass_fds=(self.held,),
         )
         if done.returncode:
             raise CommandError(f"git {arguments[0]} failed: {done.stderr.strip()}")
         return done.stdout
 
     def reconcile(self) -> None:
-        self.start("reconciler", "run", "--repo", str(self.repo), "--name", "demo")
+        self.start("reconciler", *gitvirt("run", "--repo", str(self.repo), "--name", "demo"))
 
-    def host(self, name: str) -> None:
-        """A runtime, which keeps its machines over a restart, and the poollet that drives it."""
-        home = self.folder / name
-        home.mkdir(exist_ok=True)
+    def begin_hosts(self) -> None:
+        """Runtimes, which keep their machines over a restart, and the poollets that drive them."""
+        for name in NAMES:
+            self.start_runtime(name)
+        for name in NAMES:
+            self.await_runtime(name)
+            config = self.folder / name / "poollet.yaml"
+            config.write_text(
+                CONFIG.format(name=name, repo=self.repo, folder=self.folder, socket=self.socket(name))
+            )
+            self.start(f"poollet {name}", *gitvirt("poollet", "--config", str(config)))
+
+    def fail(self, name: str) -> None:
+        self.hosts.fail(name)
+        self.kill(f"runtime {name}")
+        self.socket(name).unlink(missing_ok=True)
+
+    def come_back(self, name: str) -> None:
+        self.hosts.come_back(name)
         self.start_runtime(name)
-        config = home / "poollet.yaml"
-        config.write_text(
-            CONFIG.format(name=name, repo=self.repo, folder=self.folder, socket=self.socket(name))
-        )
-        self.start(f"poollet {name}", "poollet", "--config", str(config))
+        self.await_runtime(name)
 
     def start_runtime(self, name: str) -> None:
-        home = self.folder / name
-        listen = ("--listen", str(self.socket(name)))
-        (home / "profile.json").write_text(PROFILE.format(name=name))
-        options = ("--profile", str(home / "profile.json"), "--state", str(home / "state"), "--seed", "7")
-        self.start(f"runtime {name}", "runtime", "simulated", *listen, *options)
-        self.await_socket(name)
+        self.wait(lambda: self.hosts.is_ready(name), f"what is below the runtime of {name} does not begin")
+        self.start(f"runtime {name}", *self.hosts.runtime(name, self.socket(name)))
+
+    def await_runtime(self, name: str) -> None:
+        self.wait(self.socket(name).exists, f"the runtime of {name} does not begin")
 
     def socket(self, name: str) -> Path:
         return self.folder / name / "runtime.sock"
 
-    def await_socket(self, name: str) -> None:
-        ends = time.monotonic() + START_SECONDS
-        while not self.socket(name).exists():
-            self.check()
+    def wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        ends = time.monotonic() + PATIENCE_SECONDS
+        while not is_so():
             if time.monotonic() > ends:
-                raise CommandError(
-                    f"the runtime of {name} does not begin", f"its log: {self.log_of(f'runtime {name}')}"
-                )
-            time.sleep(0.05)
+                raise CommandError(otherwise, f"its log is in {self.folder / 'logs'}", Exit.TIMED_OUT)
+            self.pause(LOOK_SECONDS)
+
+    def pause(self, seconds: float) -> None:
+        self.check()
+        time.sleep(seconds)
 
     def start(self, role: str, *words: str) -> None:
+        self.check()
         (self.folder / "logs").mkdir(exist_ok=True)
         with self.log_of(role).open("ab") as log:
             self.playing[role] = subprocess.Popen(
-                [sys.executable, "-m", "reconciler", *words],
+                words,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=self.environment,
                 start_new_session=True,  # Ctrl-C is for us; we end the others in order
+                pass_fds=(self.held,),
                 preexec_fn=die_with_parent,
             )
 
@@ -135,8 +151,6 @@ class Cast:
         process = self.playing.pop(role)
         process.kill()
         process.wait()
-        if role.startswith("runtime "):
-            self.socket(role.removeprefix("runtime ")).unlink(missing_ok=True)
 
     def check(self) -> None:
         """Raises when somebody is gone who should be there, or when it is to end."""
@@ -155,6 +169,11 @@ class Cast:
             ending = [process for role, process in self.playing.items() if role.startswith(group)]
             stop(ending)
         self.playing.clear()
+        self.hosts.close()
+
+
+def gitvirt(*words: str) -> tuple[str, ...]:
+    return sys.executable, "-m", "reconciler", *words
 
 
 def stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -1,11 +1,14 @@
-"""What the demo shows of the fleet: on a terminal a picture that is redrawn in place, elsewhere a line for each news."""
+"""What the demo shows: on a terminal a picture of the fleet that is redrawn in place, elsewhere a line for each news."""
 
 from __future__ import annotations
 
 import io
 import re
 import shutil
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TypeVar
 
 from reconciler.cli.objects import columns
 from reconciler.cli.output import Column, show_table
@@ -19,7 +22,11 @@ from reconciler.repo.protocol import Repo
 from schemas.capacity import CPU
 from schemas.kinds import Kind
 
+T = TypeVar("T")
 COMMITS = 4
+GAP = 4  # columns between what stands side by side
+INDENT = "  "
+COMMAND_COLUMNS = 38
 _PARTS = re.compile(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 
 
@@ -29,36 +36,75 @@ class Screen:
         self.drawn = 0  # lines of the picture that stand there
         self.known: dict[str, str] = {}
 
-    def show(self, repo: Repo, fleet: Inventory) -> None:
+    def say(self, text: str) -> None:
+        """The title of an act."""
+        self.terminal.line()
+        for line in self.wrapped(text):
+            self.terminal.line(self.terminal.paint(line, Style.BOLD))
+        self.terminal.stream.flush()
+
+    def quote(self, line: str) -> None:
+        line = f"{INDENT}{line}"
+        self.terminal.line(clipped(line, self.columns) if self.terminal.is_interactive else line)
+        self.terminal.stream.flush()
+
+    def suggest(self, command: str, about: str) -> None:
+        """Beside each other where there is room, else below."""
+        beside = f"{INDENT}{command.ljust(COMMAND_COLUMNS)}{about}"
+        if not self.terminal.is_interactive or width(beside) <= self.columns:
+            self.terminal.line(beside)
+            return
+        self.terminal.line(f"{INDENT}{command}")
+        for line in textwrap.wrap(about, max(1, self.columns - 2 * len(INDENT))):
+            self.terminal.line(f"{2 * INDENT}{line}")
+
+    def wrapped(self, text: str) -> list[str]:
+        return textwrap.wrap(text, self.columns) if self.terminal.is_interactive else [text]
+
+    @property
+    def columns(self) -> int:
+        """The last one stays free: some terminals go on in the next line when it is filled."""
+        return max(1, shutil.get_terminal_size().columns - 1)
+
+    def show(self, repo: Repo, fleet: Inventory, note: str = "") -> None:
+        """The fleet as it is; `note` says what is waited for."""
         if self.terminal.is_interactive:
-            self.draw(repo, fleet)
+            self.draw(repo, fleet, note)
         else:
             self.tell(fleet)
 
-    def draw(self, repo: Repo, fleet: Inventory) -> None:
-        canvas = Terminal(io.StringIO(), {})
-        canvas.has_colour = self.terminal.has_colour
-        show_table(canvas, POOLS, machine_pools(fleet))
-        canvas.line()
-        show_table(canvas, MACHINES, fleet.of(Kind.MACHINE))
-        canvas.line()
-        for line in commits(repo, fleet.commit):
-            canvas.line(canvas.paint(line, Style.DIM))
-        assert isinstance(canvas.stream, io.StringIO)
-        room = shutil.get_terminal_size()
-        lines = [clipped(line, room.columns - 1) for line in canvas.stream.getvalue().splitlines()][
-            : room.lines - 2
-        ]
-        self.clear()
-        for line in lines:
-            self.terminal.line(line)
+    def draw(self, repo: Repo, fleet: Inventory, note: str) -> None:
+        """In one write, and each line over the one that was there, so that nothing flickers."""
+        most = max(1, shutil.get_terminal_size().lines - 2)
+        lines = self.picture(repo, fleet, note)
+        lines = [clipped(line, self.columns) for line in lines[:most]]
+        up = f"\x1b[{self.drawn}F" if self.drawn else ""
+        self.terminal.stream.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
         self.terminal.stream.flush()
         self.drawn = len(lines)
 
-    def clear(self) -> None:
-        if self.drawn:
-            self.terminal.stream.write(f"\x1b[{self.drawn}F\x1b[J")
-        self.drawn = 0
+    def picture(self, repo: Repo, fleet: Inventory, note: str) -> list[str]:
+        pools = self.table(POOLS, machine_pools(fleet))
+        machines = self.table(MACHINES, fleet.of(Kind.MACHINE))
+        below = [self.terminal.paint(line, Style.DIM) for line in commits(repo, fleet.commit)]
+        if note:
+            below.append(self.terminal.paint(note, Style.CYAN))
+        across = max(map(width, pools), default=0) + GAP
+        if across + max(map(width, machines), default=0) <= self.columns:
+            pairs = zip_longest(pools, machines, fillvalue="")
+            return [
+                *(f"{left}{' ' * (across - width(left))}{right}".rstrip() for left, right in pairs),
+                "",
+                *below,
+            ]
+        return [*pools, "", *machines, "", *below]
+
+    def table(self, shape: Sequence[Column[T]], rows: Sequence[T]) -> list[str]:
+        stream = io.StringIO()
+        canvas = Terminal(stream, {})
+        canvas.has_colour = self.terminal.has_colour
+        show_table(canvas, shape, rows)
+        return stream.getvalue().splitlines()
 
     def settle(self) -> None:
         """What is shown now stays."""
@@ -69,7 +115,7 @@ class Screen:
             news = told(item)
             if news and self.known.get(str(item.key)) != news:
                 self.known[str(item.key)] = news
-                self.terminal.line(f"  {news}")
+                self.terminal.line(f"{INDENT}{news}")
         self.terminal.stream.flush()
 
 

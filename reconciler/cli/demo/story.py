@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from reconciler.cli.demo.cast import HOSTS, Cast
+from reconciler.cli.demo.cast import PATIENCE_SECONDS, Cast
+from reconciler.cli.demo.console import session
 from reconciler.cli.demo.screen import Screen
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.location import Fleet, located, opened
 from reconciler.cli.objects import columns
-from reconciler.cli.terminal import Style, Terminal
 from reconciler.cli.watching import moves
 from reconciler.inventory import Inventory, inventory
+from reconciler.inventory.usage import pool_of
 from schemas.kinds import Kind
 
-PATIENCE_SECONDS = 90.0
 WEB_3 = """apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
 metadata:
@@ -31,81 +31,94 @@ spec:
         sizeLimit: 10Gi
         image: registry.example.org/images/debian:12
 """
-NEXT = """  gitvirt init my-fleet             a repo of your own; docs/tutorial.md goes on from there
-  gitvirt demo --keep               leaves this fleet running, to play with
-"""
+NEXT = (
+    ("gitvirt init my-fleet", "a repo of your own; docs/tutorial.md goes on from there"),
+    ("gitvirt demo --keep", "leaves this fleet running, to play with"),
+    ("sudo gitvirt demo --runtime libvirt", "the same with real guests"),
+    ("gitvirt help", "concepts, verbs, problem codes"),
+)
 
 
-def told(terminal: Terminal, cast: Cast, *, keep: bool) -> None:
+def told(screen: Screen, cast: Cast, *, keep: bool) -> None:
     start = time.monotonic()
-    say(terminal, "A fleet is a Git repository: three hosts, four machines, a database volume")
+    cast.hosts.prepare()
+    screen.say("A fleet is a Git repository: three hosts, four machines, a database volume")
     cast.make_repo()
-    terminal.line(cast.git(cast.checkout, "log", "--format=  %h %an: %s", "main").rstrip())
-    say(terminal, "A reconciler, and a poollet on each host. Nobody gives an order: they read the repo")
+    for line in cast.git(cast.checkout, "log", "--format=%h %an: %s", "main").splitlines():
+        screen.quote(line)
+    screen.say(cast.hosts.title)
     cast.reconcile()
-    for name in HOSTS:
-        cast.host(name)
+    cast.begin_hosts()
     with opened(
         located(str(cast.repo), cast.environment, cast.folder), cast.environment, with_reports=False
     ) as fleet:
-        screen = Screen(terminal)
-        acts(terminal, cast, screen, fleet)
-        finish(terminal, cast, time.monotonic() - start)
+        acts(cast, screen, fleet)
+        finish(cast, screen, time.monotonic() - start)
         if keep:
-            play(terminal, cast, screen, fleet)
+            play(cast, screen, fleet)
 
 
-def acts(terminal: Terminal, cast: Cast, screen: Screen, fleet: Fleet) -> None:
+def acts(cast: Cast, screen: Screen, fleet: Fleet) -> None:
     took = until(cast, screen, fleet, all_running, "all machines run")
-    say(terminal, f"All run, after {took:.1f} s. One more, by commit")
-    (cast.checkout / "machines/web-3.yaml").write_text(WEB_3)
+    screen.say(f"All run, after {took:.1f} s. One more, by commit")
+    (cast.checkout / "machines/web-3.yaml").write_text(cast.hosts.fitted(WEB_3))
     cast.commit("add web-3")
     took = until(cast, screen, fleet, lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
     lost = where(fleet, cast, "web-3")
-    say(terminal, f"web-3 runs on {lost}, {took:.1f} s after its commit. Now the hypervisor of {lost} dies")
-    cast.kill(f"runtime {lost}")
+    screen.say(f"web-3 runs on {lost}, {took:.1f} s after its commit. {cast.hosts.failing.format(name=lost)}")
+    guests = cast.hosts.guests(lost)
+    cast.fail(lost)
     took = until(cast, screen, fleet, lambda now: not is_ready(now, lost), f"{lost} is not ready")
-    say(
-        terminal,
-        f"Noticed after {took:.1f} s. Its machines may still run, so nothing there is touched. It comes back",
-    )
-    cast.start_runtime(lost)
+    still = going_on(len(guests))
+    screen.say(f"Noticed after {took:.1f} s. {still}, so nothing there is touched. It comes back")
+    cast.come_back(lost)
     took = until(cast, screen, fleet, lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back")
-    say(
-        terminal, f"Back after {took:.1f} s, and every machine as it was. Someone removes web-3 from the repo"
-    )
+    same = " and in the same process of QEMU" if guests and guests == cast.hosts.guests(lost) else ""
+    screen.say(f"Back after {took:.1f} s, every machine as it was{same}. Someone removes web-3 from the repo")
     (cast.checkout / "machines/web-3.yaml").unlink()
     cast.commit("web-3 has done its work")
     took = until(cast, screen, fleet, lambda now: not has(now, "web-3"), "web-3 is gone")
-    say(terminal, f"Gone after {took:.1f} s: first an order on live, then the host's word, then the file")
+    screen.say(f"Gone after {took:.1f} s: first an order on live, then the host's word, then the file")
+    host = where(fleet, cast, "web-1")
+    said = session(cast, host, "web-1", cast.hosts.keys)
+    screen.say(f"And web-1 is there to talk to. On {host}: gitvirt console web-1")
+    for line in said:
+        screen.quote(line)
 
 
-def finish(terminal: Terminal, cast: Cast, seconds: float) -> None:
-    say(terminal, f"Who did what, and why, in {seconds:.0f} s: git log --graph live")
-    graph = cast.git(cast.repo, "log", "--graph", "--format=%h %an: %s", "live")
-    for line in graph.rstrip().splitlines():
-        terminal.line(f"  {line}")
-    say(terminal, "What to try next")
-    terminal.line(NEXT.rstrip("\n"))
+def going_on(guests: int) -> str:
+    if guests == 0:
+        return "Its machines may still run"
+    return "Its guest goes on" if guests == 1 else f"Its {guests} guests go on"
 
 
-def play(terminal: Terminal, cast: Cast, screen: Screen, fleet: Fleet) -> None:
-    say(terminal, "The fleet goes on until Ctrl-C. In another terminal:")
-    terminal.line(f"  export GITVIRT_REPO={cast.repo}")
-    terminal.line("  gitvirt get machines -A; gitvirt tree; gitvirt top; gitvirt explain machine db")
-    terminal.line(f"  cd {cast.checkout}    change something, commit, push")
-    terminal.line(f"  logs are in {cast.folder / 'logs'}")
-    terminal.line()
+def finish(cast: Cast, screen: Screen, seconds: float) -> None:
+    screen.say(f"Who did what, and why, in {seconds:.0f} s: git log --graph live")
+    for line in cast.git(cast.repo, "log", "--graph", "--format=%h %an: %s", "live").rstrip().splitlines():
+        screen.quote(line)
+    screen.say("What to try next")
+    for command, about in NEXT:
+        screen.suggest(command, about)
+
+
+def play(cast: Cast, screen: Screen, fleet: Fleet) -> None:
+    host = where(fleet, cast, "web-1")
+    screen.say("The fleet goes on until Ctrl-C. In another terminal:")
+    for line in (
+        f"export GITVIRT_REPO={cast.repo}",
+        "gitvirt get machines -A; gitvirt tree; gitvirt top; gitvirt explain machine db",
+        f"cd {cast.checkout}    # change something, commit, push",
+        " ".join(
+            (*cast.hosts.inside(host), "gitvirt", "console", "--address", str(cast.socket(host)), "web-1")
+        ),
+        f"less {cast.folder / 'logs'}/*",
+    ):
+        screen.quote(line)
+    screen.terminal.line()
     now = fleet.again()
     while not cast.interrupt.came:
-        screen.show(now.repo, inventory(now.repo, now.snapshot.target))
+        screen.show(now.repo, inventory(now.repo, now.snapshot.target), "Ctrl-C ends it")
         now = next(moves(now, cast.interrupt.waker, 1.0), now)
-
-
-def say(terminal: Terminal, text: str) -> None:
-    terminal.line()
-    terminal.line(terminal.paint(text, Style.BOLD))
-    terminal.stream.flush()
 
 
 def until(cast: Cast, screen: Screen, fleet: Fleet, is_so: Callable[[Inventory], bool], what: str) -> float:
@@ -114,12 +127,13 @@ def until(cast: Cast, screen: Screen, fleet: Fleet, is_so: Callable[[Inventory],
     now = fleet.again()
     while True:
         found = inventory(now.repo, now.snapshot.target)
-        screen.show(now.repo, found)
-        cast.check()
         took = time.monotonic() - start
         if is_so(found):
+            screen.show(now.repo, found)
             screen.settle()
             return took
+        screen.show(now.repo, found, f"{took:.0f} s  until {what}")
+        cast.check()
         if took > PATIENCE_SECONDS:
             cause = f"{what}: not so after {PATIENCE_SECONDS:.0f} s"
             raise CommandError(
@@ -143,8 +157,6 @@ def is_ready(fleet: Inventory, pool: str) -> bool:
 
 
 def where(fleet: Fleet, cast: Cast, name: str) -> str:
-    from reconciler.inventory.usage import pool_of
-
     now = fleet.again()
     item = inventory(now.repo, now.snapshot.target).get(Kind.MACHINE, "default", name)
     if item is None:

@@ -1,0 +1,101 @@
+"""What a person would see who sits down at a machine's serial console and types: through the runtime, as `gitvirt console`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+
+from reconciler.cli.demo.cast import PATIENCE_SECONDS, Cast, die_with_parent, gitvirt
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import printable
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b.")
+PROMPT = re.compile(r"(login: |[$#] )$")
+LOOK_SECONDS = 0.02
+SILENCE_SECONDS = 1.0  # then Enter is pressed, as everybody does who sees nothing
+
+
+class Session:
+    """One that ends with the block, and the machine goes on."""
+
+    def __init__(self, cast: Cast, host: str, machine: str) -> None:
+        self._cast = cast
+        command = gitvirt("console", "--address", str(cast.socket(host)), machine)
+        self._process = subprocess.Popen(
+            [*cast.hosts.inside(host), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=cast.environment,
+            start_new_session=True,
+            pass_fds=(cast.held,),
+            preexec_fn=die_with_parent,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._keys, self._screen = self._process.stdin, self._process.stdout
+        os.set_blocking(self._screen.fileno(), False)
+        self.said = ""
+
+    def type(self, line: str) -> None:
+        os.write(self._keys.fileno(), f"{line}\n".encode())
+
+    def look(self) -> bool:
+        """Whether there was news."""
+        self._cast.pause(LOOK_SECONDS)
+        try:
+            data = os.read(self._screen.fileno(), 65536)
+        except BlockingIOError:
+            return False
+        if not data:
+            lines = shown(self.said)[-1:] or ["it says nothing"]
+            raise CommandError(f"the console broke off: {lines[0]}", "this is a bug")
+        self.said += ESCAPES.sub("", data.decode(errors="replace"))
+        return True
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._keys.close()
+        self._screen.close()
+
+
+def session(cast: Cast, host: str, machine: str, keys: Sequence[str]) -> list[str]:
+    """Lines of a session in which these are typed, each at a prompt. CommandError when none comes."""
+    at = Session(cast, host, machine)
+    try:
+        await_prompt(at, machine)
+        at.said = at.said.replace("\r\n", "\n").rpartition("\n")[2]  # what it said before is the past
+        for line in keys:
+            before = at.said
+            at.said = ""
+            at.type(line)
+            await_prompt(at, machine)
+            at.said = before + at.said
+    finally:
+        at.close()
+    return shown(at.said)[:-1]
+
+
+def await_prompt(at: Session, machine: str) -> None:
+    ends = time.monotonic() + PATIENCE_SECONDS
+    news = time.monotonic()
+    while not PROMPT.search(at.said):
+        now = time.monotonic()
+        if now > ends:
+            cause = f"no prompt on the console of {machine}: {' / '.join(shown(at.said)[-3:])}"
+            raise CommandError(cause, "this is a bug", Exit.TIMED_OUT)
+        if at.look():
+            news = now
+        elif now > news + SILENCE_SECONDS and not at.said:
+            at.type("")
+            news = now
+
+
+def shown(text: str) -> list[str]:
+    """As a terminal shows it, without the lines that are empty."""
+    lines = (printable(line.rpartition("\r")[2]) for line in text.replace("\r\n", "\n").split("\n"))
+    return [line.rstrip() for line in lines if line.strip()]

@@ -1,0 +1,47 @@
+"""The demo's folder: there from the beginning, and gone when the demo is, even one that was killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from reconciler.cli.exits import CommandError
+
+JANITOR = Path(__file__).with_name("janitor.py")
+REMOVAL_SECONDS = 60.0
+
+
+class Folder:
+    """`held` is for everybody who plays: while it is open somewhere the folder stays."""
+
+    def __init__(self) -> None:
+        reader, self.held = os.pipe()
+        place = tempfile.gettempdir()
+        self._janitor = subprocess.Popen(
+            [sys.executable, "-I", JANITOR, place],
+            stdin=reader,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        os.close(reader)
+        assert self._janitor.stdout is not None
+        said = self._janitor.stdout.readline().strip()
+        if not said:
+            raise CommandError(f"no folder can be made in {place}", "TMPDIR names one that can be written")
+        self.path = Path(said)
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.held)
+        assert self._janitor.stdout is not None
+        self._janitor.stdout.close()
+        self._janitor.wait(REMOVAL_SECONDS)

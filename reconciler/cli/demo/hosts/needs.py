@@ -1,0 +1,77 @@
+"""What real guests need of this machine beyond gitvirt, and what to say where it is not there. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+from iri.libvirt.rehearsal.guest import MODULES
+from iri.libvirt.rehearsal.kernel import Kernel, NoKernelError, found
+from reconciler.cli.exits import CommandError
+
+# What must be there, and the Debian package that brings it: the same as in tools/packages.libvirt, which `make` installs.
+PACKAGES = {
+    "/usr/sbin/libvirtd": "libvirt-daemon",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-img": "qemu-utils",
+    "/usr/sbin/dnsmasq": "dnsmasq-base",
+    "iptables": "iptables",
+    "ip": "iproute2",
+    "busybox": "busybox-static",
+}
+BUILD_PACKAGES = ("gcc", "libvirt-dev", "pkg-config", "python3-dev")
+SIMULATED = "`gitvirt demo` shows the same with simulated hosts"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+UNPACKED = Path(sys.prefix) / "guest-kernel"  # where tools/guest-kernel puts one
+
+
+def checked() -> tuple[Kernel, Path]:
+    """The kernel and the busybox that guests are made of. CommandError says what is missing, and the command that brings it."""
+    refuse(platform.machine(), os.geteuid())
+    missing = [package for thing, package in PACKAGES.items() if place(thing) is None]
+    busybox = place("busybox")
+    if busybox is not None and not is_static(busybox):
+        missing.append("busybox-static")
+        busybox = None
+    if missing or busybox is None:
+        raise CommandError(f"missing Debian packages: {' '.join(sorted(missing))}", installing(*missing))
+    if importlib.util.find_spec("libvirt") is None:
+        cure = f"{installing(*BUILD_PACKAGES)} && {sys.executable} -m pip install 'gitvirt[libvirt]'"
+        raise CommandError("libvirt's Python library is not installed", cure)
+    return kernel(), busybox
+
+
+def refuse(architecture: str, user: int) -> None:
+    if architecture != "x86_64":
+        raise CommandError(f"the demo's guests are x86-64 machines, and this is {architecture}", SIMULATED)
+    if user != 0:
+        command = f"sudo {shutil.which('gitvirt') or 'gitvirt'} demo --runtime libvirt"
+        raise CommandError(
+            "hosts with networks of their own can be made by root alone", f"{command}; {SIMULATED}"
+        )
+
+
+def kernel() -> Kernel:
+    try:
+        return found(MODULES, release=platform.release(), unpacked=UNPACKED)
+    except NoKernelError as error:
+        cure = "`make demo RUNTIME=libvirt` in a checkout of gitvirt unpacks one; or install the package linux-image-amd64"
+        raise CommandError(f"no Linux kernel for the guests: {error}", cure) from None
+
+
+def place(thing: str) -> Path | None:
+    path = shutil.which(thing, path=SYSTEM_PATH) if "/" not in thing else thing
+    return Path(path) if path is not None and Path(path).exists() else None
+
+
+def is_static(program: Path) -> bool:
+    """A guest has no libraries."""
+    return b"/ld-linux" not in program.read_bytes()
+
+
+def installing(*packages: str) -> str:
+    return f"apt-get update && apt-get install -y --no-install-recommends {' '.join(sorted(packages))}"
