@@ -6,6 +6,7 @@ Owns the source branch and remembers what it was, for reverts. It must not know 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ VOLUME_CLASS = (
     "capabilities: {tps: 1Mi, iops: 100}\nresizePolicy: ExpandOnly\n"
 )
 OFFICE = "apiVersion: networking.ironcore.dev/v1alpha1\nkind: Network\nmetadata: {name: office}\n"
+SIZE = re.compile(r"storage: \dGi")
 FIXED = {
     "gitvirt.yaml": SETTINGS,
     "classes/small.yaml": machine_class(),
@@ -202,8 +204,12 @@ class People:
         self.say(replace(self.said, texts=texts, paths=paths))
 
     def heal(self) -> None:
-        """Nothing is broken, paused or closed any more."""
+        """Nothing is broken, paused or closed any more, and no volume smaller than it ever was: its file would be held."""
         texts = {name: text.replace(PAUSED, CALM) for name, text in self.said.texts.items()}
+        texts = {
+            name: SIZE.sub("storage: 3Gi", text) if name.startswith("Volume/") else text
+            for name, text in texts.items()
+        }
         texts = {name: text for name, text in texts.items() if not name.startswith("MachinePool/")}
         self.say(replace(self.said, texts=texts, garbage={}))
 
