@@ -8,8 +8,11 @@ stty -F /dev/ttyS0 -onlcr
 for module in $(cat /modules.order); do insmod "/modules/$module.ko" 2>/dev/null; done
 
 # The source of this guest's first-boot data is whatever disk has the label that cloud-init looks for.
+# Its controller is there at once, and there for nothing else; the drive is found when the host lets us look.
 waited=0
-while [ ! -b /dev/sr0 ] && [ $waited -lt 10 ]; do usleep 50000; waited=$((waited + 1)); done
+while grep -qs 0x0008 /sys/bus/virtio/devices/*/device && [ ! -b /dev/sr0 ] && [ $waited -lt 1200 ]; do
+  usleep 50000; waited=$((waited + 1))
+done
 label=$(dd if=/dev/sr0 bs=1 skip=32808 count=6 2>/dev/null)
 if [ "$label" = cidata ] && mount -o ro -t iso9660 /dev/sr0 /seed; then
   hostname "$(sed -n 's/^local-hostname: "\(.*\)"$/\1/p' /seed/meta-data)"
@@ -34,7 +37,7 @@ dressed() {
     met="$met $name"
     echo "GUEST interface $(cat "$device/address")"
     ip link set "$name" up
-    udhcpc -i "$name" -q -n -t 20 -T 1 -s /leased.sh >/dev/null 2>&1 &
+    udhcpc -i "$name" -q -n -t 300 -T 1 -s /leased.sh >/dev/null 2>&1 &
   done
 }
 disks() {

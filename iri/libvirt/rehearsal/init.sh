@@ -8,8 +8,11 @@ stty -onlcr rows 24 columns 80
 while read -r module; do insmod "/modules/$module.ko" 2>/dev/null; done </modules.order
 
 # Its name comes as cloud-init would get it: from the disk with first-boot data.
+# Its controller is there at once, and there for nothing else; the drive is found when a busy host lets us look.
 waited=0
-while [ ! -b /dev/sr0 ] && [ $waited -lt 40 ]; do usleep 50000; waited=$((waited + 1)); done
+while grep -qs 0x0008 /sys/bus/virtio/devices/*/device && [ ! -b /dev/sr0 ] && [ $waited -lt 1200 ]; do
+  usleep 50000; waited=$((waited + 1))
+done
 if mount -o ro -t iso9660 /dev/sr0 /seed 2>/dev/null; then
   hostname "$(sed -n 's/^local-hostname: "\(.*\)"$/\1/p' /seed/meta-data)"
   umount /seed

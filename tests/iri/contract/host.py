@@ -37,7 +37,7 @@ class HostPromises:
     def test_6_offers_answer_in_time_with_totals(self, subject: Subject) -> None:
         start = time.monotonic()
         before = subject.runtime.offers()
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < max(5.0, subject.seconds)
         assert {offer.machine_class.name for offer in before.machines} >= {subject.machine_class}
         assert {offer.volume_class.name for offer in before.volumes} >= {subject.volume_class}
         assert all(offer.quantity > 0 for offer in before.machines)
@@ -119,7 +119,7 @@ class HostPromises:
     def test_closed_watch_wakes_who_waits(self, subject: Subject) -> None:
         watch = subject.runtime.watch()
         watch.next(subject.seconds)
-        waiting = threading.Thread(target=watch.next, args=(60,))
+        waiting = threading.Thread(target=watch.next, args=(3600,))
         waiting.start()
         watch.close()
         waiting.join(60)

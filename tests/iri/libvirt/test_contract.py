@@ -21,14 +21,15 @@ from tests.iri.contract.host import HostPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject, eventually
 from tests.iri.contract.volumes import VolumePromises
-from tests.iri.libvirt.world import CLASSES, console_log, micro_settings, running_runtime
+from tests.iri.libvirt.world import CLASSES, console_log, micro_settings, running_runtime, with_power
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd
 
 
 @pytest.fixture(scope="module")
 def settings(libvirtd: Libvirtd) -> Settings:
-    return micro_settings(libvirtd)
+    """A guest that ended is not started again while somebody still has to see that."""
+    return with_power(micro_settings(libvirtd), first_restart=3600.0, longest_restart=3600.0)
 
 
 @pytest.fixture(scope="module")
