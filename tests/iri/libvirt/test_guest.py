@@ -32,7 +32,8 @@ from tests.servers.libvirtd import Libvirtd
 
 MIB = 1 << 20
 IMAGE_BYTES, DATA_BYTES = 48 * MIB, 8 * MIB
-SECONDS = 120.0  # a guest boots in five, on a machine that does nothing else
+SECONDS = 300.0  # a guest boots in five, on a machine that does nothing else
+pytestmark = pytest.mark.timeout(1200)
 LINUX = MachineClass(name="linux", resources={"cpu": 1, "memory": MEMORY_BYTES})
 EFI = MachineClass(name="efi", resources={"cpu": 1, "memory": 256 * MIB})
 USER_DATA = b"#cloud-config\nwrite_files: [{path: /x, content: 'a < b & \"c\"'}]\n"
