@@ -11,6 +11,7 @@ import importlib
 import re
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int:
     """`begins` is called when all that is needed is loaded, and the verb's own work begins."""
     if not argv or argv[0] in ("-h", "--help", "help"):
-        return overview() if len(argv) < 2 else told(argv[1:])
+        return overview(with_topics=bool(argv) and argv[0] == "help") if len(argv) < 2 else told(argv[1:])
     if argv[0] in ("-V", "--version"):
         return dispatch(["version"])
     verb = VERBS.get(argv[0])
@@ -105,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         raise CommandError(message, f"{hint}; {cure}" if hint else cure, Exit.USAGE)
 
 
-def overview() -> int:
+def overview(*, with_topics: bool) -> int:
     from reconciler.cli.terminal import Style, out
 
     terminal = out()
@@ -115,6 +116,14 @@ def overview() -> int:
     for name, verb in VERBS.items():
         terminal.line(f"  {terminal.paint(name, Style.BOLD)}{' ' * (width - len(name))}{verb.summary}")
     terminal.line()
+    if with_topics:
+        from reconciler.cli import topics
+
+        words = textwrap.wrap(", ".join(sorted(topics.names())), 100)
+        terminal.line(terminal.paint("topics:", Style.BOLD))
+        for line in words:
+            terminal.line(f"  {line}")
+        terminal.line()
     terminal.line(EPILOGUE)
     return Exit.OK
 

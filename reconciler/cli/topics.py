@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from reconciler.cli import paging
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Style, Terminal, out, printable
 from reconciler.cli.verbs import VERBS, closest
@@ -32,7 +33,7 @@ def show(topic: str) -> int:
             else f"topics: {', '.join(sorted(found))}; and codes such as GV301"
         )
         raise CommandError(f"there is no verb and no topic {printable(topic)!r}", cure, Exit.USAGE)
-    show_page(out(), page.read_text("utf-8"))
+    paging.show(out(), shown(out(), page.read_text("utf-8")))
     return Exit.OK
 
 
@@ -55,16 +56,16 @@ def folder() -> Traversable:
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / "docs"
 
 
-def show_page(terminal: Terminal, text: str) -> None:
+def shown(terminal: Terminal, text: str) -> Iterator[str]:
     """As it is written, with headings that stand out; a link to another page is the command that shows it."""
     is_code = False
     for line in text.rstrip("\n").split("\n"):
         is_code ^= line.startswith("```")
         heading = None if is_code else _HEADING.fullmatch(line)
         if heading:
-            terminal.line(terminal.paint(heading[1], Style.BOLD))
+            yield terminal.paint(heading[1], Style.BOLD)
         else:
-            terminal.line(line if is_code else _LINK.sub(command, line))
+            yield line if is_code else _LINK.sub(command, line)
 
 
 def command(link: re.Match[str]) -> str:

@@ -1,0 +1,50 @@
+"""A long text for somebody at a terminal: through the pager that they like. Anywhere else it is printed as it is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from reconciler.cli.terminal import Terminal
+
+# Nothing stays paged that fits on the screen, colours are shown, and the text remains there.
+LESS = "FRX"
+
+
+def show(terminal: Terminal, lines: Iterable[str], environment: Mapping[str, str] | None = None) -> None:
+    environment = os.environ if environment is None else environment
+    command = pager(environment) if terminal.is_interactive else None
+    if command is None:
+        for line in lines:
+            terminal.line(line)
+        return
+    terminal.stream.flush()
+    through(command, "".join(f"{line}\n" for line in lines), environment)
+
+
+def pager(environment: Mapping[str, str]) -> Sequence[str] | None:
+    """None where there is none, or where nobody wants one."""
+    try:
+        words = shlex.split(environment.get("PAGER", "less"))
+    except ValueError:
+        return None
+    return words if words and words[0] != "cat" and shutil.which(words[0]) else None
+
+
+def through(command: Sequence[str], text: str, environment: Mapping[str, str]) -> None:
+    """Ctrl-C is the pager's while it runs."""
+    environment = {"LESS": LESS, **environment}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8"
+    ) as process:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with suppress(BrokenPipeError):  # it was left before its end
+                process.communicate(text)
+        finally:
+            signal.signal(signal.SIGINT, before)
