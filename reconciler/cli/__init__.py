@@ -119,7 +119,7 @@ def overview(*, with_topics: bool) -> int:
     if with_topics:
         from reconciler.cli import topics
 
-        words = textwrap.wrap(", ".join(sorted(topics.names())), 100)
+        words = textwrap.wrap(", ".join(sorted(topics.names())), 100, break_on_hyphens=False)
         terminal.line(terminal.paint("topics:", Style.BOLD))
         for line in words:
             terminal.line(f"  {line}")
