@@ -87,10 +87,9 @@ class World:
     def live(self, path: str) -> str:
         """What that file is on `live`; empty where it is not."""
         repo = self.server.repo
-        is_there = (
-            ref(repo, "refs/heads/live") and path in git(repo, "ls-tree", "-r", "--name-only", "live").split()
-        )
-        return git(repo, "show", f"live:{path}") if is_there else ""
+        head = ref(repo, "refs/heads/live")  # which moves on
+        is_there = head and path in git(repo, "ls-tree", "-r", "--name-only", head).split()
+        return git(repo, "show", f"{head}:{path}") if is_there else ""
 
     def is_on_live(self, commit: str) -> bool:
         return commit in git(self.server.repo, "rev-list", "live").split()
