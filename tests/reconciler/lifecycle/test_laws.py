@@ -15,6 +15,8 @@ from reconciler.loop.outcome import Outcome, Rested, Wrote
 from reconciler.loop.planning import planned
 from reconciler.plan import Action, Change, Plan
 from reconciler.record import Record
+from reconciler.schedule import Fit
+from reconciler.world.advance import Advance
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
@@ -37,6 +39,15 @@ SHAPES = {
     "pinned": "  machinePoolRef: {name: a}\n",
     "dangling": using("nowhere"),
     "named": "  guestConfig: {hostname: another}\n",
+}
+QUIETLY = frozenset(Action) - {
+    Action.SCHEDULE,
+    Action.WAIT,
+    Action.WITHDRAW,
+    Action.EVICT,
+    Action.REMOVE,
+    Action.RETAIN,
+    Action.ADOPT,
 }
 CLASSES = f"{SMALL}---\n{FAST}---\n{FAST.replace('fast', 'slow')}"
 DISGUISES = ("- a list\n", "words\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\n")
@@ -80,6 +91,7 @@ class Life:
             assert differing(plan, outcome.plan) == []
             assert plan.held == outcome.plan.held
             assert fresh.frozen == self.fleet.reconciler.world.frozen
+            agrees(Seen(self.fleet.store, fresh, Advance(), self.fleet.now), plan)
         self.check(before)
         return outcome
 
@@ -192,6 +204,17 @@ def plain(record: Record) -> Record:
     assert isinstance(record.status, MachineStatus | VolumeStatus)
     conditions = tuple(replace(each, message="") for each in record.status.conditions)
     return replace(record, status=replace(record.status, conditions=conditions))
+
+
+def agrees(seen: Seen, plan: Plan) -> None:
+    """What one machine alone is told by `explain` is what `plan` and `run` do with it: one way to fit."""
+    moves = [change for change in plan.changes if change.action not in QUIETLY]
+    machines = [change for change in moves if change.key.kind is Kind.MACHINE]
+    if len(machines) != 1 or any(change.before is not None and change.before.pool for change in moves):
+        return  # several take room from each other, and what is let go gives some back
+    (change,) = machines
+    fits = [row.pool for row in answered(seen, change.key).rows if isinstance(row, Fit)]
+    assert (change.pool in fits) if change.action is Action.SCHEDULE else not fits, (change, fits)
 
 
 def rests(life: Life) -> None:

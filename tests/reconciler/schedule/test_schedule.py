@@ -153,6 +153,17 @@ def test_a_soft_taint_is_the_last_choice() -> None:
     assert where(schedule([machine("m1"), machine("m2")], on)) == {"m1": "b", "m2": "a"}
 
 
+def test_a_pool_near_its_volumes_comes_first() -> None:
+    """Reachable from both; the emptier one is in another zone than the volume."""
+    on = board(
+        [pool("a", labels={ZONE: "east"}), pool("b", labels={ZONE: "west"})],
+        [volume_pool("v", labels={ZONE: "west"})],
+        used={"b": {"cpu": 1000}},
+    )
+    assert where(schedule([machine("m")], on)) == {"m": "a"}
+    assert where(schedule([machine("m", volume_pools=("v",))], on)) == {"m": "b"}
+
+
 def test_priority_goes_first_then_size_then_name() -> None:
     on = board([pool("a", allocatable={"cpu": 2000, "memory": 64 * GIB})])
     asked = [
