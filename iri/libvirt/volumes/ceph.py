@@ -73,9 +73,7 @@ class CephShelf:
         try:
             self._key = Path(self._pool.key_file).read_text().strip()
         except OSError as error:
-            raise FailedPrecondition(
-                f"storage pool {self.name}: the key file cannot be read: {error.strerror}"
-            ) from None
+            raise FailedPrecondition(f"the key file cannot be read: {error.strerror}") from None
         self._rbd.open(self._key)
         secret = self._passphrases.put_key(f"pool-{self.name}", definition.ceph_key(self._key))
         self._storage.ensure_pool(self.name, definition.pool(self._pool, secret))

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
-from iri.errors import FailedPrecondition, IRIError, Unavailable
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, Unavailable
 from iri.libvirt.refusal import NotStarted
 from iri.libvirt.volumes.files import FileShelf
 from iri.libvirt.volumes.marks import Marks
@@ -68,9 +68,9 @@ class Shelves:
             log.warning("storage pool is not reached pool=%s error=%s", name, error)
             self._shut[name] = str(error)
             raise
-        except FailedPrecondition as error:
-            if isinstance(error, NotStarted):
-                raise
+        except NotStarted:
+            raise
+        except (FailedPrecondition, InvalidArgument) as error:
             cure = f"look at `virsh pool-info {name}` and at `storage.pools` in the settings"
             raise NotStarted(f"storage pool {name}: {error}", cure) from error
         return found
