@@ -149,3 +149,12 @@ def test_a_program_that_reads_no_input_does_not_end_us() -> None:
 @pytest.mark.parametrize("name", VERBS)
 def test_a_summary_is_a_sentence_of_its_help(name: str) -> None:
     assert re.search(r"[^.](\.|\.\.\.)$", VERBS[name].sentence)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_help_of_a_verb_ends_with_examples_of_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main([name, "--help"])
+    assert exit.value.code == Exit.OK
+    _, _, examples = capsys.readouterr().out.partition("examples:\n")
+    assert f"gitvirt {VERBS[name].module}" in examples
