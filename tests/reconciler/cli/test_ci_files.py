@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,13 +85,33 @@ def described(forge_name: str) -> Any:
     return YAML(typ="safe").load((ROOT / "examples/repo" / FILES[forge_name]).read_text())
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_is_valid_by_the_published_schema(name: str) -> None:
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", SCHEMAS[name]]
-    done = subprocess.run(
-        [*command, str(ROOT / "examples/repo" / FILES[name])], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(
+    ("forge_name", "path"),
+    [
+        ("github", "examples/repo/.github/workflows/gitvirt.yaml"),
+        ("gitlab", "examples/repo/.gitlab-ci.yml"),
+        ("github", ".github/workflows/ci.yml"),  # of this project itself
+    ],
+)
+def test_is_valid_by_the_published_schema(forge_name: str, path: str) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", SCHEMAS[forge_name]]
+    done = subprocess.run([*command, str(ROOT / path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_this_project_runs_what_anyone_can_run() -> None:
+    described = YAML(typ="safe").load((ROOT / ".github/workflows/ci.yml").read_text())
+    steps = [step["run"] for step in described["jobs"]["test"]["steps"] if "run" in step]
+    assert steps == ["sudo .ci/run"]
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+    assert described["permissions"] == {"contents": "read"}
+
+
+def test_nothing_has_more_rights_than_it_needs() -> None:
+    workflow = described("github")
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "permissions" not in workflow["jobs"]["validate"]
+    assert workflow["jobs"]["plan"]["permissions"] == {"contents": "read", "pull-requests": "write"}
 
 
 def installs(wheels: Path, tmp_path: Path) -> dict[str, str]:
@@ -103,12 +124,22 @@ def installs(wheels: Path, tmp_path: Path) -> dict[str, str]:
     }
 
 
+def pinned() -> dict[str, str]:
+    """What GITVIRT is where nobody set a variable of that name, by the file for GitHub; GitLab's says the same."""
+    found = re.fullmatch(
+        r"\$\{\{ vars\.GITVIRT \|\| '(gitvirt==\S+)' \}\}", described("github")["env"]["GITVIRT"]
+    )
+    assert found is not None
+    assert described("gitlab")["variables"]["GITVIRT"] == found[1]
+    return {"GITVIRT": found[1]}
+
+
 def test_every_step_for_github(checkout: Path, served: Forge, wheels: Path, tmp_path: Path) -> None:
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
     environment = {
         "BASE": git(checkout, "rev-parse", "main"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
         "GITHUB_ACTIONS": "true", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": served.url, "GITHUB_REPOSITORY": "me/fleet",
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), **installs(wheels, tmp_path),
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), **installs(wheels, tmp_path), **pinned(),
     }  # fmt: skip
     jobs = described("github")["jobs"]
     steps = [step["run"] for job in ("validate", "plan") for step in jobs[job]["steps"] if "run" in step]
@@ -124,7 +155,7 @@ def test_every_step_for_gitlab(checkout: Path, served: Forge, wheels: Path, tmp_
     environment = {
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout, "rev-parse", "main"), "CI_PIPELINE_SOURCE": "merge_request_event",
         "GITLAB_CI": "true", "GITVIRT_COMMENT_TOKEN": TOKEN, "CI_API_V4_URL": served.url, "CI_PROJECT_ID": "42",
-        "CI_MERGE_REQUEST_IID": "7", **installs(wheels, tmp_path),
+        "CI_MERGE_REQUEST_IID": "7", **installs(wheels, tmp_path), "GITVIRT": str(next(wheels.glob("*.whl"))),
     }  # fmt: skip
     jobs = described("gitlab")
     before = [line for line in jobs["default"]["before_script"] if not line.startswith("apt-get")]
@@ -133,3 +164,11 @@ def test_every_step_for_gitlab(checkout: Path, served: Forge, wheels: Path, tmp_
         before = []
     assert "<testsuite" in (checkout / "gitvirt.xml").read_text()
     assert "Machine/default/web-1" in str(served.comments[0]["body"])
+    assert (tmp_path / "installed" / "gitvirt-0.1.0.dist-info").is_dir()
+
+
+def test_every_step_for_any_other(checkout: Path) -> None:
+    page = (ROOT / "docs/plan.md").read_text()
+    script = re.search(r"```sh\n(git fetch.*?)```", page, re.DOTALL)
+    assert script is not None
+    assert "Machine/default/web-1" in run_in(checkout, {}, script[1])
