@@ -95,10 +95,10 @@ def test_connections_that_broke_or_were_closed_are_let_go_of(own: Libvirtd) -> N
             own.kill()
             own.start()
             assert connected.get(timeout=60) == "again"
-        eventually(connections, lambda there: there == before + 1, 60, "hold on to no other")
+        eventually(connections, lambda there: there <= before + 1, 60, "hold on to no other")
     finally:
         link.close()
-    eventually(connections, lambda there: there == before, 60, "hold on to none")
+    eventually(connections, lambda there: there <= before, 60, "hold on to none")
 
 
 def connections() -> int:
