@@ -24,12 +24,12 @@ FIRST, HOSTS, PLACED, RUNNING, DOWN = (
     "A fleet is",
     "A reconciler",
     "Pending on rack-",
-    "machine default/db: Running",
+    ": Running on rack-",
     "Noticed after",
 )
 MOMENTS = (FIRST, HOSTS, PLACED, RUNNING, DOWN)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-EACH_ONCE = {(signal.SIGINT, RUNNING), (signal.SIGTERM, HOSTS), (signal.SIGKILL, RUNNING)}
+EACH_ONCE = {(signal.SIGINT, PLACED), (signal.SIGTERM, HOSTS), (signal.SIGKILL, RUNNING)}
 
 pytestmark = pytest.mark.timeout(900)
 
