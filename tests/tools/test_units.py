@@ -23,6 +23,7 @@ from tests.iri.libvirt.world import micro_settings
 from tests.reconciler.cli.poollet.process import Ground, until
 from tests.servers.libvirtd import libvirtd
 
+pytestmark = pytest.mark.timeout(600)
 FOLDER = Path(__file__).parents[2] / "docs" / "systemd"
 PROGRAM = "/opt/gitvirt/bin/gitvirt"
 UNITS = ("gitvirt-reconciler.service", "gitvirt-poollet.service", "gitvirt-runtime.service")

@@ -21,6 +21,9 @@ from tests.reconciler.cli.verbs.conftest import CLASS, POOL, POOL_STATUS, machin
 from tests.reconciler.repo.git import commit, git
 from tests.servers.forge import TOKEN, Forge, forge
 
+pytestmark = pytest.mark.timeout(
+    600
+)  # each step is a process that loads all of it, on a machine that may be busy
 ROOT = Path(__file__).parents[3]
 FILES = {"github": ".github/workflows/gitvirt.yaml", "gitlab": ".gitlab-ci.yml"}
 SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
