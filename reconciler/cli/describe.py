@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location) as fleet:
-        item = one(current(fleet), arguments.kind, arguments.name, arguments.namespace)
+        item = one(current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace)
         told = Told(item, events_of(fleet, item), commits_of(fleet, item))
     body = body_of(item, arguments.show_secrets)
     if is_value(arguments.output):

@@ -57,7 +57,7 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location, with_reports=False) as fleet:
-        now = current(fleet)
+        now = current(fleet, arguments.kind)
         items = shown(now, arguments)
         show(out(), items, arguments)
         if waker is not None:
@@ -66,8 +66,8 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     return Exit.OK
 
 
-def current(fleet: Fleet) -> Inventory:
-    """The target; before there is one, the source, and that is said."""
+def current(fleet: Fleet, kind: Kind | None = None) -> Inventory:
+    """The target; before there is one, the source, and that is said. With a kind, no more than that is asked of it."""
     check_settings(fleet)
     snapshot = fleet.snapshot
     if snapshot.target is None:
@@ -75,7 +75,7 @@ def current(fleet: Fleet) -> Inventory:
         err().line(
             f"there is no branch {printable(name)} yet: this is what people declared; `gitvirt run` takes it over"
         )
-    found = inventory(fleet.repo, snapshot.target or snapshot.source)
+    found = inventory(fleet.repo, snapshot.target or snapshot.source, kind)
     if found.broken:
         err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
     return found
@@ -93,7 +93,7 @@ def shown(now: Inventory, arguments: argparse.Namespace) -> list[Item]:
 def watch(fleet: Fleet, seen: Sequence[Item], arguments: argparse.Namespace, waker: Waker) -> None:
     before = {(item.key, item.is_retained): item.body for item in seen}
     for now in moves(fleet, waker):
-        items = shown(inventory(now.repo, now.snapshot.target), arguments)
+        items = shown(inventory(now.repo, now.snapshot.target, arguments.kind), arguments)
         changed = [item for item in items if before.get((item.key, item.is_retained)) != item.body]
         before = {(item.key, item.is_retained): item.body for item in items}
         if changed:

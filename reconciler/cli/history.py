@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location, with_reports=False) as fleet:
-        item = one(current(fleet), arguments.kind, arguments.name, arguments.namespace)
+        item = one(current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace)
         head = fleet.snapshot.target or fleet.snapshot.source
         assert head is not None, "an object was found on it"
         limit = arguments.limit or None

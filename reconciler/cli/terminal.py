@@ -59,6 +59,8 @@ class Terminal:
 
 def width(text: str) -> int:
     """Terminal columns: escape sequences take none, combining marks none, wide characters two."""
+    if text.isascii() and "\x1b" not in text:
+        return len(text)  # nearly all: a table of thousands is mostly measuring
     columns, position = 0, 0
     while position < len(text):
         if text.startswith("\x1b[", position):

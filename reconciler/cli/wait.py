@@ -69,7 +69,7 @@ def waited(arguments: argparse.Namespace, waker: Waker) -> int:
     ):
         check_settings(fleet)
         for now in all:
-            found = inventory(now.repo, now.snapshot.target).items.get(wanted)
+            found = inventory(now.repo, now.snapshot.target, wanted.kind).items.get(wanted)
             if is_so(found, arguments.wanted):
                 show(arguments, wanted, found, time.monotonic() - start)
                 return Exit.OK

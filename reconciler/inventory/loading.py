@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from reconciler.repo.protocol import Repo, Snapshot
 from reconciler.repo.tree import Mode, ObjectId
+from reconciler.world.bulk import bulk
 from schemas import manifest, report
 from schemas.ignore import MANIFESTS, OWN_FOLDER, PATH, Ignore, is_manifest
 from schemas.kinds import Key, Kind
 from schemas.model import Object, decode
+
+_KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)
+_KINDS = frozenset(kind.value for kind in Kind)
 
 RETAINED = f"{OWN_FOLDER}retained/"
 
@@ -52,13 +57,23 @@ class Inventory:
         return self.items.get(Key(kind, namespace if kind.is_namespaced else "", name))
 
 
-def inventory(repo: Repo, commit: ObjectId | None) -> Inventory:
-    """Of several documents with one identity the first counts, as in validate; those on their way out come last."""
+def inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None = None) -> Inventory:
+    """Of several documents with one identity the first counts, as in validate; those on their way out come last.
+
+    With a kind, files that can hold none of it are passed over: what else is in the inventory is not all there is.
+    """
+    with bulk(is_much=True):
+        return _inventory(repo, commit, kind)
+
+
+def _inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None) -> Inventory:
     items: dict[Key, Item] = {}
     broken, beside = [], []
     for path, data in sorted(
         manifests(repo, commit), key=lambda file: (file[0].startswith(OWN_FOLDER), file[0])
     ):
+        if kind is not None and _is_of_others(data, kind):
+            continue
         found = manifest.parse(path, data)
         if found.is_malformed or found.refused:
             broken.append(path)
@@ -68,6 +83,14 @@ def inventory(repo: Repo, commit: ObjectId | None) -> Inventory:
                 beside.append(item)
             items.setdefault(item.key, item)
     return Inventory(commit, items, tuple(broken), tuple(beside))
+
+
+def _is_of_others(data: bytes, kind: Kind) -> bool:
+    """Whether a text names another kind and never this one; with an escape in it, nobody knows without reading."""
+    if kind.value.encode() in data or b"\\" in data:
+        return False
+    named = _KIND.search(data)
+    return named is not None and named[1].decode() in _KINDS
 
 
 def manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]]:
