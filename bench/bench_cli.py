@@ -1,23 +1,69 @@
-"""How long a person waits for `gitvirt --help` and for `gitvirt validate` of a small repo, and what is imported."""
+"""How long a person waits for a verb on a fleet of 10,000 machines, start of the process included, and for `--help`; what is
+imported for that; and how many commits `history` looks at.
+
+"First" is with an empty cache, so that all of the repo is fetched too; else a mirror is there, as after any verb before.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from bench import fleet
+from bench.bench_reconcile import Bench, new_machine, report, rested, ticked
+from bench.fleet_repo import MAIN
 from bench.measure import figure, seconds
+from reconciler.inventory.history import history
+from reconciler.repo.protocol import Repo
+from reconciler.repo.tree import File, ObjectId
+from schemas.kinds import Key, Kind
+from schemas.report import render
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-CALLS = {"--help": ["--help"], "validate examples/repo": ["validate", str(ROOT / "examples/repo")]}
+SMALL = {"--help": ["--help"], "validate examples/repo": ["validate", str(ROOT / "examples/repo")]}
 COUNT = "import sys; from reconciler.cli import main; code = main(sys.argv[1:]); print(len(sys.modules), file=sys.stderr)"
+MACHINES = 10_000
+COMMITS = 20
+ONE = ("machine", "web-1", "-n", "team-1")
+VERBS = {
+    "get machines -A": ("get", "machines", "-A"),
+    "describe machine": ("describe", *ONE),
+    "history machine": ("history", *ONE),
+    "explain machine": ("explain", *ONE),
+    "tree": ("tree",),
+    "top": ("top",),
+    "plan": ("plan",),
+}
 
 
-def call(arguments: list[str]) -> None:
+class Counting:
+    """The part of a repo that history asks, and how many commits it read there."""
+
+    def __init__(self, repo: Repo) -> None:
+        self.repo = repo
+        self.commits_read = 0
+
+    def read(self, id: ObjectId) -> bytes:
+        self.commits_read += 1
+        return self.repo.read(id)
+
+    def file(self, commit: ObjectId, path: str) -> File | None:
+        return self.repo.file(commit, path)
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
+        return self.repo.commits(head, since)
+
+
+def call(arguments: Sequence[str], **more: str) -> None:
     command = [sys.executable, "-m", "reconciler", *arguments]
-    subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, env=ENVIRONMENT | more, stdout=subprocess.DEVNULL, check=True)
 
 
 def modules(arguments: list[str]) -> int:
@@ -32,13 +78,72 @@ def bare() -> None:
     subprocess.run([sys.executable, "-c", "pass"], check=True)
 
 
+def settled_fleet(folder: Path) -> Bench:
+    """Everything placed; then a few commits more, each with a machine of its own."""
+    bench = Bench(folder)
+    bench.push("refs/poollets/pool", dict(render(report())), is_report=True)
+    bench.push(MAIN, {path: text.encode() for path, text in fleet.files(len(fleet.KINDS) * MACHINES).items()})
+    subprocess.run(("git", "-C", str(bench.remote), "symbolic-ref", "HEAD", MAIN), check=True)
+    reconciler = bench.reconciler()
+    ticked(reconciler)
+    rested(reconciler)
+    for number in range(COMMITS):
+        path, data = new_machine(number)
+        bench.push(MAIN, {path: data})
+        ticked(reconciler)
+    print_history(reconciler.repo, "the newest", new_machine(COMMITS - 1)[0], f"new-{COMMITS - 1}", "team-0")
+    print_history(reconciler.repo, "the oldest", "fleet/0000/machine-1.yaml", "web-1", "team-1")
+    reconciler.repo.close()
+    return bench
+
+
+found: list[tuple[str, str]] = []
+
+
+def print_history(repo: Repo, which: str, path: str, name: str, namespace: str) -> None:
+    snapshot = repo.snapshot()
+    head = getattr(snapshot, "target")  # noqa: B009 - the remote is a folder beside us
+    counting = Counting(repo)
+    events = list(islice(history(counting, head, path, Key(Kind.MACHINE, namespace, name)), 30))  # type: ignore[arg-type]
+    assert events, path
+    whole = sum(1 for _ in repo.commits(head, None))
+    said = f"{counting.commits_read} of {whole} commits read for {len(events)} shown"
+    found.append((f"history of {which} machine", said))
+
+
+def once(arguments: Sequence[str], cache: Path) -> float:
+    start = time.perf_counter()
+    call(arguments, GITVIRT_CACHE=str(cache))
+    return time.perf_counter() - start
+
+
+def large(folder: Path) -> None:
+    bench = settled_fleet(folder)
+    objects = len(fleet.KINDS) * MACHINES
+    where = f"{MACHINES:,} machines, {objects:,} objects"
+    repo = ("--repo", str(bench.remote))
+    cache = folder / "cache"
+    first = once((*VERBS["get machines -A"], *repo), cache)
+    found.append((f"{where}: gitvirt get machines -A, first", f"{first:.2f} s"))
+    for name, arguments in VERBS.items():
+        took = once((*arguments, *repo), cache)
+        found.append((f"{where}: gitvirt {name}", f"{took:.2f} s"))
+    checkout = folder / "checkout"
+    subprocess.run(("git", "clone", "--quiet", str(bench.remote), str(checkout)), check=True)
+    took = once(("validate", str(checkout)), cache)
+    found.append((f"{where}: gitvirt validate of a checkout", f"{took:.2f} s"))
+
+
 def main() -> None:
-    interpreter = seconds(bare, repeat=7)
-    figure("python itself", f"{interpreter * 1000:.0f} ms")
-    for name, arguments in CALLS.items():
+    found.append(("python itself", f"{seconds(bare, repeat=7) * 1000:.0f} ms"))
+    for name, arguments in SMALL.items():
         call(arguments)  # once for the byte code
         wall = seconds(lambda arguments=arguments: call(arguments), repeat=7)  # type: ignore[misc]
-        figure(f"gitvirt {name}", f"{wall * 1000:.0f} ms, {modules(arguments)} modules")
+        found.append((f"gitvirt {name}", f"{wall * 1000:.0f} ms, {modules(arguments)} modules"))
+    with TemporaryDirectory(prefix="gv-") as name:
+        large(Path(name))
+    for what, said in found:
+        figure(what, said)
 
 
 if __name__ == "__main__":
