@@ -14,8 +14,10 @@ from reconciler.cli.terminal import printable
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b.")
 PROMPT = re.compile(r"(login: |[$#] )$")
+BARE_PROMPT = re.compile(r"[$#]$")  # with nothing typed at it
 LOOK_SECONDS = 0.02
 SILENCE_SECONDS = 1.0  # then Enter is pressed, as everybody does who sees nothing
+LONG_SILENCE_SECONDS = 10.0  # then again
 
 
 class Session:
@@ -67,32 +69,31 @@ def session(cast: Cast, host: str, machine: str, keys: Sequence[str]) -> list[st
     """Lines of a session in which these are typed, each at a prompt. CommandError when none comes."""
     at = Session(cast, host, machine)
     try:
-        await_prompt(at, machine)
+        await_prompt(at, machine, "")
         at.said = at.said.replace("\r\n", "\n").rpartition("\n")[2]  # what it said before is the past
         for line in keys:
-            before = at.said
-            at.said = ""
+            before = len(at.said)
             at.type(line)
-            await_prompt(at, machine)
-            at.said = before + at.said
+            await_prompt(at, machine, line, before)
     finally:
         at.close()
-    return shown(at.said)[:-1]
+    return [line for line in shown(at.said) if not BARE_PROMPT.search(line)]
 
 
-def await_prompt(at: Session, machine: str) -> None:
+def await_prompt(at: Session, machine: str, line: str, since: int = 0) -> None:
+    """The one that follows the line: a prompt for an Enter of before may come in between."""
     ends = time.monotonic() + PATIENCE_SECONDS
-    news = time.monotonic()
-    while not PROMPT.search(at.said):
+    patience, news = SILENCE_SECONDS, time.monotonic()
+    while not PROMPT.search(at.said[since:].partition(line)[2] if line else at.said):
         now = time.monotonic()
         if now > ends:
             cause = f"no prompt on the console of {machine}: {' / '.join(shown(at.said)[-3:])}"
             raise CommandError(cause, "this is a bug", Exit.TIMED_OUT)
         if at.look():
             news = now
-        elif now > news + SILENCE_SECONDS and not at.said:
+        elif now > news + patience and not at.said:
             at.type("")
-            news = now
+            patience, news = LONG_SILENCE_SECONDS, now
 
 
 def shown(text: str) -> list[str]:
