@@ -18,6 +18,9 @@ class Freshness(StrEnum):
     LEFT = "left"  # the poollet said that it leaves for good
 
 
+MAY_CHANGE = frozenset((Freshness.UNPROVEN, Freshness.FRESH))
+
+
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """When a report that could be relied on was first seen at the commit where it is, and whether that was a change."""

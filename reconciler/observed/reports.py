@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from reconciler.observed.freshness import LEAST_GRACE, Freshness, Sighting
+from reconciler.observed.freshness import LEAST_GRACE, MAY_CHANGE, Freshness, Sighting
 from reconciler.observed.said import Said
 from reconciler.repo.protocol import Change, Repo
 from reconciler.repo.tree import Mode, ObjectId
@@ -46,6 +46,12 @@ class Report:
     @property
     def has_left(self) -> bool:
         return self.poollet is not None and self.poollet.leaving == "leaving"
+
+    @property
+    def pools_told_of(self) -> Set[Key]:
+        """Those too of which it cannot be read what it says."""
+        unread = {key for path in self.unread if (key := _key(path)) is not None}
+        return self.pools.keys() | {key for key in unread if key.kind in _POOLS.values()}
 
     @property
     def reports_objects(self) -> bool:
@@ -122,9 +128,7 @@ class Reports:
     def due(self) -> datetime | None:
         """When the first report turns stale, if it does not change."""
         times = [
-            self.sightings[name].expires
-            for name, fresh in self.freshness.items()
-            if fresh in (Freshness.FRESH, Freshness.UNPROVEN)
+            self.sightings[name].expires for name, fresh in self.freshness.items() if fresh in MAY_CHANGE
         ]
         return min(times, default=None)
 
@@ -195,7 +199,7 @@ class Reports:
 
     def _forget(self, name: str) -> set[Key]:
         report = self.by_poollet[name]
-        keys = report.said.keys() | report.pools.keys()
+        keys = report.said.keys() | report.pools_told_of
         for key in keys:
             self._set_entry(report, key, None)
         del self.by_poollet[name]

@@ -104,7 +104,7 @@ def why_not_ready(known: Known | None, announced: Announcement | None) -> str:
     if announced.freshness is Freshness.LOST:
         return f"the report of {announced.poollet} has not changed for its grace"
     if announced.silence:
-        return f"{announced.silence}; until its grace is over, what was said last stands"
+        return announced.silence
     state = announced.pool.status.state
     if state not in ("Ready", "Available"):
         return f"its poollet says that it is {state}"

@@ -28,7 +28,7 @@ def heard_last(known: Known, poollet: str, silence: str) -> Announcement | None:
 
 def remembered(known: Known) -> Announcement | None:
     """None for a pool that live says nothing of: nobody was ever heard there."""
-    status = known.record.status
+    status, labels = known.record.status, dict(known.object.metadata.labels)
     match status:
         case MachinePoolStatus(state="Ready" | "Pending" | "Error" | "Offline" as state):
             machines = report.PoolStatus(
@@ -43,7 +43,7 @@ def remembered(known: Known) -> Announcement | None:
                 capacity=_written(status.capacity),
                 node_info=dict(status.node_info),
             )
-            return Announcement(NOBODY, report.Pool(status=machines), Freshness.UNPROVEN, is_remembered=True)
+            return _announcement(report.Pool(status=machines, labels=labels))
         case VolumePoolStatus(state="Available" | "Pending" | "Unavailable" as available):
             volumes = report.VolumePoolStatus(
                 state=available,
@@ -55,11 +55,13 @@ def remembered(known: Known) -> Announcement | None:
                 allocatable=_written(status.allocatable),
                 reachable_from=status.reachable_from,
             )
-            return Announcement(
-                NOBODY, report.VolumePool(status=volumes), Freshness.UNPROVEN, is_remembered=True
-            )
+            return _announcement(report.VolumePool(status=volumes, labels=labels))
         case _:
             return None
+
+
+def _announcement(pool: report.Pool | report.VolumePool) -> Announcement:
+    return Announcement(NOBODY, pool, Freshness.UNPROVEN, is_remembered=True)
 
 
 def _conditions(conditions: Sequence[Condition]) -> tuple[report.Condition, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.observed.freshness import Sighting
+from reconciler.observed.freshness import MAY_CHANGE, Sighting
 from reconciler.observed.reports import Report, Reports
 from reconciler.observed.said import Said
 from reconciler.repo.tree import File, ObjectId
@@ -79,8 +79,19 @@ class State:
             return None
         for name in sorted(self.reports.silent):
             if self.rules.authority.owns(name, pool):
-                return heard_last(known, name, self.reports.silent[name])
+                why = f"{self.reports.silent[name]}; until its grace is over, what was said last stands"
+                return heard_last(known, name, why)
+        for name in self.speakers(pool):
+            if self.is_ours(self.reports.by_poollet[name]) and self.reports.freshness[name] in MAY_CHANGE:
+                why = f"what the report of {name} says of it cannot be read; what was said last stands"
+                return heard_last(known, name, why)
         return remembered(known) if self.is_offline else None
+
+    def speakers(self, pool: Key) -> Iterator[str]:
+        """Poollets whose report tells of a pool that is theirs, be it what cannot be read."""
+        for name, report in sorted(self.reports.by_poollet.items()):
+            if pool in report.pools_told_of and self.rules.authority.owns(name, pool):
+                yield name
 
     def pools_of(self, poollet: str) -> Iterator[Key]:
         """Those that a poollet may speak for."""

@@ -113,7 +113,7 @@ class Step:
             self.is_ruled_anew = True
             taken.keys.update(pool.key for pools in state.pools.values() for pool in pools.values())
             for report in state.reports.by_poollet.values():
-                taken.keys.update(report.said, report.pools)
+                taken.keys.update(report.said, report.pools_told_of)
         return self._with_flipped(taken)
 
     def _hold(self, changed: Changed) -> frozenset[Key]:
@@ -225,7 +225,7 @@ class Step:
                 keys.update(report.said)
                 state.problems = None
             if is_other or fresh.get(name) != state.reports.freshness[name]:
-                keys.update(report.pools)
+                keys.update(report.pools_told_of)
         turned = {name for name, _ in silent.items() ^ state.reports.silent.items()}
         keys.update(pool for name in turned for pool in state.pools_of(name))
         self.dirty |= keys

@@ -6,7 +6,7 @@ could not be read again, but for when reports were seen to change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 import msgspec
@@ -198,11 +198,6 @@ class World:
     def on_pool(self, key: Key) -> Collection[Key]:
         return self._state.relations.on_pool.get(key)
 
-    def retained_on(self, key: Key) -> Iterable[Known]:
-        if key.kind is not Kind.VOLUME_POOL:
-            return ()
-        return (each for each in self.retained.values() if each.record.pool == key.name)
-
     def doubt(self, key: Key) -> str:
         """Why an absent object may still be declared; nothing when its absence is certain."""
         known = self.known.get(key)
@@ -249,8 +244,7 @@ class World:
     def report_of(self, pool: Key) -> ObjectId | None:
         """The commit of the report that speaks of it, relied on or not."""
         state = self._state
-        names = (name for name in state.reports.announcers(pool) if state.rules.authority.owns(name, pool))
-        return next((state.reports.by_poollet[name].commit for name in names), None)
+        return next((state.reports.by_poollet[name].commit for name in state.speakers(pool)), None)
 
     @property
     def orphans(self) -> tuple[Orphan, ...]:

@@ -1,0 +1,83 @@
+"""What a host says that cannot be read, or not heard any more, through real ticks: what live has of it stands, and nobody is moved."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.loop.outcome import Rested
+from reconciler.repo.protocol import Edit
+from schemas.kinds import Key, Kind
+from schemas.report.tree import render
+from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.lifecycle.test_destroyed import condition, say
+from tests.reconciler.world.scene import LIVE, REPORTS, SMALL, machine
+
+WEB = Key(Kind.MACHINE, "default", "web")
+REPLACED = machine("web", '  power: "Off"\n  onPoolLost: Replace\n')
+BROKEN = ("pools/{}.json", "volumepools/{}.json")
+
+
+class Site(Fleet):
+    """`broken` are hosts of whose report it cannot be read what it says of their pools."""
+
+    def __init__(self, web: str = machine("web")) -> None:
+        self.broken: set[str] = set()
+        hosts = [Host(name, labels={"rack": name}) for name in ("a", "b")]
+        super().__init__({"small.yaml": SMALL, "web.yaml": web}, *hosts)
+        self.settle()
+
+    def hosts_report(self) -> None:
+        super().hosts_report()
+        live = self.objects()
+        for name in sorted(self.broken):
+            tree: dict[str, Edit] = dict(render(self.hosts[name].report(live)))
+            self._commit(
+                REPORTS + name, tree | {each.format(name): b"{" for each in BROKEN}, {}, has_parents=False
+            )
+
+    def rests(self, seconds: float = 1) -> bool:
+        head = self.heads[LIVE]
+        self.hosts_report()
+        return isinstance(self.tick(seconds), Rested) and self.heads[LIVE] == head
+
+
+def test_labels_that_a_host_announced_stand_while_its_report_is_gone() -> None:
+    world = Site()
+    world.silent.add("a")
+    del world.remote.refs[REPORTS + "a"], world.heads[REPORTS + "a"]
+    assert world.rests()
+    assert world.reconciler.world.pools["a"].labels == {"rack": "a"}
+    assert world.rests()
+    world.silent.clear()
+    assert world.rests()
+
+
+@pytest.mark.parametrize("web", [machine("web"), REPLACED])
+def test_a_pool_that_cannot_be_read_stays_as_live_has_it_for_as_long_as_its_host_reports(web: str) -> None:
+    world = Site(web)
+    first = world.pool_of("web")
+    world.broken.add(first)
+    for _ in range(5):
+        assert world.rests(40)
+        assert "cannot be read" in world.reconciler.world.pools[first].why_not_ready
+    # Its host says nothing any more.
+    world.broken.clear()
+    world.silent.add(first)
+    world.settle()
+    world.settle(80)
+    assert world.reconciler.world.pools[first].is_lost
+
+
+def test_a_host_that_reports_what_cannot_be_read_lives_whoever_says_that_it_is_destroyed() -> None:
+    world = Site()
+    first = world.pool_of("web")
+    world.broken.add(first)
+    world.settle()
+    say(world, first)
+    world.settle()
+    assert world.pool_of("web") == first
+    world.settle(80)
+    said = condition(world, first)
+    assert said is not None
+    assert (said.status, said.reason) == ("False", "StillReports")
+    assert world.pool_of("web") == first
