@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ another host it says the command that does it there: ssh -t HOST gitvirt console
 Ctrl-] leaves the console; the machine goes on. `exec` is another name for it: the runtime interface's exec is a serial
 console. A command inside of a guest is its own affair: ssh GUEST COMMAND."""
 
+# A host says its own addresses, and people and programs run the command: no option, and nothing for a shell to act on.
+HOST = re.compile(r"[0-9A-Za-z:][0-9A-Za-z:.%_-]*")
 NAMESPACE_LABEL = "machinepoollet.ironcore.dev/machine-namespace"
 NAME_LABEL = "machinepoollet.ironcore.dev/machine-name"
 
@@ -125,7 +128,7 @@ def place_of(fleet: Inventory, wanted: str) -> Place | None:
     pool = fleet.get(Kind.MACHINE_POOL, "", pool_of(item))
     known = pool.object.status.addresses if pool and isinstance(pool.object, MachinePool) else ()
     addresses = tuple(each.address for each in known)
-    host = addresses[0] if addresses else pool_of(item)
+    host = next((each for each in addresses if HOST.fullmatch(each)), pool_of(item))
     return Place(False, "", pool_of(item), addresses, f"ssh -t {host} gitvirt console {name}")
 
 

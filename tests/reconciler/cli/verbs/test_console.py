@@ -50,6 +50,18 @@ def test_the_command_names_the_address_of_the_host(fleet: Path, capsys: Capture)
     assert "ssh -t 192.0.2.7 gitvirt console default/web-1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("address", ["-oProxyCommand=evil", "a; evil", "$(evil)", "a b", "a`evil`"])
+def test_an_address_that_is_none_stands_in_no_command(fleet: Path, capsys: Capture, address: str) -> None:
+    git(fleet, "checkout", "-q", "live")
+    status = POOL_STATUS + f"  addresses: [{{type: Hostname, address: '{address}'}}]\n".encode()
+    commit(fleet, {"pools/rack-a.yaml": POOL + status}, "rack-a says what is no address")
+    git(fleet, "push", "-q", "origin", "live")
+    assert gitvirt("console", "web-1") == Exit.FAILED
+    said = capsys.readouterr().err
+    assert "ssh -t rack-a gitvirt console default/web-1" in said
+    assert "evil" not in said
+
+
 def test_without_a_repo_the_runtime_is_what_is_missing(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
