@@ -9,7 +9,6 @@ MOST_LEAPS = 4  # `**` in one pattern: each multiplies the ways in which a path 
 
 _TRAILING_BLANKS = re.compile(r"(?<!\\)[ \t]+\Z")
 _CLASS = re.compile(r"\[([!^]?)(\]?(?:[^\]\\]|\\.)*)\]")
-_LEAPS = ("**/", "/**")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,5 @@ class Known(msgspec.Struct, frozen=True, gc=False):
     live: Place | None = None
 
     @property
-    def is_ordered_gone(self) -> bool:
-        return self.record.is_deleting
-
-    @property
     def is_staying(self) -> bool:
         return self.standing is not Standing.LEAVING and not self.record.is_deleting

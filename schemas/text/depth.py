@@ -11,7 +11,7 @@ import re
 
 from schemas.text.value import MAX_DEPTH, Unreadable, place
 
-_GENTLE = 25  # columns of indentation and indicators; two collections can begin in one column
+# 25 columns of indentation and indicators are gentle; two collections can begin in one column.
 _STEEP = re.compile(r"\n[ \t?:-]{25}")
 _STEEP_CR = re.compile(r"[\r\n][ \t?:-]{25}")
 _CLIFF = 2 * MAX_DEPTH

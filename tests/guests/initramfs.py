@@ -5,22 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from iri.libvirt.rehearsal.archive import Archive
+from iri.libvirt.rehearsal.guest import FOLDERS
 
 BUSYBOX = Path("/bin/busybox")
-FOLDERS = (
-    "bin",
-    "dev",
-    "proc",
-    "sys",
-    "modules",
-    "seed",
-    "etc",
-    "etc/acpi",
-    "etc/acpi/PWRF",
-    "run",
-    "var",
-    "var/log",
-)
 INIT = Path(__file__).with_name("init.sh")
 LEASED = """#!/bin/sh
 [ "$1" = bound ] || exit 0
