@@ -36,6 +36,8 @@ from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeClass
 
 LOST = "Lost"
+RETAINED = "Retained"
+STAYS = "it was made before it was ordered away, and its data stays: its deletion policy is not Delete"
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,8 @@ def of_present(
     order: Order, volume: Volume, there: IRIVolume, holders: Holders, round: Round
 ) -> report.Volume:
     match order.intent:
+        case Go() if is_to_stay(volume) and not there.deleted_at:
+            return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, STAYS),), round)
         case Go(reason):
             blocked = held_by(order, volume, there, holders, round)
             calls: tuple[Call, ...] = ()
@@ -182,6 +186,17 @@ def held_by(
         return (Unready("Claimed", f"machine {claim.name} holds the claim to it"),)
     ids = sorted(holders_of(order, there, round))
     return (Unready("Attached", f"attached to {', '.join(ids)}"),) if ids else ()
+
+
+def is_to_stay(volume: Volume) -> bool:
+    """Ordered away as one that was never made, for all that the target branch knew, and there all the same: it may hold data."""
+    match volume.spec.deletion_policy:
+        case "Delete":
+            return False
+        case "Retain":
+            return True
+        case None:
+            return not volume.metadata.owner_references
 
 
 def holders_of(order: Order, there: IRIVolume, round: Round) -> set[str]:

@@ -27,6 +27,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
 
 PAUSED = "gitvirt.dev/paused"
+KEEPS = "its deletion policy keeps the data"
 LEAST_DIGITS = 12  # of a digest that somebody types
 
 
@@ -153,8 +154,7 @@ def absent(turn: Turn, verdict: Verdicts) -> Remove:
         return removal(turn, Step.HOLD, message)
     turn = turn.unsays(DELETION_HELD, ACCEPTED)
     if is_retained(turn):
-        reason = "its deletion policy keeps the data"
-        return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
+        return removal(turn.does(Action.RETAIN, KEEPS), Step.RETAIN, KEEPS)
     owner = owner_of(known)
     reason = "it left the source" if owner is None else f"machine {owner.name} brings it no more"
     turn = turn.with_record(deletion_timestamp=stamp(turn.now)).does(Action.ORDER, reason)
@@ -164,6 +164,10 @@ def absent(turn: Turn, verdict: Verdicts) -> Remove:
 def leaving(view: View, turn: Turn, destroyed: Collection[str]) -> Remove:
     """The second phase."""
     if reason := stays_for(view, turn, destroyed):
+        if is_retained(turn) and not is_paused(turn.known):
+            # Ordered gone while nobody knew that its runtime had made it: its host kept it.
+            turn, reason = released(view, turn).with_record(deletion_timestamp=""), KEEPS
+            return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
         return removal(released(view, turn), Step.WAIT, reason)
     reason = (
         f"pool {turn.record.pool} is destroyed"

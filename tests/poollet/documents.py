@@ -74,8 +74,10 @@ def volume(
     class_name: str = "standard",
     **more: Any,
 ) -> Document:
-    """`claim` names the machine that holds it."""
+    """`claim` names the machine that holds it; `policy` is that of its data, which goes with one that is ordered away."""
     spec: dict[str, Any] = {"volumeClassRef": {"name": class_name}, "resources": {"storage": size}}
+    if policy := more.pop("policy", "Delete" if more.get("going") else ""):
+        spec["deletionPolicy"] = policy
     if claim:
         spec["claimRef"] = {"name": claim, "uid": uid_of(Kind.MACHINE, claim, more.pop("claim_turn", 0))}
     return assigned(Kind.VOLUME, name, pool, spec | more.pop("spec", {}), **more)

@@ -106,6 +106,36 @@ def test_machine_and_volume_go_together_the_machine_first() -> None:
     assert (decision.machines[("default", "web")].phase, decision.volumes[DATA].phase) == ("gone", "gone")
 
 
+@pytest.mark.parametrize(
+    ("policy", "owner", "goes"),
+    [
+        ("Delete", "", True),
+        ("Delete", uid_of(Kind.MACHINE, "web"), True),
+        ("", uid_of(Kind.MACHINE, "web"), True),
+        ("", "", False),
+        ("Retain", "", False),
+        ("Retain", uid_of(Kind.MACHINE, "web"), False),
+    ],
+    ids=["given up", "given up, owned", "owned", "unsaid", "to be retained", "to be retained, owned"],
+)
+def test_data_goes_only_where_its_policy_gives_it_up(policy: str, owner: str, goes: bool) -> None:
+    """However it came to be ordered away: it may have been made since `live` was written."""
+    here = site(volume(policy=policy, owner=owner))
+    here.settle()
+    here.put(volume(policy=policy, owner=owner, going=True))
+    entry = here.settle().volumes[DATA]
+    assert (here.volumes() == {}) is goes
+    assert entry.phase == ("gone" if goes else "present")
+    assert goes or (said(entry)["UpToDate"], entry.status.state) == (("False", "Retained"), "Available")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("policy", ["", "Retain"])
+def test_a_volume_that_was_ordered_away_before_it_was_made_is_gone(policy: str) -> None:
+    here = site(volume(policy=policy, going=True))
+    assert here.settle().volumes[DATA].phase == "gone"
+    assert here.calls == []
+
+
 def test_while_machines_are_not_known_no_volume_goes() -> None:
     here = site(volume())
     here.settle()

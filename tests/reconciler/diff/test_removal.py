@@ -34,6 +34,13 @@ ASKS_FOR_LAN = {
 }
 USES_DATA = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
 MADE = {"volumeID": "libvirt://v", "state": "Available"}
+IS_MADE = report.VolumeStatus(volume_id="libvirt://v", state="Available")
+OWNER = {
+    "apiVersion": "compute.ironcore.dev/v1alpha1",
+    "kind": "Machine",
+    "name": "web",
+    "uid": uid_of("web"),
+}
 
 
 def crowd(count: int = 9) -> Small:
@@ -59,14 +66,8 @@ def with_volume(**spec: Any) -> Small:
 
 
 def _lan() -> Any:
-    owner = {
-        "apiVersion": "compute.ironcore.dev/v1alpha1",
-        "kind": "Machine",
-        "name": "web",
-        "uid": uid_of("web"),
-    }
     spec = {"networkRef": {"name": "office"}}
-    return known(Kind.NETWORK_INTERFACE, "web-lan", spec, ownerReferences=[owner])
+    return known(Kind.NETWORK_INTERFACE, "web-lan", spec, ownerReferences=[OWNER])
 
 
 Case = tuple[str, Callable[[], Small], Key, Step]
@@ -81,7 +82,7 @@ CASES: list[Case] = [
     ("a volume and its machine", lambda: with_volume(deletionPolicy="Delete").add(machine("web", on="a", spec=USES_DATA)).goes(DATA, WEB), DATA, Step.ORDER),
     ("a volume with data", lambda: with_volume().goes(DATA), DATA, Step.RETAIN),
     ("a volume without data", lambda: crowd().add(volume("data", on="a")).goes(DATA), DATA, Step.ORDER),
-    ("a volume that was reported since", lambda: crowd().add(volume("data", on="a")).goes(DATA).says(DATA, "present", status=report.VolumeStatus(volume_id="libvirt://v", state="Available")), DATA, Step.RETAIN),
+    ("a volume that was reported since", lambda: crowd().add(volume("data", on="a")).goes(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
     ("a volume on no pool", lambda: crowd().add(volume("data")).goes(DATA), DATA, Step.ORDER),
     ("to be deleted by its policy", lambda: with_volume(deletionPolicy="Delete").goes(DATA), DATA, Step.ORDER),
     ("to be retained by its policy", lambda: crowd().add(volume("data", on="a", spec={"deletionPolicy": "Retain"})).goes(DATA), DATA, Step.RETAIN),
@@ -94,6 +95,14 @@ CASES: list[Case] = [
     ("ordered, its pool lost", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB), WEB, Step.WAIT),
     ("ordered, its pool destroyed", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "b"), WEB, Step.DROP),
     ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "a"), WEB, Step.WAIT),
+    ("ordered, and made all the same", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
+    ("ordered, made, its runtime silent", lambda: crowd().add(volume("data", on="a", status=MADE)).ordered_gone(DATA).says(DATA, "unknown"), DATA, Step.RETAIN),
+    ("ordered, not made yet", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=report.VolumeStatus(state="Pending")), DATA, Step.WAIT),
+    ("ordered, never made", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
+    ("ordered, made and gone all the same", lambda: with_volume().ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
+    ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).confirms(Confirm.POOL_DESTROYED, "b"), DATA, Step.DROP),
+    ("ordered by its policy, still there", lambda: with_volume(deletionPolicy="Delete").ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
+    ("ordered with its owner, still there", lambda: crowd().add(volume("data", on="a", ownerReferences=[OWNER])).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
     ("ordered, a class whose last user is going", lambda: crowd(0).add(small_class(), machine("web", on="a")).ordered_gone(WEB).ordered_gone(SMALL), SMALL, Step.WAIT),
     ("ordered, a class that nobody uses", lambda: crowd(0).add(small_class()).ordered_gone(SMALL), SMALL, Step.DROP),
     ("ordered, and its owner asks for it anew", lambda: crowd().add(_lan(), machine("web", on="a", spec=ASKS_FOR_LAN)).ordered_gone(LAN), LAN, Step.DROP),
