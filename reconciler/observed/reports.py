@@ -54,6 +54,11 @@ class Report:
         return self.pools.keys() | {key for key in unread if key.kind in _POOLS.values()}
 
     @property
+    def hides_objects(self) -> bool:
+        """Whether it is there and cannot be read what it says of some."""
+        return any(path.split("/")[0] in (*_OBJECTS, "orphans.json") for path in self.unread)
+
+    @property
     def reports_objects(self) -> bool:
         """Whether anything may stand there."""
         return bool(self.said or self.orphans or self.unread)

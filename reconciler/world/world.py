@@ -263,8 +263,12 @@ class World:
 
     @property
     def is_settled(self) -> bool:
-        """Every report was seen to change, or its grace is over."""
-        return Freshness.UNPROVEN not in self._state.reports.freshness.values()
+        """Every report was seen to change and can be read, or its grace is over."""
+        reports = self._state.reports
+        hidden = {name for name, report in reports.by_poollet.items() if report.hides_objects}
+        return Freshness.UNPROVEN not in reports.freshness.values() and not any(
+            reports.freshness[name] is Freshness.FRESH for name in hidden
+        )
 
     # Capacity
 

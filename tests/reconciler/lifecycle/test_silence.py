@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.loop.outcome import Rested
+from reconciler.loop.outcome import Rested, Waiting, Wrote
 from reconciler.repo.protocol import Edit
-from schemas.kinds import Key, Kind
 from schemas.report.tree import render
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_destroyed import condition, say
 from tests.reconciler.world.scene import LIVE, REPORTS, SMALL, machine
 
-WEB = Key(Kind.MACHINE, "default", "web")
 REPLACED = machine("web", '  power: "Off"\n  onPoolLost: Replace\n')
-BROKEN = ("pools/{}.json", "volumepools/{}.json")
+POOLS = ("pools/{}.json", "volumepools/{}.json")
 
 
 class Site(Fleet):
-    """`broken` are hosts of whose report it cannot be read what it says of their pools."""
+    """`broken` are files by host that cannot be read in its report."""
 
     def __init__(self, web: str = machine("web")) -> None:
-        self.broken: set[str] = set()
+        self.broken: dict[str, tuple[str, ...]] = {}
         hosts = [Host(name, labels={"rack": name}) for name in ("a", "b")]
         super().__init__({"small.yaml": SMALL, "web.yaml": web}, *hosts)
         self.settle()
@@ -32,7 +30,10 @@ class Site(Fleet):
         for name in sorted(self.broken):
             tree: dict[str, Edit] = dict(render(self.hosts[name].report(live)))
             self._commit(
-                REPORTS + name, tree | {each.format(name): b"{" for each in BROKEN}, {}, has_parents=False
+                REPORTS + name,
+                tree | {each.format(name): b"{" for each in self.broken[name]},
+                {},
+                has_parents=False,
             )
 
     def rests(self, seconds: float = 1) -> bool:
@@ -56,7 +57,7 @@ def test_labels_that_a_host_announced_stand_while_its_report_is_gone() -> None:
 def test_a_pool_that_cannot_be_read_stays_as_live_has_it_for_as_long_as_its_host_reports(web: str) -> None:
     world = Site(web)
     first = world.pool_of("web")
-    world.broken.add(first)
+    world.broken[first] = POOLS
     for _ in range(5):
         assert world.rests(40)
         assert "cannot be read" in world.reconciler.world.pools[first].why_not_ready
@@ -71,7 +72,7 @@ def test_a_pool_that_cannot_be_read_stays_as_live_has_it_for_as_long_as_its_host
 def test_a_host_that_reports_what_cannot_be_read_lives_whoever_says_that_it_is_destroyed() -> None:
     world = Site()
     first = world.pool_of("web")
-    world.broken.add(first)
+    world.broken[first] = POOLS
     world.settle()
     say(world, first)
     world.settle()
@@ -81,3 +82,29 @@ def test_a_host_that_reports_what_cannot_be_read_lives_whoever_says_that_it_is_d
     assert said is not None
     assert (said.status, said.reason) == ("False", "StillReports")
     assert world.pool_of("web") == first
+
+
+@pytest.mark.parametrize(
+    ("broken", "waits"), [("machines/default/web.json", True), ("orphans.json", True), ("events.json", False)]
+)
+def test_a_lost_live_waits_for_reports_that_can_be_read(broken: str, waits: bool) -> None:
+    """What cannot be read there may be the machine that would be placed a second time."""
+    world = Site()
+    first, before = world.pool_of("web"), world.machine("web").status.assignment
+    tree = {file.path: world.store.read(file.id) for file in world.store.files(world.heads[REPORTS + first])}
+    del world.remote.refs[LIVE], world.heads[LIVE]
+    world.reconciler = world.another()
+
+    def reported(edits: dict[str, Edit]) -> None:
+        world.now_later(1)
+        for name in world.hosts:
+            world._commit(REPORTS + name, edits if name == first else {}, {}, has_parents=True)
+
+    reported({broken: b"{"})
+    assert isinstance(world.tick(), Waiting)
+    reported({})
+    assert isinstance(world.tick(), Waiting if waits else Wrote)
+    reported({broken: tree.get(broken)})
+    if waits:
+        assert isinstance(world.tick(), Wrote)
+    assert world.machine("web").status.assignment == before
