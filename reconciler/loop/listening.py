@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -12,7 +15,8 @@ from typing import NamedTuple
 
 from reconciler.loop.webhook import Webhook
 
-SECONDS_FOR_A_REQUEST = 5
+SECONDS_FOR_A_WORD = 5  # between two of a client's
+SECONDS_FOR_A_REQUEST = 60.0  # from its first to our last
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -33,8 +37,10 @@ class Listener:
         metrics: Callable[[], bytes],
         health: Callable[[], Health],
         webhook: Webhook | None = None,
+        seconds: float = SECONDS_FOR_A_REQUEST,
     ) -> None:
         self._server = _Server((host, port), metrics, health, webhook)
+        self._server.seconds = seconds
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="listen", daemon=True
         )
@@ -59,6 +65,7 @@ class Listener:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False  # a client that dawdles must not hold up the end of the process
+    seconds = SECONDS_FOR_A_REQUEST
 
     def __init__(
         self,
@@ -70,11 +77,33 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Answers)
         self.metrics, self.health, self.webhook = metrics, health, webhook
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that has gone is no news."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
 
 class _Answers(BaseHTTPRequestHandler):
-    timeout = SECONDS_FOR_A_REQUEST
+    timeout = SECONDS_FOR_A_WORD
     server_version = "gitvirt"
     sys_version = ""
+
+    def setup(self) -> None:
+        """Who sends a byte now and then would have a thread for ever."""
+        super().setup()
+        server = self.server
+        assert isinstance(server, _Server)
+        self._end = threading.Timer(server.seconds, self._hang_up)
+        self._end.daemon = True
+        self._end.start()
+
+    def finish(self) -> None:
+        self._end.cancel()
+        super().finish()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):  # it has gone
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         server = self.server

@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 from reconciler.loop.listening import Health, Listener
+from reconciler.loop.webhook import Webhook
 
 
 class Site:
@@ -58,3 +59,29 @@ def test_an_address_that_is_taken_is_said(site: Site) -> None:
     _, _, port = site.listener.address.rpartition(":")
     with pytest.raises(OSError, match="in use"):
         Listener("127.0.0.1", int(port), lambda: b"", lambda: site.health)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [b"GET /metrics HTTP/1.1\r\nX: ", b"POST /webhook HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n"],
+    ids=["headers", "body"],
+)
+def test_a_client_that_sends_a_byte_now_and_then_is_hung_up_on(begin: bytes) -> None:
+    woken: list[int] = []
+    webhook = Webhook(lambda: woken.append(1))
+    listener = Listener("127.0.0.1", 0, lambda: b"", lambda: Health(True, ""), webhook, seconds=0.5)
+    host, _, port = listener.address.rpartition(":")
+    with listener, socket.create_connection((host, int(port)), timeout=0.05) as line:
+        line.sendall(begin)
+        for _ in range(1000):
+            try:
+                line.sendall(b"x")
+                if not line.recv(65536):
+                    break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+        else:
+            pytest.fail("it is still heard")
+    assert not woken
