@@ -103,7 +103,8 @@ class Parser(argparse.ArgumentParser):
             near = closest(choice["given"], re.findall(r"[\w-]+", choice["known"]))
             cure = f"did you mean {near!r}? {cure}" if near else cure
         message, _, hint = message.partition("; ")
-        raise CommandError(message, f"{hint}; {cure}" if hint else cure, Exit.USAGE)
+        end = "" if hint.endswith("?") else ";"
+        raise CommandError(message, f"{hint}{end} {cure}" if hint else cure, Exit.USAGE)
 
 
 def overview(*, with_topics: bool) -> int:

@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind", type=nouns.kind, metavar="KIND", help="machines, pools, volumes, classes, ..."
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these: NAME or NAMESPACE/NAME")
+    parser.add_argument(
+        "names", nargs="*", default=[], metavar="NAME", help="only these: NAME or NAMESPACE/NAME"
+    )
     add_choice(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
     parser.add_argument("-w", "--watch", action="store_true", help="go on with every object that changes")

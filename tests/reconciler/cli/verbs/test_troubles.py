@@ -275,6 +275,7 @@ def test_what_people_declare_can_be_changed_before_there_is_a_live(capsys: Captu
         ("help GV999", Exit.USAGE, "there is no verb and no topic", "codes such as GV301"),
         ("gte machines", Exit.USAGE, "gitvirt has no verb 'gte'", "did you mean `gitvirt get`?"),
         ("get", Exit.USAGE, "required: KIND", "gitvirt get --help"),
+        ("get pools,machines", Exit.USAGE, "no kind 'pools,machines'", "did you mean machines? `gitvirt get --help`"),
         ("version --frob", Exit.USAGE, "unrecognized arguments: --frob", "gitvirt version --help"),
     ],
 )  # fmt: skip
@@ -282,3 +283,7 @@ def test_verbs_that_need_no_repo(capsys: Capture, words: str, code: Exit, cause:
     said = refused(capsys, words, code)
     assert cause in said[0]
     assert cure in said[1]
+
+
+def test_what_is_missing_is_named_and_nothing_else(capsys: Capture) -> None:
+    assert refused(capsys, "get", Exit.USAGE)[0] == "the following arguments are required: KIND"
