@@ -28,7 +28,7 @@ from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Outcome, Waiting
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.loop.tracing import tracer
-from reconciler.loop.webhook import Webhook
+from reconciler.loop.webhook import Paced, Webhook
 from reconciler.repo import access, opening
 from reconciler.repo.address import Address
 from reconciler.repo.errors import RepoError
@@ -145,7 +145,7 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
         stack.callback(spans.close)
         stack.callback(lambda: loop.reconciler.repo.close())
         if settings.listen is not None:
-            webhook = Webhook(loop.waker.wake, settings.webhook_secret)
+            webhook = Webhook(Paced(loop.waker.wake), settings.webhook_secret)
             stack.enter_context(listener(settings.listen, loop, metrics, webhook))
         yield loop
 

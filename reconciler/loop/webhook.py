@@ -6,6 +6,8 @@ With a secret a message must prove that its sender knows it, as GitHub does (and
 from __future__ import annotations
 
 import hmac
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,6 +18,7 @@ SIGNATURE = "X-Hub-Signature-256"  # of the body, by the secret
 TOKEN = "X-Gitlab-Token"  # the secret itself
 MOST_BYTES = 32 << 20  # forges send at most 25 MiB
 CHUNK = 1 << 16
+LEAST_SECONDS = 1.0  # from one wake to the next: who floods it must not drive requests to the forge
 
 
 class Body(Protocol):
@@ -25,6 +28,34 @@ class Body(Protocol):
 class Answer(NamedTuple):
     status: HTTPStatus
     words: str
+
+
+class Paced:
+    """Calls `wake` at once, and then no sooner than `least` seconds later: what comes meanwhile is one call, and none is lost."""
+
+    def __init__(self, wake: Callable[[], None], least: float = LEAST_SECONDS) -> None:
+        self._wake, self._least = wake, least
+        self._lock = threading.Lock()
+        self._last = -least
+        self._is_due = False
+
+    def __call__(self) -> None:
+        with self._lock:
+            if self._is_due:
+                return
+            self._is_due = True
+            pause = self._last + self._least - time.monotonic()
+        if pause > 0:
+            later = threading.Timer(pause, self._now)
+            later.daemon = True
+            later.start()
+        else:
+            self._now()
+
+    def _now(self) -> None:
+        with self._lock:
+            self._is_due, self._last = False, time.monotonic()
+        self._wake()
 
 
 @dataclass(frozen=True, slots=True)

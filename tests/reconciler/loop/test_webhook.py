@@ -5,13 +5,15 @@ from __future__ import annotations
 import hmac
 import http.client
 import io
+import queue
+import time
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 import pytest
 
 from reconciler.loop.listening import Health, Listener
-from reconciler.loop.webhook import MOST_BYTES, SIGNATURE, TOKEN, Webhook
+from reconciler.loop.webhook import MOST_BYTES, SIGNATURE, TOKEN, Paced, Webhook
 
 SECRET = b"correct horse"
 BODY = b'{"ref": "refs/heads/main"}' * 5000
@@ -120,3 +122,15 @@ def test_a_message_that_is_none(headers: dict[str, str], status: int) -> None:
     woken: list[int] = []
     answer = Webhook(lambda: woken.append(1)).answer(headers, io.BytesIO(b"abc"))
     assert (answer.status, woken) == (status, [])
+
+
+def test_a_flood_wakes_once_at_once_and_once_more_when_the_pause_is_over() -> None:
+    wakes: queue.SimpleQueue[float] = queue.SimpleQueue()
+    call = Paced(lambda: wakes.put(time.monotonic()), least=0.5)
+    for _ in range(1000):
+        call()
+    assert wakes.qsize() >= 1
+    first, second = wakes.get(timeout=60), wakes.get(timeout=60)
+    assert second - first >= 0.5
+    call()
+    assert wakes.get(timeout=60) - second >= 0.5
