@@ -8,9 +8,14 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Read when gRPC is loaded. Its handlers at a fork serve programs that go on in the child; ours only start others there.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
+# How long an example takes says how busy the machine is, and nothing else.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 pytest_plugins = ["tests.servers.fixtures"]
 

@@ -18,6 +18,7 @@ FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 PASSING = re.compile(
     r"^- from |^- .* (is (pending|starting|stopping|terminating|available)\b|waits for a place)"
     r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|reported|it is being removed)\b"
+    r"|: (pending|starting|stopping|terminating|available): "
 )
 CHANCE = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
