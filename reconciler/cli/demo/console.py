@@ -16,8 +16,8 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b.")
 PROMPT = re.compile(r"(login: |[$#] )$")
 BARE_PROMPT = re.compile(r"[$#]$")  # with nothing typed at it
 LOOK_SECONDS = 0.02
-SILENCE_SECONDS = 1.0  # then Enter is pressed, as everybody does who sees nothing
-LONG_SILENCE_SECONDS = 10.0  # then again
+SILENCE_SECONDS = 1.0
+LONG_SILENCE_SECONDS = 10.0  # then Enter is pressed again
 
 
 class Session:
@@ -58,6 +58,13 @@ class Session:
         self.said += ESCAPES.sub("", data.decode(errors="replace"))
         return True
 
+    def settle(self) -> None:
+        """Until nothing more comes."""
+        since = time.monotonic()
+        while time.monotonic() < since + SILENCE_SECONDS:
+            if self.look():
+                since = time.monotonic()
+
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -69,7 +76,8 @@ def session(cast: Cast, host: str, machine: str, keys: Sequence[str]) -> list[st
     """Lines of a session in which these are typed, each at a prompt. CommandError when none comes."""
     at = Session(cast, host, machine)
     try:
-        await_prompt(at, machine, "")
+        await_prompt(at, machine, "", is_silent=cast.hosts.is_silent)
+        at.settle()  # what is typed while a shell answers an Enter of before is echoed twice
         at.said = at.said.replace("\r\n", "\n").rpartition("\n")[2]  # what it said before is the past
         for line in keys:
             before = len(at.said)
@@ -80,10 +88,15 @@ def session(cast: Cast, host: str, machine: str, keys: Sequence[str]) -> list[st
     return [line for line in shown(at.said) if not BARE_PROMPT.search(line)]
 
 
-def await_prompt(at: Session, machine: str, line: str, since: int = 0) -> None:
-    """The one that follows the line: a prompt for an Enter of before may come in between."""
+def await_prompt(at: Session, machine: str, line: str, since: int = 0, *, is_silent: bool = False) -> None:
+    """The one that follows the line: a prompt for an Enter of before may come in between.
+
+    A silent console says nothing before Enter is pressed. Others would take that for an answer.
+    """
     ends = time.monotonic() + PATIENCE_SECONDS
-    patience, news = SILENCE_SECONDS, time.monotonic()
+    news = time.monotonic()
+    if is_silent:
+        at.type("")
     while not PROMPT.search(at.said[since:].partition(line)[2] if line else at.said):
         now = time.monotonic()
         if now > ends:
@@ -91,9 +104,9 @@ def await_prompt(at: Session, machine: str, line: str, since: int = 0) -> None:
             raise CommandError(cause, "this is a bug", Exit.TIMED_OUT)
         if at.look():
             news = now
-        elif now > news + patience and not at.said:
+        elif is_silent and now > news + LONG_SILENCE_SECONDS:
             at.type("")
-            patience, news = LONG_SILENCE_SECONDS, now
+            news = now
 
 
 def shown(text: str) -> list[str]:

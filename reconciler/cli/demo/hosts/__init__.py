@@ -10,7 +10,8 @@ NAMES = ("rack-a1", "rack-a2", "rack-b1")
 
 
 class Hosts(Protocol):
-    """`title` and `failing` are for the audience, `keys` what is typed at a machine's console.
+    """`title` and `failing` are for the audience, `keys` what is typed at a machine's console, which is silent when it
+    says nothing before Enter is pressed.
 
     Everything that is begun here ends with `close`, and with this process.
     """
@@ -18,6 +19,7 @@ class Hosts(Protocol):
     title: str
     failing: str
     keys: Sequence[str]
+    is_silent: bool
 
     def fitted(self, text: str) -> str:
         """A manifest of the example repo, as these hosts can run it."""

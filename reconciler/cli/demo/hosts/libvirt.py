@@ -38,6 +38,7 @@ class LibvirtHosts:
     title = "A reconciler, and on each host a libvirtd, a runtime that drives it, and a poollet that reads the repo"
     failing = "Now libvirtd and the runtime of {name} die"
     keys: Sequence[str] = ("hostname", "cat /etc/issue")
+    is_silent = True
 
     def __init__(self, folder: Path, held: int, accelerator: str) -> None:
         self._folder = folder

@@ -17,6 +17,7 @@ class SimulatedHosts:
     title = "A reconciler, and a poollet on each host. Nobody gives orders: they read Git"
     failing = "Now the hypervisor of {name} dies"
     keys: Sequence[str] = ("root", "hostname", "uptime")
+    is_silent = False
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
