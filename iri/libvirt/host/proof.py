@@ -46,6 +46,9 @@ def definition(domain_type: str, disk: Path, output: Path) -> xml.Element:
     system = xml.child(root, "os")
     xml.child(system, "type", "hvm", arch="x86_64", machine="pc")
     xml.child(system, "boot", dev="hd")
+    if domain_type == "kvm":
+        # As machines get it: there are hosts where KVM runs another processor, and not this one.
+        xml.child(root, "cpu", mode="host-passthrough")
     xml.child(root, "on_reboot", "destroy")
     devices = xml.child(root, "devices")
     xml.child(devices, "controller", type_="usb", model="none")

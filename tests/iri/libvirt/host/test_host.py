@@ -15,6 +15,9 @@ from iri.host import Address, Classes, MachineClass, VolumeClass, VolumeOffer
 from iri.libvirt import xml
 from iri.libvirt.connect.link import Link
 from iri.libvirt.connect.node import Node
+from iri.libvirt.domain.document import Plan, resources
+from iri.libvirt.domain.record import Record
+from iri.libvirt.domain.traits import Platform
 from iri.libvirt.host import proof
 from iri.libvirt.host.host import Host
 from iri.libvirt.host.proof import CODE, MARKER, NAME, Prover, boot_sector, definition
@@ -222,6 +225,15 @@ def test_a_domain_of_that_name_that_is_somebodys_stays(link: Link, folder: Path,
 def test_a_libvirt_that_is_away_proves_nothing(folder: Path) -> None:
     with pytest.raises(Unavailable):
         Prover(Node(Link("qemu+unix:///system?socket=/nowhere")), folder, folder).runs("qemu")
+
+
+def test_a_proof_has_the_processor_that_machines_get(folder: Path) -> None:
+    """Where KVM runs some processor and not the host's own, no machine would start."""
+    for domain_type in ("kvm", "qemu"):
+        plan = Plan(id="1", record=Record(), platform=Platform(domain_type=domain_type), folder=folder)
+        machine = next((part for part in resources(plan) if part.tag == "cpu"), None)
+        proven = definition(domain_type, folder / "a", folder / "b").find("cpu")
+        assert (None if proven is None else proven.attrib) == (None if machine is None else machine.attrib)
 
 
 def test_a_host_without_proof_asks_again(folder: Path) -> None:
