@@ -43,10 +43,11 @@ class Demo:
             self.said += line
 
     def end(self) -> int:
-        """Reads the rest, and waits."""
-        rest, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.said += rest or ""
-        return self.process.returncode
+        """Reads the rest, and waits. Not by `communicate`, which forgets what `until` has read ahead."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said += line
+        return self.process.wait(PATIENCE_SECONDS)
 
     def namespaces(self) -> frozenset[str]:
         """Of processes that work in its folder: they are gone when none is left in them, with all devices in them."""
@@ -75,7 +76,9 @@ class Demo:
     def kill(self) -> None:
         """Whatever became of it: the next test has the machine for itself."""
         self.process.kill()
-        self.process.communicate()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.process.wait()
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from reconciler.cli.demo.hosts import needs
 from reconciler.cli.demo.hosts.libvirt import FITTING, IMAGE
 from reconciler.cli.demo.story import WEB_3
 from reconciler.cli.exits import CommandError
-from tests.tools.demo import Demo, playing
+from tests.tools.demo import playing
 
 OPTIONS = ("--runtime", "libvirt", "--accelerator", "tcg")
 PACKAGES = Path(__file__).parents[2] / "tools" / "packages.libvirt"
@@ -137,8 +137,8 @@ def test_a_program_with_libraries_is_none_for_a_guest() -> None:
 def test_a_folder_too_deep_for_sockets_is_refused(folder: Path) -> None:
     deep = folder / ("d" * 40)
     deep.mkdir()
-    demo = Demo(deep, *OPTIONS)
-    assert demo.end() == 1
-    assert "too long a path" in demo.said
-    assert "TMPDIR=/tmp" in demo.said
-    demo.assert_nothing_is_left()
+    with playing(deep, *OPTIONS) as demo:
+        assert demo.end() == 1
+        assert "too long a path" in demo.said
+        assert "TMPDIR=/tmp" in demo.said
+        demo.assert_nothing_is_left()
