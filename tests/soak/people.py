@@ -23,7 +23,8 @@ VOLUME_CLASS = (
     "capabilities: {tps: 1Mi, iops: 100}\nresizePolicy: ExpandOnly\n"
 )
 OFFICE = "apiVersion: networking.ironcore.dev/v1alpha1\nkind: Network\nmetadata: {name: office}\n"
-SIZE = re.compile(r"storage: \dGi")
+GIB = re.compile(r"storage: (\d)Gi")
+LARGEST = 3  # that a volume ever is
 FIXED = {
     "gitvirt.yaml": SETTINGS,
     "classes/small.yaml": machine_class(),
@@ -125,10 +126,9 @@ class People:
     def volume(self) -> str:
         name = self.chance.choice(VOLUMES)
         policy = self.chance.choice(("", "  deletionPolicy: Delete\n"))
-        size = self.chance.choice((1, 1, 2, 3))
-        old = self.said.texts.get(f"Volume/{name}", "")
-        while f"storage: {size - 1}Gi" in old or (size < 3 and "storage: 3Gi" in old):
-            size += 1  # volumes only grow
+        size = self.chance.choice((1, 1, 2, LARGEST))
+        if (old := GIB.search(self.said.texts.get(f"Volume/{name}", ""))) is not None:
+            size = max(size, int(old[1]))  # volumes only grow
         text = (
             f"apiVersion: {STORAGE}\nkind: Volume\nmetadata: {{name: {name}}}  # {self._note()}\n"
             f"spec:\n  volumeClassRef: {{name: standard}}\n  resources: {{storage: {size}Gi}}\n{policy}"
@@ -207,7 +207,7 @@ class People:
         """Nothing is broken, paused or closed any more, and no volume smaller than it ever was: its file would be held."""
         texts = {name: text.replace(PAUSED, CALM) for name, text in self.said.texts.items()}
         texts = {
-            name: SIZE.sub("storage: 3Gi", text) if name.startswith("Volume/") else text
+            name: GIB.sub(f"storage: {LARGEST}Gi", text) if name.startswith("Volume/") else text
             for name, text in texts.items()
         }
         texts = {name: text for name, text in texts.items() if not name.startswith("MachinePool/")}
