@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from reconciler.diff.need import Deed
 from reconciler.plan.action import Action
@@ -15,8 +15,7 @@ from reconciler.world.known import Known
 from schemas.model import Assignment, Condition, Evict, MachineStatus, Rejection, VolumeStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """`known.record` is where it began."""
 
     known: Known
@@ -53,11 +52,11 @@ class Turn:
         return replace(self, due=due)
 
     def with_record(self, **changes: Any) -> Turn:
-        return replace(self, record=msgspec.structs.replace(self.record, **changes))
+        return replace(self, record=replace(self.record, **changes))
 
     def with_status(self, **changes: Any) -> Turn:
         status = self.record.status
-        return self if status is None else self.with_record(status=msgspec.structs.replace(status, **changes))
+        return self if status is None else self.with_record(status=replace(status, **changes))
 
     def says(
         self, type: str, status: Literal["True", "False", "Unknown"], reason: str, message: str = ""
@@ -107,7 +106,7 @@ class Turn:
         kept: dict[str, Any] = {"conditions": own(status.conditions), "rejections": status.rejections}
         if isinstance(status, MachineStatus):
             kept["restart"] = status.restart
-        blank = msgspec.structs.replace(fresh, state="Pending", **kept)
+        blank = replace(fresh, state="Pending", **kept)
         return self.with_record(pool="", status=blank)
 
 

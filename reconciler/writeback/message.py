@@ -111,5 +111,6 @@ def _named(files: Sequence[str]) -> str:
 
 
 def _line(text: str) -> str:
-    text = "".join(character if character.isprintable() else " " for character in text)
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
