@@ -110,24 +110,51 @@ def test_a_base_that_cannot_be_made_is_told(folder: Path) -> None:
     assert [place.name for place in folder.iterdir()] == ["mmdebstrap"]
 
 
-def test_an_instruction_that_it_does_not_know_is_told(folder: Path) -> None:
-    (folder / "mmdebstrap").write_text('#!/bin/sh\nfor place in "$@"; do :; done\nmkdir "$place"\n')
-    (folder / "mmdebstrap").chmod(0o755)
-    (folder / "Containerfile").write_text("ARG D=debian:12-slim\nFROM ${D}\nSTOPSIGNAL 9\n")
-    done = subprocess.run(
+def carried_out(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The folder's Containerfile, with what the folder has for programs."""
+    environment = {
+        "TMPDIR": str(folder),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "GITVIRT_CONTAINERFILE": str(folder / "Containerfile"),
+    }
+    return subprocess.run(
         [sys.executable, PROGRAM],
-        env=os.environ
-        | {
-            "TMPDIR": str(folder),
-            "PATH": f"{folder}:{os.environ['PATH']}",
-            "GITVIRT_CONTAINERFILE": str(folder / "Containerfile"),
-        },
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_an_instruction_that_it_does_not_know_is_told(folder: Path) -> None:
+    (folder / "mmdebstrap").write_text('#!/bin/sh\nfor place in "$@"; do :; done\nmkdir "$place"\n')
+    (folder / "mmdebstrap").chmod(0o755)
+    (folder / "Containerfile").write_text("ARG D=debian:12-slim\nFROM ${D}\nSTOPSIGNAL 9\n")
+    done = carried_out(folder)
     assert done.returncode == 1
     assert "STOPSIGNAL is unknown here" in done.stderr
+
+
+def test_what_it_runs_has_processes_terminals_and_shared_memory_of_its_own(folder: Path) -> None:
+    shell = shutil.which("busybox")
+    assert shell is not None
+    making = 'for place in "$@"; do :; done\nmkdir -p "$place/bin" "$place/dev" "$place/etc" "$place/proc" "$place/tmp"\n'
+    making += f'mkdir -p "$place/etc/ssl/certs"\ncp {shell} "$place/bin/sh"\n'
+    (folder / "mmdebstrap").write_text(f"#!/bin/sh\n{making}")
+    (folder / "mmdebstrap").chmod(0o755)
+    looks = (
+        'test "$$" = 1',
+        "exec 3<>/dev/ptmx",
+        "test -c /dev/pts/0",
+        "test ! -e /dev/pts/1",
+        ": > /dev/shm/file",
+        ": > /dev/null",
+    )
+    steps = "".join(f"RUN {look}\n" for look in (" && ".join(looks), "test ! -e /dev/shm/file"))
+    (folder / "Containerfile").write_text(f"ARG D=debian:12-slim\nFROM ${{D}}\n{steps}STOPSIGNAL 9\n")
+    done = carried_out(folder)
+    assert "STOPSIGNAL is unknown here" in done.stderr  # so all before it went well
+    assert done.stdout.count("final: RUN") == 2
 
 
 def test_what_it_needs_of_this_machine_is_there() -> None:
