@@ -94,7 +94,7 @@ class Reconciler:
             "--author",
             author,
             "--interval",
-            "2s",
+            "3s",
         )
         self.process = Process(self.folder / "log", self.place.inside, arguments, given)
 

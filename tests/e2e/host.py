@@ -57,7 +57,7 @@ class Host:
             "repo": {**self.repo, "mirror": str(self.folder / "mirror")},
             "runtimes": [{"name": "libvirt", "machine": socket, "volume": socket}],
             "pools": [{"name": self.name}, {"name": self.name, "kind": "VolumePool"}],
-            "intervals": {"poll": "2s", "list": "1s"},
+            "intervals": {"poll": "4s", "list": "1s"},
         }
         (self.folder / "poollet.yaml").write_text(json.dumps(poollet))
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import audit
 from tests.e2e.host import Host
 from tests.e2e.manifests import machine
 from tests.e2e.world import World, over_https
@@ -23,14 +22,7 @@ def test_a_fleet_outlives_a_lost_host_and_a_force_push(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with over_https(HEARTBEAT_SECONDS) as world:
-        try:
-            story(world)
-        except Exception as error:
-            error.add_note(world.logs())
-            raise
-        for host in world.hosts.values():
-            assert not host.leftovers()
-        told = audit.report(world.server.repo, tmp_path)
+        told = world.told(story, tmp_path)
     if request.config.getoption("--regen"):
         GOLDEN.write_text(told)
     assert told == GOLDEN.read_text()

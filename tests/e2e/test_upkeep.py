@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import audit
 from tests.e2e.manifests import DATA, LOCAL, machine, volume
 from tests.e2e.world import World, over_ssh
 
@@ -20,14 +19,7 @@ FILES = (*(f"machines/{name}.yaml" for name in MACHINES), "volumes/db.yaml")
 @pytest.mark.timeout(900)
 def test_a_fleet_from_its_first_machine_to_its_last(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with over_ssh(HEARTBEAT_SECONDS) as world:
-        try:
-            story(world)
-        except Exception as error:
-            error.add_note(world.logs())
-            raise
-        for host in world.hosts.values():
-            assert not host.leftovers()
-        told = audit.report(world.server.repo, tmp_path)
+        told = world.told(story, tmp_path)
     if request.config.getoption("--regen"):
         GOLDEN.write_text(told)
     assert told == GOLDEN.read_text()

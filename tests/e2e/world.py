@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pygit2
+
 from reconciler.cli.exits import Exit
+from tests.e2e import audit
 from tests.e2e.fleet import FLEET, Person, Reconciler, Server
 from tests.e2e.host import Host, host
 from tests.e2e.network import Network, network
 from tests.servers.gitolite import gitolite_server
-from tests.servers.repository import bare, git, hook, ref
+from tests.servers.repository import bare, git, hook
 from tests.servers.web import WebServer, web_server
 
 PATIENCE_SECONDS = 150.0
@@ -72,6 +75,17 @@ class World:
     reconcilers: dict[str, Reconciler] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
 
+    def told(self, story: Callable[[World], None], folder: Path) -> str:
+        """The history that a story leaves behind, once nothing else of it is left."""
+        try:
+            story(self)
+        except Exception as error:
+            error.add_note(self.logs())
+            raise
+        for one in self.hosts.values():
+            assert not one.leftovers()
+        return audit.report(self.server.repo, folder)
+
     def reconciler(self, name: str) -> Reconciler:
         made = Reconciler(name, self.network.machine(), self.folder / name, self.server)
         self.reconcilers[name] = made
@@ -85,11 +99,13 @@ class World:
             time.sleep(0.3)
 
     def live(self, path: str) -> str:
-        """What that file is on `live`; empty where it is not."""
-        repo = self.server.repo
-        head = ref(repo, "refs/heads/live")  # which moves on
-        is_there = head and path in git(repo, "ls-tree", "-r", "--name-only", head).split()
-        return git(repo, "show", f"{head}:{path}") if is_there else ""
+        """What that file is on `live`; empty where it is not. Looked at often, so no process is started for it."""
+        repo = pygit2.Repository(self.server.repo)
+        head = repo.references.get("refs/heads/live")
+        if head is None:
+            return ""
+        tree = repo[head.target].peel(pygit2.Tree)
+        return tree[path].read_raw().decode() if path in tree else ""
 
     def is_on_live(self, commit: str) -> bool:
         return commit in git(self.server.repo, "rev-list", "live").split()
