@@ -1,267 +1,44 @@
-"""The host as a whole: restarts of it and of its process, classes, oddities, notices, laws that hold for any history."""
+"""The host as a whole: restarts of it and of its process, classes, oddities, notices, profiles."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from iri import errors
 from iri.change import (
     AttachInterface,
     AttachVolume,
-    DetachInterface,
-    DetachVolume,
-    ExpandVolume,
-    Resize,
     SetPower,
     UpdateVolume,
 )
 from iri.host import Classes, MachineClass, VolumeClass
-from iri.machine import AttachmentState, Connection, Disk, Machine, MachineState, Power
-from iri.runtime import Event, Kind, What
+from iri.machine import Connection, Disk, Machine, MachineState, Power
+from iri.runtime import Event, What
 from iri.simulated import machines
 from iri.simulated.behaviour import NAMED, with_flags
 from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.guest import STATES, Guest
+from iri.simulated.guest import Guest
 from iri.simulated.host import Host
 from iri.simulated.ledger import Ledger, LedgerError
 from iri.simulated.machines import GuestAction
 from iri.simulated.profile import Profile, Times, decoded, encoded
-from iri.simulated.records import KINDS
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.usage import charge
 from iri.volume import Resources, Snapshot, Volume
+from tests.iri.simulated.deeds import do
 from tests.iri.simulated.world import (
     GIB,
     World,
-    connected,
     interface,
     local,
     machine,
-    snapshot,
     volume,
     with_capacity,
 )
-
-Deed = Callable[[World], None]
-UIDS = ("m1", "m2", "m3")
-
-
-def ids(world: World) -> dict[str, str]:
-    return {
-        made.labels["machinepoollet.ironcore.dev/machine-uid"]: made.id
-        for made in world.runtime.objects(Machine).values()
-    }
-
-
-def do(world: World, deed: tuple[str, ...]) -> str:
-    """One thing that a caller or fate does; what it came to."""
-    try:
-        _do(world, deed)
-    except errors.IRIError as error:
-        return type(error).__name__
-    return "fine"
-
-
-def _do(world: World, deed: tuple[str, ...]) -> None:
-    runtime, (verb, uid, argument) = world.runtime, deed
-    id = ids(world).get(uid, "unknown")
-    match verb:
-        case "create":
-            power = Power.OFF if argument == "off" else Power.ON
-            runtime.create(machine(uid, local(image=argument), interface(), power=power))
-        case "remove":
-            runtime.remove(Machine, id)
-        case "power":
-            runtime.change(id, SetPower(Power.OFF if argument == "off" else Power.ON))
-        case "attach":
-            runtime.change(id, AttachVolume(local(argument)))
-        case "detach":
-            runtime.change(id, DetachVolume(argument))
-        case "plug":
-            runtime.change(id, AttachInterface(interface(argument)))
-        case "unplug":
-            runtime.change(id, DetachInterface(argument))
-        case "resize":
-            runtime.change(id, Resize(argument))
-        case "inside":
-            with world.host.entered() as now_ns:
-                machines.act(world.host, machines.found(world.host, id), GuestAction[argument], now_ns)
-        case "volume":
-            runtime.create(volume(argument, size_bytes=GIB))
-        case "grow":
-            for made in runtime.objects(Volume).values():
-                runtime.change(made.id, ExpandVolume(Resources(storage_bytes=3 * GIB)))
-        case "snapshot":
-            for made in runtime.objects(Volume).values():
-                runtime.create(snapshot(made.id, uid=f"of-{made.id}"))
-        case "connect":
-            for made in runtime.objects(Volume).values():
-                if made.status.access is not None:
-                    runtime.change(id, AttachVolume(connected(made, name=f"v-{made.id[:6]}")))
-        case "drop":
-            for made in runtime.objects(Volume).values():
-                runtime.remove(Volume, made.id)
-        case "host":
-            world.restart_host(float(argument))
-        case _:
-            raise AssertionError(verb)
-
-
-deeds = st.tuples(
-    st.sampled_from(
-        ["create"] * 4
-        + ["remove", "power", "power", "attach", "detach", "plug", "unplug", "resize", "inside", "inside"]
-        + ["volume", "grow", "snapshot", "connect", "connect", "drop", "host"]
-    ),
-    st.sampled_from(UIDS),
-    st.integers(0, 3),
-).map(
-    lambda deed: (
-        deed[0],
-        deed[1],
-        {
-            "create": ["", "os", "off", "other"],
-            "power": ["on", "off", "on", "off"],
-            "attach": ["root", "data", "logs", "data"],
-            "detach": ["root", "data", "logs", "data"],
-            "plug": ["nic", "second", "third", "second"],
-            "unplug": ["nic", "second", "third", "second"],
-            "resize": ["small", "medium", "large", "medium"],
-            "inside": ["POWEROFF", "CRASH", "REBOOT", "HANG"],
-            "volume": ["v1", "v2", "v3", "v1"],
-            "host": ["0", "1", "5", "20"],
-        }.get(deed[0], ["", "", "", ""])[deed[2]],
-    )
-)
-histories = st.lists(st.tuples(deeds, st.sampled_from([0.0, 0.05, 0.3, 1.0, 4.0, 15.0])), max_size=25)
-SMALL = with_capacity(Profile(unavailable_images=("other",)), cpu=12, memory=64 * GIB, storage=12 * GIB)
-
-
-def seen(world: World) -> tuple[object, ...]:
-    runtime = world.runtime
-    return dict(runtime.objects(Machine)), dict(runtime.objects(Volume)), dict(runtime.objects(Snapshot))
-
-
-@given(histories, st.floats(0.01, 2.0))
-@settings(max_examples=80, deadline=None)
-def test_how_often_one_looks_changes_nothing(
-    history: list[tuple[tuple[str, ...], float]], step: float
-) -> None:
-    rarely, often = World(SMALL), World(SMALL)
-    for deed, seconds in history:
-        assert do(rarely, deed) == do(often, deed)
-        rarely.pass_seconds(seconds)
-        until = often.now_ns + round(seconds * SECOND_NS)
-        while often.now_ns < until:
-            often.now_ns = min(until, often.now_ns + round(step * SECOND_NS))
-            often.host.settle()
-    for world in (rarely, often):
-        world.pass_seconds(30)
-    assert told(rarely) == told(often)
-    assert seen(rarely) == seen(often)
-
-
-def told(world: World) -> list[tuple[str, str, int]]:
-    try:
-        return [(event.id, event.reason, event.time) for event in world.runtime.events()]
-    except errors.Unavailable:
-        return []
-
-
-@given(histories, st.sets(st.integers(0, 24)))
-@settings(max_examples=60, deadline=None)
-def test_a_restart_of_the_process_changes_nothing(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[tuple[str, ...], float]], restarts: set[int]
-) -> None:
-    kept, mortal = World(SMALL), World(SMALL, directory=tmp_path_factory.mktemp("state"))
-    for number, (deed, seconds) in enumerate(history):
-        assert do(kept, deed) == do(mortal, deed)
-        for world in (kept, mortal):
-            world.pass_seconds(seconds)
-        if number in restarts:
-            mortal.restart()
-    mortal.restart()
-    for world in (kept, mortal):
-        world.pass_seconds(30)
-    assert seen(kept) == seen(mortal)
-    assert kept.host.state.usage.charged() == mortal.host.state.usage.charged()
-    mortal.host.close()
-
-
-@given(histories)
-@settings(max_examples=80, deadline=None)
-def test_what_holds_at_every_moment(history: list[tuple[tuple[str, ...], float]]) -> None:
-    world = World(SMALL)
-    for deed, seconds in history:
-        do(world, deed)
-        check_laws(world)
-        world.pass_seconds(seconds)
-        world.host.settle()
-        check_laws(world)
-    for id in ids_of_all(world):
-        do(world, ("remove", id, ""))
-    do(world, ("drop", "", ""))
-    world.pass_seconds(100)
-    do(world, ("drop", "", ""))
-    world.pass_seconds(100)
-    world.host.settle()
-    assert seen(world)[:2] == ({}, {})
-    assert world.host.state.usage.charged() == {}
-    assert world.host.state.agenda.next_due_ns() is None
-
-
-def ids_of_all(world: World) -> list[str]:
-    world.pass_seconds(30)
-    return list(ids(world))
-
-
-def check_laws(world: World) -> None:
-    state = world.host.state
-    records = [put.record for put in state.everything()]
-    total = sum((charge(record) for record in records), start=charge(None))
-    assert {name: amount for name, amount in total.items() if amount} == state.usage.charged()
-    assert all(amount <= world.profile.limit(name) for name, amount in total.items())
-    assert len(state.agenda) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
-    holders: dict[str, str] = {}
-    addresses: list[str] = []
-    for guest in state.all(Guest).values():
-        told = guest.machine
-        assert told.status.state is STATES[guest.phase] is not MachineState.STOPPED
-        assert (told.status.state is MachineState.TERMINATING) == bool(told.deleted_at)
-        assert told.status.observed_generation == told.generation
-        wanted = [disk.name for disk in told.spec.volumes]
-        there = [entry.name for entry in told.status.volumes]
-        assert len(set(there)) == len(there)
-        assert set(wanted) <= set(there)
-        assert {lease[0] for lease in guest.leases} <= {nic.name for nic in told.spec.network_interfaces}
-        addresses.extend(lease[1] for lease in guest.leases)
-        for entry in told.status.volumes:
-            if entry.state is AttachmentState.ATTACHED:
-                assert entry.handle
-                assert holders.setdefault(entry.handle, told.id) == told.id
-    assert len(set(addresses)) == len(addresses)
-    for kind in (Machine, Volume, Snapshot):
-        kept = {
-            put.id: put.record.told for put in state.everything() if put.record and KINDS[put.table] is kind
-        }
-        assert kept == told_of(world)[kind]
-
-
-def told_of(world: World) -> dict[Kind, dict[str, object]]:
-    state = world.host.state
-    return {
-        Machine: dict(state.objects(Machine)),
-        Volume: dict(state.objects(Volume)),
-        Snapshot: dict(state.objects(Snapshot)),
-    }
 
 
 @pytest.mark.parametrize("down_seconds", [0.0, 30.0])

@@ -1,13 +1,10 @@
-"""Placement: what each predicate refuses, what is preferred, and the laws as properties over generated worlds."""
+"""Placement: what each predicate refuses, and what is preferred."""
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from reconciler.schedule import (
     AntiAffinity,
@@ -23,8 +20,6 @@ from reconciler.schedule import (
     Request,
     Spread,
     Unschedulable,
-    VolumePool,
-    VolumeRequest,
     board,
     explain,
     schedule,
@@ -33,43 +28,7 @@ from schemas.capacity import SHARE, WHOLE_HOST, share
 from schemas.kinds import Key, Kind
 from schemas.model.part import Taint, Toleration
 from schemas.selector import Selector
-
-GIB = 1 << 30
-ZONE = "topology.ironcore.dev/zone"
-WEB = Selector((("app", "web"),))
-
-
-def pool(name: str, **changes: object) -> Pool:
-    given_fields: dict[str, object] = {
-        "allocatable": {"cpu": 8000, "memory": 32 * GIB},
-        "classes": frozenset({"small", "big"}),
-        "labels": {ZONE: "a"},
-    }
-    return Pool(name=name, **(given_fields | changes))  # type: ignore[arg-type]
-
-
-def volume_pool(name: str, **changes: object) -> VolumePool:
-    given_fields: dict[str, object] = {"allocatable": {"storage": 100 * GIB}, "classes": frozenset({"fast"})}
-    return VolumePool(name=name, **(given_fields | changes))  # type: ignore[arg-type]
-
-
-def machine(name: str, **changes: object) -> Request:
-    given_fields: dict[str, object] = {
-        "machine_class": "small",
-        "charge": {"cpu": 1000, "memory": 4 * GIB},
-        "labels": (("app", "web"),),
-    }
-    return Request(key=Key(Kind.MACHINE, "default", name), **(given_fields | changes))  # type: ignore[arg-type]
-
-
-def volume(name: str, **changes: object) -> VolumeRequest:
-    given_fields: dict[str, object] = {"volume_class": "fast", "charge": {"storage": 10 * GIB}}
-    return VolumeRequest(key=Key(Kind.VOLUME, "default", name), **(given_fields | changes))  # type: ignore[arg-type]
-
-
-def where(decisions: tuple[object, ...]) -> dict[str, str]:
-    return {decision.key.name: decision.pool for decision in decisions if isinstance(decision, Placed)}
-
+from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where
 
 REFUSED = [
     ("not ready", pool("p", why_not_ready="no report for 60s"), machine("m"), {Predicate.READY}),
@@ -322,155 +281,3 @@ def test_explain_gives_a_row_for_each_pool() -> None:
     assert isinstance(rows[0], Fit)
     assert dict(rows[0].score.parts)["MostFree"] == rows[0].score.points
     assert isinstance(rows[1], Refusal)
-
-
-# --- laws over generated worlds ---
-
-NAMES = st.sampled_from(["a", "b"])
-SELECTORS = st.sampled_from([WEB, Selector((("app", "db"),)), Selector()])
-KEYS = st.sampled_from(["", ZONE])
-POOLS = st.lists(
-    st.builds(
-        lambda cpu, zone, taint, cordoned, count: (cpu, zone, taint, cordoned, count),
-        st.integers(0, 6),
-        st.sampled_from(["a", "b", None]),
-        st.sampled_from(
-            [(), (Taint(key="lab", effect="NoSchedule"),), (Taint(key="lab", effect="PreferNoSchedule"),)]
-        ),
-        st.booleans(),
-        st.integers(0, 4),
-    ),
-    min_size=1,
-    max_size=5,
-).map(
-    lambda rows: [
-        Pool(
-            name=f"p{i}",
-            allocatable={"cpu": cpu * 1000, "memory": 16 * GIB, "class/machine.small": count},
-            labels={} if zone is None else {ZONE: zone},
-            taints=taints,
-            is_cordoned=cordoned and i > 1,
-            classes=frozenset({"small"}),
-        )
-        for i, (cpu, zone, taints, cordoned, count) in enumerate(rows)
-    ]
-)
-VOLUME_POOLS = st.lists(
-    st.tuples(st.integers(0, 40), st.sampled_from([None, frozenset({"p0"}), frozenset({"p1", "p2"})])),
-    max_size=3,
-).map(
-    lambda rows: [
-        volume_pool(f"v{i}", allocatable={"storage": size * GIB}, reachable_from=reach)
-        for i, (size, reach) in enumerate(rows)
-    ]
-)
-MACHINES = st.lists(
-    st.builds(
-        lambda app, cpu, priority, anti, spread, tolerates, volumes, selector: {
-            "labels": (("app", app),),
-            "charge": {"cpu": cpu * 500, "memory": GIB, "class/machine.small": 1},
-            "priority": priority,
-            "anti_affinity": anti,
-            "spread": spread,
-            "tolerations": (Toleration(key="lab", operator="Exists"),) if tolerates else (),
-            "volumes": volumes,
-            "selector": selector,
-        },
-        st.sampled_from(["web", "db"]),
-        st.integers(1, 3),
-        st.integers(0, 1),
-        st.none() | st.builds(AntiAffinity, SELECTORS, KEYS, st.booleans()),
-        st.none() | st.builds(Spread, SELECTORS, st.just(ZONE), st.integers(1, 2), st.booleans()),
-        st.booleans(),
-        st.integers(0, 2),
-        st.sampled_from([(), (), ((ZONE, "a"),)]),
-    ),
-    max_size=9,
-).map(
-    lambda rows: [
-        machine(f"m{i}", **{**row, "volumes": tuple(volume(f"m{i}-{n}") for n in range(row["volumes"]))})
-        for i, row in enumerate(rows)
-    ]
-)
-POLICIES = st.sampled_from(list(Policy))
-
-
-def fresh(pools: list[Pool], volume_pools: list[VolumePool]) -> Board:
-    return board(pools, volume_pools)
-
-
-@given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
-def test_never_overcommits_and_charges_once(
-    pools: list[Pool], volume_pools: list[VolumePool], asked: list[Request], policy: Policy
-) -> None:
-    on = fresh(pools, volume_pools)
-    decisions = schedule(asked, on, policy)
-    assert sorted(decision.key for decision in decisions) == sorted(request.key for request in asked)
-    charges = {request.key: request.charge for request in asked}
-    for each in pools:
-        here = [
-            charges[decision.key]
-            for decision in decisions
-            if isinstance(decision, Placed) and decision.pool == each.name
-        ]
-        for resource, whole in each.allocatable.items():
-            used = sum(charge.get(resource, 0) for charge in here)
-            assert used <= whole
-            assert on.free[each.name][resource] == whole - used
-    for storage in volume_pools:
-        count = sum(
-            name == storage.name
-            for decision in decisions
-            if isinstance(decision, Placed)
-            for _, name in decision.volumes
-        )
-        assert count * 10 * GIB <= storage.allocatable["storage"]
-
-
-@given(POOLS, VOLUME_POOLS, MACHINES, POLICIES, st.randoms(use_true_random=False))
-def test_the_order_of_input_does_not_matter(
-    pools: list[Pool],
-    volume_pools: list[VolumePool],
-    asked: list[Request],
-    policy: Policy,
-    draw: random.Random,
-) -> None:
-    want = schedule(asked, fresh(pools, volume_pools), policy)
-    draw.shuffle(asked)
-    draw.shuffle(pools)
-    draw.shuffle(volume_pools)
-    got = schedule(asked, fresh(pools, volume_pools), policy)
-    assert {(d.key, getattr(d, "pool", None), getattr(d, "volumes", None)) for d in got} == {
-        (d.key, getattr(d, "pool", None), getattr(d, "volumes", None)) for d in want
-    }
-
-
-@given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
-@settings(max_examples=300)
-def test_schedule_and_explain_agree(
-    pools: list[Pool], volume_pools: list[VolumePool], asked: list[Request], policy: Policy
-) -> None:
-    """Whoever was refused last is refused by each pool; whoever is placed next would go where explain ranks it first."""
-    on = fresh(pools, volume_pools)
-    for request in sorted(asked, key=lambda one: one.key):
-        fits = [row for row in explain(request, on, policy) if isinstance(row, Fit)]
-        (decision,) = schedule([request], on, policy)
-        if isinstance(decision, Unschedulable):
-            assert not fits
-            continue
-        assert decision.pool in {row.pool for row in fits}
-        if request.spread is None and (request.anti_affinity is None or request.anti_affinity.is_required):
-            best = min(fits, key=lambda row: (-row.score.points, row.pool))
-            assert decision.pool == best.pool
-            assert decision.score == best.score
-
-
-@given(POOLS, MACHINES)
-def test_adding_a_pool_unplaces_nobody_who_asks_for_nothing_special(
-    pools: list[Pool], asked: list[Request]
-) -> None:
-    """Capacity alone: with equal requests one more pool never makes fewer fit."""
-    plain = [machine(request.key.name) for request in asked]
-    before = where(schedule(plain, board(pools)))
-    more = [*pools, pool("extra", allocatable={"cpu": 2000, "memory": 8 * GIB}, classes=frozenset({"small"}))]
-    assert set(before) <= set(where(schedule(plain, board(more))))

@@ -12,9 +12,10 @@ from schemas.codes import CODES
 from schemas.kinds import recognise_document
 from schemas.validate import Policy
 from tests.schemas.mutations import VALUES, changed, places
+from tests.schemas.validate.case import BASE
 from tests.schemas.validate.checks import checked
 from tests.schemas.validate.history_cases import CHANGES
-from tests.schemas.validate.rule_cases import BASE, CASES
+from tests.schemas.validate.rule_cases import CASES
 
 TREES = [{**BASE, **case.files} for case in CASES] + [change.after for change in CHANGES]
 

@@ -9,9 +9,10 @@ import pytest
 from schemas.codes import rules
 from schemas.codes.content import CODES as CONTENT
 from schemas.codes.revisions import CODES as REVISIONS
+from tests.schemas.validate.case import BASE, Case
 from tests.schemas.validate.checks import checked, told
 from tests.schemas.validate.history_cases import CHANGES, Change
-from tests.schemas.validate.rule_cases import BASE, CASES, Case
+from tests.schemas.validate.rule_cases import CASES
 
 ABOUT_FILES = {"GV360", "GV361"}
 

@@ -1,0 +1,169 @@
+"""Laws that hold for any history of a simulated host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iri.machine import AttachmentState, Machine, MachineState
+from iri.runtime import Kind
+from iri.simulated.clock import SECOND_NS
+from iri.simulated.guest import STATES, Guest
+from iri.simulated.profile import Profile
+from iri.simulated.records import KINDS
+from iri.simulated.usage import charge
+from iri.volume import Snapshot, Volume
+from tests.iri.simulated.deeds import do, ids, told
+from tests.iri.simulated.world import (
+    GIB,
+    World,
+    with_capacity,
+)
+
+Deed = Callable[[World], None]
+UIDS = ("m1", "m2", "m3")
+
+
+deeds = st.tuples(
+    st.sampled_from(
+        ["create"] * 4
+        + ["remove", "power", "power", "attach", "detach", "plug", "unplug", "resize", "inside", "inside"]
+        + ["volume", "grow", "snapshot", "connect", "connect", "drop", "host"]
+    ),
+    st.sampled_from(UIDS),
+    st.integers(0, 3),
+).map(
+    lambda deed: (
+        deed[0],
+        deed[1],
+        {
+            "create": ["", "os", "off", "other"],
+            "power": ["on", "off", "on", "off"],
+            "attach": ["root", "data", "logs", "data"],
+            "detach": ["root", "data", "logs", "data"],
+            "plug": ["nic", "second", "third", "second"],
+            "unplug": ["nic", "second", "third", "second"],
+            "resize": ["small", "medium", "large", "medium"],
+            "inside": ["POWEROFF", "CRASH", "REBOOT", "HANG"],
+            "volume": ["v1", "v2", "v3", "v1"],
+            "host": ["0", "1", "5", "20"],
+        }.get(deed[0], ["", "", "", ""])[deed[2]],
+    )
+)
+histories = st.lists(st.tuples(deeds, st.sampled_from([0.0, 0.05, 0.3, 1.0, 4.0, 15.0])), max_size=25)
+SMALL = with_capacity(Profile(unavailable_images=("other",)), cpu=12, memory=64 * GIB, storage=12 * GIB)
+
+
+def seen(world: World) -> tuple[object, ...]:
+    runtime = world.runtime
+    return dict(runtime.objects(Machine)), dict(runtime.objects(Volume)), dict(runtime.objects(Snapshot))
+
+
+@given(histories, st.floats(0.01, 2.0))
+@settings(max_examples=80, deadline=None)
+def test_how_often_one_looks_changes_nothing(
+    history: list[tuple[tuple[str, ...], float]], step: float
+) -> None:
+    rarely, often = World(SMALL), World(SMALL)
+    for deed, seconds in history:
+        assert do(rarely, deed) == do(often, deed)
+        rarely.pass_seconds(seconds)
+        until = often.now_ns + round(seconds * SECOND_NS)
+        while often.now_ns < until:
+            often.now_ns = min(until, often.now_ns + round(step * SECOND_NS))
+            often.host.settle()
+    for world in (rarely, often):
+        world.pass_seconds(30)
+    assert told(rarely) == told(often)
+    assert seen(rarely) == seen(often)
+
+
+@given(histories, st.sets(st.integers(0, 24)))
+@settings(max_examples=60, deadline=None)
+def test_a_restart_of_the_process_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[tuple[str, ...], float]], restarts: set[int]
+) -> None:
+    kept, mortal = World(SMALL), World(SMALL, directory=tmp_path_factory.mktemp("state"))
+    for number, (deed, seconds) in enumerate(history):
+        assert do(kept, deed) == do(mortal, deed)
+        for world in (kept, mortal):
+            world.pass_seconds(seconds)
+        if number in restarts:
+            mortal.restart()
+    mortal.restart()
+    for world in (kept, mortal):
+        world.pass_seconds(30)
+    assert seen(kept) == seen(mortal)
+    assert kept.host.state.usage.charged() == mortal.host.state.usage.charged()
+    mortal.host.close()
+
+
+@given(histories)
+@settings(max_examples=80, deadline=None)
+def test_what_holds_at_every_moment(history: list[tuple[tuple[str, ...], float]]) -> None:
+    world = World(SMALL)
+    for deed, seconds in history:
+        do(world, deed)
+        check_laws(world)
+        world.pass_seconds(seconds)
+        world.host.settle()
+        check_laws(world)
+    for id in ids_of_all(world):
+        do(world, ("remove", id, ""))
+    do(world, ("drop", "", ""))
+    world.pass_seconds(100)
+    do(world, ("drop", "", ""))
+    world.pass_seconds(100)
+    world.host.settle()
+    assert seen(world)[:2] == ({}, {})
+    assert world.host.state.usage.charged() == {}
+    assert world.host.state.agenda.next_due_ns() is None
+
+
+def ids_of_all(world: World) -> list[str]:
+    world.pass_seconds(30)
+    return list(ids(world))
+
+
+def check_laws(world: World) -> None:
+    state = world.host.state
+    records = [put.record for put in state.everything()]
+    total = sum((charge(record) for record in records), start=charge(None))
+    assert {name: amount for name, amount in total.items() if amount} == state.usage.charged()
+    assert all(amount <= world.profile.limit(name) for name, amount in total.items())
+    assert len(state.agenda) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
+    holders: dict[str, str] = {}
+    addresses: list[str] = []
+    for guest in state.all(Guest).values():
+        told = guest.machine
+        assert told.status.state is STATES[guest.phase] is not MachineState.STOPPED
+        assert (told.status.state is MachineState.TERMINATING) == bool(told.deleted_at)
+        assert told.status.observed_generation == told.generation
+        wanted = [disk.name for disk in told.spec.volumes]
+        there = [entry.name for entry in told.status.volumes]
+        assert len(set(there)) == len(there)
+        assert set(wanted) <= set(there)
+        assert {lease[0] for lease in guest.leases} <= {nic.name for nic in told.spec.network_interfaces}
+        addresses.extend(lease[1] for lease in guest.leases)
+        for entry in told.status.volumes:
+            if entry.state is AttachmentState.ATTACHED:
+                assert entry.handle
+                assert holders.setdefault(entry.handle, told.id) == told.id
+    assert len(set(addresses)) == len(addresses)
+    for kind in (Machine, Volume, Snapshot):
+        kept = {
+            put.id: put.record.told for put in state.everything() if put.record and KINDS[put.table] is kind
+        }
+        assert kept == told_of(world)[kind]
+
+
+def told_of(world: World) -> dict[Kind, dict[str, object]]:
+    state = world.host.state
+    return {
+        Machine: dict(state.objects(Machine)),
+        Volume: dict(state.objects(Volume)),
+        Snapshot: dict(state.objects(Snapshot)),
+    }

@@ -1,0 +1,176 @@
+"""The laws of placement, as properties over generated worlds."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.schedule import (
+    AntiAffinity,
+    Board,
+    Fit,
+    Placed,
+    Policy,
+    Pool,
+    Request,
+    Spread,
+    Unschedulable,
+    VolumePool,
+    board,
+    explain,
+    schedule,
+)
+from schemas.model.part import Taint, Toleration
+from schemas.selector import Selector
+from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where
+
+NAMES = st.sampled_from(["a", "b"])
+SELECTORS = st.sampled_from([WEB, Selector((("app", "db"),)), Selector()])
+KEYS = st.sampled_from(["", ZONE])
+POOLS = st.lists(
+    st.builds(
+        lambda cpu, zone, taint, cordoned, count: (cpu, zone, taint, cordoned, count),
+        st.integers(0, 6),
+        st.sampled_from(["a", "b", None]),
+        st.sampled_from(
+            [(), (Taint(key="lab", effect="NoSchedule"),), (Taint(key="lab", effect="PreferNoSchedule"),)]
+        ),
+        st.booleans(),
+        st.integers(0, 4),
+    ),
+    min_size=1,
+    max_size=5,
+).map(
+    lambda rows: [
+        Pool(
+            name=f"p{i}",
+            allocatable={"cpu": cpu * 1000, "memory": 16 * GIB, "class/machine.small": count},
+            labels={} if zone is None else {ZONE: zone},
+            taints=taints,
+            is_cordoned=cordoned and i > 1,
+            classes=frozenset({"small"}),
+        )
+        for i, (cpu, zone, taints, cordoned, count) in enumerate(rows)
+    ]
+)
+VOLUME_POOLS = st.lists(
+    st.tuples(st.integers(0, 40), st.sampled_from([None, frozenset({"p0"}), frozenset({"p1", "p2"})])),
+    max_size=3,
+).map(
+    lambda rows: [
+        volume_pool(f"v{i}", allocatable={"storage": size * GIB}, reachable_from=reach)
+        for i, (size, reach) in enumerate(rows)
+    ]
+)
+MACHINES = st.lists(
+    st.builds(
+        lambda app, cpu, priority, anti, spread, tolerates, volumes, selector: {
+            "labels": (("app", app),),
+            "charge": {"cpu": cpu * 500, "memory": GIB, "class/machine.small": 1},
+            "priority": priority,
+            "anti_affinity": anti,
+            "spread": spread,
+            "tolerations": (Toleration(key="lab", operator="Exists"),) if tolerates else (),
+            "volumes": volumes,
+            "selector": selector,
+        },
+        st.sampled_from(["web", "db"]),
+        st.integers(1, 3),
+        st.integers(0, 1),
+        st.none() | st.builds(AntiAffinity, SELECTORS, KEYS, st.booleans()),
+        st.none() | st.builds(Spread, SELECTORS, st.just(ZONE), st.integers(1, 2), st.booleans()),
+        st.booleans(),
+        st.integers(0, 2),
+        st.sampled_from([(), (), ((ZONE, "a"),)]),
+    ),
+    max_size=9,
+).map(
+    lambda rows: [
+        machine(f"m{i}", **{**row, "volumes": tuple(volume(f"m{i}-{n}") for n in range(row["volumes"]))})
+        for i, row in enumerate(rows)
+    ]
+)
+POLICIES = st.sampled_from(list(Policy))
+
+
+def fresh(pools: list[Pool], volume_pools: list[VolumePool]) -> Board:
+    return board(pools, volume_pools)
+
+
+@given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
+def test_never_overcommits_and_charges_once(
+    pools: list[Pool], volume_pools: list[VolumePool], asked: list[Request], policy: Policy
+) -> None:
+    on = fresh(pools, volume_pools)
+    decisions = schedule(asked, on, policy)
+    assert sorted(decision.key for decision in decisions) == sorted(request.key for request in asked)
+    charges = {request.key: request.charge for request in asked}
+    for each in pools:
+        here = [
+            charges[decision.key]
+            for decision in decisions
+            if isinstance(decision, Placed) and decision.pool == each.name
+        ]
+        for resource, whole in each.allocatable.items():
+            used = sum(charge.get(resource, 0) for charge in here)
+            assert used <= whole
+            assert on.free[each.name][resource] == whole - used
+    for storage in volume_pools:
+        count = sum(
+            name == storage.name
+            for decision in decisions
+            if isinstance(decision, Placed)
+            for _, name in decision.volumes
+        )
+        assert count * 10 * GIB <= storage.allocatable["storage"]
+
+
+@given(POOLS, VOLUME_POOLS, MACHINES, POLICIES, st.randoms(use_true_random=False))
+def test_the_order_of_input_does_not_matter(
+    pools: list[Pool],
+    volume_pools: list[VolumePool],
+    asked: list[Request],
+    policy: Policy,
+    draw: random.Random,
+) -> None:
+    want = schedule(asked, fresh(pools, volume_pools), policy)
+    draw.shuffle(asked)
+    draw.shuffle(pools)
+    draw.shuffle(volume_pools)
+    got = schedule(asked, fresh(pools, volume_pools), policy)
+    assert {(d.key, getattr(d, "pool", None), getattr(d, "volumes", None)) for d in got} == {
+        (d.key, getattr(d, "pool", None), getattr(d, "volumes", None)) for d in want
+    }
+
+
+@given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
+@settings(max_examples=300)
+def test_schedule_and_explain_agree(
+    pools: list[Pool], volume_pools: list[VolumePool], asked: list[Request], policy: Policy
+) -> None:
+    """Whoever was refused last is refused by each pool; whoever is placed next would go where explain ranks it first."""
+    on = fresh(pools, volume_pools)
+    for request in sorted(asked, key=lambda one: one.key):
+        fits = [row for row in explain(request, on, policy) if isinstance(row, Fit)]
+        (decision,) = schedule([request], on, policy)
+        if isinstance(decision, Unschedulable):
+            assert not fits
+            continue
+        assert decision.pool in {row.pool for row in fits}
+        if request.spread is None and (request.anti_affinity is None or request.anti_affinity.is_required):
+            best = min(fits, key=lambda row: (-row.score.points, row.pool))
+            assert decision.pool == best.pool
+            assert decision.score == best.score
+
+
+@given(POOLS, MACHINES)
+def test_adding_a_pool_unplaces_nobody_who_asks_for_nothing_special(
+    pools: list[Pool], asked: list[Request]
+) -> None:
+    """Capacity alone: with equal requests one more pool never makes fewer fit."""
+    plain = [machine(request.key.name) for request in asked]
+    before = where(schedule(plain, board(pools)))
+    more = [*pools, pool("extra", allocatable={"cpu": 2000, "memory": 8 * GIB}, classes=frozenset({"small"}))]
+    assert set(before) <= set(where(schedule(plain, board(more))))

@@ -1,0 +1,220 @@
+"""What the world makes of the reports of hosts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from reconciler.observed.freshness import Freshness
+from reconciler.world.known import Standing
+from reconciler.world.pool_status import folded_pool
+from reconciler.world.world import World
+from schemas.report import Orphan
+from tests.reconciler.world.scene import (
+    FLEET,
+    SMALL,
+    Scene,
+    machine,
+    pool,
+    report,
+)
+from tests.reconciler.world.situations import A0, POOL_A, UID, WEB, placed, said
+
+
+def test_what_a_host_keeps_back_is_not_given_away() -> None:
+    """Its own admission counts so: a scheduler that did not would be rejected for ever."""
+    scene = Scene({"pool.yaml": pool("pool-a", "spec: {reserved: {cpu: 1}}\n")})
+    said = report("pool-a")
+    status = msgspec.structs.replace(said.pools["pool-a"].status, allocatable={"cpu": 18, "memory": "30Gi"})
+    pools = {"pool-a": msgspec.structs.replace(said.pools["pool-a"], status=status)}
+    scene.report("pool-a", dataclasses.replace(said, pools=pools))
+    world = scene.world()
+    assert world.pools["pool-a"].allocatable == {"cpu": 17_000, "memory": 30 << 30}
+    known = world.known[POOL_A]
+    shown = folded_pool(world.pools["pool-a"], known.record, scene.now)
+    assert shown is not None
+    assert {name: str(amount) for name, amount in shown.allocatable.items()} == {
+        "cpu": "17",
+        "memory": "30Gi",
+    }
+    assert str(shown.capacity["cpu"]) == "20"
+
+
+def test_a_pool_is_what_is_declared_and_what_is_announced() -> None:
+    scene = Scene({"pool.yaml": pool("pool-a", "spec: {unschedulable: true}\n", "{zone: z1}")})
+    scene.report("pool-a", report("pool-a", labels={"zone": "z9", "topology.ironcore.dev/rack": "r1"}))
+    state = scene.world().pools["pool-a"]
+    assert (state.is_declared, state.is_cordoned, state.poollet) == (True, True, "pool-a")
+    assert state.labels["zone"] == "z1"
+    assert state.labels["topology.openkcm.dev/rack"] == "r1"
+    assert state.allocatable == {"cpu": 20_000, "memory": 40 << 30}
+    assert state.why_not_ready == ""
+
+
+def test_an_announced_pool_is_known_before_live_has_it() -> None:
+    scene = Scene({})
+    scene.report("pool-a")
+    world = scene.world()
+    assert (world.known[POOL_A].standing, world.known[POOL_A].live) == (Standing.ANNOUNCED, None)
+
+
+def test_where_pools_are_declared_an_announced_one_is_not_taken() -> None:
+    scene = Scene({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\npools: declared\n"})
+    scene.report("pool-a")
+    world = scene.world()
+    assert POOL_A not in world.known
+    assert world.pools["pool-a"].why_not_ready
+
+
+def test_classes_that_are_equal_are_offered_alike() -> None:
+    scene = Scene(
+        {
+            "more.yaml": SMALL.replace("small", "same")
+            + "---\n"
+            + SMALL.replace("{name: small}", "{name: big}").replace("cpu: 2", "cpu: 9")
+        }
+    )
+    scene.report("pool-a")
+    world = scene.world()
+    assert world.pools["pool-a"].classes == {"small", "same"}
+    scene.source({"more.yaml": None})
+    scene.step(world)
+    assert world.pools["pool-a"].classes == {"small"}
+
+
+def fresh(world: World) -> Freshness | None:
+    return world.pools["pool-a"].freshness
+
+
+def test_a_report_is_lost_when_it_does_not_change_for_its_grace() -> None:
+    scene = placed()
+    scene.report("pool-a")
+    world = scene.world()
+    assert fresh(world) is Freshness.UNPROVEN
+    scene.report("pool-a")
+    scene.step(world)
+    assert fresh(world) is Freshness.FRESH
+    assert scene.step(world, 73).dirty == frozenset()
+    found = scene.step(world, 2)
+    assert fresh(world) is Freshness.LOST
+    assert {POOL_A, WEB} <= found.dirty
+    scene.report("pool-a")
+    assert {POOL_A, WEB} <= scene.step(world).dirty
+    assert world.pools["pool-a"].why_not_ready == ""
+
+
+def test_the_grace_is_that_of_the_report() -> None:
+    scene = Scene({})
+    scene.report("pool-a", report("pool-a", interval="1m"))
+    world = scene.world()
+    assert scene.step(world, 290).due is not None
+    assert fresh(world) is Freshness.UNPROVEN
+    scene.step(world, 20)
+    assert fresh(world) is Freshness.LOST
+
+
+def test_who_leaves_is_offline_at_once_and_who_stops_is_not() -> None:
+    scene = Scene({})
+    scene.report("pool-a", report("pool-a", leaving="stopping"))
+    world = scene.world()
+    assert world.pools["pool-a"].why_not_ready == ""
+    scene.report("pool-a", report("pool-a", leaving="leaving"))
+    scene.step(world)
+    assert fresh(world) is Freshness.LEFT
+
+
+def test_a_report_of_another_fleet_says_nothing() -> None:
+    scene = Scene({"pool.yaml": pool("pool-a")})
+    scene.report("pool-a", report("pool-a", fleet="11111111-1111-4111-8111-111111111111"))
+    world = scene.world()
+    assert world.pools["pool-a"].announced is None
+    assert "GV621" in {problem.code for problem in scene.step(world).problems}
+
+
+def test_a_pool_of_somebody_else_is_not_announced() -> None:
+    scene = Scene({"pool.yaml": pool("pool-a")})
+    scene.report("eve", report("eve", pools=("eve", "pool-a")))
+    world = scene.world()
+    assert world.pools["pool-a"].announced is None
+    assert world.pools["eve"].announced is not None
+    assert "GV622" in {problem.code for problem in scene.step(world).problems}
+
+
+def test_a_report_that_cannot_be_read_makes_its_pool_unknown_and_takes_nothing_away() -> None:
+    scene = placed()
+    scene.source({"pool.yaml": pool("pool-a")})
+    scene.report("pool-a")
+    world = scene.world()
+    scene._commit("refs/poollets/pool-a", {"poollet.json": b"{"}, {}, has_parents=True)
+    scene.step(world)
+    assert world.pools["pool-a"].announced is None  # live says nothing of it yet
+    assert "GV620" in {problem.code for problem in scene.step(world).problems}
+    assert world.ledger.used(POOL_A)["cpu"] == 2000
+
+
+def test_the_word_of_the_pool_that_has_it_counts() -> None:
+    scene = placed()
+    scene.report("pool-a")
+    world = scene.world()
+    scene.report("pool-a", report("pool-a", said=said()))
+    assert WEB in scene.step(world).dirty
+    word = world.said(WEB)
+    assert word is not None
+    assert (word.phase, word.poollet) == ("present", "pool-a")
+
+
+@pytest.mark.parametrize(
+    ("poollet", "what", "is_refused"),
+    [
+        ("pool-b", said(pool_name="pool-b"), True),  # not assigned there
+        ("pool-b", said(pool_name="pool-a"), True),  # not its pool
+        ("pool-b", said(A0, "gone", pool_name="pool-b"), False),  # an assignment that is over
+        ("pool-a", said(A0, "rejected"), False),
+    ],
+)
+def test_the_word_of_others_does_not(
+    poollet: str, what: dict[tuple[str, str], object], is_refused: bool
+) -> None:
+    scene = placed()
+    scene.report(poollet, report(poollet, said=what))
+    world = scene.world()
+    assert world.said(WEB) is None
+    assert world.claimed(WEB) == ()
+    assert bool(world.refused_claims(WEB)) == is_refused
+
+
+def test_after_a_lost_live_reports_claim_what_they_have() -> None:
+    scene = Scene({"web.yaml": machine("web-1")})
+    scene.report("pool-a", report("pool-a", said=said()))
+    world = scene.world()
+    assert (world.is_live_lost, world.is_settled) == (True, False)
+    assert [(each.pool, each.uid) for each in world.claimed(WEB)] == [("pool-a", UID)]
+    scene.report("pool-a", report("pool-a", said=said()))
+    scene.step(world)
+    assert world.is_settled
+    scene.report("pool-b", report("pool-b", said=said(pool_name="pool-b")))
+    scene.step(world)
+    assert len(world.claimed(WEB)) == 2
+    assert world.refused_claims(WEB)
+
+
+def test_orphans_are_charged_once() -> None:
+    scene = placed()
+    orphan = Orphan(kind="Machine", pool="pool-a", id="x1", charge={"cpu": "1", "memory": "1Gi"})
+    same = Orphan(
+        kind="Machine",
+        pool="pool-a",
+        id="x2",
+        uid=UID,
+        namespace="default",
+        name="web-1",
+        charge={"cpu": "9"},
+    )
+    scene.report("pool-a", report("pool-a", orphans=(orphan, same)))
+    world = scene.world()
+    assert world.ledger.used(POOL_A)["cpu"] == 3000
+    scene.report("pool-a")
+    scene.step(world)
+    assert world.ledger.used(POOL_A)["cpu"] == 2000

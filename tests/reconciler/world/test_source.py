@@ -1,0 +1,174 @@
+"""Sources that are not followed, and files on live that others wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.world.advance import Confirm
+from reconciler.world.world import World
+from schemas.kinds import Kind
+from tests.reconciler.world.scene import (
+    FLEET,
+    LIVE,
+    MAIN,
+    Scene,
+    machine,
+)
+from tests.reconciler.world.situations import UID, WEB, on_pool, placed
+
+
+def test_a_rewritten_source_is_held_until_somebody_confirms() -> None:
+    scene = placed()
+    last = scene.heads[MAIN]
+    new = scene.force({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
+    world = scene.world()
+    assert (world.source, world.last_source, world.is_news) == (last, last, False)
+    held = world.held_source
+    assert held is not None
+    assert (held.head, held.trailer) == (new, f"Confirm-Source: {last[:12]}")
+    assert not world.absent
+    assert "GV812" in {problem.code for problem in scene.step(world).problems}
+    confirmed = scene.source({}, Confirm_Source=last[:12])
+    scene.step(world)
+    assert world.held_source is None
+    assert world.source == confirmed
+    assert WEB in world.absent
+
+
+def test_a_confirmation_of_something_else_confirms_nothing() -> None:
+    scene = placed()
+    scene.force({})
+    scene.source({}, Confirm_Source="0123456789ab")
+    assert scene.world().held_source is not None
+
+
+def test_another_fleet_id_holds_everything() -> None:
+    """Reports of all hosts would be a stranger's, and their machines orphans."""
+    scene = placed()
+    scene.report("pool-a")
+    last = scene.heads[MAIN]
+    world = scene.world()
+    new = scene.source({"gitvirt.yaml": f"fleet:\n  id: {UID}\n", "web.yaml": None})
+    found = scene.step(world)
+    for each in (world, scene.world()):
+        held = each.held_source
+        assert held is not None
+        assert (held.head, held.use, held.code, held.trailer) == (new, last, "GV816", "")
+        assert (each.source, each.settings.fleet.id) == (last, FLEET)
+        assert not each.absent
+        assert each.pools["pool-a"].why_not_ready == ""
+    assert "GV816" in {problem.code for problem in found.problems}
+    scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
+    scene.step(world)
+    assert world.held_source is None
+    assert world.absent == {WEB}
+
+
+def test_a_fork_without_live_begins_with_its_own_id() -> None:
+    scene = Scene({"web.yaml": machine("web-1")})
+    scene.source({"gitvirt.yaml": f"fleet:\n  id: {UID}\n"})
+    world = scene.world()
+    assert (world.held_source, world.settings.fleet.id) == (None, UID)
+
+
+def test_without_a_source_branch_what_was_reconciled_last_stands() -> None:
+    scene = placed()
+    world = World()
+    snapshot = scene.snapshot()
+    world.advance(scene.store, type(snapshot)(None, snapshot.target), scene.now)
+    assert world.source == scene.heads[MAIN]
+    assert world.held_source is not None
+    assert not world.absent
+
+
+def test_an_empty_source_makes_all_absent_and_nothing_else() -> None:
+    scene = placed()
+    scene.source({"web.yaml": None, "db.yaml": None, "classes.yaml": None})
+    world = scene.world()
+    assert len(world.absent) == 4
+    assert world.live_count(Kind.MACHINE) == 2
+
+
+def test_confirmations_are_those_since_the_last_reconciled_commit() -> None:
+    scene = Scene({})
+    scene.source({}, Confirm_Deletion="old")
+    scene.live()
+    scene.source({}, Confirm_Deletion="abc")
+    scene.source({}, Pool_Destroyed="pool-a")
+    world = scene.world()
+    assert [(each.about, each.value) for each in world.confirmations] == [
+        (Confirm.DELETION, "abc"),
+        (Confirm.POOL_DESTROYED, "pool-a"),
+    ]
+
+
+def test_without_settings_there_is_no_fleet() -> None:
+    scene = Scene()
+    scene.source({"web.yaml": machine("web-1")})
+    assert scene.world().unfit
+
+
+def test_settings_that_do_not_read_leave_the_last_ones_in_force() -> None:
+    scene = placed()
+    scene.source({"gitvirt.yaml": "fleet: ["})
+    world = scene.world()
+    assert world.settings.fleet.id == FLEET
+    assert not world.unfit
+    assert "gitvirt.yaml" in {problem.file for problem in scene.step(world).problems}
+
+
+def test_enforced_signatures_hold_an_unsigned_head() -> None:
+    scene = Scene({})
+    signed = f"fleet:\n  id: {FLEET}\nsignatures:\n  mode: enforce\n  signers: [{'A' * 40}]\n"
+    scene.source({"gitvirt.yaml": signed})
+    scene.live()
+    last = scene.heads[MAIN]
+    scene.source({"web.yaml": machine("web-1")})
+    world = scene.world()
+    assert world.source == last
+    assert world.held_source is not None
+    assert WEB not in world.known
+
+
+@pytest.mark.parametrize("broken", ["fleet: [", None])
+def test_settings_that_were_lost_bind_all_the_same(broken: str | None) -> None:
+    """One accident must not be the end of signatures, or of a limit."""
+    scene = Scene({})
+    strict = "limits:\n  delete: {count: 1}\n"
+    signed = f"fleet:\n  id: {FLEET}\nsignatures:\n  mode: enforce\n  signers: [{'A' * 40}]\n{strict}"
+    scene.source({"gitvirt.yaml": signed})
+    scene.live()
+    scene.source({"gitvirt.yaml": broken})
+    scene.live()
+    last = scene.heads[MAIN]
+    assert not scene.world().unfit
+    scene.source({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n", "web.yaml": machine("web-1")})
+    world = scene.world()
+    assert world.source == last
+    assert world.held_source is not None
+    assert world.settings_before.limits.delete.count == 1
+
+
+def test_a_damaged_file_of_live_makes_nothing_new() -> None:
+    scene = placed()
+    scene.live({"web.yaml": "a: ["})
+    world = scene.world()
+    assert WEB not in world.known
+    assert "GV815" in {problem.code for problem in scene.step(world).problems}
+
+
+def test_what_people_put_right_there_counts_where_ours_cannot_be_read() -> None:
+    scene = placed()
+    scene.live({"web.yaml": "a: ["})
+    world = scene.world()
+    scene._commit(LIVE, {"web.yaml": on_pool(machine("web-1")).encode()}, {})
+    for each in (world, World()):
+        scene.step(each)
+        assert each.known[WEB].record.pool == "pool-a"
+    # Once a reconciler has written the file again, what others do there says nothing.
+    scene.live({"web.yaml": on_pool(machine("web-1"))})
+    scene._commit(LIVE, {"web.yaml": b"a: ["}, {})
+    for each in (world, World()):
+        scene.step(each)
+        assert each.known[WEB].record.pool == "pool-a"
+        assert each.on_target("web.yaml") != each.live_files["web.yaml"]

@@ -1,0 +1,33 @@
+"""One tree that rules look at, and what they are to find in it."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+
+from schemas.validate import Policy
+from tests.schemas.validate.documents import (
+    machine_class,
+    network,
+    together,
+    volume_class,
+)
+
+DECLARED = Policy(has_open_pools=False)
+PLAIN_ALLOWED = Policy(allows_plain_secrets=True)
+TARGET = Policy(is_target=True)
+BASE = {"base.yaml": together(machine_class(), volume_class(), volume_class("grow", "ExpandOnly"), network())}
+ZONE = "topology.ironcore.dev/zone"
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    files: dict[str, str]
+    want: set[str] = field(default_factory=set)
+    policy: Policy = field(default_factory=Policy)
+    said: str = ""  # in one of the messages or hints
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,147 @@
+"""Cases of what a fleet allows: records, names of files, quota, secrets."""
+
+from __future__ import annotations
+
+from tests.schemas.validate.case import PLAIN_ALLOWED, TARGET, Case, encoded
+from tests.schemas.validate.documents import (
+    ephemeral_volume,
+    interface,
+    machine,
+    machine_class,
+    machine_pool,
+    quota,
+    ref,
+    secret,
+    together,
+    volume,
+)
+
+WRONG = machine(machineClassRef=ref("nothing-of-the-kind"))
+
+POLICY_CASES = [
+    # what only gitvirt writes
+    Case(
+        "fields that are ignored",
+        {
+            "m.yaml": machine(status={"state": "Running"}, metadata={"uid": "1"}),
+            "v.yaml": volume(
+                claimRef={"name": "web", "uid": "1"}, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}
+            ),
+            "n.yaml": interface(machineRef={"name": "web"}),
+        },
+        {
+            "GV362 notice m.yaml /status",
+            "GV363 notice m.yaml /metadata/uid",
+            "GV363 notice v.yaml /spec/claimRef",
+            "GV363 notice v.yaml /metadata/deletionTimestamp",
+            "GV363 notice n.yaml /spec/machineRef",
+        },
+    ),
+    Case("status on the target branch", {"m.yaml": machine(status={"state": "Running"})}, policy=TARGET),
+    # names of files
+    Case(
+        "files in the reconciler's folder",
+        {".gitvirt/pools/a.yaml": machine(machineClassRef=ref("nothing")), ".gitvirt/orphans/b.yaml": "a: b"},
+        {"GV360 error .gitvirt/pools/a.yaml "},
+    ),
+    Case(
+        "the same on the target branch",
+        {
+            ".gitvirt/pools/a.yaml": machine_pool("announced"),
+            ".gitvirt/deleting/Machine/default/web.yaml": machine(machineClassRef=ref("gone")),
+            "m.yaml": machine(machinePoolRef=ref("announced")),
+        },
+        policy=TARGET,
+    ),
+    Case(
+        "names that look like a manifest's",
+        dict.fromkeys(("a.yaml.bak", "b.yml~", "c.YAML", "d.ymal", "README.md", "yaml", "e.tar.gz"), WRONG)
+        | dict.fromkeys((".github/x.yaml", "gitvirt.yaml"), "a: b"),
+        {f"GV361 notice {path} " for path in ("a.yaml.bak", "b.yml~", "c.YAML", "d.ymal")},
+    ),
+    # quota
+    Case(
+        "every excess of a quota",
+        {
+            "c.yaml": machine_class("big", cpu="1500m", memory="3Gi"),
+            "m.yaml": together(
+                machine("a", "lab", machineClassRef=ref("big"), volumes=[ephemeral_volume(size="3Gi")]),
+                machine("b", "lab", machineClassRef=ref("big"), power="Off"),
+                machine("elsewhere"),
+            ),
+            "n.yaml": volume("extra", "lab", "2Gi"),
+            "q.yaml": quota("lab", machines="1", cpu="2", memory="6Gi", volumes="1", storage="4Gi"),
+        },
+        {
+            "GV501 error q.yaml /spec/hard/count~1machines.compute.ironcore.dev",
+            "GV501 error q.yaml /spec/hard/requests.cpu",
+            "GV501 error q.yaml /spec/hard/count~1volumes.storage.ironcore.dev",
+            "GV501 error q.yaml /spec/hard/requests.storage",
+        },
+        said="namespace lab needs 5Gi of requests.storage, and has 4Gi",
+    ),
+    Case(
+        "quota with a scope",
+        {
+            "c.yaml": machine_class("big"),
+            "m.yaml": together(machine("a"), machine("b"), machine("c", machineClassRef=ref("big"))),
+            "q.yaml": together(
+                quota(
+                    name="small",
+                    machines="1",
+                    scope=[{"scopeName": "MachineClass", "operator": "In", "values": ["small"]}],
+                ),
+                quota(
+                    name="big",
+                    machines="1",
+                    scope=[{"scopeName": "MachineClass", "operator": "NotIn", "values": ["small"]}],
+                ),
+                quota(name="any", machines="3", scope=[{"scopeName": "MachineClass", "operator": "Exists"}]),
+                quota(
+                    name="none", volumes="0", scope=[{"scopeName": "VolumeClass", "operator": "DoesNotExist"}]
+                ),
+            ),
+        },
+        {"GV501 error q.yaml /spec/hard/count~1machines.compute.ironcore.dev"},
+        said="needs 2 of count/machines.compute.ironcore.dev, and has 1",
+    ),
+    # secrets
+    Case(
+        "plain secrets",
+        {
+            "a.yaml": secret("a", stringData={"password": "hunter2"}),
+            "b.yaml": secret("b", data={"password": encoded("hunter2")}),
+            "c.yaml": secret("c", data={"empty": ""}, stringData={}),
+        },
+        {"GV510 error a.yaml /stringData/password", "GV510 error b.yaml /data/password"},
+    ),
+    Case(
+        "plain secrets where they are allowed",
+        {"a.yaml": secret(stringData={"x": "y"})},
+        policy=PLAIN_ALLOWED,
+    ),
+    Case(
+        "encrypted secrets",
+        {
+            "a.yaml": secret(
+                "a", stringData={"x": "ENC[AES256_GCM,data:eA==,iv:x,tag:y,type:str]"}, sops={"mac": "x"}
+            ),
+            "b.yaml": secret("b", stringData={"x": "-----BEGIN AGE ENCRYPTED FILE-----\nYQ==\n"}),
+            "c.yaml": secret("c", data={"x": encoded("age-encryption.org/v1\n-> X25519 abc\n")}),
+            "d.yaml": secret("d", data={"x": encoded("-----BEGIN AGE ENCRYPTED FILE-----\nYQ==\n")}),
+            "e.yaml": secret(
+                "e", data={"x": "ENC[AES256_GCM,data:eA==,iv:x,tag:y,type:str]"}, sops={"mac": "x"}
+            ),
+        },
+    ),
+    Case(
+        "partly encrypted",
+        {
+            "a.yaml": secret(
+                stringData={"a.b": "hunter2", "x": "ENC[AES256_GCM,data:eA==]"}, sops={"mac": "x"}
+            )
+        },
+        {"GV511 error a.yaml /stringData/a.b"},
+        PLAIN_ALLOWED,
+    ),
+]
