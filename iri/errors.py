@@ -5,7 +5,10 @@ client maps each status back, so that both sides of a socket see the same except
     +-- NotFound              the object is not there, or no longer
     +-- AlreadyExists         something of that name is there
     +-- InvalidArgument       the request can never succeed: correct it
+    |   +-- NetworkNotOffered     this host's operator gives no such network: another host's may
     +-- FailedPrecondition    the request cannot succeed in the object's present state
+    |   +-- NetworkNotReady       a network that this host gives is not there at present
+    |   +-- ImageNotResolvable    an image's name leads to no image, as far as can be told
     +-- ResourceExhausted     the host or a limit is full: elsewhere, later, or less
     +-- Unimplemented         this runtime does not do that
     +-- Unavailable           no answer worth anything: later
@@ -34,7 +37,19 @@ class InvalidArgument(IRIError):
     pass
 
 
+class NetworkNotOffered(InvalidArgument):
+    pass
+
+
 class FailedPrecondition(IRIError):
+    pass
+
+
+class NetworkNotReady(FailedPrecondition):
+    pass
+
+
+class ImageNotResolvable(FailedPrecondition):
     pass
 
 

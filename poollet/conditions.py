@@ -14,6 +14,7 @@ READY = "Ready"
 CLASS_READY = "ClassReady"
 SECRETS_READY = "SecretsReady"
 SOURCE_READY = "DataSourceReady"
+IMAGE_READY = "ImageReady"
 UP_TO_DATE = "UpToDate"
 ACCESS_SECRET = "AccessSecret"
 

@@ -28,7 +28,9 @@ log = logging.getLogger(__name__)
 
 WORKERS = 8  # of a runtime
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
-HOPELESS = frozenset(("Unimplemented", "InvalidArgument"))  # as long as nothing else changes
+HOPELESS = frozenset(
+    ("Unimplemented", "InvalidArgument", "NetworkNotOffered")
+)  # as long as nothing else changes
 HOPELESS_PAUSE_MS = 180_000
 KEPT_MS = 600_000  # what is over for so long has been seen by many lists
 

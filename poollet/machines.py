@@ -9,22 +9,17 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from iri.change import Change, Resize, SetAnnotations, SetPower, UpdateVolume
-from iri.machine import AttachmentState, AttachmentStatus, MachineSpec, MachineState, Power
 from iri.machine import Machine as IRIMachine
-from poollet import differences, prerequisites, told, translate
+from iri.machine import MachineSpec, MachineState, Power
+from poollet import differences, prerequisites, refusals, told, translate
 from poollet.assignments import Go, Have, Keep, Leave, Order
 from poollet.conditions import (
     CLASS_READY,
-    INTERFACES_READY,
     READY,
-    SECRETS_READY,
     UP_TO_DATE,
-    VOLUMES_READY,
-    all_of,
     condition,
 )
 from poollet.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
-from poollet.pacing import Paced
 from poollet.prerequisites import MachineNeeds
 from poollet.removal import removal_calls
 from poollet.replaceable import as_told, may_start
@@ -32,19 +27,19 @@ from poollet.round import FINAL, Round, Standing
 from poollet.secrets import Unready
 from poollet.settled import Tracked, settle, still_settled
 from poollet.step import Alter, Call, Create, Happening
+from poollet.waits import faults_of, known_faults, readiness, reasons_of, up_to_date, waiting
 from schemas import report
 from schemas.kinds import Kind
 from schemas.model import Machine
 
 OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
-REFUSALS = frozenset(("ResourceExhausted", "InvalidArgument", "Unimplemented"))
 DUPLICATES = "Duplicates"
 
 
 def machine_entry(
-    standing: Standing, machine: Machine, refusals: tuple[report.Reason, ...], round: Round
+    standing: Standing, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
 ) -> report.Machine:
-    """`refusals`: why the pool does not take it."""
+    """`shortfalls`: why the pool does not take it."""
     order, before = standing.order, round.before(standing.order, report.Machine)
     if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
         return before
@@ -63,7 +58,7 @@ def machine_entry(
             return with_conditions(before or pending(order, ()), (fault,))
         case Absent():
             round.keep_missing(order.ref)
-            return of_absent(order, machine, refusals, round)
+            return of_absent(order, machine, shortfalls, round)
         case Present(there):
             assert isinstance(there, IRIMachine)
             return of_present(order, machine, there, round)
@@ -72,7 +67,7 @@ def machine_entry(
 
 
 def of_absent(
-    order: Order, machine: Machine, refusals: tuple[report.Reason, ...], round: Round
+    order: Order, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
 ) -> report.Machine:
     match order.intent:
         case Go():
@@ -82,17 +77,17 @@ def of_absent(
         case Keep():
             return pending(order, ())
         case Have():
-            return created(order, machine, refusals, round)
+            return created(order, machine, shortfalls, round)
         case _:
             assert_never(order.intent)
 
 
 def created(
-    order: Order, machine: Machine, refusals: tuple[report.Reason, ...], round: Round
+    order: Order, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
 ) -> report.Machine:
     was_there = round.was_reported(order)
-    if refusals:
-        return rejected(order, refusals)
+    if shortfalls:
+        return rejected(order, shortfalls)
     needs = prerequisites.of_machine(order, machine, round.around)
     if not round.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
         fault = condition(
@@ -110,11 +105,11 @@ def created(
     )
     calls = (Create(wanted),) if may_start(machine, round.before(order, report.Machine), round) else ()
     result = round.step(order, calls, (told_as,))
-    refused = [fault for fault in result.faults if fault.code in REFUSALS]
-    if refused and not was_there:
+    refused = refusals.told(known_faults(result), wanted)
+    if refused.rejecting and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
-        return rejected(order, tuple(report.Reason(one.code, one.message[:4096]) for one in refused))
-    return pending(order, (*waiting(needs), *up_to_date(result, ())))
+        return rejected(order, reasons_of(refused.rejecting))
+    return pending(order, waiting(needs, refused=refused))
 
 
 def wanted_machine(order: Order, machine: Machine, needs: MachineNeeds, round: Round) -> IRIMachine:
@@ -312,61 +307,6 @@ def entry_of(
         restart=there.annotations.get(translate.RESTART, "")[: told.LONGEST_NAME],
     )
     return report.Machine(order.ref.uid, order.assignment, "present", order.pool, status=status)
-
-
-def readiness(there: IRIMachine, said: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
-    if any(one.type == READY for one in said):
-        return ()
-    state = told.machine_state(there) or "Unknown"
-    is_ready = state == "Running" and not there.deleted_at
-    return (condition(READY, is_ready, state),)
-
-
-def faults_of(needs: MachineNeeds, there: IRIMachine) -> tuple[report.Condition, ...]:
-    """What is not at hand, and in a guest that runs what has not arrived."""
-    volumes, interfaces = unready(needs.disks), unready(needs.interfaces)
-    if there.status.state is MachineState.RUNNING:
-        volumes += pending_of("volume", needs.disks, there.status.volumes)
-        interfaces += pending_of("network interface", needs.interfaces, there.status.network_interfaces)
-    return all_of(VOLUMES_READY, volumes), all_of(INTERFACES_READY, interfaces)
-
-
-def unready(found: Mapping[str, object]) -> list[tuple[str, str]]:
-    return [(one.reason, one.message) for one in found.values() if isinstance(one, Unready)]
-
-
-def pending_of(
-    what: str, wanted: Mapping[str, object], there: tuple[AttachmentStatus, ...]
-) -> list[tuple[str, str]]:
-    arrived = {entry.name for entry in there if entry.state is AttachmentState.ATTACHED}
-    return [
-        ("NotAttached", f"{what} {name} is not attached yet")
-        for name, found in wanted.items()
-        if name not in arrived and not isinstance(found, Unready)
-    ]
-
-
-def waiting(needs: MachineNeeds, held: tuple[Unready, ...] = ()) -> tuple[report.Condition, ...]:
-    """What a machine that is not made yet waits for."""
-    secrets = [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, Unready) else []
-    classes = [(needs.class_fault.reason, needs.class_fault.message)] if needs.class_fault is not None else []
-    volumes = [*unready(needs.disks), *((one.reason, one.message) for one in held)]
-    interfaces = all_of(INTERFACES_READY, unready(needs.interfaces))
-    return (
-        all_of(VOLUMES_READY, volumes),
-        interfaces,
-        all_of(SECRETS_READY, secrets),
-        all_of(CLASS_READY, classes),
-    )
-
-
-def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.Condition, ...]:
-    """Only said while it is not."""
-    faults = [(fault.code, fault.message) for fault in found.faults]
-    faults += [(one.reason, one.message) for one in waits]
-    if (known := found.inherited) is not None:  # as it was told, and what is new
-        faults = [known, *((code, message) for code, message in faults if message not in known.message)]
-    return (all_of(UP_TO_DATE, faults),) if faults else ()
 
 
 def rejected(order: Order, reasons: tuple[report.Reason, ...]) -> report.Machine:

@@ -13,13 +13,14 @@ from iri import errors
 from iri.machine import Machine
 from iri.runtime import Kind as RuntimeKind
 from iri.volume import Snapshot, Volume
-from poollet.conditions import UP_TO_DATE
+from poollet.conditions import IMAGE_READY, INTERFACES_READY, SOURCE_READY, UP_TO_DATE
 from poollet.step import Call, Ref
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 
 NO_EFFECT = "NoEffect"
+OF_CREATION = (IMAGE_READY, SOURCE_READY, INTERFACES_READY, UP_TO_DATE)
 # Reasons that tell of a call, by the classes of errors; all others follow from what stands on the target branch.
 OF_CALLS = frozenset(
     (
@@ -149,8 +150,9 @@ def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -
 
 
 def _inherited(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, Fault]]:
-    """What was told of calls that failed is true until they are made again."""
+    """What was told of calls that failed is true until they are made again. Of what is there, parts are told of by the runtime."""
     for key, entry in entries.items():
+        types = OF_CREATION if entry.status is not None and entry.status.state == "Pending" else (UP_TO_DATE,)
         for said in entry.status.conditions if entry.status is not None else ():
-            if said.type == UP_TO_DATE and said.status == "False" and said.reason in OF_CALLS:
+            if said.type in types and said.status == "False" and said.reason in OF_CALLS:
                 yield Ref(RUNTIME_KINDS[key.kind], entry.uid), Fault(said.reason, said.message)

@@ -20,7 +20,7 @@ FORGOTTEN_MS = 600_000
 NOTHING_DONE = (NO_EFFECT, "the runtime accepted it and did not do it")
 
 
-HOPELESS_CODES = frozenset(("Unimplemented", "InvalidArgument"))
+HOPELESS_CODES = frozenset(("Unimplemented", "InvalidArgument", "NetworkNotOffered"))
 REFUSED_MS = 3_600_000  # so long a call of which the runtime says so is left
 
 

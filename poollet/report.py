@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from poollet.conditions import UP_TO_DATE
 from poollet.decision import Decision
 from poollet.memory import OF_CALLS
 from schemas import report
@@ -65,7 +64,7 @@ def _dated(one: Condition, last: Condition | None, at: str) -> Condition:
     """An error that differs only in its numbers is the same one: some runtimes count their requests in them."""
     if last is None:
         return replace(one, last_transition_time=at)
-    is_of_call = one.type == UP_TO_DATE and one.reason in OF_CALLS and one.reason == last.reason
+    is_of_call = one.reason in OF_CALLS and one.reason == last.reason
     message = last.message if is_of_call and worded(one.message) == worded(last.message) else one.message
     return replace(one, message=message, last_transition_time=last.last_transition_time or at)
 

@@ -15,11 +15,12 @@ from poollet import told, translate
 from poollet.assignments import Go, Have, Keep, Leave, Order
 from poollet.conditions import READY, SOURCE_READY, UP_TO_DATE, all_of, condition
 from poollet.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
-from poollet.machines import DUPLICATES, ordered, up_to_date
+from poollet.machines import DUPLICATES, ordered
 from poollet.round import Round, Standing
 from poollet.secrets import Unready
 from poollet.step import Call, Create, Happening, Ref, Remove
 from poollet.volumes import LOST
+from poollet.waits import up_to_date
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshot

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume
 from iri.volume import Resources, VolumeSpec, VolumeState
 from iri.volume import Volume as IRIVolume
-from poollet import prerequisites, told, translate
+from poollet import prerequisites, refusals, told, translate
 from poollet.assignments import UID, Go, Have, Keep, Leave, Order
 from poollet.conditions import (
     CLASS_READY,
@@ -26,11 +26,13 @@ from poollet.conditions import (
     condition,
 )
 from poollet.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
-from poollet.machines import DUPLICATES, REFUSALS, ordered, up_to_date
+from poollet.machines import DUPLICATES, ordered
 from poollet.prerequisites import VolumeNeeds
+from poollet.refusals import Told
 from poollet.round import FINAL, Round, Standing
 from poollet.secrets import Unready
 from poollet.step import Alter, Call, Create, Happening, Remove
+from poollet.waits import NOTHING, known_faults, reasons_of, up_to_date
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeClass
@@ -49,7 +51,7 @@ class Holders:
 
 
 def volume_entry(
-    standing: Standing, volume: Volume, refusals: tuple[report.Reason, ...], holders: Holders, round: Round
+    standing: Standing, volume: Volume, shortfalls: tuple[report.Reason, ...], holders: Holders, round: Round
 ) -> report.Volume:
     order, before = standing.order, round.before(standing.order, report.Volume)
     if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
@@ -72,7 +74,7 @@ def volume_entry(
             return with_conditions(before or pending(order, ()), (fault,))
         case Absent():
             round.keep_missing(order.ref)
-            return of_absent(order, volume, refusals, round)
+            return of_absent(order, volume, shortfalls, round)
         case Present(there):
             assert isinstance(there, IRIVolume)
             return of_present(order, volume, there, holders, round)
@@ -81,7 +83,7 @@ def volume_entry(
 
 
 def of_absent(
-    order: Order, volume: Volume, refusals: tuple[report.Reason, ...], round: Round
+    order: Order, volume: Volume, shortfalls: tuple[report.Reason, ...], round: Round
 ) -> report.Volume:
     match order.intent:
         case Go():
@@ -92,7 +94,7 @@ def of_absent(
             return lost(order, round)
         case Have():
             return (
-                lost(order, round) if round.was_reported(order) else created(order, volume, refusals, round)
+                lost(order, round) if round.was_reported(order) else created(order, volume, shortfalls, round)
             )
         case _:
             assert_never(order.intent)
@@ -111,9 +113,11 @@ def lost(order: Order, round: Round) -> report.Volume:
     )
 
 
-def created(order: Order, volume: Volume, refusals: tuple[report.Reason, ...], round: Round) -> report.Volume:
-    if refusals:
-        return report.Volume(order.ref.uid, order.assignment, "rejected", order.pool, refusals)
+def created(
+    order: Order, volume: Volume, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Volume:
+    if shortfalls:
+        return report.Volume(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
     needs = prerequisites.of_volume(order, volume, round.around)
     if not round.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
         fault = condition(
@@ -126,12 +130,12 @@ def created(order: Order, volume: Volume, refusals: tuple[report.Reason, ...], r
         labels=translate.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
     )
     result = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
-    refused = [fault for fault in result.faults if fault.code in REFUSALS]
-    if refused:
+    refused = refusals.told(known_faults(result), wanted)
+    if refused.rejecting:
         round.steps = [step for step in round.steps if step.ref != order.ref]
-        reasons = tuple(report.Reason(one.code, one.message[:4096]) for one in refused)
+        reasons = reasons_of(refused.rejecting)
         return report.Volume(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
-    return pending(order, (*waiting(needs), *up_to_date(result, ())))
+    return pending(order, waiting(needs, refused))
 
 
 def wanted_spec(volume: Volume, needs: VolumeNeeds) -> VolumeSpec:
@@ -248,15 +252,19 @@ def entry_of(
     )
 
 
-def waiting(needs: VolumeNeeds) -> tuple[report.Condition, ...]:
-    return tuple(
-        all_of(type, [(part.reason, part.message)] if isinstance(part, Unready) else [])
+def waiting(needs: VolumeNeeds, refused: Told = NOTHING) -> tuple[report.Condition, ...]:
+    """`refused`: why its runtime did not make it."""
+    parts: list[tuple[str, list[tuple[str, str]]]] = [
+        (type, [(part.reason, part.message)] if isinstance(part, Unready) else [])
         for type, part in (
             (CLASS_READY, needs.class_fault),
             (SECRETS_READY, needs.encryption),
             (SOURCE_READY, needs.source),
         )
-    )
+    ]
+    parts[-1][1].extend(refused.images)
+    said = tuple(all_of(type, faults) for type, faults in parts)
+    return (*said, all_of(UP_TO_DATE, refused.others)) if refused.others else said
 
 
 def pending(order: Order, said: tuple[report.Condition, ...]) -> report.Volume:

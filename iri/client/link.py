@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError, Message
 
 from iri.address import Address, TcpAddress, UnixAddress
 from iri.errors import Internal, IRIError, TimedOut, Unavailable
-from iri.wire.status import error_of
+from iri.wire.status import DETAILS, error_of
 
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 PATIENCE_SECONDS = 2.0
@@ -116,7 +116,9 @@ class Link:
 
     def translated(self, method: MethodDescriptor, error: grpc.RpcError) -> IRIError:
         code, details = error.code(), error.details() or ""
-        translated = error_of(code, details or f"{method.name}: {code.name}")
+        found = [one.value for one in error.trailing_metadata() or () if one.key == DETAILS]
+        precise = found[0] if found and isinstance(found[0], bytes) else b""
+        translated = error_of(code, details or f"{method.name}: {code.name}", precise)
         if isinstance(translated, TimedOut):
             return TimedOut(f"{self.address} did not answer {method.name} in time")
         if isinstance(translated, Unavailable):

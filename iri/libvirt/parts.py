@@ -50,6 +50,10 @@ class Interfaces(Protocol):
         """Pure. InvalidArgument for an interface that this host will never connect."""
         ...
 
+    def require(self, machine_id: str, interface: NetworkInterface) -> None:
+        """Quick. NetworkNotReady while the network that is meant is the operator's and not there."""
+        ...
+
     def connect(self, machine_id: str, interface: NetworkInterface) -> NicSource:
         """Makes sure the network is there."""
         ...

@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError, Message
 
 from iri.errors import Internal, InvalidArgument, IRIError, ResourceExhausted
 from iri.server.lists import LARGEST_MESSAGE_BYTES
-from iri.wire.status import code_of
+from iri.wire.status import DETAILS, code_of, details_of
 
 log = logging.getLogger(__name__)
 
@@ -115,4 +115,7 @@ def bug(method: MethodDescriptor, error: Exception) -> Internal:
 def refuse(context: grpc.ServicerContext, method: MethodDescriptor, error: IRIError) -> NoReturn:
     code = code_of(error)
     log.debug("refused call=%s code=%s", method.name, code.name)
-    context.abort(code, str(error)[:LONGEST_MESSAGE])
+    message = str(error)[:LONGEST_MESSAGE]
+    if (details := details_of(error, message)) is not None:
+        context.set_trailing_metadata(((DETAILS, details),))
+    context.abort(code, message)

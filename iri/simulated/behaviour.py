@@ -24,9 +24,14 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     rounds_to_gib: bool = False  # volumes of a GiB and more come in whole ones
     has_no_console: bool = False
     has_no_host_service: bool = False
+    gives_no_reasons: bool = (
+        False  # a network or an image that is not there is an internal error, in words alone
+    )
 
 
-STOCK = Behaviour(duplicates=True, counts_no_generations=True, has_no_host_service=True)
+STOCK = Behaviour(
+    duplicates=True, counts_no_generations=True, has_no_host_service=True, gives_no_reasons=True
+)
 NAMED: Mapping[str, Behaviour] = {
     "gitvirt": Behaviour(),
     "stock-libvirt": replace(

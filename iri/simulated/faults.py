@@ -25,6 +25,9 @@ CODES: Mapping[str, type[errors.IRIError]] = {
     "UNAVAILABLE": errors.Unavailable,
     "DEADLINE_EXCEEDED": errors.TimedOut,
     "INTERNAL": errors.Internal,
+    "NETWORK_NOT_READY": errors.NetworkNotReady,
+    "NETWORK_NOT_OFFERED": errors.NetworkNotOffered,
+    "IMAGE_NOT_RESOLVABLE": errors.ImageNotResolvable,
 }
 ANY_CALL = ("", "*")
 LIMIT = 1000

@@ -10,7 +10,8 @@ from enum import IntEnum
 import msgspec
 from msgspec.structs import replace
 
-from iri.machine import InterfaceDetail, Machine, MachineState, NetworkInterface, Power
+from iri.errors import ImageNotResolvable
+from iri.machine import Condition, InterfaceDetail, Machine, MachineState, NetworkInterface, Power
 from iri.simulated import plugs
 from iri.simulated.nature import NEVER_NS, Happening, Nature
 from iri.simulated.plugs import Plug
@@ -73,11 +74,26 @@ def created(guest: Guest, now_ns: int, images_ready_ns: int, nature: Nature) -> 
     if guest.machine.spec.power is Power.OFF and not nature.behaviour.ignores_power:
         return in_phase(guest, Phase.OFF, nature), ()
     if images_ready_ns == NEVER_NS:
-        return in_phase(guest, Phase.BOOTING, nature), (
+        return without_image(in_phase(guest, Phase.BOOTING, nature), now_ns, nature), (
             Happening("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True),
         )
     ready_ns = max(now_ns, images_ready_ns, *(plug.due_ns for plug in guest.plugs), 0)
     return booting(guest, ready_ns, nature), ()
+
+
+def without_image(guest: Guest, now_ns: int, nature: Nature) -> Guest:
+    """It waits, and says for what, unless the provider that the host resembles says nothing."""
+    if nature.behaviour.gives_no_reasons:
+        return guest
+    waits = Condition(
+        type="Ready",
+        status="False",
+        reason=ImageNotResolvable.__name__,
+        message="the image cannot be pulled: take it out of the profile's unavailable_images",
+        last_transition_time=now_ns,
+    )
+    status = replace(guest.machine.status, conditions=(waits,))
+    return replace(guest, machine=replace(guest.machine, status=status))
 
 
 def stepped(guest: Guest, at_ns: int, nature: Nature) -> tuple[Guest | None, tuple[Happening, ...]]:
@@ -228,7 +244,10 @@ def in_phase(guest: Guest, phase: Phase, nature: Nature, reason: str = "") -> Gu
     """In that phase, for good, and telling so."""
     machine = guest.machine
     status = replace(
-        machine.status, state=STATES[phase], observed_generation=observed_generation(machine, nature)
+        machine.status,
+        state=STATES[phase],
+        observed_generation=observed_generation(machine, nature),
+        conditions=(),
     )
     detail = replace(
         machine.detail,

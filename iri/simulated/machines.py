@@ -26,7 +26,7 @@ from iri.change import (
 from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
 from iri.machine import Disk, Machine, MachineSpec, NetworkInterface
 from iri.simulated import guest as guests
-from iri.simulated import plugs, usage
+from iri.simulated import lacking, plugs, usage
 from iri.simulated.guest import IS_ON, Guest, Phase, Step
 from iri.simulated.host import Host
 from iri.simulated.nature import NEVER_NS, Happening
@@ -51,6 +51,8 @@ def create(host: Host, wanted: Machine, now_ns: int) -> Machine:
     for disk in spec.volumes:
         host.state.attachments.refuse(disk, id)
     images = images_of(spec)
+    lacking.refuse_images(host, images)
+    lacking.refuse_networks(host, spec.network_interfaces)
     machine = Machine(
         id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=spec
     )
@@ -75,6 +77,8 @@ def change(host: Host, guest: Guest, wanted: MachineChange, now_ns: int) -> None
     if isinstance(wanted, AttachVolume | UpdateVolume):
         wanted = type(wanted)(as_kept(host, wanted.disk))
         host.state.attachments.refuse(wanted.disk, guest.machine.id)
+    if isinstance(wanted, AttachInterface):
+        lacking.refuse_networks(host, (wanted.interface,))
     machine = _changed(host, guest.machine, wanted)
     if machine is guest.machine and not isinstance(wanted, SetPower):
         return

@@ -51,7 +51,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     class_policy: Literal["any", "fixed"] = "any"  # fixed: these classes, and no others can be set
     times: Times = Times()
     local_disk_bytes: int = 10 * GIB  # of a local disk that names no size
-    unavailable_images: tuple[str, ...] = ()  # which cannot be pulled
+    unavailable_images: tuple[str, ...] = ()  # which cannot be pulled; a path is looked for at once
+    unavailable_networks: tuple[str, ...] = ()  # which the host is to have, and has not at present
     behaviour: str = "gitvirt"
     behaviour_flags: Mapping[str, bool] = {}
 

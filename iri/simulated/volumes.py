@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from iri.change import ExpandVolume, expanded_volume
 from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
-from iri.simulated import store
+from iri.simulated import lacking, store
 from iri.simulated.host import Host
 from iri.simulated.nature import Happening
 from iri.simulated.records import Facts, Put
@@ -35,6 +35,7 @@ def _source_ready(host: Host, wanted: Volume, facts: Facts, now_ns: int) -> tupl
     """When the data is there that the volume is to be filled with."""
     source = wanted.spec.volume_data_source or DataSource()
     if source.image_data_source is not None:
+        lacking.refuse_images(host, (source.image_data_source.image,))
         return host.pulled(facts, (source.image_data_source.image,), now_ns)
     if source.snapshot_data_source is None:
         return facts, now_ns

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from iri.address import UnixAddress
 from iri.client import Client
@@ -17,15 +18,21 @@ from iri.simulated.machines import GuestAction
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
+from tests.iri.contract.lacking import LackingPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
 from tests.iri.contract.volumes import VolumePromises
-from tests.iri.quick import quick_host
+from tests.iri.quick import PROFILE, quick_host
 
 
 @pytest.fixture
 def host() -> Host:
-    return quick_host()
+    lacking = replace(
+        PROFILE,
+        unavailable_networks=("libvirt:gone",),
+        unavailable_images=("/images/no-such.qcow2", "registry.example.org/no-such:1"),
+    )
+    return quick_host(lacking)
 
 
 def subject_of(host: Host, runtime: SimulatedRuntime | Client) -> Subject:
@@ -39,11 +46,14 @@ def subject_of(host: Host, runtime: SimulatedRuntime | Client) -> Subject:
         larger_class="large",
         volume_class="standard",
         network_id="net-1",
+        missing_network_id="libvirt:gone",
+        missing_image="/images/no-such.qcow2",
+        unreachable_image="registry.example.org/no-such:1",
         guest_powers_itself_off=powers_itself_off,
     )
 
 
-class EveryPromise(MachinePromises, DevicePromises, VolumePromises, HostPromises):
+class EveryPromise(MachinePromises, DevicePromises, LackingPromises, VolumePromises, HostPromises):
     pass
 
 

@@ -66,10 +66,11 @@ class Images:
         self._cache.claim.drop()
 
     def refuse(self, text: str) -> None:
-        """What can never be had is refused at once: InvalidArgument."""
+        """What can never be had is refused at once: InvalidArgument. A file of this host that is not there: NotFound."""
         match reference.parse(text):
             case FileReference(path=path):
                 self._refuse_path(path)
+                self._real(path)
             case UrlReference() | OciReference():
                 self._refuse_source(text)
 
@@ -119,15 +120,7 @@ class Images:
 
     def _copied(self, named: FileReference) -> tuple[Digest, Path]:
         """A copy, because volumes rest on it: the original may change."""
-        source = Path(named.path)
-        try:
-            real = source.resolve(strict=True)
-        except (OSError, RuntimeError):
-            real = None
-        roots = [Path(root).resolve() for root in self._settings.paths]
-        if real is None or not real.is_file() or not any(real.is_relative_to(root) for root in roots):
-            # Whether it is there or not allowed is not told: specs must not look around on a host.
-            raise NotFound(f"there is no image {named.path}, or it lies in no folder that this host allows")
+        real = self._real(named.path)
         digest = digest_of(real, named.digest.algorithm if named.digest else "sha256")
         if named.digest not in (None, digest):
             raise FailedPrecondition(
@@ -140,6 +133,18 @@ class Images:
                 transfer.copied(real, partial, self._limits)
                 path = self._kept(partial, digest)[1]
         return digest, path
+
+    def _real(self, path: str) -> Path:
+        """The file that it leads to."""
+        try:
+            real = Path(path).resolve(strict=True)
+        except (OSError, RuntimeError):
+            real = None
+        roots = [Path(root).resolve() for root in self._settings.paths]
+        if real is None or not real.is_file() or not any(real.is_relative_to(root) for root in roots):
+            # Whether it is there or not allowed is not told: specs must not look around on a host.
+            raise NotFound(f"there is no image {path}, or it lies in no folder that this host allows")
+        return real
 
     def _downloaded(self, named: UrlReference, tell: Tell) -> tuple[Digest, Path]:
         host = named.url.removeprefix("http://").partition("/")[0]

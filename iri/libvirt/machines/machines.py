@@ -168,6 +168,7 @@ class Machines:
             self._refuse_disk(machine.id, disk)
         for interface in machine.spec.network_interfaces:
             self._site.parts.interfaces.plan(machine.id, interface)
+            self._site.parts.interfaces.require(machine.id, interface)
         self._site.parts.seeds.refuse(machine)
 
     def _refuse_change(self, machine: Machine, change: MachineChange) -> None:
@@ -176,6 +177,7 @@ class Machines:
                 self._refuse_disk(machine.id, disk)
             case AttachInterface(interface):
                 self._site.parts.interfaces.plan(machine.id, interface)
+                self._site.parts.interfaces.require(machine.id, interface)
             case _:
                 pass
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from iri.errors import InvalidArgument
+from iri.errors import InvalidArgument, NetworkNotOffered
 from iri.libvirt.networks.mac import mac_address
 from iri.libvirt.networks.ondemand import Isolated, Subnet
 from iri.libvirt.networks.rules import NetworkRules
@@ -44,7 +44,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked(machine_id: str, interface: NetworkInterface, rules: NetworkRules) -> Asked:
-    """InvalidArgument for what can never be on this host as it is set up."""
+    """NetworkNotOffered for what this host does not give as it is set up, InvalidArgument for what no host could."""
     mac = mac_address(machine_id, interface.name, interface.attributes.get("mac", ""))
     id = interface.network_id
     if not id or len(id) > LONGEST_ID or not id.isprintable():
@@ -67,7 +67,7 @@ def isolated_identity(network_id: str) -> str:
 
 def _named(network: str, interface: NetworkInterface, rules: NetworkRules) -> Named:
     if network not in rules.named:
-        raise InvalidArgument(
+        raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no libvirt network {network!r}; its operator can, by"
             f" networks.named in the runtime's settings ({_those(rules.named)})"
         )
@@ -78,7 +78,7 @@ def _named(network: str, interface: NetworkInterface, rules: NetworkRules) -> Na
 def _bridged(name: str, interface: NetworkInterface, rules: NetworkRules) -> Bridged:
     bridge = rules.bridges.get(name)
     if bridge is None:
-        raise InvalidArgument(
+        raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no bridge {name!r}; its operator can, by networks.bridges"
             f" in the runtime's settings ({_those(rules.bridges)})"
         )
@@ -87,7 +87,7 @@ def _bridged(name: str, interface: NetworkInterface, rules: NetworkRules) -> Bri
     if not text:
         return Bridged(name, 0, bridge.openvswitch)
     if not text.isdecimal() or not text.isascii() or len(text) > 4 or not bridge.has_vlan(int(text)):
-        raise InvalidArgument(
+        raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no VLAN {text[:20]!r} on bridge {name}; its operator can, by"
             f" networks.bridges.{name}.vlans in the runtime's settings ({_those(bridge.vlans)})"
         )
@@ -96,7 +96,7 @@ def _bridged(name: str, interface: NetworkInterface, rules: NetworkRules) -> Bri
 
 def _isolated(id: str, interface: NetworkInterface, rules: NetworkRules) -> Isolated:
     if not rules.on_demand.allowed:
-        raise InvalidArgument(
+        raise NetworkNotOffered(
             f"interface {interface.name}: this host makes no networks on demand; name one of its own (libvirt:<network>"
             " or bridge:<bridge>), or its operator allows them by networks.onDemand.allowed in the runtime's settings"
         )
@@ -124,12 +124,12 @@ def _subnet(interface: NetworkInterface, rules: NetworkRules) -> Subnet | None:
             f"interface {interface.name}: cidr {network} has no room for the host and a guest"
         )
     if not rules.on_demand.has_subnet(network):
-        raise InvalidArgument(
+        raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no network {network}; its operator can, by"
             f" networks.onDemand.subnets in the runtime's settings ({_those(rules.on_demand.subnets)})"
         )
     if nat and not rules.on_demand.nat:
-        raise InvalidArgument(
+        raise NetworkNotOffered(
             f"interface {interface.name}: this host lets no isolated network out by NAT; its operator can, by"
             " networks.onDemand.nat in the runtime's settings"
         )

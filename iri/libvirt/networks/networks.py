@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted
+from iri.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    IRIError,
+    NetworkNotReady,
+    NotFound,
+    ResourceExhausted,
+)
 from iri.libvirt import xml
 from iri.libvirt.networks import bridges
 from iri.libvirt.networks.addresses import Addresses, AddressSource
@@ -68,15 +75,23 @@ class Networks:
         """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
         return _nic(asked(machine_id, interface, self._rules))
 
+    def require(self, machine_id: str, interface: NetworkInterface) -> None:
+        """Makes nothing. NetworkNotReady while a network that is the operator's is not there."""
+        match asked(machine_id, interface, self._rules).where:
+            case Named(network):
+                self._require(network)
+            case Isolated() | Bridged():
+                pass  # made when it is needed; told by libvirt when it is
+
     def connect(self, machine_id: str, interface: NetworkInterface) -> NicSource:
-        """The same, once its network is there. Idempotent. FailedPrecondition and Unavailable may pass."""
+        """The same, once its network is there. Idempotent. NetworkNotReady and Unavailable may pass."""
         wish = asked(machine_id, interface, self._rules)
         match wish.where:
             case Named(network):
                 self._require(network)
             case Isolated() as network:
                 with self._lock:
-                    self._ensure(network)
+                    self._make_ready(network)
                     self._reserve(network.name, wish)
             case Bridged():
                 pass  # libvirt says so when the host has no such bridge
@@ -111,11 +126,19 @@ class Networks:
     def _require(self, name: str) -> None:
         network = self._store.find(name)
         if network is None:
-            raise FailedPrecondition(f"the host has no libvirt network {name!r}: its operator defines it")
-        if not network.is_active:
-            raise FailedPrecondition(
-                f"the host's libvirt network {name!r} is stopped: its operator starts it"
+            raise NetworkNotReady(
+                f"the host has no libvirt network {name!r}: its operator defines it (virsh net-define, net-start)"
             )
+        if not network.is_active:
+            raise NetworkNotReady(
+                f"the host's libvirt network {name!r} is stopped: its operator starts it (virsh net-start {name})"
+            )
+
+    def _make_ready(self, network: Isolated) -> None:
+        try:
+            self._ensure(network)
+        except FailedPrecondition as error:
+            raise NetworkNotReady(f"network {network.identity}: {error}") from error
 
     def _ensure(self, network: Isolated) -> None:
         there = self._store.find(network.name)

@@ -21,6 +21,7 @@ from pathlib import Path
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
 from iri.libvirt.connect.holding import Holders
 from iri.libvirt.connect.storage import Room, Storage
+from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Image, Images
 from iri.libvirt.sources import RbdSource
 from iri.libvirt.volumes import definition, names, record
@@ -141,7 +142,7 @@ class CephShelf:
                 # A clone that has grown beyond its encrypted parent cannot be read there.
                 self._rbd.flatten(new)
         elif (source := record_.source.image_data_source) is not None:
-            image = self._images.ensure(source.image, source.architecture, tell)
+            image = resolving.ensured(self._images, source.image, source.architecture, tell)
             if image.virtual_bytes > record_.wanted_bytes:
                 raise InvalidArgument(
                     f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record_.wanted_bytes}"

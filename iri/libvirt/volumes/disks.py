@@ -16,7 +16,7 @@ from pathlib import Path
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
 from iri.libvirt.connect.holding import Holders
 from iri.libvirt.connect.storage import Storage
-from iri.libvirt.images import qcow2
+from iri.libvirt.images import qcow2, resolving
 from iri.libvirt.images.images import Image, Images
 from iri.libvirt.sources import Boot, DiskSource, FileSource, PreparedDisk, RbdSource
 from iri.libvirt.volumes import access, contents, definition, names, sidecar
@@ -52,8 +52,8 @@ class LocalDisks:
         self._shelf.refuse_away()
         image = None
         if wanted.image is not None and wanted.image.image:
-            image = self._images.ensure(
-                wanted.image.image, architecture, lambda *told: tell(machine_id, *told)
+            image = resolving.ensured(
+                self._images, wanted.image.image, architecture, lambda *told: tell(machine_id, *told)
             )
         size = _size(wanted, image)
         path = self._shelf.folder / names.local_disk(machine_id, name)
@@ -164,7 +164,7 @@ class VolumeDisks:
         if wanted.size_bytes < 0 or (not wanted.size_bytes and not has_image):
             raise InvalidArgument(f"disk {name} needs a size or an image")
         if wanted.image is not None and has_image:
-            self._volumes.images.refuse(wanted.image.image)
+            resolving.refuse(self._volumes.images, wanted.image.image)
 
     def _refuse_file(self, name: str, file: VolumeFile) -> None:
         there = self._volumes.record(file.volume_id)

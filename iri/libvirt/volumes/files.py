@@ -17,6 +17,7 @@ from iri.errors import FailedPrecondition, InvalidArgument, IRIError, Unavailabl
 from iri.libvirt.claim import Claim
 from iri.libvirt.connect.holding import Holders
 from iri.libvirt.connect.storage import Room, Storage
+from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Images
 from iri.libvirt.sources import FileSource
 from iri.libvirt.volumes import contents, definition, names, sidecar
@@ -120,7 +121,7 @@ class FileShelf:
         if base is not None:
             backing = (str(self._path(base)), "qcow2")
         if (source := record.source.image_data_source) is not None:
-            image = self._images.ensure(source.image, source.architecture, tell)
+            image = resolving.ensured(self._images, source.image, source.architecture, tell)
             if image.virtual_bytes > record.wanted_bytes:
                 raise InvalidArgument(
                     f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record.wanted_bytes}"

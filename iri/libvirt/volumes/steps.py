@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Set
 
 from msgspec.structs import replace
 
-from iri.errors import InvalidArgument, IRIError, ResourceExhausted
+from iri.errors import ImageNotResolvable, InvalidArgument, IRIError, ResourceExhausted
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import record as records
 from iri.libvirt.volumes.catalogue import Kept, origin
@@ -134,6 +134,8 @@ class Steps:
 
     def _failed(self, there: Kept, error: IRIError) -> float:
         reason, action = _doing(there.record)
+        if isinstance(error, ImageNotResolvable):
+            reason = ImageNotResolvable.__name__
         log.warning("volume step failed object=%s reason=%s error=%s", there.record.name, reason, error)
         if isinstance(error, ResourceExhausted):
             self.collect()

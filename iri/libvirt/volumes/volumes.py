@@ -22,6 +22,7 @@ from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, 
 from iri.host import VolumeClass, VolumeOffer
 from iri.identity import identity
 from iri.journal import Journal
+from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import wishes
 from iri.libvirt.volumes.catalogue import Catalogue, Kept
@@ -197,7 +198,7 @@ class Volumes:
             wipes=wipes,
         )
         if (image := record.source.image_data_source) is not None:
-            self.images.refuse(image.image)
+            resolving.refuse(self.images, image.image)
         self._refuse_size(shelf, record.wanted_bytes)
         return record, shelf
 

@@ -14,6 +14,7 @@ from iri.identity import UID_LABELS
 from iri.machine import (
     AttachmentState,
     Disk,
+    Image,
     LocalDisk,
     Machine,
     MachineSpec,
@@ -23,6 +24,7 @@ from iri.machine import (
 from iri.runtime import AnyObject, Kind, Runtime
 from iri.volume import (
     DataSource,
+    ImageSource,
     Resources,
     Snapshot,
     SnapshotSpec,
@@ -51,11 +53,18 @@ class Subject:
     volume_bytes: int = 16 * MIB
     guest_powers_itself_off: Callable[[str], None] | None = None
     notice_seconds: float = 1.0  # until a watcher knows that a guest has ended
+    missing_network_id: str = ""  # which the host is to have, and has not
+    missing_image: str = ""  # a path of a folder that the host may look into
+    unreachable_image: str = ""  # of a server that does not answer
     console_input: bytes = b"root\necho it-works\n"
     console_output: bytes = b"it-works\r\n"
 
     def disk(self, name: str, device: str) -> Disk:
         return Disk(name=name, device=device, local_disk=LocalDisk(size_bytes=self.volume_bytes))
+
+    def image_disk(self, image: str) -> Disk:
+        wanted = LocalDisk(size_bytes=self.volume_bytes, image=Image(image=image))
+        return Disk(name="root", device="oda", local_disk=wanted)
 
     def interface(self, name: str, **attributes: str) -> NetworkInterface:
         return NetworkInterface(name=name, network_id=self.network_id, attributes=attributes)
@@ -106,6 +115,9 @@ class Subject:
 
     def detached(self, id: str, name: str) -> Machine:
         return self.until(id, lambda machine: name not in devices(machine), f"have {name} detached")
+
+    def volume_of_image(self, image: str) -> Volume:
+        return self.volume(DataSource(image_data_source=ImageSource(image=image)))
 
     def volume(self, source: DataSource | None = None) -> Volume:
         size = Resources(storage_bytes=self.volume_bytes)

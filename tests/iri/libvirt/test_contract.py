@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from iri.errors import NotFound
+from iri.libvirt.images.settings import ImageSettings
+from iri.libvirt.networks.rules import NetworkRules
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import Machine
@@ -18,6 +21,7 @@ from iri.volume import Snapshot, Volume
 from tests.guests.micro import READY
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
+from tests.iri.contract.lacking import LackingPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject, eventually
 from tests.iri.contract.volumes import VolumePromises
@@ -25,11 +29,16 @@ from tests.iri.libvirt.world import CLASSES, console_log, micro_settings, runnin
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd
 
+MISSING = "of-the-operator"
+
 
 @pytest.fixture(scope="module")
 def settings(libvirtd: Libvirtd) -> Settings:
-    """A guest that ended is not started again while somebody still has to see that."""
-    return with_power(micro_settings(libvirtd), first_restart=3600.0, longest_restart=3600.0)
+    """A guest that ended is not started again while somebody still has to see that. It is to have a network that it has not."""
+    made = with_power(micro_settings(libvirtd), first_restart=3600.0, longest_restart=3600.0)
+    images = Path(made.folder) / "images-of-the-operator"
+    images.mkdir()
+    return replace(made, networks=NetworkRules(named=(MISSING,)), images=ImageSettings(paths=(str(images),)))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +48,7 @@ def runtime(libvirtd: Libvirtd, settings: Settings) -> Iterator[LibvirtRuntime]:
         eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 60, "leave nothing")
 
 
-class TestLibvirt(MachinePromises, DevicePromises, VolumePromises, HostPromises):
+class TestLibvirt(MachinePromises, DevicePromises, LackingPromises, VolumePromises, HostPromises):
     @pytest.fixture
     def subject(self, runtime: LibvirtRuntime, settings: Settings) -> Iterator[Subject]:
         def powers_itself_off(id: str) -> None:
@@ -57,6 +66,9 @@ class TestLibvirt(MachinePromises, DevicePromises, VolumePromises, HostPromises)
             larger_class="large",
             volume_class="plain",
             network_id="net-1",
+            missing_network_id=f"libvirt:{MISSING}",
+            missing_image=str(Path(settings.images.paths[0]) / "no-such.qcow2"),
+            unreachable_image="https://127.0.0.1:1/no-such.qcow2",
             volume_bytes=1 << 20,
             guest_powers_itself_off=powers_itself_off,
             # Firmware takes what comes before the guest is there.

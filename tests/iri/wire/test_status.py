@@ -4,16 +4,69 @@ from __future__ import annotations
 
 import grpc
 import pytest
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
 
-from iri.errors import Internal, IRIError, TimedOut, Unavailable
-from iri.wire.status import CODES, code_of, error_of
+from iri.errors import (
+    FailedPrecondition,
+    Internal,
+    IRIError,
+    NetworkNotReady,
+    TimedOut,
+    Unavailable,
+)
+from iri.wire.status import CODES, REASONS, code_of, details_of, error_of
+
+FAILED_PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
 
 
-@pytest.mark.parametrize("kind", CODES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*CODES, *REASONS], ids=lambda kind: kind.__name__)
 def test_error_crosses_the_wire_as_itself(kind: type[IRIError]) -> None:
-    error = error_of(code_of(kind("words")), "words")
+    error = error_of(code_of(kind("words")), "words", details_of(kind("words"), "words") or b"")
     assert type(error) is kind
     assert str(error) == "words"
+
+
+@pytest.mark.parametrize("kind", REASONS, ids=lambda kind: kind.__name__)
+def test_callers_that_know_the_codes_alone_see_the_nearest(kind: type[IRIError]) -> None:
+    error = error_of(code_of(kind("words")), "words")
+    assert type(error) in CODES
+    assert issubclass(kind, type(error))
+
+
+def published(reason: str, domain: str = "gitvirt.dev") -> bytes:
+    status = Status(code=9, message="words")
+    status.details.add().Pack(ErrorInfo(reason=reason, domain=domain, metadata={"network": "lan"}))
+    return bytes(status.SerializeToString())
+
+
+def test_details_are_those_of_the_published_types() -> None:
+    made = details_of(NetworkNotReady("words"), "words")
+    assert made is not None
+    status = Status.FromString(made)
+    info = ErrorInfo()
+    assert (status.code, status.message) == (9, "words")
+    assert status.details[0].Unpack(info)
+    assert (info.reason, info.domain) == ("NETWORK_NOT_READY", "gitvirt.dev")
+    assert type(error_of(FAILED_PRECONDITION, "words", published("NETWORK_NOT_READY"))) is NetworkNotReady
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        b"\xff\xff",
+        published("NETWORK_NOT_READY", domain="example.org"),
+        published("NEWER_THAN_THIS"),
+        published("NETWORK_NOT_OFFERED"),  # of another code
+    ],
+    ids=["garbage", "of others", "newer", "of another code"],
+)
+def test_details_that_say_nothing_to_us_leave_the_code(details: bytes) -> None:
+    assert type(error_of(FAILED_PRECONDITION, "words", details)) is FailedPrecondition
+
+
+def test_an_error_that_its_code_tells_whole_has_no_details() -> None:
+    assert details_of(FailedPrecondition("words"), "words") is None
 
 
 @pytest.mark.parametrize("code", [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError
+from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument, IRIError
 from iri.libvirt.images.qcow2 import virtual_bytes
 from iri.libvirt.sources import FileSource, RbdSource
 from iri.machine import Connection, Disk, Image, LocalDisk
@@ -109,7 +109,7 @@ REFUSED: list[tuple[str, Disk, type[IRIError], str]] = [
     ("iops", ceph(attributes=CEPH | {"iops": "-1"}), InvalidArgument, "iops is a whole number"),
     ("no-size", local(0), InvalidArgument, "needs a size or an image"),
     ("negative", local(-1), InvalidArgument, "needs a size or an image"),
-    ("image", local(MIB, "/../a"), InvalidArgument, "is no image path"),
+    ("image", local(MIB, "/../a"), ImageNotResolvable, "is no image path"),
 ]
 
 

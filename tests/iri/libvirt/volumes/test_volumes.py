@@ -13,9 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 from iri.change import ExpandVolume
-from iri.errors import FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted
+from iri.errors import (
+    FailedPrecondition,
+    ImageNotResolvable,
+    InvalidArgument,
+    NotFound,
+    ResourceExhausted,
+)
 from iri.host import VolumeOffer
 from iri.libvirt.claim import Taken
+from iri.libvirt.images.resolving import CURE
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.settings import DirPool
 from iri.volume import (
@@ -126,13 +133,15 @@ def test_fetching_an_image_is_told_of_the_volume(stand: Stand, subject: Subject,
         depot.answer = 503
         source = DataSource(image_data_source=ImageSource(image=f"{url}#sha256={digest}"))
         volume = failed(subject, subject.volume(source))
-        assert stand.warnings()[0][1] == f"{depot.host} answers 503 Service Unavailable for {url}"
+        assert stand.warnings()[0][1] == (
+            f"image {url}#sha256={digest}: {depot.host} answers 503 Service Unavailable for {url}; {CURE}"
+        )
         depot.answer = 0
         subject.until_volume(
             volume.id, lambda there: there.status.state is VolumeState.AVAILABLE, "be available"
         )
     told = [event.reason for event in stand.events() if event.id == volume.id]
-    assert told == ["PullingImage", "CreateVolumeFailed", "PullingImage", "ImagePullSucceeded", "Available"]
+    assert told == ["PullingImage", "ImageNotResolvable", "PullingImage", "ImagePullSucceeded", "Available"]
     assert content(data(stand, volume), len(BODY)) == BODY
 
 
@@ -147,11 +156,23 @@ def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subjec
     assert stand.files() == []
 
 
-def test_image_that_is_missing_is_tried_again(stand: Stand, subject: Subject) -> None:
+def test_image_that_is_missing_is_told_before_anything_is_made(stand: Stand, subject: Subject) -> None:
     original = stand.folder / "originals" / "late.img"
     wanted = subject.volume(DataSource(image_data_source=ImageSource(image=str(original))))
+    with pytest.raises(ImageNotResolvable, match="or it lies in no folder that this host allows"):
+        subject.runtime.create(wanted)
+    assert not stand.objects(Volume)
+    stand.image(BODY, "late.img")
+    subject.available(wanted)
+
+
+def test_image_that_is_none_is_tried_again(stand: Stand, subject: Subject) -> None:
+    original = stand.folder / "originals" / "late.img"
+    stand.image(b"QFI\xfb cut off", "late.img")
+    wanted = subject.volume(DataSource(image_data_source=ImageSource(image=str(original))))
     volume = failed(subject, wanted)
-    assert "or it lies in no folder that this host allows" in stand.warnings()[0][1]
+    assert stand.warnings()[0][0] == "ImageNotResolvable"
+    assert f"image {original}: " in stand.warnings()[0][1]
     stand.image(BODY, "late.img")
     assert subject.available(wanted).id == volume.id
 
@@ -262,7 +283,7 @@ REFUSED = [
     ("no-size", {"resources": None}, InvalidArgument, "needs a size"),
     ("negative", {"resources": Resources(storage_bytes=-1)}, InvalidArgument, "needs a size"),
     ("two-sources", {"volume_data_source": DataSource(image_data_source=ImageSource(image="/a"), snapshot_data_source=SnapshotSource(snapshot_id="b"))}, NotFound, "no snapshot b"),
-    ("no-image", {"volume_data_source": DataSource(image_data_source=ImageSource(image="../a"))}, InvalidArgument, "is no image"),
+    ("no-image", {"volume_data_source": DataSource(image_data_source=ImageSource(image="../a"))}, ImageNotResolvable, "is no image"),
     ("no-passphrase", {"encryption": Encryption(secret_data={"key": b"x"})}, InvalidArgument, "'encryptionKey'"),
 ]  # fmt: skip
 

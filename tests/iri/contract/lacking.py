@@ -1,0 +1,53 @@
+"""Promises about what a host has not: a network or an image that is missing is told by a reason of its own, with its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.change import AttachInterface
+from iri.errors import ImageNotResolvable, NetworkNotReady
+from iri.machine import Machine, MachineSpec, MachineState, NetworkInterface
+from iri.volume import Volume
+from tests.iri.contract.subject import Subject
+
+
+class LackingPromises:
+    def test_7_network_that_is_not_there_is_told_before_anything_is_made(self, subject: Subject) -> None:
+        lan = NetworkInterface(name="lan", network_id=subject.missing_network_id)
+        spec = MachineSpec(class_name=subject.machine_class, network_interfaces=(lan,))
+        wanted = subject.wanted(spec=spec)
+        before = subject.runtime.objects(Machine).keys()
+        with pytest.raises(NetworkNotReady, match=subject.missing_network_id.rpartition(":")[2]):
+            subject.runtime.create(wanted)
+        assert subject.runtime.objects(Machine).keys() == before
+
+    def test_7_network_that_is_not_there_is_not_attached(self, subject: Subject) -> None:
+        machine = subject.running()
+        lan = NetworkInterface(name="lan", network_id=subject.missing_network_id)
+        with pytest.raises(NetworkNotReady, match=subject.missing_network_id.rpartition(":")[2]):
+            subject.runtime.change(machine.id, AttachInterface(lan))
+        assert subject.machine(machine.id).spec == machine.spec
+
+    def test_7_image_that_the_host_has_not_is_told_before_anything_is_made(self, subject: Subject) -> None:
+        disk = subject.image_disk(subject.missing_image)
+        spec = MachineSpec(class_name=subject.machine_class, volumes=(disk,))
+        machines, volumes = subject.runtime.objects(Machine).keys(), subject.runtime.objects(Volume).keys()
+        with pytest.raises(ImageNotResolvable, match=subject.missing_image):
+            subject.runtime.create(subject.wanted(spec=spec))
+        with pytest.raises(ImageNotResolvable, match=subject.missing_image):
+            subject.runtime.create(subject.volume_of_image(subject.missing_image))
+        assert subject.runtime.objects(Machine).keys() == machines
+        assert subject.runtime.objects(Volume).keys() == volumes
+
+    def test_7_image_that_cannot_be_pulled_is_told_by_a_condition(self, subject: Subject) -> None:
+        disk = subject.image_disk(subject.unreachable_image)
+        spec = MachineSpec(class_name=subject.machine_class, volumes=(disk,))
+        machine = subject.runtime.create(subject.wanted(spec=spec))
+
+        def is_told(found: Machine) -> bool:
+            assert found.status.state is MachineState.PENDING
+            said = [one for one in found.status.conditions if one.type == "Ready" and one.status == "False"]
+            return any(one.reason == ImageNotResolvable.__name__ and one.message for one in said)
+
+        subject.until(machine.id, is_told, "say that its image cannot be had")
+        subject.removed(Machine, machine.id)

@@ -1,0 +1,155 @@
+"""What keeps a machine or a volume from being made on this host is told by a condition of its own, whoever runs it."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from iri.machine import Disk, Image, LocalDisk, Machine, MachineSpec, NetworkInterface
+from iri.simulated.faults import Fault as Order
+from iri.simulated.profile import Profile
+from poollet.memory import Fault
+from poollet.refusals import told
+from poollet.view import Document
+from schemas import report
+from schemas.kinds import Kind
+from tests.poollet.documents import document, interfaces, machine, volume
+from tests.poollet.site import CLASSES_THERE, Site, site
+
+FILE, REMOTE = "/images/os.qcow2", "registry.example.org/os:1"
+LAN = document(Kind.NETWORK, "lan", spec={"providerID": "libvirt:office"})
+WITH_LAN = {"networkInterfaces": interfaces("lan", network="lan")}
+PROFILE = Profile(classes=CLASSES_THERE)
+LACKS = replace(PROFILE, unavailable_networks=("libvirt:office",), unavailable_images=(FILE, REMOTE))
+
+
+def disk_of(image: str) -> dict[str, object]:
+    return {"volumes": [{"name": "root", "localDisk": {"size": "1Gi", "image": image}}]}
+
+
+def volume_of(image: str) -> Document:
+    return volume("root", spec={"dataSource": {"osImage": {"image": image}}})
+
+
+def host(*documents: Document, behaviour: str = "gitvirt") -> Site:
+    return site(*documents, profile=replace(LACKS, behaviour=behaviour))
+
+
+def conditions(found: report.Machine | report.Volume) -> dict[str, report.Condition]:
+    assert found.phase == "present"
+    assert found.status is not None
+    return {one.type: one for one in found.status.conditions}
+
+
+def told_of(here: Site, rounds: int) -> report.Machine:
+    return here.rounds(rounds).machines["default", "web"]
+
+
+def mend(here: Site) -> None:
+    host = here.sim.host
+    host.become(replace(host.profile, unavailable_networks=(), unavailable_images=()), host.nature.behaviour)
+
+
+BEHAVIOURS = ("gitvirt", "stock-libvirt", "stock-cloud-hypervisor")
+
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+def test_a_network_that_is_not_there_is_waited_for(behaviour: str) -> None:
+    here = host(LAN, machine(spec=WITH_LAN), behaviour=behaviour)
+    said = conditions(told_of(here, 5))
+    assert (said["NetworkInterfacesReady"].status, said["NetworkInterfacesReady"].reason) == (
+        "False",
+        "NetworkNotReady",
+    )
+    assert "libvirt:office" in said["NetworkInterfacesReady"].message
+    assert said["Ready"].reason == "NetworkNotReady"
+    assert "UpToDate" not in said
+    mend(here)
+    assert conditions(told_of(here, 400))["Ready"].status == "True"
+
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+def test_an_image_that_is_not_there_is_waited_for_and_no_other_host_is_tried(behaviour: str) -> None:
+    here = host(machine(spec=disk_of(FILE)), behaviour=behaviour)
+    said = conditions(told_of(here, 5))
+    assert (said["ImageReady"].status, said["ImageReady"].reason) == ("False", "ImageNotResolvable")
+    assert FILE in said["ImageReady"].message
+    assert said["Ready"].reason == "ImageNotResolvable"
+    mend(here)
+    said = conditions(told_of(here, 400))
+    assert said["Ready"].status == "True"
+    assert "ImageReady" not in said
+
+
+@pytest.mark.parametrize("behaviour", ["gitvirt", "stock-ceph"])
+def test_an_image_of_a_volume_is_waited_for(behaviour: str) -> None:
+    here = host(volume_of(FILE), behaviour=behaviour)
+    said = conditions(here.rounds(5).volumes["default", "root"])
+    assert (said["DataSourceReady"].status, said["DataSourceReady"].reason) == (
+        "False",
+        "ImageNotResolvable",
+    )
+    assert FILE in said["DataSourceReady"].message
+    mend(here)
+    assert conditions(here.rounds(400).volumes["default", "root"])["Ready"].status == "True"
+
+
+def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_machine_that_waits() -> None:
+    here = host(machine(spec=disk_of(REMOTE)))
+    found = told_of(here, 5)
+    said = conditions(found)
+    assert found.status is not None
+    assert found.status.machine_id
+    assert (said["ImageReady"].status, said["ImageReady"].reason) == ("False", "ImageNotResolvable")
+    assert said["Ready"].reason == "ImageNotResolvable"
+    assert said["Ready"].message
+
+
+def test_what_is_waited_for_is_told_the_same_after_a_restart() -> None:
+    here = host(LAN, machine(spec=WITH_LAN))
+    before = told_of(here, 5)
+    here.restart()
+    assert here.decide().machines["default", "web"] == before
+
+
+def test_a_network_that_this_host_does_not_give_is_for_another_one() -> None:
+    here = site(LAN, machine(spec=WITH_LAN))
+    here.sim.faults.add(
+        Order(call="CreateMachine", code="NETWORK_NOT_OFFERED", message="this host allows no libvirt:office")
+    )
+    found = told_of(here, 5)
+    assert found.phase == "rejected"
+    assert [one.code for one in found.reasons] == ["NetworkNotOffered"]
+
+
+WANTED = Machine(
+    spec=MachineSpec(
+        volumes=(Disk(name="root", local_disk=LocalDisk(image=Image(image=REMOTE))),),
+        network_interfaces=(NetworkInterface(name="lan", network_id="libvirt:lan"),),
+    )
+)
+WORDS = {
+    "image": (
+        "Internal",
+        f"rpc error: failed to pull {REMOTE}: manifest unknown",
+        "images",
+        "ImageNotResolvable",
+    ),
+    "image, invalid": ("InvalidArgument", f"{REMOTE}: not an image", "images", "ImageNotResolvable"),
+    "network": ("Internal", "no network with matching name 'lan'", "networks", "NetworkNotReady"),
+    "network by id": ("NotFound", "network libvirt:lan not found", "networks", "NetworkNotReady"),
+    "network, invalid": ("InvalidArgument", "no network 'lan' here", "others", "InvalidArgument"),
+    "part of a word": ("Internal", "cannot open vlan2", "others", "Internal"),
+    "no answer": ("Unavailable", f"no answer while pulling {REMOTE}", "others", "Unavailable"),
+    "full": ("ResourceExhausted", f"no room for {REMOTE}", "others", "ResourceExhausted"),
+    "nothing of it": ("FailedPrecondition", "the host is tired", "others", "FailedPrecondition"),
+}
+
+
+@pytest.mark.parametrize(("code", "message", "where", "becomes"), WORDS.values(), ids=WORDS.keys())
+def test_words_alone_are_understood_by_the_names_in_them(
+    code: str, message: str, where: str, becomes: str
+) -> None:
+    found = told([Fault(code, message)], WANTED)
+    assert getattr(found, where) == (Fault(becomes, message),)
+    assert sum(map(len, found)) == 1
