@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iri.errors import IRIError, Unimplemented
 from iri.host import About, Classes, Offers
@@ -25,15 +25,24 @@ SERVED_BY: Mapping[Kind, Kind] = {Machine: Machine, Volume: Volume, Snapshot: Vo
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a runtime has said. `trouble` is why it does not answer now; the rest is then what it said last."""
+    """What a runtime has said. `trouble` is why it does not answer now; the rest is then what it said last.
+
+    `told` are the classes that it was to offer when it was asked; None before anybody knew which.
+    """
 
     about: About | None = None
     offers: Offers | None = None
     trouble: str = ""
+    told: Classes | None = None
 
     @property
     def is_known(self) -> bool:
         return self.about is not None and self.offers is not None
+
+    @property
+    def is_early(self) -> bool:
+        """It answers, and was asked before anybody knew what it is to offer: the next answer is the first that counts."""
+        return self.is_known and not self.trouble and self.told is None
 
 
 class Connection:
@@ -73,11 +82,12 @@ class Connection:
         with self._looking:
             before = self._answers
             self.is_unprobed = False
+            wanted = self._wanted
             try:
                 about = self.runtime.about()
-                self._answers = Answers(about, self._offers())
+                self._answers = Answers(about, self._offers(wanted), told=wanted)
             except IRIError as error:
-                self._answers = Answers(before.about, before.offers, str(error) or type(error).__name__)
+                self._answers = replace(before, trouble=str(error) or type(error).__name__)
             return self._answers != before
 
     def look(self) -> bool:
@@ -109,9 +119,8 @@ class Connection:
             return Unanswered(str(error) or type(error).__name__, last)
         return Listing(last.number + 1 if last else 1, begun_ms, found)
 
-    def _offers(self) -> Offers:
+    def _offers(self, wanted: Classes | None) -> Offers:
         offers = self.runtime.offers()
-        wanted = self._wanted
         if wanted is None or wanted == self._refused or _covers(offers, wanted):
             return offers
         try:

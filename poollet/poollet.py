@@ -111,6 +111,10 @@ class Poollet:
             wanted = Wanted(
                 tuple(self.remote.live.all(MachineClass)), tuple(self.remote.live.all(VolumeClass))
             )
+            self._want(wanted)
+            is_early = any(one.answers.is_early for one in self.connections.values())
+            if is_early and self.leaving != "leaving":
+                return None  # the next answer, which was asked for, comes at once: no pool is Ready before it
             pools, facts = self._announced(wanted)
             is_obeyed = followed.is_obeyed and view is not None and is_own
             self._is_free = self.post.has_landed
@@ -156,11 +160,13 @@ class Poollet:
             return None
         return self.remote.live.view(self._pools)
 
-    def _announced(self, wanted: Wanted) -> tuple[Pools, Mapping[tuple[Kind, str], PoolFacts]]:
+    def _want(self, wanted: Wanted) -> None:
         offered = announce.classes(wanted)
         for name, connection in self.connections.items():
             if connection.want(offered):
                 self._ask(name)
+
+    def _announced(self, wanted: Wanted) -> tuple[Pools, Mapping[tuple[Kind, str], PoolFacts]]:
         machines: dict[str, report.Pool] = {}
         volumes: dict[str, report.VolumePool] = {}
         facts: dict[tuple[Kind, str], PoolFacts] = {}

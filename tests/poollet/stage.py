@@ -141,6 +141,9 @@ class Run:
         self.connection.probe()
         self.connection.look()
         self.again_ms = self.poollet.turn()
+        if self.connection.answers.is_early:
+            self.connection.probe()
+            self.again_ms = self.poollet.turn()
         self.remote.push()
 
     def report(self) -> Report:

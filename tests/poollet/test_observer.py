@@ -189,3 +189,27 @@ def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same
     finally:
         observer.stop()
         observer.join(60)
+
+
+def is_early(found: Connection) -> bool:
+    return found.answers.is_early
+
+
+def test_an_answer_from_before_anybody_knew_the_classes_is_early() -> None:
+    weather = Weather()
+    runtime = HinderedRuntime(SimulatedRuntime(quick_host()), weather.around)
+    found = connection(runtime)
+    assert not is_early(found), "nothing was answered yet"
+    found.probe()
+    assert is_early(found)
+    wanted = Classes(machines=(SMALL,))
+    found.want(wanted)
+    weather.fails = {"Status"}
+    found.probe()
+    assert not is_early(found), "it is out of reach, which is said of it"
+    weather.fails = set()
+    found.probe()
+    assert found.answers.told == wanted
+    assert not is_early(found)
+    found.want(Classes())
+    assert not is_early(found), "what it was told before still holds"

@@ -1,0 +1,83 @@
+"""What a pool is said to be first: never Ready before its runtime was told what to offer."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from iri.host import Classes
+from iri.simulated.faults import Fault
+from schemas.report import Report
+from tests.iri.quick import PROFILE
+from tests.poollet.fleet import REPORTS, Fleet, machine_class
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+BARE = replace(PROFILE, classes=Classes())  # offers what it is told, and nothing before
+
+
+@pytest.fixture
+def run() -> Run:
+    fleet, time = Fleet(), Time()
+    fleet.commit({"classes/small.yaml": machine_class()})
+    return Run(fleet, time, SimulatedMachine(time, profile=BARE))
+
+
+def classes(report: Report) -> tuple[str, list[str]]:
+    status = report.pools["host-1"].status
+    return status.state, [one.name for one in status.available_machine_classes]
+
+
+def turned(run: Run) -> None:
+    """A turn that no new answer of the runtime comes before."""
+    run.remote.look()
+    run.poollet.turn()
+    run.remote.push()
+
+
+def test_a_runtime_that_answered_too_early_is_waited_for(run: Run) -> None:
+    run.connection.probe()
+    turned(run)
+    assert run.fleet.head(REPORTS + "host-1") is None, "nothing is said of a pool that is about to be Ready"
+    run.connection.probe()
+    turned(run)
+    assert classes(run.report()) == ("Ready", ["small"])
+
+
+def test_a_runtime_that_did_not_answer_yet_is_pending(run: Run) -> None:
+    turned(run)
+    assert classes(run.report()) == ("Pending", [])
+    run.connection.probe()
+    turned(run)
+    assert classes(run.report()) == ("Ready", ["small"])
+
+
+def test_one_that_falls_silent_before_it_was_told_is_reported_and_not_ready(run: Run) -> None:
+    run.connection.probe()
+    run.machine.faults.add(Fault(call="Version", code="UNAVAILABLE"))
+    turned(run)
+    run.connection.probe()
+    turned(run)
+    assert classes(run.report()) == ("Error", [])
+    (ready,) = [one for one in run.report().pools["host-1"].status.conditions if one.type == "Ready"]
+    assert (ready.status, ready.reason) == ("False", "RuntimeUnreachable")
+
+
+def test_who_leaves_says_so_at_once(run: Run) -> None:
+    run.connection.probe()
+    run.poollet.leaving = "leaving"
+    turned(run)
+    assert classes(run.report())[0] == "Offline"
+
+
+def test_a_restart_says_nothing_of_a_pool_that_has_lost_its_classes_for_a_moment(run: Run) -> None:
+    run.turn()
+    before = run.fleet.head(REPORTS + "host-1")
+    assert classes(run.report()) == ("Ready", ["small"])
+    forgetful = SimulatedMachine(run.time, profile=BARE)  # restarted with its poollet, and nobody told it yet
+    again = Run(run.fleet, run.time, forgetful, instance=2)
+    again.connection.probe()
+    turned(again)
+    assert run.fleet.head(REPORTS + "host-1") == before
+    again.connection.probe()
+    turned(again)
+    assert classes(again.report()) == ("Ready", ["small"])
