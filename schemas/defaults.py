@@ -6,25 +6,25 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import product
 from string import ascii_lowercase
+from typing import Final
 
 from schemas.kinds import DEFAULT_NAMESPACE
 
 NAMESPACE = DEFAULT_NAMESPACE
-POWER = "On"
+POWER: Final = "On"
 IGNITION_KEY = "ignition.yaml"
 ENCRYPTION_KEY = "encryptionKey"
-TOLERATION_OPERATOR = "Equal"
-RESIZE_POLICY = "Static"
-ON_POOL_LOST = "Keep"
+TOLERATION_OPERATOR: Final = "Equal"
+RESIZE_POLICY: Final = "Static"
+ON_POOL_LOST: Final = "Keep"
 OVERCOMMIT = Fraction(1)
 MAX_SKEW = 1
-WHEN_UNSATISFIABLE = "DoNotSchedule"
+WHEN_UNSATISFIABLE: Final = "DoNotSchedule"
 
 # A local disk that names no size is charged and made with this one: capacity cannot count what has no size.
 LOCAL_DISK_BYTES = 10 * 2**30
 
 DEVICE_PREFIX = "od"
-MOST_DEVICES = 26 + 26 * 26
 
 
 def device_names() -> Iterator[str]:

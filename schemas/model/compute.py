@@ -166,7 +166,7 @@ class Spread(Part, frozen=True):
     topology_key: str
     label_selector: LabelSelector
     max_skew: int = defaults.MAX_SKEW
-    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = defaults.WHEN_UNSATISFIABLE
 
 
 class AntiAffinity(Part, frozen=True):
@@ -183,7 +183,7 @@ class MachineSpec(Part, frozen=True):
     machine_class_ref: NameRef
     machine_pool_selector: dict[str, str] = {}
     machine_pool_ref: NameRef | None = None
-    power: Literal["On", "Off"] = "On"
+    power: Literal["On", "Off"] = defaults.POWER
     volumes: tuple[MachineVolume, ...] = ()
     network_interfaces: tuple[MachineNetworkInterface, ...] = ()
     ignition_ref: IgnitionRef | None = None
@@ -193,7 +193,7 @@ class MachineSpec(Part, frozen=True):
     spread: Spread | None = None
     anti_affinity: AntiAffinity | None = None
     priority: int = 0
-    on_pool_lost: Literal["Keep", "Replace"] = "Keep"
+    on_pool_lost: Literal["Keep", "Replace"] = defaults.ON_POOL_LOST
 
     def __post_init__(self) -> None:
         if all(disk.device for disk in self.volumes):

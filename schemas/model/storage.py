@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from schemas import defaults
 from schemas.kinds import Kind
 from schemas.model.part import (
     Assignment,
@@ -27,7 +28,7 @@ class VolumeClass(Resource, frozen=True):
     KIND: ClassVar[Kind] = Kind.VOLUME_CLASS
 
     capabilities: dict[str, Quantity]
-    resize_policy: Literal["Static", "ExpandOnly"] = "Static"
+    resize_policy: Literal["Static", "ExpandOnly"] = defaults.RESIZE_POLICY
 
     @property
     def tps(self) -> int:

@@ -115,7 +115,7 @@ def test_devices_are_filled_with_the_first_free_name(written: list[str], filled:
 
 
 def test_there_is_a_device_for_every_disk_that_the_schema_allows() -> None:
-    disks = [{"name": f"d{index}", "localDisk": {}} for index in range(defaults.MOST_DEVICES)]
+    disks = [{"name": f"d{index}", "localDisk": {}} for index in range(len(tuple(defaults.device_names())))]
     assert machine(volumes=disks).spec.volumes[-1].device == "odzz"
     body = {"apiVersion": "compute.ironcore.dev/v1alpha1", "kind": "Machine", "metadata": {"name": "web"}}
     spec = {"machineClassRef": {"name": "small"}, "volumes": [*disks, {"name": "more", "localDisk": {}}]}

@@ -95,7 +95,7 @@ def test_constants_say_what_the_schemas_say() -> None:
     assert properties["spread"]["properties"]["maxSkew"]["default"] == defaults.MAX_SKEW
     assert properties["spread"]["properties"]["whenUnsatisfiable"]["default"] == defaults.WHEN_UNSATISFIABLE
     assert properties["ignitionRef"]["properties"]["key"]["default"] == defaults.IGNITION_KEY
-    assert properties["volumes"]["maxItems"] == defaults.MOST_DEVICES
+    assert properties["volumes"]["maxItems"] == len(tuple(defaults.device_names()))
     assert definitions["toleration"]["properties"]["operator"]["default"] == defaults.TOLERATION_OPERATOR
     assert (
         definitions["localDisk"]["properties"]["sizeLimit"]["description"]
