@@ -22,7 +22,7 @@ from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.connect.node import Node
 from iri.libvirt.connect.vault import Vault
 from iri.libvirt.domain.document import CONSOLE
-from iri.libvirt.host.host import Host
+from iri.libvirt.host.host import Host, Installation
 from iri.libvirt.host.proof import Prover
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
 from iri.libvirt.machines.machines import Machines
@@ -50,10 +50,7 @@ class LibvirtRuntime:
 
     def __init__(self, settings: Settings, read_yaml: Reader = no_yaml) -> None:
         folder = Path(settings.folder)
-        if len(settings.folder) > LONGEST_FOLDER:
-            raise InvalidArgument(
-                f"the folder's name is longer than {LONGEST_FOLDER}, too long for sockets in it"
-            )
+        _check_length(settings.folder)
         self._folder, self._claim = folder, Claim("the runtime's folder")
         self._link = Link(settings.uri)
         self._journal = Journal(time.time_ns)
@@ -74,9 +71,7 @@ class LibvirtRuntime:
             Capacity(storage.volumes),
             Prover(node, folder, Path(settings.qemu_logs)),
             settings.host,
-            version=VERSION,
-            uri=settings.uri,
-            folder=folder,
+            Installation(VERSION, settings.uri, folder),
         )
         networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
         site = Site(
@@ -177,3 +172,9 @@ class Capacity:
 
     def storage_bytes(self) -> int:
         return self._volumes.total_bytes()
+
+
+def _check_length(folder: str) -> None:
+    if len(folder) > LONGEST_FOLDER:
+        cause = f"the folder's name is longer than {LONGEST_FOLDER}, too long for sockets in it"
+        raise InvalidArgument(cause)

@@ -69,10 +69,9 @@ class Server:
         runtime: Runtime,
         addresses: Sequence[Address],
         *,
-        services: Sequence[Service] = tuple(Service),
+        services: Sequence[Service | Extra] = tuple(Service),
         consoles: ConsoleUrls | None = None,
         around: Around = unhindered,
-        extras: Sequence[Extra] = (),
         socket_mode: int = SOCKET_MODE,
     ) -> None:
         self.addresses: tuple[Address, ...] = tuple(addresses)
@@ -85,9 +84,7 @@ class Server:
             maximum_concurrent_rpcs=CALLS,
         )
         self._host = HostCalls(runtime)
-        served = [(service.value, self._calls_of(service, runtime, consoles)) for service in services] + [
-            (extra.service, extra.calls) for extra in extras
-        ]
+        served = [self._served(service, runtime, consoles) for service in services]
         self._server.add_generic_rpc_handlers(
             tuple(handlers(service, calls, around) for service, calls in served)
         )
@@ -152,13 +149,15 @@ class Server:
             (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
 
-    def _calls_of(
-        self, service: Service, runtime: Runtime, consoles: ConsoleUrls | None
-    ) -> Mapping[str, Call | Stream]:
+    def _served(
+        self, service: Service | Extra, runtime: Runtime, consoles: ConsoleUrls | None
+    ) -> tuple[ServiceDescriptor, Mapping[str, Call | Stream]]:
         match service:
+            case Extra():
+                return service.service, service.calls
             case Service.MACHINE:
-                return MachineCalls(runtime, consoles).table()
+                return service.value, MachineCalls(runtime, consoles).table()
             case Service.VOLUME:
-                return VolumeCalls(runtime).table()
+                return service.value, VolumeCalls(runtime).table()
             case Service.HOST:
-                return self._host.table()
+                return service.value, self._host.table()

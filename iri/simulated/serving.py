@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from iri.address import Address
 from iri.errors import FailedPrecondition
 from iri.exec.streaming import ExecServer
-from iri.server import Extra, Server
+from iri.server import Extra, Server, Service
 from iri.simulated.chance import Chance
 from iri.simulated.control import SERVICE, Control
 from iri.simulated.faults import Faults
@@ -28,7 +28,7 @@ class SimulatedServer:
             addresses,
             consoles=self.consoles,
             around=around(host, self.faults),
-            extras=[Extra(SERVICE, Control(host, self.faults).table())],
+            services=[*Service, Extra(SERVICE, Control(host, self.faults).table())],
         )
 
     @property

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -23,6 +25,9 @@ class Libvirtd(PrivateLibvirtd):
         while self.virsh("version", check=False).returncode:
             assert time.monotonic() < until, (self.folder / "libvirtd.log").read_text(errors="replace")
             time.sleep(0.05)
+
+    def kill_guest(self, uuid: str) -> None:
+        os.kill(self.guests()[uuid], signal.SIGKILL)
 
     def virsh(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

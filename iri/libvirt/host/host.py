@@ -59,27 +59,26 @@ class Proof(Protocol):
     def runs(self, domain_type: str) -> bool: ...
 
 
+class Installation(msgspec.Struct, frozen=True):
+    """Of gitvirt. `uri` is part of who the host is, for one machine may run several libvirts; `folder` is the runtime's own."""
+
+    version: str
+    uri: str
+    folder: Path
+
+
 class Host:
-    """Thread-safe. `uri` is part of who the host is: one machine may run several libvirts."""
+    """Thread-safe."""
 
     def __init__(
-        self,
-        node: NodeSource,
-        storage: Storage,
-        proof: Proof,
-        settings: HostSettings,
-        *,
-        version: str,
-        uri: str,
-        folder: Path,
+        self, node: NodeSource, storage: Storage, proof: Proof, settings: HostSettings, here: Installation
     ) -> None:
         self._node = node
         self._storage = storage
         self._proof = proof
         self._settings = settings
-        self._version = version
-        self._uri = uri
-        self._kept = folder / "classes.json"
+        self._here = here
+        self._kept = here.folder / "classes.json"
         self._lock = threading.Lock()
         self._facts: Facts | None = None
         self._domain_type = ""
@@ -93,9 +92,9 @@ class Host:
         facts = self._known()
         return About(
             name=RUNTIME,
-            version=self._version,
+            version=self._here.version,
             host=HostInfo(
-                id=self._settings.id or host_id(facts.uuid, self._uri),
+                id=self._settings.id or host_id(facts.uuid, self._here.uri),
                 capacity=capacity(facts, self._storage.storage_bytes(), self._settings),
                 node_info=node_info(facts),
                 addresses=self._settings.addresses or addresses(facts.name),

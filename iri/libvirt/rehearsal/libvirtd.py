@@ -7,12 +7,9 @@ the folder is the caller's to make and to remove.
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +21,6 @@ ENVIRONMENT = {
     "HOME": "/nonexistent",
     "LC_ALL": "C",
 }
-LOOK_SECONDS = 0.02
 LAST_LINES = 3
 
 
@@ -81,14 +77,6 @@ class PrivateLibvirtd:
             return True
         return False
 
-    def await_answer(self, seconds: float) -> None:
-        """Unavailable, with what its log says, when it does not answer by then."""
-        until = time.monotonic() + seconds
-        while not self.is_answering():
-            if time.monotonic() > until:
-                raise Unavailable(f"libvirtd does not answer: {self._said('libvirtd.log')}")
-            time.sleep(LOOK_SECONDS)
-
     def inside(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Runs a command in the hypervisor's network and folders."""
         command = ["nsenter", "-t", str(self.pid), "-m", "-n", "-p", *map(str, arguments)]
@@ -97,9 +85,6 @@ class PrivateLibvirtd:
     def guests(self) -> dict[str, int]:
         """The process of each running QEMU by the domain's UUID."""
         return {uuid: pid for pid, uuid in self._qemus()}
-
-    def kill_guest(self, uuid: str) -> None:
-        os.kill(self.guests()[uuid], signal.SIGKILL)
 
     def end(self) -> None:
         """Says that it is over. `close` waits for that."""
@@ -131,9 +116,8 @@ class PrivateLibvirtd:
         except BrokenPipeError:
             done = ""
         if done != "done\n":
-            raise Unavailable(f"no private libvirtd can be run here: {self._said('first.log')}")
+            raise Unavailable(f"no private libvirtd can be run here: {self._said()}")
 
-    def _said(self, log: str) -> str:
-        path = self.folder / log
-        lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    def _said(self) -> str:
+        lines = (self.folder / "first.log").read_text(errors="replace").splitlines()
         return " / ".join(line.strip() for line in lines[-LAST_LINES:]) or "it says nothing"

@@ -70,19 +70,12 @@ def opened(
             case RbdPool():
                 return CephShelf(pool, folder / "ceph", storage, holders, passphrases, images)
             case LogicalPool():
-                raise Unimplemented(
-                    f"storage pool {pool.name!r} is of type logical, which this runtime does not serve"
-                )
+                cause = f"storage pool {pool.name!r} is of type logical, which this runtime does not serve"
+                raise Unimplemented(cause)
 
     shelves = [shelf(pool) for pool in storage_settings.pools]
-    volumes = Volumes(
-        Shelves(storage_settings, shelves, marks, holders.files),
-        passphrases,
-        images,
-        journal,
-        volume_class,
-        storage_settings.workers,
-    )
+    all_shelves = Shelves(storage_settings, shelves, marks, holders.files)
+    volumes = Volumes(all_shelves, passphrases, images, journal, volume_class, storage_settings.workers)
     files = next((shelf for shelf in shelves if isinstance(shelf, FileShelf)), None)
     local = LocalDisks(files, storage, holders, images) if files else None
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())

@@ -187,16 +187,8 @@ class Volumes:
         volume_class = self._volume_class(wanted.spec.class_name)
         shelf = self.shelves.of(volume_class.name)
         base, snapshot = self._base(wanted, shelf)
-        wipes = self.shelves.wipes(volume_class.name)
-        record = wishes.volume(
-            wanted,
-            id,
-            time.time_ns(),
-            volume_class=volume_class,
-            snapshot=snapshot,
-            base=base,
-            wipes=wipes,
-        )
+        storage = wishes.Storage(volume_class, snapshot, base, self.shelves.wipes(volume_class.name))
+        record = wishes.volume(wanted, id, time.time_ns(), storage)
         if (image := record.source.image_data_source) is not None:
             resolving.refuse(self.images, image.image)
         self._refuse_size(shelf, record.wanted_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, InvalidArgument
@@ -15,44 +16,25 @@ from iri.libvirt.volumes.record import (
     passphrase,
     without_secrets,
 )
-from iri.volume import Snapshot, SnapshotStatus, Volume, VolumeStatus
+from iri.volume import Snapshot, SnapshotStatus, Volume, VolumeSpec, VolumeStatus
 
 WIPE = "gitvirt.dev/wipe"
 
 
-def volume(
-    wanted: Volume,
-    id: str,
-    now_ns: int,
-    *,
-    volume_class: VolumeClass,
-    snapshot: SnapshotRecord | None,
-    base: str,
-    wipes: bool,
-) -> VolumeRecord:
-    """`snapshot` is what it starts as, `base` what its data rests on then."""
-    spec = wanted.spec
-    if asked_bytes(spec) <= 0:
-        raise InvalidArgument("a volume needs a size")
-    source = spec.volume_data_source
-    if (
-        source is not None
-        and source.image_data_source is not None
-        and source.snapshot_data_source is not None
-    ):
-        raise InvalidArgument("a volume starts as an image or as a snapshot, not as both")
-    if spec.encryption is not None and not passphrase(spec):
-        raise InvalidArgument(f"an encrypted volume needs a passphrase under {PASSPHRASE!r}")
-    is_encrypted = spec.encryption is not None
+class Storage(Struct, frozen=True):
+    """What a volume's class makes of it. `snapshot` is what it starts as, `base` what its data rests on then."""
+
+    volume_class: VolumeClass
+    snapshot: SnapshotRecord | None
+    base: str
+    wipes: bool
+
+
+def volume(wanted: Volume, id: str, now_ns: int, storage: Storage) -> VolumeRecord:
+    spec, snapshot = wanted.spec, storage.snapshot
+    _check(spec)
     if snapshot is not None:
-        if asked_bytes(spec) < snapshot.snapshot.status.size:
-            size = snapshot.snapshot.status.size
-            raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of {size} bytes or more")
-        if is_encrypted and not snapshot.is_encrypted:
-            raise InvalidArgument(
-                f"snapshot {snapshot.id} is not encrypted, so a volume made of it cannot be"
-            )
-        is_encrypted = snapshot.is_encrypted
+        _check_against(spec, snapshot)
     made = replace(
         wanted,
         id=id,
@@ -64,12 +46,30 @@ def volume(
     )
     return VolumeRecord(
         volume=made,
-        base=base,
-        is_encrypted=is_encrypted,
-        wipe=wipes or wanted.annotations.get(WIPE) == "true",
-        tps=volume_class.tps,
-        iops=volume_class.iops,
+        base=storage.base,
+        is_encrypted=spec.encryption is not None if snapshot is None else snapshot.is_encrypted,
+        wipe=storage.wipes or wanted.annotations.get(WIPE) == "true",
+        tps=storage.volume_class.tps,
+        iops=storage.volume_class.iops,
     )
+
+
+def _check(spec: VolumeSpec) -> None:
+    if asked_bytes(spec) <= 0:
+        raise InvalidArgument("a volume needs a size")
+    source = spec.volume_data_source
+    if source is not None and None not in (source.image_data_source, source.snapshot_data_source):
+        raise InvalidArgument("a volume starts as an image or as a snapshot, not as both")
+    if spec.encryption is not None and not passphrase(spec):
+        raise InvalidArgument(f"an encrypted volume needs a passphrase under {PASSPHRASE!r}")
+
+
+def _check_against(spec: VolumeSpec, snapshot: SnapshotRecord) -> None:
+    size = snapshot.snapshot.status.size
+    if asked_bytes(spec) < size:
+        raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of {size} bytes or more")
+    if spec.encryption is not None and not snapshot.is_encrypted:
+        raise InvalidArgument(f"snapshot {snapshot.id} is not encrypted, so a volume made of it cannot be")
 
 
 def snapshot(wanted: Snapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:

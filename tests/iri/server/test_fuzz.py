@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.server import Extra
+from iri.server import Extra, Service
 from iri.simulated.chance import Chance
 from iri.simulated.control import SERVICE, Control
 from iri.simulated.faults import Faults
@@ -52,7 +52,7 @@ def controlled() -> Iterator[Raw]:
     extra = Extra(SERVICE, Control(host, Faults(Chance(7))).table())
     with (
         tempfile.TemporaryDirectory(prefix="iri") as directory,
-        raw(SimulatedRuntime(host), Path(directory) / "s", extras=[extra]) as connected,
+        raw(SimulatedRuntime(host), Path(directory) / "s", services=[*Service, extra]) as connected,
     ):
         yield connected
 

@@ -19,7 +19,7 @@ from iri.libvirt.domain.document import Plan, resources
 from iri.libvirt.domain.record import Record
 from iri.libvirt.domain.traits import Platform
 from iri.libvirt.host import proof
-from iri.libvirt.host.host import Host
+from iri.libvirt.host.host import Host, Installation
 from iri.libvirt.host.proof import CODE, MARKER, NAME, Prover, boot_sector, definition
 from iri.libvirt.host.settings import Accelerator, HostSettings, OfferedClasses
 from tests.servers.libvirtd import Libvirtd
@@ -79,9 +79,7 @@ def host(
         Shelf(),
         belief or Believed(True),
         settings or HostSettings(),
-        version="1.2.3",
-        uri=link.uri,
-        folder=folder,
+        Installation("1.2.3", link.uri, folder),
     )
 
 
