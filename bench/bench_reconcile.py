@@ -20,10 +20,11 @@ from bench import fleet
 from bench.fleet_repo import MAIN, ROBOT, party
 from bench.measure import figure, percentile
 from reconciler.loop.outcome import Rested, Wrote
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.tick import Reconciler, Self, Surroundings
 from reconciler.repo.access import Access
 from reconciler.repo.protocol import Draft, Edit, Pushed, Refs
 from reconciler.repo.store import Store
+from reconciler.world.readings import NAME, Readings
 from schemas.report import Pool, Poollet, PoolStatus, Report, VolumePool, VolumePoolStatus, render
 from schemas.report.objects import ClassRef
 
@@ -120,7 +121,7 @@ class Bench:
 
 def opened(folder: Path) -> Reconciler:
     store: Store = party(folder / "mirror", str(folder / "remote.git"), Access())[1]
-    return Reconciler(store, Refs(), Self("bench"))
+    return Reconciler(store, Refs(), Self("bench"), around=Surroundings(readings=Readings(store.folder)))
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -170,12 +171,14 @@ def run(objects: int) -> dict[str, float]:
             if path.startswith("new/")
         )
         assert placed == SINGLES + MANY, placed
-        reconciler.repo.close()
-        return found | cold(bench.folder)
+        reconciler.close()
+        found |= cold(bench.folder)
+        (bench.folder / "mirror" / NAME).unlink()
+        return found | {"anew": cold(bench.folder)["cold"]}
 
 
 def cold(folder: Path) -> dict[str, float]:
-    """A process that finds a mirror, as after a restart: from its start to the end of its first tick."""
+    """A process that finds a mirror, as after a restart, with what was read before or without: to the end of its first tick."""
     start = time.perf_counter()
     arguments = (sys.executable, "-m", "bench.bench_reconcile", "--cold", str(folder))
     done = subprocess.run(arguments, check=True, capture_output=True, text=True)
@@ -202,6 +205,9 @@ def shown(objects: int, found: Mapping[str, float]) -> None:
     known = int(found["known"])
     figure(
         f"{known:,} objects: cold start of the process to the end of its first tick", f"{found['cold']:.1f} s"
+    )
+    figure(
+        f"{known:,} objects: the same when nothing is kept of what was read before", f"{found['anew']:.1f} s"
     )
     figure(f"{known:,} objects: resident memory after it", f"{found['mebibytes']:.0f} MiB")
 

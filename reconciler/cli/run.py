@@ -26,7 +26,7 @@ from reconciler.loop.listening import Listener
 from reconciler.loop.loop import Loop, Pace
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Outcome, Waiting
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.tick import Reconciler, Self, Surroundings
 from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
 from reconciler.repo import access, opening
@@ -37,6 +37,7 @@ from reconciler.repo.protocol import Identity, Refs
 from reconciler.repo.signing import signer
 from reconciler.repo.wake import Waker, watching
 from reconciler.world.advance import Held
+from reconciler.world.readings import Readings
 from schemas.duration import milliseconds
 
 log = logging.getLogger(__name__)
@@ -121,7 +122,7 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
 
     def opened(refs: Refs, before: Reconciler | None = None) -> Reconciler:
         if before is not None:
-            before.repo.close()
+            before.close()
         repo = opening.opened(
             settings.address,
             access.from_environment(environment),
@@ -130,7 +131,8 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
             ambient=environment,
             sign=sign,
         )
-        return Reconciler(repo, refs, settings.who, metrics, spans, environment)
+        around = Surroundings(environment, Readings(repo.folder))
+        return Reconciler(repo, refs, settings.who, metrics, spans, around)
 
     try:
         if sign is not None:
@@ -143,7 +145,7 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
         raise CommandError(f"cannot keep a copy of the repo: {error}", cure) from None
     with ExitStack() as stack:
         stack.callback(spans.close)
-        stack.callback(lambda: loop.reconciler.repo.close())
+        stack.callback(lambda: loop.reconciler.close())
         if settings.listen is not None:
             webhook = Webhook(Paced(loop.waker.wake), settings.webhook_secret)
             stack.enter_context(listener(settings.listen, loop, metrics, webhook))

@@ -15,6 +15,7 @@ from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.planning import planned
 from reconciler.loop.tracing import Tracer, Untraced
+from reconciler.observed.freshness import Sighting
 from reconciler.plan import Plan
 from reconciler.plan.news import is_minor as is_minor_change
 from reconciler.repo import guards
@@ -22,6 +23,7 @@ from reconciler.repo.commit import RECONCILER
 from reconciler.repo.errors import DamageError
 from reconciler.repo.protocol import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.repo.transport import Refused, Stale, Unavailable
+from reconciler.world.readings import Readings
 from reconciler.world.world import World
 from reconciler.writeback import Written, draft
 from reconciler.writeback.drafting import Signing
@@ -41,6 +43,14 @@ class Self:
     author: Identity = field(default_factory=lambda: Identity("gitvirt", "gitvirt@localhost"))
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the process stands in: the environment that signatures are checked in, and what was read before it."""
+
+    ambient: Mapping[str, str] = field(default_factory=dict)
+    readings: Readings = field(default_factory=Readings)
+
+
 class Reconciler:
     """Not for two threads at once. `repo` is read at `refs`."""
 
@@ -51,17 +61,21 @@ class Reconciler:
         who: Self,
         metrics: Metrics | None = None,
         tracer: Tracer | None = None,
-        ambient: Mapping[str, str] | None = None,
+        around: Surroundings | None = None,
     ) -> None:
         self.repo = repo
         self.refs = refs
         self.who = who
-        self._ambient = {} if ambient is None else ambient
-        self.world = World(self._ambient)
+        self._around = around or Surroundings()
+        self.world = self._new_world()
         self._metrics = metrics or Metrics()
         self._tracer = tracer or Untraced()
         self._due: datetime | None = None
         self._minor_since: datetime | None = None
+
+    def close(self) -> None:
+        self._around.readings.close()
+        self.repo.close()
 
     @property
     def push_seconds(self) -> float:
@@ -94,8 +108,11 @@ class Reconciler:
             log.exception("a tick failed")
             failed = Failed("error", f"{type(error).__name__}: {error}", "the log has the details")
         # What was read halfway is worth nothing.
-        self.world = World(self._ambient, self.world.sightings)
+        self.world = self._new_world(self.world.sightings)
         return failed
+
+    def _new_world(self, sightings: Mapping[str, Sighting] | None = None) -> World:
+        return World(self._around.ambient, sightings, readings=self._around.readings)
 
     def _tick(self, clock: Callable[[], datetime]) -> Outcome:
         with self._tracer.span("read"):

@@ -74,6 +74,11 @@ class MemoryObjects:
         self.remote = remote
         self.fetched: dict[str, ObjectId] = {}
 
+    @property
+    def folder(self) -> None:
+        """Nothing of it outlives the process."""
+        return None
+
     def get(self, id: ObjectId) -> tuple[Type, bytes]:
         return self.remote.get(id)
 

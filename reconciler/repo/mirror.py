@@ -83,6 +83,10 @@ class Mirror:
             os.close(self.lock)
             raise
 
+    @property
+    def folder(self) -> Path:
+        return self.directory
+
     def get(self, id: ObjectId) -> tuple[Type, bytes]:
         try:
             type, data = self._store.odb.read(pygit2.Oid(hex=id))

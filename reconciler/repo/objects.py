@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from reconciler.repo.tree import ObjectId
@@ -40,6 +41,11 @@ def named(type: Type, data: bytes) -> Object:
 
 class Objects(Protocol):
     """`get` raises DamageError for what is missing. The others raise OSError when the disk says no."""
+
+    @property
+    def folder(self) -> Path | None:
+        """Where what is made of them may lie; None where nothing outlives the process."""
+        ...
 
     def get(self, id: ObjectId) -> tuple[Type, bytes]: ...
 

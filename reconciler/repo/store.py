@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from reconciler.repo.commit import Sign
 from reconciler.repo.draft import Builder
@@ -137,6 +138,11 @@ class Store:
         except OSError as error:
             return _own_disk(error)
         return None
+
+    @property
+    def folder(self) -> Path | None:
+        """Where what is made of these objects may lie: it is this party's alone until `close`, and goes when they go."""
+        return self._objects.folder
 
     def close(self) -> None:
         self._objects.close()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.repo.protocol import Change, Repo
 from reconciler.repo.tree import File, Mode
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents, Wants, live_contents, source_contents, unreadable
+from reconciler.world.readings import AT_ONCE, Name, Readings, name_of, way
 from reconciler.world.rules import Rules
 from reconciler.world.settle import RETAINED
 from schemas.ignore import OWN_FOLDER, is_manifest
@@ -34,35 +35,84 @@ class Taken:
         self.blobs_read += more.blobs_read
 
 
-def take_source(repo: Repo, branch: Branch, changes: Iterable[Change], rules: Rules) -> Taken:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the files of a branch are read, when what they hold is not known. `how` is all that this depends on beside the text;
+    `fits` says whether what is known is what `parsed` would say today."""
+
+    repo: Repo
+    readings: Readings
+    how: bytes
+    is_manifest: Callable[[str], bool]
+    parsed: Callable[[str, bytes], Contents]
+    fits: Callable[[str, Contents], bool]
+
+    def known(self, changes: Iterable[Change]) -> Mapping[Name, object]:
+        return self.readings.found(name_of(after, self.how) for _, _, after in changes if after is not None)
+
+    def forget(self, changes: Iterable[Change]) -> None:
+        for _, before, _ in changes:
+            if before is not None:
+                self.readings.drop(name_of(before, self.how))
+
+    def contents(self, file: File, known: Mapping[Name, object], taken: Taken) -> Contents | None:
+        if not self.is_manifest(file.path):
+            return None
+        if odd := _odd(file):
+            return odd
+        name = name_of(file, self.how)
+        if name in known:
+            found = self.readings.contents(file.path, name, known[name])
+            if found is not None and self.fits(file.path, found):
+                return found
+        taken.blobs_read += 1
+        found = self.parsed(file.path, self.repo.read(file.id))
+        if found.is_plain:
+            self.readings.keep(name, found)
+        return found
+
+
+def take_source(
+    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[Change], rules: Rules
+) -> Taken:
     policy = rules.policy
-
-    def contents(file: File) -> Contents | None:
-        if not is_read(file.path, policy) or rules.ignored(file.path):
-            return None
-        return _odd(file) or source_contents(file.path, repo.read(file.id), policy)
-
-    return _take(branch, changes, contents)
-
-
-def take_live(repo: Repo, branch: Branch, changes: Iterable[Change], wants: Wants) -> Taken:
-    def contents(file: File) -> Contents | None:
-        if not is_manifest(file.path) or file.path.startswith(ORPHANS):
-            return None
-        return _odd(file) or live_contents(file.path, repo.read(file.id), wants)
-
-    return _take(branch, changes, contents)
+    reading = _Reading(
+        repo,
+        readings,
+        way("source", policy),
+        is_manifest=lambda path: is_read(path, policy) and not rules.ignored(path),
+        parsed=lambda path, data: source_contents(path, data, policy),
+        fits=lambda *_: True,
+    )
+    return _take(branch, changes, reading)
 
 
-def _take(branch: Branch, changes: Iterable[Change], contents: Callable[[File], Contents | None]) -> Taken:
+def take_live(
+    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[Change], wants: Wants
+) -> Taken:
+    reading = _Reading(
+        repo,
+        readings,
+        way("live"),
+        is_manifest=lambda path: is_manifest(path) and not path.startswith(ORPHANS),
+        parsed=lambda path, data: live_contents(path, data, wants),
+        fits=lambda path, found: all((doc.object is not None) is wants(doc.key, path) for doc in found.docs),
+    )
+    return _take(branch, changes, reading)
+
+
+def _take(branch: Branch, changes: Sequence[Change], reading: _Reading) -> Taken:
     taken = Taken()
-    for path, _, after in changes:
-        was_odd = branch.odd.get(path)
-        found = contents(after) if after is not None else None
-        taken.keys.update(branch.put(path, after, found))
-        taken.blobs_read += found is not None
-        if why_malformed(was_odd) != why_malformed(found):
-            taken.flipped.add(path)
+    reading.forget(changes)
+    for start in range(0, len(changes), AT_ONCE):
+        some = changes[start : start + AT_ONCE]
+        known = reading.known(some)
+        for path, _, after in some:
+            was_odd = branch.odd.get(path)
+            found = reading.contents(after, known, taken) if after is not None else None
+            taken.keys.update(branch.put(path, after, found))
+            if why_malformed(was_odd) != why_malformed(found):
+                taken.flipped.add(path)
     return taken
 
 

@@ -16,6 +16,7 @@ from reconciler.world.ledger import Ledger
 from reconciler.world.pool import PoolState
 from reconciler.world.pools import Announcement, Offer
 from reconciler.world.population import Population
+from reconciler.world.readings import Readings
 from reconciler.world.relations import Relations
 from reconciler.world.remembered import heard_last, remembered
 from reconciler.world.rules import Rules
@@ -27,9 +28,12 @@ from schemas.validate.finding import Finding
 
 
 class State:
-    """`sightings` are not of this state alone: they outlive it."""
+    """`sightings` and `readings` are not of this state alone: they outlive it."""
 
-    def __init__(self, sightings: dict[str, Sighting], *, is_offline: bool = False) -> None:
+    def __init__(
+        self, sightings: dict[str, Sighting], readings: Readings, *, is_offline: bool = False
+    ) -> None:
+        self.readings = readings
         self.is_offline = is_offline
         self.is_fresh = True
         self.source_commit: ObjectId | None = None

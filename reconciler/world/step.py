@@ -104,7 +104,7 @@ class Step:
             state.rules, state.problems = ruled, None
             gone = [change for change in changes if change.after is None]
             changes = [*gone, *(Change(path, None, file) for path, file in state.source.files.items())]
-        taken = take_source(self.repo, state.source, changes, ruled)
+        taken = take_source(self.repo, state.readings, state.source, changes, ruled)
         state.news = frozenset(news)
         self.news |= news.keys() | {path for path, *_ in changes if state.held.pop(path, None)}
         state.source_commit = use
@@ -133,13 +133,13 @@ class Step:
         changes = list(self.repo.difference(state.live_read, use))
         changes += [Change(path, None, self.repo.file(use, path) if use else None) for path in state.mended]
         wants = wanted_objects(state.source)
-        taken = take_live(self.repo, state.live, changes, wants)
+        taken = take_live(self.repo, state.readings, state.live, changes, wants)
         self.live_paths |= self._of_others(live, changes)
         found = self.repo.difference(use, live) if use != live else ()
         strays = {change.path: change for change in found}
         # What a reconciler wrote and none can read any more, people put right there.
         broken = [each for each in strays.values() if each.after is not None and each.path in state.live.odd]
-        taken.add(take_live(self.repo, state.live, broken, wants))
+        taken.add(take_live(self.repo, state.readings, state.live, broken, wants))
         state.mended = {change.path for change in broken}
         state.strays = {path: change.after for path, change in strays.items()}
         state.live_read, state.live_commit = use, live

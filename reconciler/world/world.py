@@ -24,6 +24,7 @@ from reconciler.world.findings import problems
 from reconciler.world.known import Known
 from reconciler.world.ledger import Ledger
 from reconciler.world.pool import PoolState
+from reconciler.world.readings import Readings
 from reconciler.world.relations import uses
 from reconciler.world.state import State
 from reconciler.world.step import Step
@@ -40,7 +41,7 @@ from schemas.validate.finding import Finding
 class World:
     """`ambient` is the environment that signatures are checked in.
 
-    `is_offline`: no report can be had at all, as in a checkout, so that what live says of pools stands.
+    `readings` are what files held when they were read before. `is_offline`: no report can be had at all, as in a checkout, so that what live says of pools stands.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class World:
         ambient: Mapping[str, str] | None = None,
         sightings: Mapping[str, Sighting] | None = None,
         *,
+        readings: Readings | None = None,
         is_offline: bool = False,
     ) -> None:
         self._ambient = ambient or {}
         self._sightings = dict(sightings or {})
+        self._readings = readings or Readings()
         self._is_offline = is_offline
-        self._state = State(self._sightings, is_offline=is_offline)
+        self._state = self._nothing()
         self._dirty: set[Key] = set()
         self._source_paths: set[str] = set()
         self._live_paths: set[str] = set()
@@ -61,13 +64,15 @@ class World:
 
     def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> Advance:
         """What changed since `done` was called last. Raises what reading raises; then the next advance begins anew."""
+        if self._state.is_fresh:
+            self._readings.begin()
         step = Step(self._state, repo, snapshot, now, self._ambient)
         try:
             with bulk(self._state.is_fresh):
                 step.take()
         except BaseException:
             # Half of it may be taken in: nothing of it can be relied on.
-            self._state = State(self._sightings, is_offline=self._is_offline)
+            self._state = self._nothing()
             raise
         self._dirty |= step.dirty
         self._dirty |= {key for key, at in self._reminders.items() if at <= now}
@@ -92,10 +97,14 @@ class World:
         self._dirty.clear()
         self._source_paths.clear()
         self._live_paths.clear()
+        self._readings.settle()
 
     def remind(self, key: Key, at: datetime) -> None:
         """Makes the object dirty then."""
         self._reminders[key] = min(at, self._reminders.get(key, at))
+
+    def _nothing(self) -> State:
+        return State(self._sightings, self._readings, is_offline=self._is_offline)
 
     @property
     def sightings(self) -> Mapping[str, Sighting]:
