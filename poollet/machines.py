@@ -22,7 +22,7 @@ from poollet.conditions import (
 from poollet.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.prerequisites import MachineNeeds
 from poollet.removal import removal_calls
-from poollet.replaceable import as_told, may_start
+from poollet.replaceable import may_start, with_promise
 from poollet.round import FINAL, Round, Standing
 from poollet.secrets import Unready
 from poollet.settled import Tracked, settle, still_settled
@@ -40,6 +40,13 @@ def machine_entry(
     standing: Standing, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
 ) -> report.Machine:
     """`shortfalls`: why the pool does not take it."""
+    before = round.before(standing.order, report.Machine)
+    return with_promise(machine, said_of(standing, machine, shortfalls, round), before)
+
+
+def said_of(
+    standing: Standing, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Machine:
     order, before = standing.order, round.before(standing.order, report.Machine)
     if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
         return before
@@ -103,7 +110,7 @@ def created(
         if was_there
         else Happening("Created", "created")
     )
-    calls = (Create(wanted),) if may_start(machine, round.before(order, report.Machine), round) else ()
+    calls = (Create(wanted),) if may_start(round.before(order, report.Machine), round) else ()
     result = round.step(order, calls, (told_as,))
     refused = refusals.told(known_faults(result), wanted)
     if refused.rejecting and not was_there:
@@ -168,7 +175,7 @@ def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> rep
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
     before = round.before(order, report.Machine)
-    is_held = SetPower(Power.ON) in changes and not may_start(machine, before, round)
+    is_held = SetPower(Power.ON) in changes and not may_start(before, round)
     if is_held:
         changes.remove(SetPower(Power.ON))
     needed = () if there.deleted_at else tuple(Alter(there.id, change) for change in changes)
@@ -182,7 +189,7 @@ def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> rep
     entry = entry_of(order, machine, there, said, round, needs)
     assert entry.status is not None
     taken_in = revision if settled and revision else said_before
-    entry = replace(entry, status=as_told(machine, replace(entry.status, observed_revision=taken_in)))
+    entry = replace(entry, status=replace(entry.status, observed_revision=taken_in))
     if settled and revision:
         settle(order, machine, there, entry, tracked, round)
     return entry

@@ -1,7 +1,8 @@
-"""Machines that people gave free to be made anew elsewhere when their host is lost, if that had said of them that they are off.
+"""Machines that people gave free to be made anew elsewhere when their host is lost.
 
-Such a one is started only once the report that stands on the ref does not say so any more: a host that cannot reach the
-remote must not start what may run elsewhere by now. And one that is to be on is never said to be off.
+That takes the host's own promise, in its report: it is off, and stays off until the report says otherwise. What people say
+meanwhile changes nothing about it: a host that cannot reach the remote must not start what may run elsewhere by now. So a
+promise is taken back first, and the machine started once that stands on the ref.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ OFF_STATES = frozenset(("Shutdown", "Terminated"))
 AGAIN_MS = 500  # a report takes that long to arrive
 
 
-def is_replaceable(machine: Machine) -> bool:
-    return machine.spec.on_pool_lost == "Replace" and machine.spec.power != "Off"
-
-
-def may_start(machine: Machine, before: report.Machine | None, round: Round) -> bool:
+def may_start(before: report.Machine | None, round: Round) -> bool:
     """By what was said of it before, which is all that others know."""
-    if not is_replaceable(machine) or before is None or before.status is None:
-        return True
-    state = before.status.state
-    if state not in OFF_STATES and (state != "Pending" or round.situation.heard):
+    promise = before.promise if before is not None else ""
+    if promise == "" or (promise == "TakenBack" and round.situation.heard):
         return True
     round.look_again(round.now_ms + AGAIN_MS)
     return False
 
 
-def as_told(machine: Machine, status: report.MachineStatus) -> report.MachineStatus:
-    is_to_be_on = status.state in OFF_STATES and is_replaceable(machine)
-    return replace(status, state="Pending") if is_to_be_on else status
+def with_promise(machine: Machine, entry: report.Machine, before: report.Machine | None) -> report.Machine:
+    """What was taken back is said until the machine runs: a promise may stand on the ref as long as that is not known."""
+    state = entry.status.state if entry.status is not None else None
+    is_free = machine.spec.on_pool_lost == "Replace" and machine.spec.power == "Off"
+    if entry.phase == "present" and is_free and state in OFF_STATES:
+        return replace(entry, promise="StaysOff")
+    had_one = before is not None and before.promise != ""
+    may_stand = had_one and entry.phase in ("present", "unknown") and state != "Running"
+    return replace(entry, promise="TakenBack" if may_stand else "")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from reconciler.diff.rejection import noted
 from reconciler.diff.turn import Turn
+from reconciler.diff.view import View
 from reconciler.observed.folding import folded
 from reconciler.observed.said import Said
 from reconciler.plan.action import Action
@@ -15,11 +17,11 @@ from schemas.model import VolumeStatus
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """About the pool that an object is assigned to. `said` is its word on that assignment."""
+    """About the pool that an object is assigned to. `said` is its word on that assignment; `destroyed` are all pools that are."""
 
     said: Said | None = None
     is_lost: bool = False
-    is_destroyed: bool = False
+    destroyed: Collection[str] = frozenset()
 
 
 def settled(turn: Turn, fact: Fact) -> Turn:
@@ -27,7 +29,7 @@ def settled(turn: Turn, fact: Fact) -> Turn:
     assignment, said = turn.assignment, fact.said
     if assignment is None:
         return turn
-    if fact.is_destroyed:
+    if assignment.pool in fact.destroyed:
         return turn.released().unsays(EVICTION).does(Action.WITHDRAW, f"pool {assignment.pool} is destroyed")
     if said is None or fact.is_lost:
         return turn
@@ -62,6 +64,14 @@ def observed(turn: Turn, said: Said) -> Turn:
     before = getattr(turn.record.status, "state", "")
     told = state.lower() if state != before else f"{state.lower()}, as {said.poollet} reports"
     return turn.with_record(status=status).does(Action.STATUS, told)
+
+
+def claims_on(view: View, turn: Turn, fact: Fact) -> tuple[Said, ...]:
+    """Who says that it is there, now that live gives it to nobody. What a destroyed pool said last gives nothing back: the
+    next tick would take it away again."""
+    if turn.known.record.assignment is not None:
+        return ()
+    return tuple(one for one in view.claimed(turn.known.key) if one.pool not in fact.destroyed)
 
 
 def adopted(turn: Turn, said: Said) -> Turn | None:

@@ -143,11 +143,11 @@ def reported(view: View, turn: Turn) -> Turn:
 def fact_of(view: View, known: Known, destroyed: Collection[str]) -> Fact:
     assignment = known.record.assignment
     if assignment is None:
-        return Fact()
+        return Fact(destroyed=destroyed)
     states = view.pools if known.key.kind is Kind.MACHINE else view.volume_pools
     state: PoolState | None = states.get(assignment.pool)
     is_lost = state is None or state.is_lost
-    return Fact(view.said(known.key), is_lost, assignment.pool in destroyed)
+    return Fact(view.said(known.key), is_lost, destroyed)
 
 
 def brought_by(view: View, owner: Need, now: datetime, destroyed: Collection[str]) -> Iterator[Need]:

@@ -1,7 +1,8 @@
 """Pools that people say are destroyed, by a commit: whether that is followed, still waits, or was taken back by the host itself.
 
 The order stands on the pool as a condition, together with where the report stood when it was given. So whoever reconciles
-later knows of it, and a host that reports anything after it lives: then the order is void. Pure.
+later knows of it, and a host that reports anything after it lives: then the order is void, even if nobody reconciled
+before that report was there. Pure.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -24,8 +26,9 @@ from schemas.kinds import Key, Kind
 
 DIGITS = 12
 NO_REPORT = "none"
+EARLIER = "earlier"  # than the one that is there
 WRITTEN = re.compile(
-    rf"commit (?P<commit>\S+) says so; the last report was (?P<report>[0-9a-f]{{{DIGITS}}}|none)"
+    rf"commit (?P<commit>\S+) says so; the last report was (?P<report>[0-9a-f]{{{DIGITS}}}|none|earlier)"
 )
 
 
@@ -56,7 +59,7 @@ def orders(view: View) -> Mapping[str, Order]:
     }
     for each in view.confirmations:
         if each.about is Confirm.POOL_DESTROYED:
-            found[each.value] = Order(each.commit[:DIGITS], stood_at(view, each.value), Fate.WAITS)
+            found[each.value] = Order(each.commit[:DIGITS], stood_at(view, each.value, each.time), Fate.WAITS)
     return {name: judged(view, name, order) for name, order in found.items()}
 
 
@@ -94,9 +97,13 @@ def keys(name: str) -> tuple[Key, Key]:
     return Key(Kind.MACHINE_POOL, "", name), Key(Kind.VOLUME_POOL, "", name)
 
 
-def stood_at(view: View, name: str) -> str:
-    """The report that speaks of the pool, whether or not it may be relied on."""
-    return next((found[:DIGITS] for key in keys(name) if (found := view.report_of(key))), NO_REPORT)
+def stood_at(view: View, name: str, at: datetime | None = None) -> str:
+    """The report that speaks of the pool, whether or not it may be relied on: the one that is there, or was at a time."""
+    report = next((found for key in keys(name) if (found := view.report_of(key)) is not None), None)
+    if report is None:
+        return NO_REPORT
+    commit, written = report
+    return EARLIER if at is not None and written > at else commit[:DIGITS]
 
 
 SAYS: Mapping[Fate, tuple[Literal["True", "False", "Unknown"], str]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.diff import rejection
-from reconciler.diff.assignment import Fact, adopted, settled
+from reconciler.diff.assignment import Fact, adopted, claims_on, settled
 from reconciler.diff.blocking import obstacle
 from reconciler.diff.eviction import Expulsion, consents, expulsion, has_local_disk
 from reconciler.diff.need import Adopt, Blocked, Drain, Keep, Lost, Need, Place
@@ -23,21 +23,19 @@ from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from schemas.model import Evict, Machine
 
-NOT_RUNNING = frozenset({"Shutdown", "Terminated"})
-
 
 def machine(view: View, turn: Turn, fact: Fact) -> Need:
     if is_paused(turn.known):
         return keep(turn.unsays(ACCEPTED))
     turn = settled(turn, fact)
     if turn.assignment is None:
-        return unplaced(view, turn)
+        return unplaced(view, turn, fact)
     return placed(view, turn, fact)
 
 
-def unplaced(view: View, turn: Turn) -> Need:
+def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
     turn = turn.unsays(EVICTION)
-    claims = claims_of(view, turn) if turn.known.record.assignment is None else ()
+    claims = claims_of(view, turn, fact)
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
         return blocked(turn, "ReportedTwice", f"reported by {who}: one of them has to give it up")
@@ -56,7 +54,7 @@ def placed(view: View, turn: Turn, fact: Fact) -> Need:
     pool = view.pools.get(assignment.pool)
     if fact.said is not None and is_let_go(view, machine, assignment.pool, fact.said):
         reason = f"pool {assignment.pool} is lost, and reported it as not running"
-        return unplaced(view, turn.released().does(Action.WITHDRAW, reason))
+        return unplaced(view, turn.released().does(Action.WITHDRAW, reason), fact)
     if turn.evict is not None:
         return Drain(**turn.course(), reason=turn.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
@@ -127,22 +125,20 @@ def ordered(drain: Drain, known: Known, now: datetime) -> Drain:
     return Drain(**turn.course(), reason=drain.reason, is_ordered=True)
 
 
-def claims_of(view: View, turn: Turn) -> tuple[Said, ...]:
+def claims_of(view: View, turn: Turn, fact: Fact) -> tuple[Said, ...]:
     """Who says that it is there. The last word of a pool that it was taken from because that is lost brings it back only
     once the pool is heard of again: else it would come and go with each tick."""
     machine = turn.known.object
     assert isinstance(machine, Machine), "by the kind of its key"
-    return tuple(one for one in view.claimed(turn.known.key) if not is_let_go(view, machine, one.pool, one))
+    return tuple(one for one in claims_on(view, turn, fact) if not is_let_go(view, machine, one.pool, one))
 
 
 def is_let_go(view: View, machine: Machine, name: str, said: Said) -> bool:
-    """Only what people gave free, and what its pool itself reported as not running before it was lost."""
+    """Only what people gave free, and what its host itself promised not to start, before it was lost."""
     pool = view.pools.get(name)
     if pool is not None and not pool.is_lost and pool.freshness is not Freshness.LEFT:
         return False
-    if machine.spec.on_pool_lost != "Replace" or said.phase != "present":
-        return False
-    return getattr(said.status, "state", None) in NOT_RUNNING
+    return machine.spec.on_pool_lost == "Replace" and said.phase == "present" and said.stays_off
 
 
 def outgrown(machine: Machine, pool: PoolState) -> str:

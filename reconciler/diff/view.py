@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Protocol
 
 from reconciler.observed.said import Said
@@ -99,8 +100,8 @@ class View(Protocol):
     def held_by(self, key: Key) -> Collection[Key]:
         """Volumes whose claim names the machine, whether or not that asks for them still."""
 
-    def report_of(self, pool: Key) -> ObjectId | None:
-        """The commit of the report that speaks of a pool, relied on or not."""
+    def report_of(self, pool: Key) -> tuple[ObjectId, datetime] | None:
+        """The commit of the report that speaks of a pool, relied on or not, and when that was written."""
 
     def on_pool(self, key: Key) -> Collection[Key]:
         """What is assigned to a pool."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.diff import rejection
-from reconciler.diff.assignment import Fact, adopted, settled
+from reconciler.diff.assignment import Fact, adopted, claims_on, settled
 from reconciler.diff.blocking import obstacle
 from reconciler.diff.claim import claimed, is_asked_for
 from reconciler.diff.machine import blocked, keep
@@ -22,7 +22,7 @@ def volume(view: View, turn: Turn, fact: Fact) -> Need:
         return keep(turn.unsays(ACCEPTED))
     turn = claimed(view, settled(turn, fact))
     if turn.assignment is None:
-        return unplaced(view, turn)
+        return unplaced(view, turn, fact)
     pool = turn.assignment.pool
     if fact.is_lost:
         said = f"pool {pool} was not heard of for its grace"
@@ -33,9 +33,9 @@ def volume(view: View, turn: Turn, fact: Fact) -> Need:
     return keep(turn.unsays(ACCEPTED))
 
 
-def unplaced(view: View, turn: Turn) -> Need:
+def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
     known = turn.known
-    claims = view.claimed(known.key) if known.record.assignment is None else ()
+    claims = claims_on(view, turn, fact)
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
         return blocked(turn, "ReportedTwice", f"reported by {who}: one of them has to give it up")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from reconciler.observed.freshness import LEAST_GRACE, MAY_CHANGE, Freshness, Sighting
 from reconciler.observed.said import Said
+from reconciler.repo.commit import decoded
 from reconciler.repo.protocol import Change, Repo
 from reconciler.repo.tree import Mode, ObjectId
 from schemas.fleet import grace_milliseconds
@@ -17,6 +18,7 @@ from schemas.report.objects import Entry
 from schemas.report.tree import read_file
 
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
+EVER = datetime.min.replace(tzinfo=UTC)
 _POOLS = {"pools": Kind.MACHINE_POOL, "volumepools": Kind.VOLUME_POOL}
 
 
@@ -26,6 +28,7 @@ class Report:
 
     name: str
     commit: ObjectId
+    time: datetime  # when it was written, by the host's clock, and no later than it was read
     poollet: objects.Poollet | None = None
     pools: dict[Key, objects.Pool | objects.VolumePool] = field(default_factory=dict)
     said: dict[Key, Said] = field(default_factory=dict)
@@ -98,6 +101,7 @@ class Reports:
             report = self.by_poollet.get(name)
             if report is None or report.commit != commit:
                 report = self._read(repo, name, commit, moved)
+                report.time = min(decoded(repo.read(commit)).time, now)
             report.is_accepted = accepts(report)
             seen = self.sightings.get(name)
             if seen is None:
@@ -157,7 +161,7 @@ class Reports:
         report = self.by_poollet.get(name)
         before = report.commit if report else None
         if report is None:
-            report = self.by_poollet[name] = Report(name, commit)
+            report = self.by_poollet[name] = Report(name, commit, EVER)
             moved.poollets.add(name)
         for change in repo.difference(before, commit):
             entry = _entry(repo, change)
@@ -229,6 +233,15 @@ def _key(path: str) -> Key | None:
 
 def _said(poollet: str, entry: objects.Machine | objects.Volume | objects.VolumeSnapshot) -> Said:
     attached = entry.attached_to if isinstance(entry, objects.Volume) else ()
+    stays_off = isinstance(entry, objects.Machine) and entry.promise == "StaysOff"
     return Said(
-        poollet, entry.pool, entry.uid, entry.assignment, entry.phase, entry.reasons, attached, entry.status
+        poollet,
+        entry.pool,
+        entry.uid,
+        entry.assignment,
+        entry.phase,
+        entry.reasons,
+        attached,
+        entry.status,
+        stays_off,
     )

@@ -22,6 +22,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     reasons: tuple[Reason, ...] = ()
     attached_to: tuple[str, ...] = ()  # uids of machines; volumes only
     status: Reported | None = None
+    stays_off: bool = False  # by the promise of its host; machines only
 
     @property
     def is_there(self) -> bool:

@@ -24,6 +24,7 @@ class Confirmation:
     about: Confirm
     value: str
     commit: ObjectId
+    time: datetime  # when it was committed
 
 
 @dataclass(frozen=True, slots=True)

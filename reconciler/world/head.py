@@ -111,9 +111,10 @@ def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterato
         return
     known = {each.value: each for each in Confirm}
     for commit in reversed(list(repo.commits(head, last))):
-        for key, value in trailers_of(decoded(repo.read(commit)).message):
+        read = decoded(repo.read(commit))
+        for key, value in trailers_of(read.message):
             if key in known:
-                yield Confirmation(known[key], value, commit)
+                yield Confirmation(known[key], value, commit, read.time)
 
 
 def _names(value: str, commit: ObjectId) -> bool:

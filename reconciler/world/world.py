@@ -250,10 +250,10 @@ class World:
     def volume_pools(self) -> Mapping[str, PoolState]:
         return self._state.pools[Kind.VOLUME_POOL]
 
-    def report_of(self, pool: Key) -> ObjectId | None:
-        """The commit of the report that speaks of it, relied on or not."""
-        state = self._state
-        return next((state.reports.by_poollet[name].commit for name in state.speakers(pool)), None)
+    def report_of(self, pool: Key) -> tuple[ObjectId, datetime] | None:
+        """The commit of the report that speaks of it, relied on or not, and when that was written."""
+        reports = [self._state.reports.by_poollet[name] for name in self._state.speakers(pool)]
+        return next(((each.commit, each.time) for each in reports), None)
 
     @property
     def orphans(self) -> tuple[Orphan, ...]:

@@ -7,6 +7,8 @@ from typing import Literal
 import msgspec
 
 Phase = Literal["present", "gone", "unknown", "rejected"]
+# StaysOff: it is off, and is not started before the report says otherwise, so that it may be made anew elsewhere.
+Promise = Literal["", "StaysOff", "TakenBack"]
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -133,6 +135,7 @@ class Machine(Entry, frozen=True):
     pool: str = ""
     reasons: tuple[Reason, ...] = ()
     status: MachineStatus | None = None
+    promise: Promise = ""
 
 
 class VolumeAccess(Entry, frozen=True):

@@ -40,8 +40,8 @@ class Fleet:
             path: text if text is None else text.encode() for path, text in files.items()
         }
         head = self.head(ref)
-        given: dict[str, object] = {"expected": head, "base": head, "message": "change"}
-        draft = Draft(ref=ref, edits=edits, author=ROBOT, time=START, **(given | more))  # type: ignore[arg-type]
+        given: dict[str, object] = {"expected": head, "base": head, "message": "change", "time": START}
+        draft = Draft(ref=ref, edits=edits, author=ROBOT, **(given | more))  # type: ignore[arg-type]
         outcome = self.writer.write([draft])
         assert isinstance(outcome, Pushed), outcome
         return outcome.commits[ref]

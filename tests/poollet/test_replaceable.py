@@ -55,6 +55,10 @@ class Scene:
         return any(one.phase in IS_ON for one in self.host.host.state.all(Guest).values())
 
     @property
+    def promise(self) -> str:
+        return self.run.report().machines[WEB].promise
+
+    @property
     def state(self) -> str | None:
         status = self.run.report().machines[WEB].status
         return status.state if status is not None else None
@@ -83,15 +87,34 @@ def test_a_host_that_nobody_hears_starts_only_what_is_its_own_for_sure(spec: str
     assert (scene.is_on, scene.state) == (True, "Running")
 
 
-def test_one_that_is_to_be_on_is_never_said_to_be_off() -> None:
+def test_only_what_is_to_be_off_is_promised_to_stay_so() -> None:
     scene = Scene(f"  power: On\n{REPLACE}")
     scene.upset(GuestAction.POWEROFF)
-    said = set()
     for _ in range(20):
         scene.turns(1)
-        said.add(scene.state)
-    assert "Running" in said
-    assert not said & {"Shutdown", "Terminated"}
+        assert scene.promise == ""
+    scene.wish(f"  power: Off\n{REPLACE}")
+    scene.turns(12)
+    assert scene.promise == "StaysOff"
+    scene.wish("  power: Off\n")
+    scene.turns(12)
+    assert (scene.is_on, scene.promise) == (False, "TakenBack")
+    scene.wish("  power: On\n")
+    scene.turns(12)
+    assert (scene.is_on, scene.promise) == (True, "")
+
+
+def test_a_promise_holds_whatever_people_say_meanwhile() -> None:
+    """They take it back to themselves and switch it on, and nobody hears the host: others go by its word still."""
+    scene = Scene(f"  power: Off\n{REPLACE}")
+    scene.wish("  power: On\n")
+    scene.run.remote.look()
+    scene.is_away = True
+    scene.turns(40)
+    assert not scene.is_on
+    scene.is_away = False
+    scene.turns(40)
+    assert (scene.is_on, scene.promise) == (True, "")
 
 
 def test_a_guest_that_fails_while_nobody_hears_is_started_again() -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from tests.poollet.fleet import MAIN, SETTINGS, Fleet, machine_class
 
@@ -74,6 +75,7 @@ class Said:
 class People:
     fleet: Fleet
     chance: random.Random
+    now: Callable[[], datetime]
     said: Said = field(default_factory=Said)
     before: list[Said] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)  # what ever left the source
@@ -85,7 +87,7 @@ class People:
         files = self.said.files()
         gone: dict[str, str | None] = {path: None for path in self._there if path not in files}
         changed = {path: text for path, text in files.items() if is_forced or self._there.get(path) != text}
-        more: dict[str, object] = {"trailers": trailers, "even_if_unchanged": True}
+        more: dict[str, object] = {"trailers": trailers, "even_if_unchanged": True, "time": self.now()}
         if is_forced:
             more |= {"base": None, "has_parents": False}
             gone = {}
@@ -100,9 +102,14 @@ class People:
 
     def _let_go(self, said: Said) -> None:
         """What will not be declared any more: a file that says something else doubtlessly counts as doubtful only where
-        live has its documents."""
+        live has its documents, and one that cannot be read only in the commit that broke it: whoever moves there later is
+        gone."""
         self.dropped |= self.said.texts.keys() - said.texts.keys()
         self.dropped |= {name for name, path in said.paths.items() if said.garbage.get(path) == FOREIGN}
+        was = self.said.files()
+        broken = {path for path, text in said.garbage.items() if was.get(path) == text}
+        moved = {name for name, path in said.paths.items() if self.said.paths.get(name) != path}
+        self.dropped |= {name for name in moved if said.paths[name] in broken}
 
     # One change each; each returns what it did, for the trace.
 

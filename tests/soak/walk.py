@@ -48,7 +48,7 @@ class Life:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.stage = Stage(HOSTS, {}, profile=replace(HOST, behaviour=self.behaviour))
-        self.people = People(self.stage.fleet, self.chance)
+        self.people = People(self.stage.fleet, self.chance, self.stage.time.clock.now)
         self.laws = Laws(self.stage, self.people)
         self.people.commit()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -37,6 +37,7 @@ SOURCE = "2" * 40
 class Small:
     known: dict[Key, Known] = field(default_factory=lambda: {each.key: each for each in classes()})
     reports: dict[str, str] = field(default_factory=dict)  # commits, by the pool that they speak of
+    reported: datetime = NOW - timedelta(minutes=1)  # all of them
     words: dict[Key, Said] = field(default_factory=dict)
     claims: dict[Key, tuple[Said, ...]] = field(default_factory=dict)
     pools: dict[str, PoolState] = field(default_factory=dict)
@@ -73,8 +74,9 @@ class Small:
     def destroyed(self) -> Collection[Key]:
         return {key for key, known in self.known.items() if is_said_destroyed(known)}
 
-    def report_of(self, pool: Key) -> str | None:
-        return self.reports.get(pool.name)
+    def report_of(self, pool: Key) -> tuple[str, datetime] | None:
+        found = self.reports.get(pool.name)
+        return (found, self.reported) if found is not None else None
 
     def said(self, key: Key) -> Said | None:
         return self.words.get(key)
@@ -167,7 +169,7 @@ class Small:
         return self
 
     def confirms(self, about: Confirm, value: str) -> Small:
-        self.confirmations.append(Confirmation(about, value, SOURCE))
+        self.confirmations.append(Confirmation(about, value, SOURCE, NOW))
         return self
 
     def says(self, key: Key, phase: Any, **changes: Any) -> Small:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 
@@ -47,11 +49,12 @@ def test_what_was_recorded(report: str, freshness: Freshness | None, fate: Fate)
     assert (orders(world)["a"].why == "") == (fate is Fate.FOLLOWED)
 
 
+@pytest.mark.parametrize("report", ["none", "earlier", LATER[:12]])
 @pytest.mark.parametrize("fate", list(Fate))
-def test_what_is_written_is_what_is_read(fate: Fate) -> None:
+def test_what_is_written_is_what_is_read(fate: Fate, report: str) -> None:
     world = said(THEN, Freshness.LOST)
     recorded = world.known[POOL]
-    order = Order("0123456789ab", "none", fate, "because" if fate is not Fate.FOLLOWED else "")
+    order = Order("0123456789ab", report, fate, "because" if fate is not Fate.FOLLOWED else "")
     turn = told(Turn(recorded, recorded.record, NOW), order)
     world.known[POOL] = msgspec.structs.replace(recorded, record=turn.record)
     found = read(world, POOL)
@@ -66,6 +69,20 @@ def test_a_later_commit_counts_anew() -> None:
     world = said(LATER, Freshness.LOST).confirms(Confirm.POOL_DESTROYED, "a")
     assert orders(world)["a"].fate is Fate.FOLLOWED
     assert orders(world)["a"].report == LATER[:12]
+
+
+@pytest.mark.parametrize(("seconds", "fate"), [(-1, Fate.FOLLOWED), (0, Fate.FOLLOWED), (1, Fate.VOID)])
+def test_a_host_that_reported_after_the_commit_lives_though_nobody_reconciled_between(
+    seconds: int, fate: Fate
+) -> None:
+    world = said(THEN, Freshness.LOST).confirms(Confirm.POOL_DESTROYED, "a")
+    world.reported = NOW + timedelta(seconds=seconds)
+    (order,) = orders(world).values()
+    assert order.fate is fate
+    recorded = world.known[POOL]
+    turn = told(Turn(recorded, recorded.record, NOW), order)
+    world.known[POOL] = msgspec.structs.replace(recorded, record=turn.record)
+    assert (POOL in world.destroyed) == (fate is not Fate.VOID)
 
 
 def test_a_volume_pool_of_the_same_host_counts_too() -> None:

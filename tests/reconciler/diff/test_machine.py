@@ -26,7 +26,11 @@ FORCED = Taint(key="gitvirt.dev/drain", effect="NoExecute", value="force")
 PATIENT = [{"key": "gitvirt.dev/drain", "operator": "Exists", "tolerationSeconds": 300}]
 LOCAL = [{"name": "root", "localDisk": {}}]
 RUNNING = report.MachineStatus(machine_id="libvirt://1", state="Running")
-OFF = report.MachineStatus(machine_id="libvirt://1", state="Shutdown")
+OFF: dict[str, Any] = {
+    "status": report.MachineStatus(machine_id="libvirt://1", state="Shutdown"),
+    "stays_off": True,
+}
+CRASHED = OFF | {"stays_off": False}
 FULL = (report.Reason(code="InsufficientCapacity", message="memory is short"),)
 LOST = {"freshness": Freshness.LOST}
 
@@ -84,10 +88,11 @@ CASES: list[Case] = [
     ("pool not there at all", lambda: Small().add(machine("web", on="a")), Lost, ""),
     ("pool lost, may be replaced, ran", lambda: on_a(onPoolLost="Replace").says(WEB, "present", status=RUNNING).pool("a", **LOST), Lost, ""),
     ("pool lost, may be replaced, silent", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), Lost, ""),
-    ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").says(WEB, "unknown", status=OFF).pool("a", **LOST), Lost, ""),
-    ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", status=OFF).pool("a", **LOST), Place, ""),
-    ("pool lost, must stay, was off", lambda: on_a().says(WEB, "present", status=OFF).pool("a", **LOST), Lost, ""),
-    ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", status=OFF), Keep, ""),
+    ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").says(WEB, "unknown", **OFF).pool("a", **LOST), Lost, ""),
+    ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF).pool("a", **LOST), Place, ""),
+    ("pool lost, may be replaced, was off without a promise", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **CRASHED).pool("a", **LOST), Lost, ""),
+    ("pool lost, must stay, was off", lambda: on_a().says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
+    ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF), Keep, ""),
     ("pool destroyed", lambda: on_a().pool("a", **LOST).confirms(Confirm.POOL_DESTROYED, "a"), Place, ""),
     ("pool said destroyed, and alive", lambda: on_a().confirms(Confirm.POOL_DESTROYED, "a"), Keep, ""),
     ("cordoned", lambda: on_a().pool("a", is_cordoned=True), Keep, ""),
@@ -279,18 +284,26 @@ def test_adoption_takes_back_what_the_poollet_has() -> None:
 LET_GO = {
     "its pool is lost still": ({"onPoolLost": "Replace"}, LOST, OFF, Place),
     "its pool is back": ({"onPoolLost": "Replace"}, {}, OFF, Adopt),
-    "its pool is lost, and said that it runs": ({"onPoolLost": "Replace"}, LOST, RUNNING, Adopt),
+    "its pool is lost, and said that it runs": ({"onPoolLost": "Replace"}, LOST, {"status": RUNNING}, Adopt),
+    "its pool is lost, and promised nothing": ({"onPoolLost": "Replace"}, LOST, CRASHED, Adopt),
     "its pool is lost, and nobody gave it free": ({}, LOST, OFF, Adopt),
 }
 
 
-@pytest.mark.parametrize(("spec", "pool", "status", "want"), LET_GO.values(), ids=LET_GO.keys())
+@pytest.mark.parametrize(("spec", "pool", "said", "want"), LET_GO.values(), ids=LET_GO.keys())
 def test_what_was_let_go_with_its_pool_comes_back_only_with_it(
-    spec: dict[str, Any], pool: dict[str, Any], status: Any, want: type[Need]
+    spec: dict[str, Any], pool: dict[str, Any], said: dict[str, Any], want: type[Need]
 ) -> None:
     world = small(**spec).pool("b", **pool)
-    world.claims[WEB] = (word(status=status),)
+    world.claims[WEB] = (word(**said),)
     assert type(need(world)) is want
+
+
+def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
+    """Else it would be given back and taken away with each tick."""
+    world = small().pool("b", **LOST).confirms(Confirm.POOL_DESTROYED, "b")
+    world.claims[WEB] = (word(status=RUNNING),)
+    assert type(need(world)) is Place
 
 
 def test_a_lost_live_waits_for_every_report() -> None:

@@ -88,11 +88,12 @@ class Host:
             if stated is None or stated.id != id:
                 orphans.append(self.orphan(key, uid))
             elif key.kind is Kind.MACHINE:
+                is_off = key in self.off
                 status = objects.MachineStatus(
-                    machine_id=f"sim://{uid}", state="Shutdown" if key in self.off else "Running"
+                    machine_id=f"sim://{uid}", state="Shutdown" if is_off else "Running"
                 )
                 machines[key.namespace, key.name] = objects.Machine(
-                    uid, id, "present", self.name, status=status
+                    uid, id, "present", self.name, status=status, promise="StaysOff" if is_off else ""
                 )
             else:
                 resources: dict[str, str | int] = {"storage": self.sizes[uid]} if uid in self.sizes else {}
