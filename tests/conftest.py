@@ -10,6 +10,8 @@ from types import FrameType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.order import handed_out
+
 # Read when gRPC is loaded. Its handlers at a fork serve programs that go on in the child; ours only start others there.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
@@ -48,6 +50,14 @@ def _pass_over(number: int, frame: FrameType | None) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regen", action="store_true", help="write golden files anew; then look at the diff")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of what is left of them by now."""
+    early = [item for item in items if item.get_closest_marker("early")]
+    others = [item for item in items if not item.get_closest_marker("early")]
+    items[:] = handed_out(early, others, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.fixture(autouse=True)

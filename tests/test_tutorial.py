@@ -25,6 +25,7 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.early
 @pytest.mark.parametrize("page", ["docs/tutorial.md", "README.md"])
 def test_every_command_does_what_the_page_says(home: Path, page: str) -> None:
     found: list[tuple[str, str]] = BLOCK.findall((ROOT / page).read_text("utf-8"))

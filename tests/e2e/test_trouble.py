@@ -17,6 +17,7 @@ ON_HOST_A = ("web-1", "web-3")
 HEARTBEAT_SECONDS = 10  # the grace is 50 s, the least there is
 
 
+@pytest.mark.early
 @pytest.mark.timeout(900)
 def test_a_fleet_outlives_a_lost_host_and_a_force_push(
     tmp_path: Path, request: pytest.FixtureRequest

@@ -16,6 +16,7 @@ MACHINES = ("db-1", "web-1", "web-2")
 FILES = (*(f"machines/{name}.yaml" for name in MACHINES), "volumes/db.yaml")
 
 
+@pytest.mark.early
 @pytest.mark.timeout(900)
 def test_a_fleet_from_its_first_machine_to_its_last(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with over_ssh(HEARTBEAT_SECONDS) as world:

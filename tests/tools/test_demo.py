@@ -22,6 +22,7 @@ def folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.early
 def test_the_demo_shows_a_fleet_from_its_first_commit_to_a_host_that_fails(folder: Path) -> None:
     with playing(folder) as demo:
         assert demo.end() == 0, demo.said

@@ -40,6 +40,7 @@ def folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.early
 def test_real_guests_come_and_go_and_outlive_libvirtd(folder: Path) -> None:
     with playing(folder, *OPTIONS) as demo:
         demo.until("machine default/web-1: Running on rack-")

@@ -77,6 +77,7 @@ def lend_libraries(target: Path) -> None:
                 place.symlink_to(site / top)
 
 
+@pytest.mark.early
 @pytest.mark.timeout(600)  # a dozen processes that each load all of it, on a machine that may be busy
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
 def test_it_works_in_an_empty_environment(built: dict[str, Path], kind: str, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def encrypted(wanted: Volume) -> Volume:
     return replace(wanted, spec=replace(wanted.spec, encryption=encryption))
 
 
+@pytest.mark.early
 @pytest.mark.timeout(300)  # each try measures the CPU for seconds, and some fail by chance
 def test_encrypted_volume_is_made_grown_copied_and_deleted_with_its_secret(
     stand: Stand, subject: Subject, libvirtd: Libvirtd

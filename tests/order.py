@@ -1,0 +1,21 @@
+"""The order in which the tests are handed out: those that take long first, so that at the end nobody waits for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def handed_out(early: Sequence[Item], others: Sequence[Item], workers: int) -> list[Item]:
+    """Each worker of pytest-xdist begins with its share of the early ones: it is sent a run of them all, a quarter of an equal share."""
+    first = max((len(early) + len(others)) // workers // 4, 2)
+    order: list[Item] = []
+    left = list(others)
+    for worker in range(workers):
+        share = [*early[worker::workers]]
+        filling = max(first - len(share), 0)
+        order += [*share, *left[:filling]]
+        del left[:filling]
+    return order + left
