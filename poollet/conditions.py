@@ -17,6 +17,7 @@ SOURCE_READY = "DataSourceReady"
 IMAGE_READY = "ImageReady"
 UP_TO_DATE = "UpToDate"
 ACCESS_SECRET = "AccessSecret"
+OTHER_HOST = "OtherHost"  # a reason
 
 Truth = Literal["True", "False", "Unknown"]
 

@@ -14,6 +14,7 @@ from iri.machine import Machine as IRIMachine
 from iri.runtime import Object
 from iri.volume import Snapshot
 from iri.volume import Volume as IRIVolume
+from poollet import elsewhere
 from poollet import orphans as unordered
 from poollet.admission import larger, pool_of
 from poollet.assignments import Go, Have, Order, orders
@@ -39,7 +40,7 @@ Refusals = dict[Ref, tuple[report.Reason, ...]]
 def decide(situation: Situation) -> Decision:
     facts = situation.facts
     inventory = Inventory(situation.observed, situation.attempts, situation.memory, facts.fleet)
-    if situation.view is None or not situation.obeyed:
+    if situation.view is None or not situation.obeyed or situation.memory.former:
         return standstill(situation, inventory)
     round = Round(situation, situation.view, inventory)
     standings = [
@@ -201,7 +202,9 @@ def look(standings: list[Standing], refusals: Refusals, round: Round) -> None:
     """Machines first, for a volume can go as soon as the machine that held it has."""
     gone = set()
     for one in standings:
-        if isinstance(one.order.object, Machine):
+        if (held := elsewhere.held(one, round)) is not None:
+            round.entries[one.order.key] = held
+        elif isinstance(one.order.object, Machine):
             entry = machine_entry(one, one.order.object, refusals.get(one.order.ref, ()), round)
             round.entries[one.order.key] = entry
             if entry.phase == "gone":
@@ -209,6 +212,8 @@ def look(standings: list[Standing], refusals: Refusals, round: Round) -> None:
     holders = Holders(frozenset(gone), being_attached(standings))
     for one in standings:
         order = one.order
+        if order.key in round.entries:
+            continue
         match order.object:
             case Volume() as volume:
                 refused = refusals.get(order.ref, ())

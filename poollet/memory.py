@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from iri import errors
@@ -93,6 +93,7 @@ class Memory:
 
     `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last,
     `refused` what a runtime will not do, `inherited` what the run before told of calls that failed. `settled` saves looking again at what has not changed.
+    `former` is the host that had the name before, until all that it may have is marked.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class Memory:
     refused: Mapping[Ref, tuple[Refused, ...]] = field(default_factory=dict)
     inherited: Mapping[Ref, Fault] = field(default_factory=dict)
     settled: Mapping[Ref, Settled] = field(default_factory=dict)
+    former: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,8 @@ class Attempts:
     failures: Mapping[Ref, tuple[Failure, ...]] = field(default_factory=dict)
 
 
-def remembered(last: report.Report) -> Memory:
-    """What a poollet that has just started knows from its own last report."""
+def remembered(last: report.Report, host_id: str = "") -> Memory:
+    """What a poollet that has just started knows from its own last report, or from that of another host."""
     entries: dict[Key, Entry] = {}
     for kind, found in (
         (Kind.MACHINE, last.machines),
@@ -142,7 +144,8 @@ def remembered(last: report.Report) -> Memory:
         (Kind.VOLUME_SNAPSHOT, last.snapshots),
     ):
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
-    return recalled(entries, last.orphans)
+    by = last.poollet.host_id if last.poollet is not None else host_id
+    return replace(recalled(entries, last.orphans), former="" if by == host_id else by)
 
 
 def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:

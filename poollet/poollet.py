@@ -139,8 +139,11 @@ class Poollet:
         self.execution.close()
 
     def _begin(self, last: Report) -> None:
-        self._memory = remembered(last)
+        self._memory = remembered(last, self.setup.host_id)
         self._events = Events(last.events)
+        if former := self._memory.former:
+            told = f"the host {former} had this name before; what it may have is not made here"
+            self._record(Subject("Poollet", self.setup.name), Happening("NameTakenOver", told, True))
         self._last = last
         self._good = last.poollet.live_commit if last.poollet else None
         self._fleet = last.poollet.fleet if last.poollet else ""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from poollet.admission import Ledger
 from poollet.assignments import Order
+from poollet.conditions import OTHER_HOST, UP_TO_DATE
 from poollet.decision import Situation
 from poollet.inventory import Doubtful, Inventory, Presence
 from poollet.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled
@@ -126,14 +127,22 @@ class Round:
             return None
         if entry.assignment == order.assignment:
             return entry
-        if entry.phase in FINAL:
+        if entry.phase in FINAL or is_of_other_host(entry):
             return None
         return replace(entry, assignment=order.assignment, pool=order.pool)
 
     def was_reported(self, order: Order) -> bool:
         """Whether it was there once, by this poollet's own report."""
         entry = self.situation.memory.entries.get(order.key)
-        return entry is not None and entry.uid == order.ref.uid and has_id(entry)
+        if entry is None or entry.uid != order.ref.uid or is_of_other_host(entry):
+            return False
+        return has_id(entry)
+
+
+def is_of_other_host(entry: Entry) -> bool:
+    """The host that had this poollet's name before may have it: nothing was ever said of it here."""
+    said = entry.status.conditions if entry.status is not None else ()
+    return any(one.type == UP_TO_DATE and one.reason == OTHER_HOST for one in said)
 
 
 def has_id(entry: Entry) -> bool:

@@ -1,6 +1,7 @@
 """What is said while the target branch is not to be obeyed, or not known yet: all as before, and no steps.
 
-The states that runtimes tell are kept up, so that people see what runs. Orders are not read at all.
+The states that runtimes tell are kept up, so that people see what runs. Orders are read only to mark what another host
+that had this name may have.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from msgspec.structs import replace
 
 from iri.machine import Machine as IRIMachine
 from iri.runtime import Kind as IRIKind
+from poollet import elsewhere, told
 from poollet import orphans as unordered
-from poollet import told
 from poollet.decision import Decision, Situation, by_name
 from poollet.inventory import Inventory
 from poollet.memory import Entry, Memory
@@ -31,11 +32,18 @@ def standstill(situation: Situation, inventory: Inventory) -> Decision:
     objects = situation.view.objects if situation.view is not None else {}
     round = Round(situation, LiveView(commit="", objects=objects), inventory)
     memory = situation.memory
+    let_go = elsewhere.let_go(situation.view, round) if situation.view is not None else frozenset()
     for key, entry in memory.entries.items():
+        if key in let_go:
+            continue
         round.entries[key] = refreshed(entry, Ref(IRI_KINDS[key.kind], entry.uid), round)
+    if memory.former and situation.view is not None:
+        round.entries = elsewhere.taken_over(situation.view, memory.former, round)
+        memory = with_changes(memory, former="")
+        round.look_again(situation.now_ms)  # from here on as always
     said = {
         Ref(IRI_KINDS[key.kind], entry.uid)
-        for key, entry in memory.entries.items()
+        for key, entry in round.entries.items()
         if entry.phase not in FINAL
     }
     known = {(one.kind, one.id): one for one in memory.orphans}

@@ -122,6 +122,7 @@ class Simulation:
     machines: dict[str, SimulatedMachine] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     reconciler: Reconciler | None = None
+    host_ids: dict[str, str] = field(default_factory=dict)
     lives: int = 0
     rounds: int = 0
 
@@ -245,7 +246,7 @@ class Simulation:
                 self.time,
                 machine,
                 name=name,
-                host_id=f"{name}'s own",
+                host_id=self.host_ids.get(name, f"{name}'s own"),
                 instance=self.lives,
                 decide=decide,
                 fault=doom.transport,

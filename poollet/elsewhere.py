@@ -1,0 +1,98 @@
+"""What another host was ordered to have under this poollet's name, before this one took the name over.
+
+That host may run on without being able to say so: nothing is made here of what it may have, and nothing said to be gone,
+until the target branch assigns it anew. The mark stands in the report, so that it outlives this run. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from poollet.assignments import Order, orders
+from poollet.conditions import OTHER_HOST, READY, UP_TO_DATE, condition
+from poollet.inventory import Present, Several
+from poollet.memory import Entry
+from poollet.round import FINAL, Round, Standing, is_of_other_host
+from poollet.view import LiveView
+from schemas import report
+from schemas.kinds import Key, Kind
+
+
+def taken_over(view: LiveView, former: str, round: Round) -> dict[Key, Entry]:
+    """Everything that the host `former` was seen to have or could see ordered, but for what is here as well."""
+    memory, facts = round.situation.memory, round.situation.facts
+    found = dict(round.entries)
+    for order in orders(view, facts, memory):
+        before = found.get(order.key)
+        if before is None or (before.uid, before.assignment) != (order.ref.uid, order.assignment):
+            found[order.key] = unheard(order)
+    here = {ref.uid for ref in round.inventory.ours}
+    return {
+        key: entry if entry.phase in FINAL or entry.uid in here else marked(entry, former)
+        for key, entry in found.items()
+    }
+
+
+def let_go(view: LiveView, round: Round) -> frozenset[Key]:
+    """What was marked and is ordered no more as it was: told once more, it would be taken for something that is here."""
+    memory = round.situation.memory
+    known = {key: entry for key, entry in memory.entries.items() if is_of_other_host(entry)}
+    if not known:
+        return frozenset()
+    ordered = {(one.ref.uid, one.assignment) for one in orders(view, round.situation.facts, memory)}
+    return frozenset(key for key, entry in known.items() if (entry.uid, entry.assignment) not in ordered)
+
+
+def unheard(order: Order) -> Entry:
+    """Ordered of the other host, which has not answered to it."""
+    ref, assignment, pool = order.ref.uid, order.assignment, order.pool
+    match order.key.kind:
+        case Kind.MACHINE:
+            return report.Machine(ref, assignment, "unknown", pool, status=report.MachineStatus())
+        case Kind.VOLUME:
+            return report.Volume(ref, assignment, "unknown", pool, status=report.VolumeStatus())
+        case _:
+            status = report.VolumeSnapshotStatus()
+            return report.VolumeSnapshot(ref, assignment, "unknown", pool, status=status)
+
+
+def marked(entry: Entry, former: str) -> Entry:
+    message = (
+        f"the host {former} had this pool before and may still have it, so it is not made here. Is that host off for good: "
+        f"stop this poollet, commit with the trailer Pool-Destroyed: {entry.pool}, and start it once the pool's condition Destroyed is "
+        "True. Is it not: give one of the two poollets another name"
+    )
+    said = (condition(READY, "Unknown", OTHER_HOST), condition(UP_TO_DATE, False, OTHER_HOST, message))
+    match entry:
+        case report.Machine():
+            machine = entry.status or report.MachineStatus()
+            status = replace(machine, conditions=with_those(machine.conditions, said))
+            return replace(entry, phase="unknown", status=status)
+        case report.Volume():
+            volume = entry.status or report.VolumeStatus()
+            held = replace(volume, conditions=with_those(volume.conditions, said))
+            return replace(entry, phase="unknown", status=held)
+        case report.VolumeSnapshot():
+            shot = entry.status or report.VolumeSnapshotStatus()
+            taken = replace(shot, conditions=with_those(shot.conditions, said))
+            return replace(entry, phase="unknown", status=taken)
+
+
+def with_those(
+    before: Iterable[report.Condition], said: tuple[report.Condition, ...]
+) -> tuple[report.Condition, ...]:
+    types = {one.type for one in said}
+    return tuple(sorted((*(one for one in before if one.type not in types), *said), key=lambda one: one.type))
+
+
+def held(standing: Standing, round: Round) -> Entry | None:
+    """What is said of one that may be at the other host; None for all others, and once it turns out to be here."""
+    order = standing.order
+    entry = round.situation.memory.entries.get(order.key)
+    if entry is None or entry.uid != order.ref.uid or not is_of_other_host(entry):
+        return None
+    if entry.assignment != order.assignment or isinstance(standing.presence, Present | Several):
+        return None
+    return replace(entry, phase="unknown")

@@ -1,0 +1,190 @@
+"""A name that another host takes over: what the first one may have is not made a second time, nor said to be gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.machine import Machine
+from iri.volume import Volume
+from poollet.decide import decide
+from schemas import report
+from tests.poollet.fleet import MAIN, SETTINGS, Fleet, machine, machine_class, uid
+from tests.poollet.simulation import Simulation
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+WEB = ("default", "web")
+GOING = "  deletionTimestamp: '2026-05-04T12:00:00Z'\n"
+GRACE_MS = 60_000
+
+
+class Scene:
+    """The first host runs `web`, and is heard of no more; then a second one bears its name."""
+
+    def __init__(self, more: str = "") -> None:
+        self.time = Time()
+        self.fleet = Fleet({"classes/small.yaml": machine_class()})
+        self.first = SimulatedMachine(self.time, seed=1)
+        self.second = SimulatedMachine(self.time, seed=2)
+        self.wish(more=more)
+        self.run = self.begun("first", self.first, 1)
+        self.turns(8)
+
+    def begun(self, host: str, machine: SimulatedMachine, instance: int) -> Run:
+        return Run(self.fleet, self.time, machine, host_id=host, instance=instance, decide=decide)
+
+    def wish(self, *, assignment: int = 9, more: str = "") -> None:
+        self.fleet.commit({"web.yaml": machine("web", "host-1", uid(1), uid(assignment), more=more)})
+
+    def turns(self, count: int) -> None:
+        for _ in range(count):
+            self.run.turn()
+            self.time.ms += 5_000
+
+    def take_over(self, machine: SimulatedMachine | None = None) -> None:
+        self.run = self.begun("second", machine or self.second, 2)
+        self.run.turn()
+        assert self.run.post.waits
+        self.time.ms += GRACE_MS
+        self.turns(12)
+        assert self.run.report().poollet.host_id == "second"  # type: ignore[union-attr]
+
+    @property
+    def said(self) -> report.Machine:
+        return self.run.report().machines[WEB]
+
+    def count(self, host: SimulatedMachine) -> int:
+        return len(host.runtime.objects(Machine)) + len(host.runtime.objects(Volume))
+
+
+def reason(found: report.Machine) -> str:
+    assert found.status is not None
+    return next((one.reason for one in found.status.conditions if one.type == "UpToDate"), "")
+
+
+def test_what_the_first_host_has_is_unknown_and_not_made_again() -> None:
+    scene = Scene()
+    assert scene.said.phase == "present"
+    scene.take_over()
+    assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+    assert (scene.count(scene.first), scene.count(scene.second)) == (1, 0)
+    status = scene.said.status
+    assert status is not None
+    assert status.machine_id, "what was known of it stays"
+    (message,) = [one.message for one in status.conditions if one.type == "UpToDate"]
+    assert "the host first" in message
+    assert "Pool-Destroyed: host-1" in message
+    assert any(one.reason == "NameTakenOver" for one in scene.run.report().events)
+
+
+def test_a_restart_of_the_second_host_does_not_forget_it() -> None:
+    scene = Scene()
+    scene.take_over()
+    scene.run = scene.begun("second", scene.second, 3)
+    scene.turns(12)
+    assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+    assert scene.count(scene.second) == 0
+
+
+def test_at_rest_nothing_is_written_of_it() -> None:
+    scene = Scene()
+    scene.take_over()
+    before = scene.run.files()
+    scene.turns(12)
+    assert scene.run.files() == before
+
+
+def test_what_it_could_see_ordered_counts_though_it_never_said_so() -> None:
+    scene = Scene()
+    scene.fleet.commit({"db.yaml": machine("db", "host-1", uid(2), uid(8))})
+    scene.take_over()
+    assert reason(scene.run.report().machines["default", "db"]) == "OtherHost"
+    assert scene.count(scene.second) == 0
+
+
+def test_what_is_ordered_later_is_made() -> None:
+    scene = Scene()
+    scene.take_over()
+    scene.fleet.commit({"db.yaml": machine("db", "host-1", uid(2), uid(8))})
+    scene.turns(8)
+    found = scene.run.report().machines["default", "db"]
+    assert found.phase == "present"
+    assert reason(found) == ""
+    assert scene.count(scene.second) == 1
+
+
+def test_a_new_assignment_frees_it() -> None:
+    scene = Scene()
+    scene.take_over()
+    scene.wish(assignment=10)
+    scene.turns(12)
+    assert (scene.said.phase, reason(scene.said), scene.said.assignment) == ("present", "", uid(10))
+    assert scene.count(scene.second) == 1
+
+
+def test_an_order_to_remove_it_is_not_answered_with_gone() -> None:
+    scene = Scene()
+    scene.take_over()
+    scene.wish(more=GOING)
+    scene.turns(12)
+    assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+
+
+def test_a_host_that_has_only_got_a_new_id_goes_on_with_what_it_has() -> None:
+    scene = Scene()
+    before = dict(scene.first.runtime.objects(Machine))
+    scene.take_over(scene.first)
+    assert (scene.said.phase, reason(scene.said)) == ("present", "")
+    assert dict(scene.first.runtime.objects(Machine)) == before
+
+
+@pytest.mark.parametrize("leaving", ["stopping", "leaving"])
+def test_farewells_of_the_first_host_change_nothing(leaving: str) -> None:
+    scene = Scene()
+    scene.run.poollet.leaving = leaving  # type: ignore[assignment]
+    scene.turns(2)
+    scene.run = scene.begun("second", scene.second, 2)
+    for _ in range(20):
+        scene.turns(1)
+    scene.time.ms += GRACE_MS
+    scene.turns(12)
+    assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+    assert scene.count(scene.second) == 0
+
+
+def test_an_answer_that_was_final_stays_one() -> None:
+    scene = Scene(more=GOING)
+    assert scene.said.phase == "gone"
+    scene.take_over()
+    assert scene.said.phase == "gone"
+
+
+def test_once_people_say_that_the_first_host_is_gone_the_second_one_makes_it_all() -> None:
+    script = {0: {"gitvirt.yaml": SETTINGS, "small.yaml": machine_class(), "web.yaml": machine("web")}}
+    world = Simulation(("host-1",), script)
+    rounds(world, 12)
+    first = world.machines["host-1"]
+    assert len(first.runtime.objects(Machine)) == 1
+    world.machines["host-1"] = SimulatedMachine(world.time, seed=9)
+    world.host_ids["host-1"] = "second"
+    del world.runs["host-1"]
+    rounds(world, 60)
+    assert reason(world.runs["host-1"].report().machines[WEB]) == "OtherHost"
+    assert not world.machines["host-1"].runtime.objects(Machine)
+    del world.runs["host-1"]
+    world.hosts = ()
+    rounds(world, 1)
+    words = "it burned\n\nPool-Destroyed: host-1\n"
+    world.fleet.commit({"README.md": "gone"}, MAIN, message=words, time=world.time.clock.now())
+    rounds(world, 60)
+    live = world.fleet.head()
+    rounds(world, 10)
+    assert world.fleet.head() == live, "what the last report says brings nothing back, to be taken away again"
+    world.hosts = ("host-1",)
+    rounds(world, 30)
+    assert len(world.machines["host-1"].runtime.objects(Machine)) == 1
+    assert world.outcome()["Machine/default/web"] == ("Running", "On", ())
+
+
+def rounds(world: Simulation, count: int) -> None:
+    for _ in range(count):
+        world.round()
