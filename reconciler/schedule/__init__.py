@@ -100,8 +100,8 @@ def decide(request: Request, signature: Signature, groups: Groups) -> Decision:
         return Unschedulable(
             request.key, tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
         )
-    pool, volumes = found
-    points = score(on, on.pools[pool], request, policy, candidates.points.get()[pool])
+    pool, by_policy, volumes = found
+    points = score(on, on.pools[pool], request, policy, by_policy)
     on.place(request, pool, volumes)
     return Placed(request.key, pool, tuple((volume.key, where) for volume, where in volumes), points)
 
@@ -195,7 +195,10 @@ def queue(requests: Iterable[Request], on: Board) -> list[tuple[Signature, list[
     """Runs of equal requests, in the order of decision. Larger ones first, because what is left after small ones may hold
     no large one."""
     requests = tuple(requests)
-    terms = Terms((*on.terms(), *(term for request in requests for term in terms_of(request))))
+    asked = dict.fromkeys(term for request in requests for term in terms_of(request))
+    for term in asked:
+        on.tally(term)  # from the beginning on, which costs least
+    terms = Terms((*on.terms(), *asked))
     grouped: dict[tuple[int, Signature], list[Request]] = {}
     for request in requests:
         grouped.setdefault((request.priority, signature_of(request, terms)), []).append(request)

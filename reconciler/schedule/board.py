@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.schedule.request import AntiAffinity, Pool, Request, VolumePool, VolumeRequest
+from reconciler.schedule.request import AntiAffinity, Labels, Pool, Request, VolumePool, VolumeRequest
 from reconciler.schedule.terms import Term, Terms
 from schemas.capacity import SHARE, WHOLE_HOST, Vector
 from schemas.selector import Selector
@@ -39,8 +39,9 @@ class Board:
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
     population: Population = nobody
     machines: Counter[str] = field(default_factory=Counter)  # by pool, for the Spread policy
-    version: Counter[str] = field(default_factory=Counter)  # by pool: how often it was touched
     touched: list[str] = field(default_factory=list)
+    placed: list[tuple[str, str, Labels]] = field(default_factory=list)  # pool, namespace, labels
+    touched_at: dict[str, int] = field(default_factory=dict)  # by pool: how many were placed then
     _tallies: dict[Term, Counter[str]] = field(default_factory=dict)
     _tallied: Terms = field(default_factory=Terms)
     _held: dict[Term, set[str]] = field(default_factory=dict)
@@ -82,22 +83,31 @@ class Board:
             self._holders.add(term)
 
     def tally(self, term: Term) -> Counter[str]:
-        """Machines that the term counts, by domain; kept up to date from its first use on."""
+        """Machines that the term counts, by domain: those that were there, and those placed since."""
         found = self._tallies.get(term)
         if found is None:
             found = Counter()
             for pool, count in self.population(term.namespace, term.selector).items():
                 if pool in self.pools and (domain := self.domain(term.topology_key, pool)) is not None:
                     found[domain] += count
+            for pool, namespace, labels in self.placed:
+                if term.counts(namespace, labels):
+                    self._count(found, term, pool)
             self._tallies[term] = found
             self._tallied.add(term)
         return found
+
+    def _count(self, tally: Counter[str], term: Term, pool: str) -> None:
+        if (domain := self.domain(term.topology_key, pool)) is not None:
+            tally[domain] += 1
 
     def terms(self) -> Iterable[Term]:
         return self._held
 
     def held_against(self, request: Request) -> Sequence[tuple[Term, set[str]]]:
         """Who is there already and wants no such machine near: the term, and the domains where they stand."""
+        if not self._held:
+            return ()
         return [
             (term, self._held[term]) for term in self._holders.counting(request.key.namespace, request.labels)
         ]
@@ -116,12 +126,12 @@ class Board:
         """Charges the request. The caller has asked `fits` before."""
         if pool:
             take(self.free[pool], self.charge(pool, request))
-            self.version[pool] += 1
             self.machines[pool] += 1
             self.touched.append(pool)
+            self.touched_at[pool] = len(self.touched)
             for term in self._tallied.counting(request.key.namespace, request.labels):
-                if (domain := self.domain(term.topology_key, pool)) is not None:
-                    self._tallies[term][domain] += 1
+                self._count(self._tallies[term], term, pool)
+            self.placed.append((pool, request.key.namespace, request.labels))
             if request.anti_affinity is not None:
                 self.hold(request.key.namespace, request.anti_affinity, pool)
         for volume, volume_pool in volumes:

@@ -1,4 +1,4 @@
-"""The pools that one group of equal requests may use, best first, kept in heaps while the board gets fuller.
+"""The pools that one group of equal requests may use, best first, kept in queues while the board gets fuller.
 
 Entries are corrected when they come to the top: within a pass pools only get fuller and counts only grow, so an entry that is
 out of date promises too much (and where a policy rewards fullness, every touched pool gets a fresh entry before it is used).
@@ -7,6 +7,7 @@ out of date promises too much (and where a policy rewards fullness, every touche
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 
 from reconciler.schedule import scores
 from reconciler.schedule.board import Board
@@ -16,6 +17,33 @@ from reconciler.schedule.terms import Term
 from reconciler.schedule.volumes import Bound, bind
 from schemas.capacity import fits
 
+Taken = tuple[str, int, Bound]
+
+
+class Queue:
+    """Entries by rank: those that come as they stood when the order was made, and those that were corrected since."""
+
+    def __init__(self, coming: Iterator[Entry]) -> None:
+        self.coming = coming
+        self.next = next(coming, None)
+        self.heap: list[Entry] = []
+
+    def top(self) -> Entry | None:
+        heap = self.heap
+        while self.next is not None and (not heap or self.next < heap[0]):
+            heapq.heappush(heap, self.next)
+            self.next = next(self.coming, None)
+        return heap[0] if heap else None
+
+    def push(self, entry: Entry) -> None:
+        heapq.heappush(self.heap, entry)
+
+    def replace(self, entry: Entry) -> None:
+        heapq.heapreplace(self.heap, entry)
+
+    def pop(self) -> None:
+        heapq.heappop(self.heap)
+
 
 class Candidates:
     """Built once a pass for each group; `take` may then be asked as often as the group has requests."""
@@ -24,7 +52,7 @@ class Candidates:
         self.board = board
         self.request = request
         self.is_improving = policy is scores.Policy.BIN_PACK
-        self.points = shelf.points_of(request.charge)
+        self.ranking = shelf.ranking(request.charge)
         namespace, anti, spread = request.key.namespace, request.anti_affinity, request.spread
         self.spread = Term(namespace, spread.selector, spread.topology_key) if spread else None
         apart = Term(namespace, anti.selector, anti.topology_key) if anti else None
@@ -33,11 +61,18 @@ class Candidates:
         self.skew_of_one = int(spread is not None and spread.selector.matches(dict(request.labels)))
         eligible = shelf.get(request)
         self.standing = eligible.standing
+        self.eligible = eligible
         self.seen = eligible.made_at
-        # A sorted list is a heap, so a copy of the shelf's is ready for use.
-        self.heaps = {domain: heap.copy() for domain, heap in eligible.heaps.items()}
-        self.open = [(0, domain) for domain in sorted(self.heaps)]
-        self.floor = [(0, domain) for domain in eligible.domains]
+        self.queues: dict[str, Queue] = {}
+        domains = eligible.domains
+        self.open = [(0, domain) for domain in domains.open] if domains else []
+        self.floor = [(0, domain) for domain in domains.counted] if domains else []
+
+    def queue(self, domain: str) -> Queue:
+        found = self.queues.get(domain)
+        if found is None:
+            found = self.queues[domain] = Queue(self.eligible.of(domain))
+        return found
 
     def entry(self, pool: str) -> Entry:
         crowd = 0
@@ -46,15 +81,15 @@ class Candidates:
             and (domain := self.board.domain(self.crowd.topology_key, pool)) is not None
         ):
             crowd = self.board.tally(self.crowd)[domain]
-        points = self.points.get()[pool] + self.standing[pool]
-        return crowd, -points, pool, self.board.version[pool]
+        points = self.ranking.points(pool) + (self.standing.of(pool) or 0)
+        return crowd, -points, pool, len(self.board.touched)
 
-    def take(self, request: Request) -> tuple[str, Bound] | None:
-        """The best pool for one more of the group, with a place for each of its volumes."""
+    def take(self, request: Request) -> Taken | None:
+        """The best pool for one more of the group, what the policy gives it, and a place for each of the volumes."""
         if self.is_improving:
             self.catch_up()
         if self.spread is None:
-            return self.best(self.heaps.get("", []), request)
+            return self.best(self.queue(""), request)
         counts = self.board.tally(self.spread)
         least = smallest(self.floor, counts)
         while self.open:
@@ -62,7 +97,7 @@ class Candidates:
             domain = self.open[0][1]
             if self.is_skewed(count, least):
                 return None
-            found = self.best(self.heaps[domain], request)
+            found = self.best(self.queue(domain), request)
             if found is not None:
                 return found
             heapq.heappop(self.open)
@@ -76,25 +111,24 @@ class Candidates:
         """Fuller is better: pools touched meanwhile have better entries than those in the heap."""
         touched = self.board.touched
         for pool in set(touched[self.seen :]):
-            if pool in self.standing:
-                heapq.heappush(self.heaps[domain_of(self.board, self.request, pool)], self.entry(pool))
+            if self.standing.of(pool) is not None:
+                self.queue(domain_of(self.board, self.request, pool)).push(self.entry(pool))
         self.seen = len(touched)
 
-    def best(self, heap: list[Entry], request: Request) -> tuple[str, Bound] | None:
+    def best(self, queue: Queue, request: Request) -> Taken | None:
         """Drops what cannot take the request: nothing in a pass makes room."""
-        version = self.board.version
-        while heap:
-            top = heap[0]
+        touched_at, has_crowd = self.board.touched_at, self.crowd is not None
+        while (top := queue.top()) is not None:
             pool = top[2]
-            if top[3] != version[pool] or self.crowd is not None:
+            if has_crowd or touched_at.get(pool, 0) > top[3]:
                 now = self.entry(pool)
-                if now != top:
-                    heapq.heapreplace(heap, now)
+                if now[:2] != top[:2]:
+                    queue.replace(now)
                     continue
             found = self.room(pool, request)
             if found is not None:
-                return pool, found
-            heapq.heappop(heap)
+                return pool, -top[1] - (self.standing.of(pool) or 0), found
+            queue.pop()
         return None
 
     def room(self, pool: str, request: Request) -> Bound | None:
@@ -110,7 +144,9 @@ class Candidates:
             if domain is not None and board.tally(self.apart)[domain]:
                 return True
         held = board.held_against(self.request)
-        return bool(held) and any(board.domain(term.topology_key, pool) in domains for term, domains in held)
+        return (
+            any(board.domain(term.topology_key, pool) in domains for term, domains in held) if held else False
+        )
 
 
 def smallest(heap: list[tuple[int, str]], counts: dict[str, int]) -> int:

@@ -6,88 +6,86 @@ pool is worth changes as it fills, so the order is made anew when much was place
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.schedule import filters, scores
 from reconciler.schedule.board import Board
+from reconciler.schedule.ranking import Fills, Ranking
 from reconciler.schedule.request import Pool, Request
 from schemas.capacity import Vector
 
-Entry = tuple[int, int, str, int]  # crowd, -points, pool, version: smallest first
+Entry = tuple[int, int, str, int]  # crowd, -points, pool, when that was so: smallest first
 Sort = tuple[object, ...]
+Looks = tuple[Mapping[str, object], Mapping[object, Pool]]  # how each looks, and one of each look
 
 
 @dataclass(frozen=True, slots=True)
-class Eligible:
-    """`heaps` holds the entries by domain of the topology key, each list sorted; `domains` all that count for the skew;
-    `where` the domain of each pool where machines are to be spread."""
+class Standing:
+    """The pools that no standing predicate refuses, with the part of their score that stands too: `worth` by how a pool looks."""
 
-    heaps: Mapping[str, list[Entry]]
-    standing: Mapping[str, int]
+    look_of: Mapping[str, object]
+    worth: Mapping[object, int]
+
+    def of(self, pool: str) -> int | None:
+        return self.worth.get(self.look_of[pool])
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """Of the topology key, where machines are to be spread: that of each pool, those of eligible pools, and all that count for
+    the skew."""
+
     where: Mapping[str, str]
-    domains: tuple[str, ...]
-    made_at: int
+    open: tuple[str, ...]
+    counted: tuple[str, ...]
 
 
-class Equals:
-    """Pools that are equally full, as they were when first asked: hosts come in batches, and an empty one is like the next."""
+class Eligible:
+    """Gives out entries, the best first, and looks no further than it is asked: few requests ever see the end."""
 
-    def __init__(self, board: Board) -> None:
-        self.made_at = len(board.touched)
-        found: dict[Sort, list[Pool]] = {}
-        for name, pool in board.pools.items():
-            fill = (*board.free[name].items(), *pool.allocatable.items(), board.machines[name])
-            found.setdefault(fill, []).append(pool)
-        self.groups = tuple(found.values())
+    def __init__(self, standing: Standing, domains: Domains | None, ranking: Ranking) -> None:
+        self.standing = standing
+        self.domains = domains
+        self.levels = ranking.levels
+        self.made_at = ranking.at
+        self.coming = self.entries()
+        self.dealt: dict[str, list[Entry]] = {}
 
+    def of(self, domain: str) -> Iterator[Entry]:
+        if self.domains is None:
+            yield from self.entries()
+            return
+        dealt = self.dealt.setdefault(domain, [])
+        at = 0
+        while at < len(dealt) or self.deal(dealt):
+            yield dealt[at]
+            at += 1
 
-class Points:
-    """What each pool is worth to requests of one charge by the policy alone; brought up to date by what was touched since."""
+    def deal(self, wanted: list[Entry]) -> bool:
+        """Reads on until one comes for `wanted`; the others get theirs on the way."""
+        where = self.domains.where if self.domains else {}
+        for entry in self.coming:
+            found = self.dealt.setdefault(where[entry[2]], [])
+            found.append(entry)
+            if found is wanted:
+                return True
+        return False
 
-    def __init__(self, board: Board, policy: scores.Policy, charge: Vector, equals: Equals) -> None:
-        self.board = board
-        self.worth = scores.BY_POLICY[policy]
-        self.needs = scores.measured(charge)
-        moved = set(board.touched[equals.made_at :])
-        self.by_pool = {name: 0 for name in board.pools}
-        for same in equals.groups:
-            pool = next((pool for pool in same if pool.name not in moved), same[0])
-            self.by_pool.update(
-                dict.fromkeys([each.name for each in same], self.worth(board, pool, self.needs))
+    def entries(self) -> Iterator[Entry]:
+        look_of, worth, at = self.standing.look_of, self.standing.worth, self.made_at
+        if any(worth.values()):
+            yield from sorted(
+                (0, rank - extra, name, at)
+                for rank, names in self.levels
+                for name in names
+                if (extra := worth.get(look_of[name])) is not None
             )
-        for name in moved:
-            self.by_pool[name] = self.worth(board, board.pools[name], self.needs)
-        self.seen = len(board.touched)
-        self.ranked: list[Entry] = []
-        self.ranked_at = self.seen
-        self.unranked = set(self.by_pool)
-
-    def get(self) -> dict[str, int]:
-        board, seen = self.board, self.seen
-        touched = board.touched
-        if seen != len(touched):
-            self.seen = len(touched)
-            changed = touched[seen:]
-            for name in changed if len(changed) == 1 else set(changed):
-                self.by_pool[name] = self.worth(board, board.pools[name], self.needs)
-            self.unranked.update(changed)
-        return self.by_pool
-
-    def ranking(self, patience: int) -> tuple[list[Entry], int]:
-        """All pools, the best first, and when that was so: entries out of date are put right when they come to the top, so a
-        few may be. Only what was touched is made anew; the rest is in order already, which sorting notices."""
-        points, unranked, version = self.get(), self.unranked, self.board.version
-        if not self.ranked or self.seen - self.ranked_at > patience:
-            self.ranked_at = self.seen
-            ranked = [entry for entry in self.ranked if entry[2] not in unranked]
-            # Of all, take them in the order of the board, which is sorted more or less.
-            names = points if len(unranked) == len(points) else unranked
-            ranked += sorted([(0, -points[name], name, version.get(name, 0)) for name in names])
-            ranked.sort()
-            self.ranked = ranked
-            self.unranked = set()
-        return self.ranked, self.ranked_at
+            return
+        for rank, names in self.levels:
+            for name in names:
+                if look_of[name] in worth:
+                    yield 0, rank, name, at
 
 
 class Shelf:
@@ -97,24 +95,28 @@ class Shelf:
         self.board = board
         self.policy = policy
         self.kept: dict[Sort, Eligible] = {}
-        self.points: dict[tuple[tuple[str, int], ...], Points] = {}
-        self.equals: Equals | None = None
-        self.alike: dict[tuple[str, ...], dict[Sort, list[Pool]]] = {}
-        self.refresh_after = max(16, len(board.pools) // 32)
+        self.rankings: dict[tuple[tuple[str, int], ...], Ranking] = {}
+        self.fills: Fills | None = None
+        self.looks: dict[tuple[str, ...], Looks] = {}
+        self.where: dict[str, Mapping[str, str]] = {}  # by topology key
 
-    def points_of(self, charge: Vector) -> Points:
+    def ranking(self, charge: Vector) -> Ranking:
         key = tuple(sorted(charge.items()))
-        found = self.points.get(key)
+        found = self.rankings.get(key)
         if found is None:
-            self.equals = self.equals or Equals(self.board)
-            found = self.points[key] = Points(self.board, self.policy, charge, self.equals)
+            self.fills = self.fills or Fills(self.board)
+            found = self.rankings[key] = Ranking(self.fills, self.policy, charge)
         return found
 
     def get(self, request: Request) -> Eligible:
-        sort = self.sort_of(request)
+        sort, ranking = self.sort_of(request), self.ranking(request.charge)
+        ranking.refresh()
         found = self.kept.get(sort)
-        if found is None or len(self.board.touched) - found.made_at > self.refresh_after:
-            found = self.kept[sort] = self.make(request, found)
+        if found is None:
+            standing = self.standing(request)
+            found = self.kept[sort] = Eligible(standing, self.domains(request, standing), ranking)
+        elif found.made_at != ranking.at:
+            found = self.kept[sort] = Eligible(found.standing, found.domains, ranking)
         return found
 
     def sort_of(self, request: Request) -> Sort:
@@ -129,66 +131,51 @@ class Shelf:
             request.spread and (request.spread.topology_key, request.spread.is_required),
         )
 
-    def make(self, request: Request, before: Eligible | None) -> Eligible:
-        standing = self.standing(request) if before is None else before.standing
-        where = self.where(request, standing) if before is None else before.where
-        domains = self.domains(request, where) if before is None else before.domains
-        ranking, made_at = self.points_of(request.charge).ranking(self.refresh_after)
-        heaps: dict[str, list[Entry]] = {"": []}
+    def domains(self, request: Request, standing: Standing) -> Domains | None:
         if request.spread is None:
-            heaps[""] = [entry for entry in ranking if entry[2] in standing]
-        else:
-            heaps = {domain: [] for domain in where.values()}
-            for entry in ranking:
-                if (domain := where.get(entry[2])) is not None:
-                    heaps[domain].append(entry)
-        if any(standing.values()):
-            for domain, heap in heaps.items():
-                heaps[domain] = sorted((0, rank - standing[name], name, seen) for _, rank, name, seen in heap)
-        return Eligible(heaps, standing, where, domains, made_at)
+            return None
+        key = request.spread.topology_key
+        where = self.where.get(key)
+        if where is None:
+            where = self.where[key] = {
+                name: domain_of(self.board, request, name) for name in self.board.pools
+            }
+        found = {domain for name, domain in where.items() if standing.of(name) is not None}
+        return Domains(
+            where, tuple(sorted(found)), tuple(sorted(filters.domains_of(self.board, request, key) | found))
+        )
 
-    def where(self, request: Request, standing: Mapping[str, int]) -> Mapping[str, str]:
-        if request.spread is None:
-            return {}
-        return {name: domain_of(self.board, request, name) for name in standing}
-
-    def domains(self, request: Request, where: Mapping[str, str]) -> tuple[str, ...]:
-        if request.spread is None:
-            return ()
-        known = filters.domains_of(self.board, request, request.spread.topology_key)
-        return tuple(sorted(known | set(where.values())))
-
-    def standing(self, request: Request) -> dict[str, int]:
-        """The pools that no standing predicate refuses, with the part of their score that stands too."""
-        board = self.board
-        if request.pinned:
-            pools = [board.pools[request.pinned]] if request.pinned in board.pools else []
-        elif is_particular(request):
-            pools = list(board.pools.values())
-        else:
-            alike = self.looking_alike(relevant_labels(request)).values()
-            standing: dict[str, int] = {}
-            for same in alike:
-                if self.is_eligible(same[0], request):
-                    extra = scores.standing(board, same[0], request)
-                    standing.update(dict.fromkeys([pool.name for pool in same], extra))
-            return standing
-        return {
-            pool.name: scores.standing(board, pool, request)
-            for pool in pools
+    def standing(self, request: Request) -> Standing:
+        look_of, samples = self.looking(request)
+        worth = {
+            look: scores.standing(self.board, pool, request)
+            for look, pool in samples.items()
             if self.is_eligible(pool, request)
         }
+        return Standing(look_of, worth)
 
-    def looking_alike(self, keys: tuple[str, ...]) -> dict[Sort, list[Pool]]:
-        """Pools that standing predicates cannot tell apart, when only these labels are looked at."""
-        found = self.alike.get(keys)
+    def looking(self, request: Request) -> Looks:
+        """How each pool looks to standing predicates, which look at few labels, and one pool of each look."""
+        if is_particular(request):
+            by_name: Mapping[str, Pool] = self.board.pools
+            return {name: name for name in by_name}, {name: pool for name, pool in by_name.items()}
+        keys = relevant_labels(request)
+        found = self.looks.get(keys)
         if found is None:
-            found = self.alike[keys] = {}
-            for pool in self.board.pools.values():
-                labels = tuple(pool.labels.get(key) for key in keys)
-                look = (pool.why_not_ready, pool.is_cordoned, pool.taints, pool.classes, labels)
-                found.setdefault(look, []).append(pool)
+            found = self.looks[keys] = self.looks_by(keys)
         return found
+
+    def looks_by(self, keys: tuple[str, ...]) -> Looks:
+        """Numbered: what is looked up a million times is light."""
+        numbers: dict[Sort, int] = {}
+        samples: dict[object, Pool] = {}
+        look_of: dict[str, object] = {}
+        for name, pool in self.board.pools.items():
+            labels = [pool.labels.get(key) for key in keys]
+            look = (pool.why_not_ready, pool.is_cordoned, pool.taints, pool.classes, *labels)
+            number = look_of[name] = numbers.setdefault(look, len(numbers))
+            samples.setdefault(number, pool)
+        return look_of, samples
 
     def is_eligible(self, pool: Pool, request: Request) -> bool:
         board = self.board
@@ -206,7 +193,7 @@ class Shelf:
 
 def is_particular(request: Request) -> bool:
     """It knows pools by name, so that they are looked at one by one."""
-    return bool(request.rejections or request.volume_pools)
+    return bool(request.pinned or request.rejections or request.volume_pools)
 
 
 def domain_of(board: Board, request: Request, pool: str) -> str:

@@ -202,6 +202,19 @@ def test_those_already_there_are_counted() -> None:
     ) == {"b": 2, "a": 1}
 
 
+@pytest.mark.parametrize("rule", [{"spread": Spread(WEB, ZONE)}, {"anti_affinity": AntiAffinity(WEB, ZONE)}])
+def test_those_placed_before_in_the_same_pass_are_counted(rule: dict[str, object]) -> None:
+    """Also those who ask for nothing themselves, and those of an earlier pass on the same board."""
+
+    def on() -> Board:
+        return board([pool("a"), pool("b", labels={ZONE: "b"})], used={"b": {"cpu": 4000}})
+
+    assert where(schedule([machine("m1", priority=1), machine("m2", **rule)], on())) == {"m1": "a", "m2": "b"}
+    in_turn = on()
+    assert where(schedule([machine("m1")], in_turn)) == {"m1": "a"}
+    assert where(schedule([machine("m2", **rule)], in_turn)) == {"m2": "b"}
+
+
 def test_a_machine_and_its_volumes_land_together_or_not_at_all() -> None:
     volume_pools = [
         volume_pool("va", reachable_from=frozenset({"a"}), allocatable={"storage": 15 * GIB}),

@@ -1,0 +1,137 @@
+"""A pass over many requests decides as if each were decided alone, one after the other: what it keeps in between saves time only."""
+
+from __future__ import annotations
+
+import random
+from typing import TypeVar
+
+import pytest
+
+from reconciler.schedule import (
+    AntiAffinity,
+    Board,
+    Placed,
+    Policy,
+    Pool,
+    Rejection,
+    Request,
+    Spread,
+    VolumePool,
+    VolumeRequest,
+    board,
+    schedule,
+)
+from reconciler.schedule.ranking import PATIENCE, Fills, Ranking
+from schemas.kinds import Key, Kind
+from schemas.model.part import Taint, Toleration
+from schemas.selector import Selector
+
+GIB = 1 << 30
+T = TypeVar("T")
+ZONE = "topology.ironcore.dev/zone"
+TAINTS = (
+    (),
+    (),
+    (Taint(key="lab", effect="NoSchedule"),),
+    (Taint(key="slow", effect="PreferNoSchedule"),),
+)
+CHARGES = [{"cpu": 250, "memory": GIB}, {"cpu": 1000, "memory": 2 * GIB}, {"cpu": 2000, "memory": 8 * GIB}]
+
+
+def pools(draw: random.Random, count: int, *, is_alike: bool) -> list[Pool]:
+    return [
+        Pool(
+            name=f"p{i:03}",
+            allocatable={"cpu": 16000 if is_alike else draw.randrange(1, 20) * 1000, "memory": 64 * GIB},
+            labels={ZONE: f"z{i % 3}", "host": f"h{i}"} if i % 9 else {"host": f"h{i}"},
+            taints=draw.choice(TAINTS),
+            is_cordoned=i % 11 == 7,
+            classes=frozenset({"c0", "c1", "c2"}),
+        )
+        for i in range(count)
+    ]
+
+
+def volume_pools(draw: random.Random, count: int) -> list[VolumePool]:
+    return [
+        VolumePool(
+            name=f"v{i:03}",
+            allocatable={"storage": draw.randrange(5, 100) * GIB},
+            classes=frozenset({"fast"}),
+            labels={ZONE: f"z{i % 3}"},
+            reachable_from=frozenset({f"p{i:03}", f"p{i * 7 % count:03}"}) if i % 4 else None,
+        )
+        for i in range(0, count, 2)
+    ]
+
+
+def machine(draw: random.Random, number: int, pool_count: int) -> Request:
+    size, app = draw.randrange(3), f"app-{draw.randrange(8)}"
+    same = Selector((("app", app),))
+    volume = VolumeRequest(Key(Kind.VOLUME, "default", f"d{number}"), "fast", {"storage": 5 * GIB})
+    apart = AntiAffinity(same, draw.choice(["", ZONE, "host"]), is_required=draw.random() < 0.5)
+    spread = Spread(same, draw.choice([ZONE, "host"]), draw.choice([1, 2]), is_required=draw.random() < 0.5)
+    said_no = Rejection(f"p{draw.randrange(pool_count):03}", "no image")
+
+    def some(share: float, value: T, otherwise: T) -> T:
+        return value if draw.random() < share else otherwise
+
+    return Request(
+        key=Key(Kind.MACHINE, "default", f"m{number:04}"),
+        machine_class=f"c{size}",
+        charge=CHARGES[size],
+        labels=(("app", app),),
+        priority=draw.choice([0, 0, 1]),
+        selector=some(0.2, ((ZONE, f"z{draw.randrange(3)}"),), ()),
+        tolerations=some(0.3, (Toleration(key="lab", operator="Exists"),), ()),
+        anti_affinity=some(0.15, apart, None),
+        spread=some(0.15, spread, None),
+        volumes=some(0.1, (volume,), ()),
+        volume_pools=some(0.05, (f"v{draw.randrange(0, pool_count, 2):03}",), ()),
+        rejections=some(0.05, (said_no,), ()),
+        pinned=some(0.05, f"p{draw.randrange(pool_count):03}", ""),
+    )
+
+
+def world(seed: int, count: int, machines: int) -> tuple[Board, Board, list[Request]]:
+    """The same board twice, and who is to be placed."""
+    draw = random.Random(seed)
+    hosts, stores = pools(draw, count, is_alike=seed % 2 == 0), volume_pools(draw, count)
+    used = {pool.name: {"cpu": 500 * draw.randrange(3)} for pool in hosts[:: 2 + seed % 2]}
+    asked = [machine(draw, number, count) for number in range(machines)]
+    return board(hosts, stores, used), board(hosts, stores, used), asked
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+@pytest.mark.parametrize(("seed", "count"), [(0, 60), (1, 60), (2, 9), (3, 9)])
+def test_a_pass_decides_as_one_by_one_would(seed: int, count: int, policy: Policy) -> None:
+    at_once, in_turn, asked = world(seed, count, 4 * PATIENCE)
+    by_key = {request.key: request for request in asked}
+    found = schedule(asked, at_once, policy)
+    assert sum(isinstance(decision, Placed) for decision in found) > len(asked) // 8
+    for decision in found:
+        assert schedule([by_key[decision.key]], in_turn, policy) == (decision,)
+    assert at_once.free == in_turn.free
+    assert at_once.volume_free == in_turn.volume_free
+
+
+def test_what_is_equally_full_stays_together_as_if_looked_at_anew() -> None:
+    on, _, asked = world(4, 60, 400)
+    fills = Fills(on)
+    for start in range(0, len(asked), 40):
+        schedule(asked[start : start + 40], on)
+        fills.update()
+        assert sorted(fills.names.values()) == sorted(Fills(on).names.values())
+        assert {name for names in fills.names.values() for name in names} == set(on.pools)
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_a_ranking_is_in_the_order_of_what_the_policy_gives(policy: Policy) -> None:
+    on, _, asked = world(5, 60, 3 * PATIENCE)
+    ranking = Ranking(Fills(on), policy, CHARGES[1])
+    ranking.refresh()
+    schedule(asked, on, policy)
+    assert len(on.touched) > PATIENCE
+    ranking.refresh()
+    want = sorted((-ranking.points(name), name) for name in on.pools)
+    assert [(rank, name) for rank, names in ranking.levels for name in names] == want
