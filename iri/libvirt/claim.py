@@ -19,6 +19,26 @@ class Taken(NotStarted):
     """Another process has it."""
 
 
+def holder(folder: Path) -> str | None:
+    """Who has it now: the process, or nothing where that does not say. None when nobody has it."""
+    try:
+        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _process(handle)
+    finally:
+        os.close(handle)
+    return None
+
+
+def _process(handle: int) -> str:
+    written = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+    return written if written.isdigit() else ""
+
+
 class Claim:
     """`what` begins the message: "storage pool fast"."""
 
@@ -34,9 +54,9 @@ class Claim:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+            found = _process(handle)
             os.close(handle)
-            pid = f" (pid {holder})" if holder.isdigit() else ""
+            pid = f" (pid {found})" if found else ""
             raise Taken(f"{self._what} at {folder} is in use by another runtime{pid}", CURE) from None
         except OSError:
             os.close(handle)

@@ -20,6 +20,7 @@ from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.link import Link
 from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.connect.node import Node
+from iri.libvirt.connect.storage import Secrets
 from iri.libvirt.connect.vault import Vault
 from iri.libvirt.domain.document import CONSOLE
 from iri.libvirt.host.host import Host, Installation
@@ -32,6 +33,7 @@ from iri.libvirt.networks.networks import Networks
 from iri.libvirt.seed.files import Seeds
 from iri.libvirt.seed.ignition import Reader, no_yaml
 from iri.libvirt.settings import Settings
+from iri.libvirt.tenancy import Tenancy
 from iri.libvirt.volumes import opening
 from iri.libvirt.volumes.volumes import Volumes
 from iri.machine import Machine
@@ -55,6 +57,7 @@ class LibvirtRuntime:
         self._link = Link(settings.uri)
         self._journal = Journal(time.time_ns)
         domains, vault = Domains(self._link), Vault(self._link)
+        self._tenancy = Tenancy(Secrets(self._link), folder, domains.metadata)
         self._roster = Roster(domains, vault, self._journal)
         storage = opening.opened(
             self._link,
@@ -93,6 +96,7 @@ class LibvirtRuntime:
         self._claim.take(self._folder)
         try:
             self._link.open()
+            self._tenancy.take()
             self._host.platform()  # so that the first machine need not wait for the proof
             self._volumes.start()
             self._machines.start()

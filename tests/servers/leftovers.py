@@ -14,7 +14,10 @@ from tests.servers.libvirtd import Libvirtd
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 OURS = "gitvirt"
-NOTE = f"{OURS}/mark-"  # of a pool, for as long as there is the pool
+NOTES = (
+    f"{OURS}/mark-",
+    f"{OURS}/runtime",
+)  # of a pool, for as long as there is the pool; and of whose libvirtd it is
 TAP, BRIDGE = "vnet", "gv"
 
 
@@ -126,7 +129,11 @@ def _secrets(daemon: Libvirtd, kept: frozenset[str]) -> tuple[str, ...]:
     for line in daemon.virsh("secret-list").stdout.splitlines():
         id = line.split()[0]
         described = daemon.virsh("secret-dumpxml", id, check=False).stdout
-        if OURS in described and NOTE not in described and not set(UUID.findall(described)) & kept:
+        if (
+            OURS in described
+            and not any(note in described for note in NOTES)
+            and not set(UUID.findall(described)) & kept
+        ):
             found.append(line.strip())
     return tuple(found)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from iri.errors import NotFound
 from iri.libvirt.connect.link import Link
+from iri.libvirt.xml import parse
 
 T = TypeVar("T")
 BUSY_SECONDS = 60.0
@@ -120,6 +121,22 @@ class Secrets:
             raw.secretDefineXML(definition, 0).setValue(value, 0)
 
         self._link.call(put, "keeping a secret")
+
+    def define(self, definition: str) -> None:
+        """Without a value. Refused when there is another of the same usage."""
+        self._link.call(lambda raw: raw.secretDefineXML(definition, 0), "keeping a note")
+
+    def noted(self, usage: str) -> tuple[str, str] | None:
+        """Id and description of the one that is used for it."""
+
+        def read(raw: libvirt.virConnect) -> tuple[str, str]:
+            found = raw.secretLookupByUsage(libvirt.VIR_SECRET_USAGE_TYPE_VOLUME, usage)
+            return found.UUIDString(), parse(found.XMLDesc(0)).findtext("description", "")
+
+        try:
+            return self._link.call(read, "reading a note")
+        except NotFound:
+            return None
 
     def value(self, id: str) -> bytes:
         """Of one that is not private."""
