@@ -66,7 +66,7 @@ class FileShelf:
         noted = self._marks.noted(self.name)
         if noted and isinstance(self._pool, DirPool):
             # Else libvirt would build a folder in the place of the one that is not mounted.
-            folder = Path(self._storage.pool_path(self.name))
+            folder = self._marks.folder(self.name) or Path(self._pool.path)
             self._marks.refuse_other(self.name, folder, noted)
         try:
             self._storage.ensure_pool(self.name, definition.pool(self._pool))

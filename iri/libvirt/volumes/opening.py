@@ -60,7 +60,7 @@ def opened(
     """`folder` is the runtime's own; `tell` makes an event of a machine. Nothing is started yet: see Volumes.start."""
     storage_settings = with_default(settings.storage, str(folder / "volumes"))
     storage, holders, passphrases = Storage(link), Holders(link), Passphrases(Secrets(link))
-    marks = Marks(storage, Secrets(link))
+    marks = Marks(storage, Secrets(link), folder / "pools")
     images = Images(settings.images, folder / "images")
 
     def shelf(pool: Pool) -> Shelf:

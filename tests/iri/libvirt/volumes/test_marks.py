@@ -169,6 +169,48 @@ def test_mark_is_known_again_whatever_a_crash_or_a_new_libvirt_took(host: Host) 
         host.stand.objects(Volume)
 
 
+@pytest.mark.parametrize("has_pool", [True, False], ids=["its pools are there", "all is gone"])
+def test_what_libvirt_has_forgotten_with_the_disk_gone_is_still_no_empty_pool(
+    host: Host, *, has_pool: bool
+) -> None:
+    volume = host.stand.subject().available()
+    host.stand.stop()
+    for id in [line.split()[0] for line in host.daemon.virsh("secret-list").stdout.splitlines()]:
+        host.daemon.virsh("secret-undefine", id)
+    host.boot()
+    if not has_pool:
+        host.stand.stop()
+        for pool in ("far", "near"):
+            host.daemon.virsh("pool-destroy", pool, check=False)
+            host.daemon.virsh("pool-undefine", pool)
+        host.stand.start()
+    note = host.daemon.folder / "pools" / "far"
+    with pytest.raises(Unavailable, match=rf"lacks the mark .* `rm {note}` begin anew"):
+        host.stand.objects(Volume)
+    assert host.stand.volumes.collect_images() == 0
+    assert list(host.mountpoint.iterdir()) == [], "nothing is made in its place"
+    host.mount()
+    host.stand.volumes.let_go()
+    eventually(lambda: is_known(host.stand), bool, 60, "be reached")
+    assert set(host.stand.objects(Volume)) == {volume.id}
+    assert "mark-far" in host.daemon.virsh("secret-list").stdout, "it is noted again"
+
+
+def test_note_that_a_person_removes_gives_up_what_libvirt_has_forgotten(host: Host) -> None:
+    host.stand.subject().available()
+    host.boot()
+    for id in [line.split()[0] for line in host.daemon.virsh("secret-list").stdout.splitlines()]:
+        host.daemon.virsh("secret-undefine", id)
+    with pytest.raises(Unavailable):
+        host.stand.objects(Volume)
+    host.daemon.virsh("pool-destroy", "far")
+    host.daemon.virsh("pool-undefine", "far")
+    (host.daemon.folder / "pools" / "far").unlink()
+    host.stand.volumes.let_go()
+    eventually(lambda: is_known(host.stand), bool, 60, "be reached")
+    assert host.stand.objects(Volume) == {}
+
+
 def test_link_in_the_place_of_the_mark_is_no_mark(host: Host) -> None:
     host.stand.stop()
     mark = host.disk / marks.MARK
@@ -198,6 +240,7 @@ def test_image_under_volumes_of_a_pool_that_is_in_the_settings_no_more_stays(hos
     assert host.stand.volumes.collect_images() > 0
     assert not image.exists()
     assert "mark-far" not in host.daemon.virsh("secret-list").stdout
+    assert files(host.daemon.folder / "pools") == ["near"]
 
 
 def test_kernel_that_a_domain_boots_from_stays(host: Host) -> None:
