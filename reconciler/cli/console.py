@@ -8,6 +8,7 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 from iri.client import MACHINE, Client
 from iri.errors import IRIError
@@ -19,7 +20,7 @@ from reconciler.cli.iri import add_address
 from reconciler.cli.iri.connection import command_error, connected
 from reconciler.cli.iri.exec import add_linger, attended
 from reconciler.cli.location import add_repo, located, opened
-from reconciler.cli.objects import nouns
+from reconciler.cli.objects.choosing import one
 from reconciler.cli.output import show_value
 from reconciler.cli.terminal import out, printable
 from reconciler.inventory import Inventory, inventory
@@ -99,9 +100,9 @@ def told_elsewhere(arguments: argparse.Namespace, wanted: str, trouble: CommandE
     if arguments.address or trouble.exit_code is Exit.USAGE:
         raise trouble
     fleet = known_fleet(arguments)
-    place = None if fleet is None else place_of(fleet, wanted)
-    if place is None:
+    if fleet is None or is_uuid(wanted):
         raise trouble
+    place = place_of(fleet, wanted)
     if arguments.output:
         show_value(out(), arguments.output, value(place))
         return Exit.OK
@@ -118,10 +119,17 @@ def known_fleet(arguments: argparse.Namespace) -> Inventory | None:
         return None
 
 
-def place_of(fleet: Inventory, wanted: str) -> Place | None:
-    item = fleet.items.get(nouns.key(Kind.MACHINE, wanted, None))
-    if item is None:
-        return None
+def is_uuid(wanted: str) -> bool:
+    """A uid, or an id at a runtime: the repo is not asked for those."""
+    try:
+        UUID(wanted)
+    except ValueError:
+        return False
+    return True
+
+
+def place_of(fleet: Inventory, wanted: str) -> Place:
+    item = one(fleet, Kind.MACHINE, wanted, None)
     name = f"{item.key.namespace}/{item.key.name}"
     if not pool_of(item):
         raise CommandError(f"{name} runs nowhere", f"`gitvirt explain machine {name}` says why")

@@ -76,7 +76,7 @@ class View(Protocol):
 
     @property
     def is_settled(self) -> bool:
-        """Every known report was seen to change, or its grace is over."""
+        """Every known report was seen to change, or its ref is gone and its grace over."""
 
     def said(self, key: Key) -> Said | None:
         """The word of the pool that the object is assigned to, on that assignment or an order about it."""

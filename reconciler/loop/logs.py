@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 _PAIR = re.compile(r"(?:^|\s)([a-z_]+)=%[0-9.]*[sdifrg]")
@@ -58,3 +59,9 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 def _stamp(record: logging.LogRecord) -> str:
     moment = datetime.fromtimestamp(record.created, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def worded(event: str, fields: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
+    """A line of the log with the fields that say something."""
+    said = {name: value for name, value in fields.items() if value not in ("", 0, None)}
+    return " ".join((event, *(f"{name}=%s" for name in said))), tuple(said.values())

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from reconciler.loop.listening import Health
+from reconciler.loop.logs import worded
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler
 from reconciler.plan import Plan
@@ -215,26 +216,28 @@ class Loop:
 
     def _tell_plan(self, plan: Plan) -> None:
         if self._told.trouble:
-            log.info("all is well again")
+            log.info("reconciling again")
         problems = {str(problem): problem for problem in plan.problems}
         for text in sorted(problems.keys() - self._told.problems):
             found = problems[text]
             level = logging.WARNING if found.severity is not Severity.NOTICE else logging.INFO
-            log.log(
-                level,
-                "problem file=%s line=%d code=%s object=%s cause=%s",
-                found.file,
-                found.line,
-                found.code,
-                found.object,
-                found.message,
-            )
+            fields = {
+                "file": found.file,
+                "line": found.line,
+                "code": found.code,
+                "object": found.object,
+                "cause": found.message,
+            }
+            message, words = worded("problem", fields)
+            log.log(level, message, *words)
         held = {f"{each.reason}\n{each.trailer}": each for each in plan.held}
         for text in sorted(held.keys() - self._told.held):
-            log.warning(
-                "held objects=%d reason=%s trailer=%s",
-                len(held[text].keys),
-                held[text].reason,
-                held[text].trailer,
-            )
+            found_held = held[text]
+            fields = {
+                "objects": len(found_held.keys),
+                "reason": found_held.reason,
+                "trailer": found_held.trailer,
+            }
+            message, words = worded("held", fields)
+            log.warning(message, *words)
         self._told = _Told(frozenset(problems), frozenset(held))

@@ -140,7 +140,8 @@ def held(view: View, verdict: Verdicts | None = None) -> Iterator[Held]:
         yield Held(view.held_source.message, trailer=view.held_source.trailer)
     if view.is_live_lost and not view.is_settled:
         yield Held(
-            "live is lost: nothing is written until every known poollet is heard of, or its grace is over"
+            "live is lost: nothing is written until every known poollet is heard of, "
+            "or the report of one that never returns was removed"
         )
         return
     verdict = verdict or verdicts(view)

@@ -272,11 +272,14 @@ class World:
 
     @property
     def is_settled(self) -> bool:
-        """Every report was seen to change and can be read, or its grace is over."""
+        """Every report that is there was seen to change, or says that its host leaves, and can be read. Of a host that fell silent
+        before `live` was lost nobody knows what it was given since."""
         reports = self._state.reports
         hidden = {name for name, report in reports.by_poollet.items() if report.hides_objects}
-        return Freshness.UNPROVEN not in reports.freshness.values() and not any(
-            reports.freshness[name] is Freshness.FRESH for name in hidden
+        known = reports.freshness.items()
+        return not any(
+            fresh in (Freshness.UNPROVEN, Freshness.LOST) or (fresh is Freshness.FRESH and name in hidden)
+            for name, fresh in known
         )
 
     # Capacity

@@ -101,6 +101,8 @@ def start(folder: Path) -> int:
 
 def kill(process: int) -> None:
     """It is gone when this returns, as a service manager would wait for it."""
+    if not process:
+        return  # zero would mean everybody here
     os.kill(process, signal.SIGKILL)
     while Path("/proc", str(process)).exists():
         time.sleep(0.005)

@@ -57,7 +57,10 @@ class PrivateLibvirtd:
     @property
     def pid(self) -> int:
         """The first process inside; its namespaces are those of all the others. Zero once nothing is left."""
-        children = Path(f"/proc/{self._first.pid}/task/{self._first.pid}/children").read_text().split()
+        try:
+            children = Path(f"/proc/{self._first.pid}/task/{self._first.pid}/children").read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
         return int(children[0]) if children else 0
 
     @property
@@ -99,7 +102,10 @@ class PrivateLibvirtd:
         self._first.wait()
 
     def _qemus(self) -> Iterator[tuple[int, str]]:
-        own = Path(f"/proc/{self.pid}/ns/pid").readlink()
+        try:
+            own = Path(f"/proc/{self.pid}/ns/pid").readlink()
+        except (FileNotFoundError, ProcessLookupError):
+            return  # they ended with their first process
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError, ValueError):
                 words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")

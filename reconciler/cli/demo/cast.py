@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -143,7 +144,7 @@ class Cast:
                 env=self.environment,
                 start_new_session=True,  # Ctrl-C is for us; we end the others in order
                 pass_fds=(self.held,),
-                preexec_fn=die_with_parent,
+                preexec_fn=partial(die_with, os.getpid()),
             )
 
     def kill(self, role: str) -> None:
@@ -188,8 +189,11 @@ def stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def die_with_parent() -> None:
+def die_with(parent: int) -> None:
+    """In a child, before it is another program. A parent that ended before the order was given sends no signal any more."""
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def site() -> Traversable:

@@ -7,8 +7,9 @@ import re
 import subprocess
 import time
 from collections.abc import Sequence
+from functools import partial
 
-from reconciler.cli.demo.cast import PATIENCE_SECONDS, Cast, die_with_parent, gitvirt
+from reconciler.cli.demo.cast import PATIENCE_SECONDS, Cast, die_with, gitvirt
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 
@@ -34,7 +35,7 @@ class Session:
             env=cast.environment,
             start_new_session=True,
             pass_fds=(cast.held,),
-            preexec_fn=die_with_parent,
+            preexec_fn=partial(die_with, os.getpid()),
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

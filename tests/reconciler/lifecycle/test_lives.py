@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.loop.outcome import Rested, Waiting, Wrote
+from reconciler.loop.outcome import Outcome, Rested, Waiting, Wrote
 from reconciler.plan import Action
 from schemas.kinds import Key, Kind
 from tests.reconciler.lifecycle.hosts import Fleet, Host
@@ -398,6 +398,23 @@ def test_a_lost_live_is_rebuilt_from_what_hosts_have() -> None:
     assert {change.action for change in world.plans[-1].changes} >= {Action.ADOPT}
     world.settle()
     assert all(host.has for host in world.hosts.values())
+
+
+def test_a_lost_live_waits_for_a_host_that_fell_silent() -> None:
+    """What it was given after its last report nobody knows; its report is removed by hand when it never returns."""
+    world = fleet(Host("a"), Host("b"), web=machine("web"))
+    del world.remote.refs[LIVE], world.heads[LIVE]
+    world.reconciler = world.another()
+
+    def heartbeat() -> Outcome:
+        world._commit(REPORTS + "a", {}, {}, has_parents=True)
+        return world.tick(seconds=30)
+
+    assert all(isinstance(heartbeat(), Waiting) for _ in range(6))
+    assert LIVE not in world.remote.refs
+    world.heads.pop(REPORTS + "b")
+    world.remote.refs.pop(REPORTS + "b")
+    assert any(isinstance(heartbeat(), Wrote) for _ in range(6))
 
 
 @pytest.mark.parametrize("hosts", [1, 3])

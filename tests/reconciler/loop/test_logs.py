@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from reconciler.loop.logs import Fields, Lines
+from reconciler.loop.logs import Fields, Lines, worded
 
 
 def record(message: str, *args: object, error: bool = False) -> logging.LogRecord:
@@ -53,3 +53,16 @@ def test_json_message(message: str, args: tuple[object, ...], want: str) -> None
 def test_json_keeps_the_trace_of_an_error() -> None:
     found = json.loads(Fields().format(record("a tick failed", error=True)))
     assert "ValueError: broken" in found["exception"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [
+        ({"objects": 2, "reason": "too many"}, "held objects=2 reason=too many"),
+        ({"objects": 0, "reason": "too many", "trailer": ""}, "held reason=too many"),
+        ({"file": "", "line": 0}, "held"),
+    ],
+)
+def test_what_is_empty_is_not_logged(fields: dict[str, object], want: str) -> None:
+    message, words = worded("held", fields)
+    assert message % words == want

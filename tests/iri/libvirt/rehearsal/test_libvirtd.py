@@ -136,3 +136,20 @@ def test_what_cannot_be_run_says_why(folder: Path) -> None:
             libvirtd.start()
     finally:
         libvirtd.close()
+
+
+def test_killing_what_was_not_started_kills_nobody(folder: Path) -> None:
+    held = PrivateLibvirtd(folder)
+    try:
+        held.kill()
+        held.start()
+        until(held.is_answering)
+    finally:
+        held.close()
+
+
+def test_what_has_ended_has_no_guests(folder: Path) -> None:
+    held = PrivateLibvirtd(folder)
+    held.close()
+    assert held.pid == 0
+    assert held.guests() == {}
