@@ -6,7 +6,7 @@ and says so in its report. What it ever made is remembered, so that nothing can 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -19,6 +19,7 @@ from schemas.manifest import Document, parse
 from schemas.model import MachineStatus as RecordedStatus
 from schemas.report import Machine, MachineStatus, Pool, Poollet, PoolStatus, Report, render
 from schemas.report.objects import ClassRef, Condition
+from tests.reconciler.repo.worlds import World
 
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
 INSTANCE = "00000000-0000-4000-8000-000000000001"
@@ -195,3 +196,20 @@ def settle(turns: list[Reconciler], hosts: list[Host], clock: Clock, rounds: int
         if all(isinstance(each, Rested) for each in outcomes):
             return done
     raise AssertionError(f"no rest after {rounds} rounds: {done[-5:]}")
+
+
+class Cast:
+    """Ann, a reconciler, hosts, and one who only looks, each with a client of its own."""
+
+    def __init__(self, world: World, hosts: Sequence[str], room: int) -> None:
+        self.clock = Clock()
+        self.people = People(world.client(), self.clock)
+        self.hosts = [Host(world.client(), name, self.clock, room) for name in hosts]
+        self.reconciler = reconciler(world.client())
+        self.looker = world.client()
+
+    def settle(self) -> None:
+        settle([self.reconciler], self.hosts, self.clock)
+
+    def on_live(self, kind: Kind) -> list[Document]:
+        return documents(self.looker, snapped(self.looker).target, kind)

@@ -16,28 +16,19 @@ from tests.reconciler.loop.fleet import (
     REPORTS,
     SETTINGS,
     SMALL,
-    Clock,
-    Host,
-    People,
-    documents,
+    Cast,
     machine,
     reconciler,
-    settle,
-    snapped,
 )
 from tests.reconciler.repo.worlds import MirrorWorld
 
 
-class Site:
+class Site(Cast):
     """Two machines on two hosts, at rest, by way of a bare repo."""
 
     def __init__(self, folder: Path) -> None:
         self.world = MirrorWorld(folder)
-        self.clock = Clock()
-        self.people = People(self.world.client(), self.clock)
-        self.hosts = [Host(self.world.client(), name, self.clock, room=5) for name in ("a", "b")]
-        self.reconciler = reconciler(self.world.client())
-        self.looker = self.world.client()
+        super().__init__(self.world, ("a", "b"), room=5)
         files = {
             "gitvirt.yaml": SETTINGS,
             "classes.yaml": SMALL,
@@ -47,15 +38,12 @@ class Site:
         self.people.push(files)
         self.settle()
 
-    def settle(self) -> None:
-        settle([self.reconciler], self.hosts, self.clock)
-
     def where(self) -> set[str]:
-        found = documents(self.looker, snapped(self.looker).target, Kind.MACHINE)
+        found = self.on_live(Kind.MACHINE)
         return {each.body["status"]["assignment"]["pool"] for each in found}
 
     def pool(self, name: str) -> MachinePool:
-        for each in documents(self.looker, snapped(self.looker).target, Kind.MACHINE_POOL):
+        for each in self.on_live(Kind.MACHINE_POOL):
             if each.key.name == name:
                 found = decode(each.kind, each.body)
                 assert isinstance(found, MachinePool)

@@ -11,10 +11,7 @@ from tests.reconciler.loop.fleet import (
     LIVE,
     SETTINGS,
     SMALL,
-    Clock,
-    Host,
-    People,
-    documents,
+    Cast,
     machine,
     reconciler,
     settle,
@@ -24,27 +21,20 @@ from tests.reconciler.loop.fleet import (
 from tests.reconciler.repo.worlds import MemoryWorld
 
 
-class Site:
+class Site(Cast):
     """One reconciler, two hosts, Ann; in memory."""
 
     def __init__(self, hosts: int = 2, room: int = 10) -> None:
         self.world = MemoryWorld()
-        self.clock = Clock()
-        self.people = People(self.world.client(), self.clock)
-        self.hosts = [Host(self.world.client(), f"host-{n}", self.clock, room) for n in range(hosts)]
-        self.reconciler = reconciler(self.world.client())
-        self.looker = self.world.client()
+        super().__init__(self.world, [f"host-{n}" for n in range(hosts)], room)
         self.people.push({"gitvirt.yaml": SETTINGS, "classes/small.yaml": SMALL})
-
-    def settle(self) -> None:
-        settle([self.reconciler], self.hosts, self.clock)
 
     def live(self) -> dict[str, str]:
         return texts(self.looker, snapped(self.looker).target)
 
     def states(self) -> dict[str, tuple[str, str]]:
         """Machine -> pool, state."""
-        found = documents(self.looker, snapped(self.looker).target, Kind.MACHINE)
+        found = self.on_live(Kind.MACHINE)
         return {
             each.key.name: (
                 each.body.get("status", {}).get("assignment", {}).get("pool", ""),
