@@ -19,12 +19,12 @@ from reconciler.diff.turn import Turn
 from reconciler.diff.use import interfaces_of, machines_of, volumes_of
 from reconciler.diff.view import View
 from reconciler.plan.action import Action
-from reconciler.record import empty_status
+from reconciler.record import PLACED, condition, empty_status
 from reconciler.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
 from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, MachineStatus, VolumeStatus
+from schemas.model import Machine
 
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
@@ -99,7 +99,7 @@ def begun(view: View, known: Known, now: datetime) -> Turn:
     if record.status is None:
         record = msgspec.structs.replace(record, status=empty_status(known.key.kind))
     turn = Turn(known, record, now)
-    if isinstance(record.status, MachineStatus | VolumeStatus) and turn.assignment is None:
+    if isinstance(record.status, PLACED) and turn.assignment is None:
         return turn if record.status.state else turn.with_status(state="Pending")
     return turn
 
@@ -176,7 +176,7 @@ def evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drai
 
 def is_evicted(need: Need) -> bool:
     status = need.record.status
-    return isinstance(status, MachineStatus | VolumeStatus) and status.evict is not None
+    return isinstance(status, PLACED) and status.evict is not None
 
 
 def priority(view: View, key: Key) -> int:
@@ -189,11 +189,14 @@ def remarked(view: View, need: Need, now: datetime) -> Need:
     known = view.known.get(need.key)
     if known is None:
         return need
+    refused, status = view.refused_claims(need.key), need.record.status
+    is_said = status is not None and condition(status.conditions, CLAIM_REFUSED) is not None
+    if known.standing is not Standing.FROZEN and not refused and not is_said:
+        return need
     turn = Turn(known, need.record, now, need.deeds)
     if known.standing is Standing.FROZEN:
         turn = turn.says(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
         turn = turn.does(Action.BLOCK, why) if turn.record != need.record else turn
-    refused = view.refused_claims(need.key)
     if refused:
         turn = turn.says(CLAIM_REFUSED, "True", "NotItsOwn", "; ".join(sorted(refused)[:3]))
     else:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from reconciler.diff.need import Deed
 from reconciler.plan.action import Action
-from reconciler.record import Record, condition, empty_status, own, with_condition, without_condition
+from reconciler.record import PLACED, Record, condition, empty_status, own, with_condition, without_condition
 from reconciler.world.known import Known
-from schemas.model import Assignment, Condition, Evict, MachineStatus, Rejection, VolumeStatus
+from schemas.model import Assignment, Condition, Evict, MachineStatus, Rejection
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -35,12 +35,12 @@ class Turn(msgspec.Struct, frozen=True):
     @property
     def evict(self) -> Evict | None:
         status = self.record.status
-        return status.evict if isinstance(status, MachineStatus | VolumeStatus) else None
+        return status.evict if isinstance(status, PLACED) else None
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
         status = self.record.status
-        return status.rejections if isinstance(status, MachineStatus | VolumeStatus) else ()
+        return status.rejections if isinstance(status, PLACED) else ()
 
     def does(self, action: Action, reason: str = "") -> Turn:
         return replace(self, deeds=(*self.deeds, Deed(action, reason)))
@@ -101,7 +101,7 @@ class Turn(msgspec.Struct, frozen=True):
     def released(self) -> Turn:
         """Bound to no pool. What was reported from there is no more; what the reconciler itself knows stays."""
         status, fresh = self.record.status, empty_status(self.known.key.kind)
-        if not isinstance(status, MachineStatus | VolumeStatus) or fresh is None:
+        if not isinstance(status, PLACED) or fresh is None:
             return self
         kept: dict[str, Any] = {"conditions": own(status.conditions), "rejections": status.rejections}
         if isinstance(status, MachineStatus):

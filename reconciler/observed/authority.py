@@ -59,6 +59,9 @@ class Hearing:
     refused: tuple[str, ...] = ()
 
 
+SILENCE = Hearing()
+
+
 def heard(key: Key, record: Record, says: Iterable[Said], authority: Authority) -> Hearing:
     """A volume's snapshot has no assignment of its own: `record.pool` is then that of its volume."""
     said, claims, refused = None, [], []

@@ -148,6 +148,9 @@ class Reports:
             if said is not None:
                 yield said
 
+    def tells_of(self, key: Key) -> bool:
+        return key in self._speakers
+
     def announcers(self, pool: Key) -> tuple[str, ...]:
         return self._speakers.get(pool, ())
 

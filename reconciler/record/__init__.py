@@ -6,12 +6,13 @@ Pure. `record_of` the edited text is the record that was written, so that writin
 from reconciler.record.condition import condition, folded, own, with_condition, without_condition
 from reconciler.record.moment import moment, stamp
 from reconciler.record.reading import record_of
-from reconciler.record.record import ASSIGNABLE, NOTHING, Record, Status, assignment_of, empty_status
+from reconciler.record.record import ASSIGNABLE, NOTHING, PLACED, Record, Status, assignment_of, empty_status
 from reconciler.record.writing import fields
 
 __all__ = [
     "ASSIGNABLE",
     "NOTHING",
+    "PLACED",
     "Record",
     "Status",
     "assignment_of",

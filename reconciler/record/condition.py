@@ -28,7 +28,10 @@ Conditions = tuple[Condition, ...]
 
 
 def condition(conditions: Iterable[Condition], type: str) -> Condition | None:
-    return next((each for each in conditions if each.type == type), None)
+    for each in conditions:
+        if each.type == type:
+            return each
+    return None
 
 
 def own(conditions: Iterable[Condition]) -> Conditions:

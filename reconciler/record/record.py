@@ -44,6 +44,10 @@ STATUS: dict[Kind, type[Status]] = {
 }
 
 ASSIGNABLE = frozenset({Kind.MACHINE, Kind.VOLUME})
+PLACED = (
+    MachineStatus,
+    VolumeStatus,
+)  # the same by status; a union in its place would be made anew at every look
 
 _EMPTY: dict[Kind, Status] = {kind: status() for kind, status in STATUS.items()}
 
@@ -79,4 +83,4 @@ def empty_status(kind: Kind) -> Status | None:
 
 
 def assignment_of(status: Status | None) -> Assignment | None:
-    return status.assignment if isinstance(status, MachineStatus | VolumeStatus) else None
+    return status.assignment if isinstance(status, PLACED) else None

@@ -14,6 +14,7 @@ from reconciler.repo.tree import File, Mode, ObjectId, Read, entries, mode_of, o
 _Entry: TypeAlias = tuple[bytes, bytes, bytes]  # octal mode, name, raw id
 _NAME = itemgetter(1)
 _FOLDER = b"40000"
+_PLAIN = b"100644"
 _ENTRY = re.compile(rb"[0-7]{5,6} [^\0/]+\0.{20}", re.DOTALL)
 _ENTRIES = re.compile(rb"(?:[0-7]{5,6} [^\0/]+\0.{20})*+", re.DOTALL)
 _CLOSE = 64  # changes further apart than so many entries are looked for by parsing all
@@ -39,7 +40,11 @@ def difference(read: Read, old: ObjectId | None, new: ObjectId | None) -> Iterat
         prefix = found.path + "/" if found.path else ""
         below: list[Change | _Folders] = []
         for before, after in _pairs(olds, news):
-            _compare(prefix, before, after, below)
+            if before is None and after is not None and after[0] == _PLAIN:  # as nearly all of a first look
+                path = prefix + text(after[1])
+                below.append(Change(path, None, File(path, Mode.FILE, after[2].hex())))
+            else:
+                _compare(prefix, before, after, below)
         waiting.extend(reversed(below))
 
 

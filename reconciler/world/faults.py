@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from reconciler.world.branch import Branch
 from reconciler.world.known import Known, Standing
-from reconciler.world.relations import Relations, uses
+from reconciler.world.relations import Relations
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
 from schemas.problem import Severity
@@ -30,7 +30,7 @@ def concerned(changed: Iterable[Key], known: Mapping[Key, Known], relations: Rel
         found.add(key)
         found.update(relations.users.get(key))
         if key.kind is Kind.MACHINE and key in known:
-            for used in uses(known[key]):
+            for used in relations.uses.get(key, ()):
                 if used.kind in OWN:
                     found.update(relations.users.get(used))
     return found
@@ -43,7 +43,7 @@ def faults(
     judged = {key: known[key] for key in keys if key in known and known[key].standing in JUDGED}
     around = dict(judged)
     for one in judged.values():
-        for used in _looked_at(one):
+        for used in (*relations.uses.get(one.key, ()), *_pinned(one)):
             if used in known:
                 around[used] = known[used]
             if used.kind in OWN:
@@ -63,13 +63,13 @@ def faults(
     return by_key
 
 
-def _looked_at(known: Known) -> set[Key]:
-    found, object = uses(known), known.object
+def _pinned(known: Known) -> tuple[Key, ...]:
+    object = known.object
     if isinstance(object, Machine) and object.spec.machine_pool_ref:
-        found.add(Key(Kind.MACHINE_POOL, "", object.spec.machine_pool_ref.name))
+        return (Key(Kind.MACHINE_POOL, "", object.spec.machine_pool_ref.name),)
     if isinstance(object, Volume) and object.spec.volume_pool_ref:
-        found.add(Key(Kind.VOLUME_POOL, "", object.spec.volume_pool_ref.name))
-    return found
+        return (Key(Kind.VOLUME_POOL, "", object.spec.volume_pool_ref.name),)
+    return ()
 
 
 def _entries(around: Mapping[Key, Known]) -> Iterable[AnyEntry]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from reconciler.record import ASSIGNABLE, condition
+from reconciler.record import ASSIGNABLE, PLACED, condition
 from reconciler.record.condition import DESTROYED
 from reconciler.world.index import Index
 from reconciler.world.known import Known, Standing
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
+from schemas.model import Machine, Volume
 from schemas.validate import Entry
 from schemas.validate.references import references
 from schemas.validate.tree import derived_name
@@ -21,6 +21,7 @@ POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
 
 class Relations:
     def __init__(self) -> None:
+        self.uses: dict[Key, tuple[Key, ...]] = {}
         self.users = Index()
         self.owned = Index()
         self.on_pool = Index()
@@ -42,7 +43,7 @@ class Relations:
 
     def _take_out(self, known: Known) -> None:
         key = known.key
-        for used in uses(known):
+        for used in self.uses.pop(key, ()):
             self.users.discard(used, key)
         for owner in owners(known):
             self.owned.discard(owner, key)
@@ -61,7 +62,8 @@ class Relations:
 
     def _put_in(self, known: Known) -> None:
         key, record = known.key, known.record
-        for used in uses(known):
+        self.uses[key] = tuple(uses(known))
+        for used in self.uses[key]:
             self.users.add(used, key)
         for owner in owners(known):
             self.owned.add(owner, key)
@@ -71,13 +73,13 @@ class Relations:
             self.held.add(holder, key)
         if is_waiting(known):
             self.waiting.add(key)
-            if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.rejections:
+            if isinstance(record.status, PLACED) and record.status.rejections:
                 self.rejected.add(key)
         if key.kind in POOLS and is_said_destroyed(known):
             self.destroyed.add(key)
         if is_astray(known):
             self.astray.add(key)
-        if isinstance(record.status, MachineStatus | VolumeStatus) and record.status.evict is not None:
+        if isinstance(record.status, PLACED) and record.status.evict is not None:
             self.evicting.add(key)
         if record.is_deleting:
             self.leaving[key.kind].add(key)

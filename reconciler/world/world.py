@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from reconciler.observed.authority import POOL_OF, Hearing, heard
+from reconciler.observed.authority import POOL_OF, SILENCE, Hearing, heard
 from reconciler.observed.freshness import Freshness, Sighting
 from reconciler.observed.said import Said
 from reconciler.record import NOTHING, Record
@@ -25,7 +25,6 @@ from reconciler.world.known import Known
 from reconciler.world.ledger import Ledger
 from reconciler.world.pool import PoolState
 from reconciler.world.readings import Readings
-from reconciler.world.relations import uses
 from reconciler.world.state import State
 from reconciler.world.step import Step
 from schemas import fleet
@@ -61,9 +60,11 @@ class World:
         self._source_paths: set[str] = set()
         self._live_paths: set[str] = set()
         self._reminders: dict[Key, datetime] = {}
+        self._heard: dict[Key, Hearing] = {}  # of the present state
 
     def advance(self, repo: Repo, snapshot: Snapshot, now: datetime) -> Advance:
         """What changed since `done` was called last. Raises what reading raises; then the next advance begins anew."""
+        self._heard.clear()
         if self._state.is_fresh:
             self._readings.begin()
         step = Step(self._state, repo, snapshot, now, self._ambient)
@@ -97,6 +98,7 @@ class World:
         self._dirty.clear()
         self._source_paths.clear()
         self._live_paths.clear()
+        self._heard.clear()
         self._readings.settle()
 
     def remind(self, key: Key, at: datetime) -> None:
@@ -194,8 +196,7 @@ class World:
         return self._state.relations.users.get(key)
 
     def uses(self, key: Key) -> Collection[Key]:
-        known = self.known.get(key)
-        return uses(known) if known else ()
+        return self._state.relations.uses.get(key, ())
 
     def owned(self, key: Key) -> Collection[Key]:
         return self._state.relations.owned.get(key)
@@ -231,9 +232,18 @@ class World:
         return self.hearing(key).refused
 
     def hearing(self, key: Key) -> Hearing:
+        """Asked for several times a tick."""
+        found = self._heard.get(key)
+        if found is None:
+            found = self._hearing(key)
+            if found is not SILENCE:
+                self._heard[key] = found
+        return found
+
+    def _hearing(self, key: Key) -> Hearing:
+        if key.kind not in POOL_OF or not self._state.reports.tells_of(key):
+            return SILENCE
         known = self.known.get(key)
-        if key.kind not in POOL_OF:
-            return Hearing()
         # A retained volume is another one than what is declared by its name now.
         speaking = (each for each in self._state.speaking(key) if each.uid not in self.retained)
         record = known.record if known else NOTHING

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from schemas.defaults import ENCRYPTION_KEY
 from schemas.kinds import Kind
@@ -15,7 +16,9 @@ from schemas.validate.names import Names
 from schemas.validate.tree import AnyEntry, Entry, Tree
 
 
-class Reference(NamedTuple):
+class Reference(msgspec.Struct, frozen=True, gc=False):
+    """A struct, since they are made by the hundred thousand and nobody takes them apart."""
+
     pointer: str
     kind: Kind
     namespace: str
