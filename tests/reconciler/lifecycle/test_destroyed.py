@@ -99,6 +99,27 @@ def test_a_host_that_reports_after_it_lives() -> None:
     assert world.pool_of("web") not in ("", first)
 
 
+def test_a_host_that_reported_before_the_commit_was_read_lives() -> None:
+    """Nobody reconciled meanwhile, and then the host is silent for a while: nothing that it runs is made elsewhere."""
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    say(world, first)
+    world.now_later(60)
+    world.hosts_report()
+    burnt(world, first)
+    world.settle()
+    world.settle(seconds=60)
+    said = condition(world, first)
+    assert said is not None
+    assert (said.status, said.reason) == ("False", "StillReports")
+    assert "the last report was earlier" in said.message
+    assert world.pool_of("web") == first
+    # Said again, it counts.
+    say(world, first)
+    world.settle()
+    assert world.pool_of("web") not in ("", first)
+
+
 def test_who_comes_back_after_it_was_followed_is_a_pool_like_any_other() -> None:
     world = fleet(web=machine("web"))
     first = world.pool_of("web")
