@@ -53,6 +53,16 @@ class Children:
         for keeper in self._keepers:
             keeper.start()
 
+    @property
+    def own(self) -> tuple[Child, ...]:
+        """Those that were started here."""
+        return tuple(keeper.child for keeper in self._keepers if keeper.is_own)
+
+    @property
+    def found(self) -> tuple[Child, ...]:
+        """Those that ran already: another poollet's, or one's before this."""
+        return tuple(keeper.child for keeper in self._keepers if not keeper.is_own)
+
     def stop(self, *, ends: bool) -> None:
         for keeper in self._keepers:
             keeper.is_over.set()
@@ -70,6 +80,10 @@ class _Keeper(threading.Thread):
         self._process: subprocess.Popen[bytes] | None = None
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._since = 0.0
+
+    @property
+    def is_own(self) -> bool:
+        return self._process is not None
 
     def run(self) -> None:
         while not self.is_over.is_set():

@@ -24,7 +24,7 @@ from schemas.report import Report, read
 
 log = logging.getLogger(__name__)
 
-POOLLET = "poollet.json"
+POOLLET, EVENTS = "poollet.json", "events.json"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Of the interval that the report names, when a heartbeat is due: late ones count as silence.
 EARLY = 0.8
@@ -162,10 +162,14 @@ class Post:
 
 
 def essence(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The report without what may wait for the next push: up to which commit `live` was followed."""
+    """The report without what may wait for the next push: up to which commit `live` was followed, and how often something
+    has happened again that was told before."""
     found = dict(files)
     if POOLLET in found:
         by = json.loads(found[POOLLET])
         by.pop("liveCommit", None)
         found[POOLLET] = json.dumps(by, sort_keys=True).encode()
+    if EVENTS in found:
+        told = [{**one, "count": 0, "last": ""} for one in json.loads(found[EVENTS]).get("events", ())]
+        found[EVENTS] = "\n".join(sorted(json.dumps(one, sort_keys=True) for one in told)).encode()
     return found

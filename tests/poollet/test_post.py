@@ -7,7 +7,9 @@ from typing import Literal
 import pytest
 
 from iri.machine import Machine
+from iri.simulated.faults import Fault
 from poollet.decide import decide
+from poollet.post import EARLY
 from reconciler.repo.transport import Trouble, Unavailable
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, uid
 from tests.poollet.fleet import machine as declared
@@ -292,3 +294,39 @@ def test_reports_that_are_to_stand_elsewhere_end_this_run(
     time.ms += HEARTBEAT_MS
     run.turn()
     assert fleet.head(REF) == head
+
+
+def test_what_fails_again_and_again_is_counted_and_costs_no_push_of_its_own(
+    fleet: Fleet, time: Time, machine: SimulatedMachine
+) -> None:
+    machine.faults.add(Fault(call="CreateMachine", code="INTERNAL", message="no luck"))
+    run = Run(fleet, time, machine, decide=decide)
+    fleet.commit({"web.yaml": declared("web", "host-1", uid(1), uid(9))})
+    for _ in range(4):
+        run.turn()
+        time.ms += 20
+    (first,) = [one for one in run.report().events if one.reason == "Failed"]
+    assert first.count == 1, "that it fails is told at once"
+    for _ in range(5):  # the machine's own state follows
+        run.turn()
+        time.ms += 1000
+    heads, tries = {fleet.head(REF)}, machine.faults.calls()["CreateMachine"]
+    for _ in range(200):
+        run.turn()
+        time.ms += 1000
+        heads.add(fleet.head(REF))
+    more = machine.faults.calls()["CreateMachine"] - tries
+    assert more >= 4
+    heartbeats = 200_000 / (HEARTBEAT_MS * EARLY)
+    assert len(heads) - 1 <= heartbeats, (
+        f"{len(heads) - 1} pushes for {more} tries and {heartbeats} heartbeats"
+    )
+    (last,) = [one for one in run.report().events if one.reason == "Failed"]
+    assert last.count > first.count, "and how often comes with the heartbeats"
+    machine.faults.clear()
+    before = fleet.head(REF)
+    for _ in range(100):
+        run.turn()
+        time.ms += 5000
+    assert fleet.head(REF) != before
+    assert "Created" in {one.reason for one in run.report().events}

@@ -61,7 +61,7 @@ def serve(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient
     for one in hosts:
         opened.callback(os.close, assembly.only_here(one))
     stop, supervisor = StopSignal(), Supervisor.of(os.environ)
-    opened.enter_context(runtimes(hosts, arguments, ambient))
+    children = opened.enter_context(runtimes(hosts, arguments, ambient))
     is_brief = arguments.once or arguments.leave
     fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
     if fleet is None:
@@ -74,28 +74,32 @@ def serve(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient
             raise CommandError(found, "the log says more")
         return Exit.OK
     served(running, hosts, stop, ambient, supervisor)
-    log.info("poollet stopped; %s", what_stays(hosts, ends_runtimes=arguments.end_runtimes))
+    log.info("poollet stopped; %s", what_stays(children, ends_runtimes=arguments.end_runtimes))
     return Exit.OK
 
 
-def what_stays(hosts: Sequence[Host], *, ends_runtimes: bool) -> str:
-    """A simulated guest is part of its runtime; one of libvirt's needs none to run."""
-    kinds = {child.kind for one in hosts for child in assembly.children(one)} if ends_runtimes else set()
-    if not kinds:
-        return "guests run on"
-    return "its runtimes end" + (
-        ", simulated guests with them" if "simulated" in kinds else "; guests run on"
-    )
+def what_stays(children: Children, *, ends_runtimes: bool) -> str:
+    """A simulated guest is part of its runtime; one of libvirt's needs none to run. Only what was started here ends."""
+    own = {child.kind for child in children.own} if ends_runtimes else set()
+    if not own:
+        return "guests run on" + (found_running(children) if ends_runtimes else "")
+    ends = ", simulated guests with them" if "simulated" in own else "; guests run on"
+    return f"its runtimes end{ends}{found_running(children)}"
+
+
+def found_running(children: Children) -> str:
+    names = ", ".join(child.name for child in children.found)
+    return f"; runtimes that ran already run on: {names}" if names else ""
 
 
 @contextmanager
-def runtimes(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient) -> Iterator[None]:
+def runtimes(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient) -> Iterator[Children]:
     """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end."""
     children = Children([child for one in hosts for child in assembly.children(one)], ambient.chance)
     if not arguments.leave:
         children.start()
     try:
-        yield
+        yield children
     finally:
         children.stop(ends=arguments.end_runtimes)
 

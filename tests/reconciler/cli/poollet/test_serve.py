@@ -115,10 +115,13 @@ def test_a_runtime_of_its_own_outlives_it_unless_that_is_asked_for(ground: Groun
     assert code == 0, logged
     assert "guests run on" in logged
     assert machines(socket)[before.id].detail.boots == 1
-    with running(ground.folder, *words(ground, socket, "--runtime", "simulated")) as process:
+    own = "--end-runtimes"  # and this one is not
+    with running(ground.folder, *words(ground, socket, "--runtime", "simulated", own)) as process:
         until(lambda: getattr(ground.report().poollet, "leaving", "") is None)
-        assert machines(socket)[before.id].detail.boots == 1
-        process.ended()
+        code, adopted = process.ended()
+    assert code == 0, adopted
+    assert "guests run on; runtimes that ran already run on: " in adopted
+    assert machines(socket)[before.id].detail.boots == 1
     # Nobody's child any more: end it by the pid that its log line named.
     os.kill(int(logged.split("runtime started")[1].split("pid=")[1].split()[0]), signal.SIGTERM)
     until(lambda: not socket.exists())
