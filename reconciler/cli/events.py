@@ -13,18 +13,22 @@ from pathlib import Path
 from reconciler.cli.exits import Exit
 from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
+from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
 from reconciler.cli.watching import moves
 from reconciler.inventory import reports
 from reconciler.repo.commit import decoded
 from reconciler.repo.wake import Waker
+from schemas.kinds import Key, Kind
 from schemas.report import Event
 
 EXAMPLES = """examples:
   gitvirt events
   gitvirt events --limit 100
   gitvirt events --watch
+  gitvirt events -n production
+  gitvirt events --for machine/web-1
   gitvirt events -o json
 
 Hosts keep a bounded number of events; commits are there for good: `git log` of the target branch has them all."""
@@ -43,13 +47,53 @@ class Happening:
     count: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose events. A commit is about many objects, so it is told only where all are wanted."""
+
+    namespace: str | None = None
+    key: Key | None = None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Wanted:
+        if arguments.about is None:
+            return cls(arguments.namespace)
+        kind, name = arguments.about
+        return cls(None, nouns.key(kind, name, arguments.namespace))
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.namespace is not None or self.key is not None
+
+    def takes(self, event: Event) -> bool:
+        if self.key is not None:
+            return (event.kind, event.namespace, event.name) == tuple(self.key)
+        return self.namespace in (None, event.namespace)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})"
     )
+    parser.add_argument("-n", "--namespace", metavar="NS", help="of objects of this namespace alone")
+    parser.add_argument(
+        "--for",
+        dest="about",
+        type=about,
+        metavar="KIND/NAME",
+        help="of this object alone; commits are left out, `gitvirt history` has them",
+    )
     parser.add_argument("-w", "--watch", action="store_true", help="go on as things happen")
     add_format(parser)
     add_repo(parser)
+
+
+def about(written: str) -> tuple[Kind, str]:
+    """The type of --for."""
+    kind, _, name = written.partition("/")
+    if not name:
+        raise argparse.ArgumentTypeError(f"{written!r} is no KIND/NAME, such as machine/web-1")
+    return nouns.kind(kind), name
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,14 +104,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
+    wanted = Wanted.of(arguments)
     location = located(arguments.repo, os.environ, Path.cwd())
     with opened(location) as fleet:
         check_settings(fleet)
-        told = happenings(fleet, arguments.limit)
+        told = happenings(fleet, arguments.limit, wanted)
         show(told[-arguments.limit :], arguments)
         seen = set(told)
         for now in moves(fleet, waker) if waker is not None else ():
-            fresh = [each for each in happenings(now, arguments.limit) if each not in seen]
+            fresh = [each for each in happenings(now, arguments.limit, wanted) if each not in seen]
             seen.update(fresh)
             show(fresh, arguments, with_header=False)
     return Exit.OK
@@ -82,18 +127,21 @@ def show(found: list[Happening], arguments: argparse.Namespace, *, with_header: 
     elif found:
         show_table(out(), COLUMNS, found, with_header=with_header)
     elif with_header:
-        err().line("nothing has happened yet: no host has reported, and there is no target branch")
+        is_narrow = Wanted.of(arguments).is_narrow
+        nothing = "nothing has happened yet: no host has reported, and there is no target branch"
+        err().line("no host has reported events of that" if is_narrow else nothing)
     out().stream.flush()
 
 
-def happenings(fleet: Fleet, limit: int) -> list[Happening]:
+def happenings(fleet: Fleet, limit: int, wanted: Wanted) -> list[Happening]:
     """The newest last; commits of one second as they follow each other."""
     told = sorted(
         of_report(poollet, event)
         for poollet, report in reports(fleet.repo, fleet.snapshot).items()
         for event in report.events
+        if wanted.takes(event)
     )
-    commits = list(islice(of_commits(fleet), limit))
+    commits = [] if wanted.is_narrow else list(islice(of_commits(fleet), limit))
     return sorted([*told, *reversed(commits)], key=lambda each: each.time)
 
 

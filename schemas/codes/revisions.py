@@ -60,8 +60,8 @@ CODES: dict[str, Code] = {
     ),
     "GV412": Code(
         "Pinned to another pool",
-        "What runs or is stored on one pool does not move to another because the pin changes.",
-        "Restore the pin, or remove it and drain the pool.",
+        "A machine is stopped on its pool and placed on the other, once that can take it. A volume stays where its data is.",
+        "Restore the pin, unless the machine is to move. Of a volume, copy the data to a new one.",
     ),
     "GV413": Code(
         "Removed while in use",

@@ -21,6 +21,8 @@ from schemas.validate.past import Past
 from schemas.validate.tree import AnyEntry, Tree, interfaces_of, volumes_of
 from schemas.validate.uses import Uses, used_still
 
+MACHINE_PIN = "/spec/machinePoolRef"
+
 
 def findings(tree: Tree, past: Past) -> Iterator[Finding]:
     uses = Uses(tree)
@@ -59,7 +61,7 @@ def of_machine(new: AnyEntry, before: Machine, after: Machine) -> Iterator[Findi
         hint = "it applies live where the runtime can, else at the next boot"
         yield new.finding("GV401", "/spec/machineClassRef/name", message, hint, Severity.NOTICE)
     pins = before.spec.machine_pool_ref, after.spec.machine_pool_ref
-    yield from of_pin(new, "/spec/machinePoolRef", *(pin.name if pin else "" for pin in pins))
+    yield from of_pin(new, MACHINE_PIN, *(pin.name if pin else "" for pin in pins))
     if before.hostname != after.hostname:
         pointer = "/spec/guestConfig/hostname" if after.spec.guest_config.hostname else "/spec"
         message = f"the guest was made with the host name {before.hostname}, which does not change to {after.hostname}"
@@ -68,9 +70,13 @@ def of_machine(new: AnyEntry, before: Machine, after: Machine) -> Iterator[Findi
 
 
 def of_pin(new: AnyEntry, pointer: str, was: str, now: str) -> Iterator[Finding]:
-    if was and now and was != now:
-        message = f"it was pinned to {was}; to pin it to {now} does not move it"
-        hint = "restore the pin; or remove it and drain the pool"
+    if was and now and was != now and pointer == MACHINE_PIN:
+        message = f"it is stopped on {was} and placed anew on {now}, once that can take it"
+        hint = "restore the pin if it is to stay; with data on its host it waits for consent"
+        yield new.finding("GV412", f"{pointer}/name", message, hint, Severity.WARNING)
+    elif was and now and was != now:
+        message = f"its data stays on {was}; to pin it to {now} does not move it"
+        hint = "restore the pin, or declare a new volume and copy the data"
         yield new.finding("GV412", f"{pointer}/name", message, hint)
     elif now and not was:
         message = f"the pin to {now} takes effect when it is placed; where it runs already, it stays"

@@ -215,7 +215,7 @@ CHANGES = [
             machine("freed"),
             volume("moves", volumePoolRef=ref("b")),
         ),
-        "GV412 error x.yaml /spec/machinePoolRef/name",
+        "GV412 warning x.yaml /spec/machinePoolRef/name",
         "GV412 notice x.yaml /spec/machinePoolRef/name",
         "GV412 error x.yaml /spec/volumePoolRef/name",
     ),

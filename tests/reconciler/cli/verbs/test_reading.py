@@ -205,3 +205,29 @@ def test_a_deletion_that_is_held_is_seen_with_its_reason(fleet: Path, capsys: Ca
     assert "still used by Machine/default/web-1" in row
     gitvirt("describe", "volume", "data")
     assert "InUse: still used by Machine/default/web-1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "is_told"),
+    [
+        ("-n default", True),
+        ("-n production", False),
+        ("--for machine/web-1", True),
+        ("--for vm/default/web-1", True),
+        ("--for machine/web-1 -n production", False),
+        ("--for machine/web-2", False),
+        ("--for volume/web-1", False),
+    ],
+)
+def test_events_of_some_alone(fleet: Path, capsys: Capture, words: str, is_told: bool) -> None:
+    assert gitvirt("events", *words.split()) == Exit.OK
+    said = capsys.readouterr()
+    assert ("Restarted" in said.out) is is_told
+    assert ("no host has reported events of that" in said.err) is not is_told
+    assert "is running" not in said.out  # a commit is about many
+
+
+@pytest.mark.parametrize("words", ["--for web-1", "--for nope/web-1"])
+def test_events_of_what_is_no_object(fleet: Path, capsys: Capture, words: str) -> None:
+    assert gitvirt("events", *words.split()) == Exit.USAGE
+    assert words.removeprefix("--for ").partition("/")[0] in capsys.readouterr().err
