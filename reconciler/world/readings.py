@@ -36,8 +36,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS made_by (fingerprint BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS reading (number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, body BLOB NOT NULL)",
 )
-# What a damaged one is told by may be no text either.
-_TROUBLE = (sqlite3.Error, OSError, UnicodeError)
+# A damaged one may tell what is wrong in bytes that are no text, or ask for more memory than there is.
+_TROUBLE = (sqlite3.Error, OSError, UnicodeError, MemoryError)
 _IN_USE_BY_OTHERS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
