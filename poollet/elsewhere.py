@@ -21,17 +21,21 @@ from schemas.kinds import Key, Kind
 
 
 def taken_over(view: LiveView, former: str, round: Round) -> dict[Key, Entry]:
-    """Everything that the host `former` was seen to have or could see ordered, but for what is here as well."""
+    """Everything that the host `former` was seen to have or could see ordered, but for what is here as well, and for what is
+    ordered no more: told once more, it would be given back to this pool."""
     memory, facts = round.situation.memory, round.situation.facts
     found = dict(round.entries)
-    for order in orders(view, facts, memory):
+    ordered = orders(view, facts, memory)
+    for order in ordered:
         before = found.get(order.key)
         if before is None or (before.uid, before.assignment) != (order.ref.uid, order.assignment):
             found[order.key] = unheard(order)
     here = {ref.uid for ref in round.inventory.ours}
+    standing = {(one.ref.uid, one.assignment) for one in ordered}
     return {
         key: entry if entry.phase in FINAL or entry.uid in here else marked(entry, former)
         for key, entry in found.items()
+        if entry.phase in FINAL or entry.uid in here or (entry.uid, entry.assignment) in standing
     }
 
 

@@ -76,6 +76,22 @@ def test_what_the_first_host_has_is_unknown_and_not_made_again() -> None:
     assert any(one.reason == "NameTakenOver" for one in scene.run.report().events)
 
 
+def test_what_was_taken_from_the_first_host_before_the_second_came_is_never_claimed_by_it() -> None:
+    """As Pool-Destroyed does it: told by the first report even, it would be given back."""
+    scene = Scene()
+    scene.fleet.commit({"web.yaml": machine("web", "", uid(1))})
+    scene.run = scene.begun("second", scene.second, 2)
+    scene.run.turn()
+    scene.time.ms += GRACE_MS
+    by = set()
+    for _ in range(12):
+        scene.turns(1)
+        found = scene.run.report()
+        by.add(found.poollet.host_id if found.poollet is not None else "")
+        assert "second" not in by or WEB not in found.machines
+    assert "second" in by
+
+
 def test_a_restart_of_the_second_host_does_not_forget_it() -> None:
     scene = Scene()
     scene.take_over()
