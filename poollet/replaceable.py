@@ -9,12 +9,26 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from iri.machine import Machine as IRIMachine
+from iri.machine import Power
+from poollet import told
 from poollet.round import Round
 from schemas import report
 from schemas.model import Machine
+from schemas.report.objects import Promise
 
 OFF_STATES = frozenset(("Shutdown", "Terminated"))
 AGAIN_MS = 500  # a report takes that long to arrive
+
+
+def stays_off(there: IRIMachine) -> bool:
+    """Off, and its runtime has no word to start it: one that is to be on is started by many a runtime at any time."""
+    return there.spec.power is Power.OFF and told.machine_state(there) in OFF_STATES
+
+
+def while_standing_still(promise: Promise, there: IRIMachine) -> Promise:
+    """Nothing is promised anew, and nothing that is not true stays said."""
+    return "TakenBack" if promise == "StaysOff" and not stays_off(there) else promise
 
 
 def may_start(before: report.Machine | None, round: Round) -> bool:

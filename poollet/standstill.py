@@ -19,6 +19,7 @@ from poollet.decision import Decision, Situation, by_name
 from poollet.inventory import Inventory
 from poollet.memory import Entry, Memory
 from poollet.observed import Place
+from poollet.replaceable import while_standing_still
 from poollet.round import FINAL, Round
 from poollet.step import Ref
 from poollet.view import LiveView
@@ -78,5 +79,8 @@ def refreshed(entry: Entry, ref: Ref, round: Round) -> Entry:
         return entry
     if isinstance(there, IRIMachine) and isinstance(entry, report.Machine):
         status = entry.status or report.MachineStatus()
-        return replace(entry, phase="present", status=replace(status, state=told.machine_state(there)))
+        status = replace(status, state=told.machine_state(there))
+        return replace(
+            entry, phase="present", status=status, promise=while_standing_still(entry.promise, there)
+        )
     return replace(entry, phase="present")

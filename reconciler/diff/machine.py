@@ -22,6 +22,9 @@ from reconciler.record.condition import ACCEPTED, EVICTION, SCHEDULED
 from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from schemas.model import Evict, Machine
+from schemas.report.objects import MachineStatus
+
+OFF_STATES = frozenset(("Shutdown", "Terminated"))
 
 
 def machine(view: View, turn: Turn, fact: Fact) -> Need:
@@ -134,11 +137,12 @@ def claims_of(view: View, turn: Turn, fact: Fact) -> tuple[Said, ...]:
 
 
 def is_let_go(view: View, machine: Machine, name: str, said: Said) -> bool:
-    """Only what people gave free, and what its host itself promised not to start, before it was lost."""
+    """Only what people gave free, what was off, and what its host itself promised not to start, before it was lost."""
     pool = view.pools.get(name)
     if pool is not None and not pool.is_lost and pool.freshness is not Freshness.LEFT:
         return False
-    return machine.spec.on_pool_lost == "Replace" and said.phase == "present" and said.stays_off
+    was_off = isinstance(said.status, MachineStatus) and said.status.state in OFF_STATES
+    return machine.spec.on_pool_lost == "Replace" and said.phase == "present" and was_off and said.stays_off
 
 
 def outgrown(machine: Machine, pool: PoolState) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from iri.change import SetPower
+from iri.machine import Machine, Power
 from iri.simulated import machines
 from iri.simulated.guest import IS_ON, Guest
 from iri.simulated.machines import GuestAction
 from poollet.decide import decide
 from reconciler.repo.transport import Trouble, Unavailable
-from tests.poollet.fleet import Fleet, machine, machine_class, uid
+from tests.poollet.fleet import LIVE, Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
 REPLACE = "  onPoolLost: Replace\n"
@@ -49,6 +51,17 @@ class Scene:
         with self.host.host.entered(even_when_down=True) as now_ns:
             (guest,) = self.host.host.state.all(Guest).values()
             machines.act(self.host.host, guest, action, now_ns)
+
+    def rewrite_live(self) -> str:
+        """What stands there is no descendant of what was, and so not to be obeyed; returns what was."""
+        good = self.fleet.remote.refs[LIVE]
+        self.fleet.remote.refs[LIVE] = self.fleet.commit({"README": "another"}, "refs/heads/another")
+        return good
+
+    @property
+    def there(self) -> Machine:
+        (found,) = self.host.runtime.objects(Machine).values()
+        return found
 
     @property
     def is_on(self) -> bool:
@@ -136,3 +149,17 @@ def test_a_restarted_poollet_goes_by_what_stands_on_its_ref() -> None:
     scene.is_away = True
     scene.turns(10)
     assert not scene.is_on
+
+
+def test_a_promise_is_no_longer_said_of_what_was_switched_on_while_nothing_is_obeyed() -> None:
+    scene = Scene(f"  power: Off\n{REPLACE}")
+    assert scene.promise == "StaysOff"
+    good = scene.rewrite_live()
+    scene.turns(3)
+    assert (scene.promise, scene.state) == ("StaysOff", "Shutdown")
+    scene.host.runtime.change(scene.there.id, SetPower(Power.ON))
+    scene.turns(10)
+    assert (scene.promise, scene.state) == ("TakenBack", "Running")
+    scene.fleet.remote.refs[LIVE] = good
+    scene.turns(12)
+    assert (scene.promise, scene.state) == ("StaysOff", "Shutdown")

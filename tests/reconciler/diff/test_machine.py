@@ -31,6 +31,7 @@ OFF: dict[str, Any] = {
     "stays_off": True,
 }
 CRASHED = OFF | {"stays_off": False}
+BROKEN = OFF | {"status": RUNNING}
 FULL = (report.Reason(code="InsufficientCapacity", message="memory is short"),)
 LOST = {"freshness": Freshness.LOST}
 
@@ -91,6 +92,7 @@ CASES: list[Case] = [
     ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").says(WEB, "unknown", **OFF).pool("a", **LOST), Lost, ""),
     ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF).pool("a", **LOST), Place, ""),
     ("pool lost, may be replaced, was off without a promise", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **CRASHED).pool("a", **LOST), Lost, ""),
+    ("pool lost, may be replaced, runs against a promise", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **BROKEN).pool("a", **LOST), Lost, ""),
     ("pool lost, must stay, was off", lambda: on_a().says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
     ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF), Keep, ""),
     ("pool destroyed", lambda: on_a().pool("a", **LOST).confirms(Confirm.POOL_DESTROYED, "a"), Place, ""),
@@ -285,6 +287,7 @@ LET_GO = {
     "its pool is lost still": ({"onPoolLost": "Replace"}, LOST, OFF, Place),
     "its pool is back": ({"onPoolLost": "Replace"}, {}, OFF, Adopt),
     "its pool is lost, and said that it runs": ({"onPoolLost": "Replace"}, LOST, {"status": RUNNING}, Adopt),
+    "its pool is lost, and it ran against a promise": ({"onPoolLost": "Replace"}, LOST, BROKEN, Adopt),
     "its pool is lost, and promised nothing": ({"onPoolLost": "Replace"}, LOST, CRASHED, Adopt),
     "its pool is lost, and nobody gave it free": ({}, LOST, OFF, Adopt),
 }
