@@ -44,12 +44,18 @@ def clear_host(site: Site, guest: Guest) -> None:
     """All but its data."""
     site.vault.put(guest.id, b"")
     shutil.rmtree(site.folder(guest.id), ignore_errors=True)
-    # libvirt writes this one and leaves it.
+    clear_log(site, guest)
+
+
+def clear_log(site: Site, guest: Guest) -> None:
+    """libvirt writes it and leaves it."""
     name = domain_name(guest.id, guest.record.labels)
     (site.folders.qemu_logs / f"{name}.log").unlink(missing_ok=True)
 
 
 def forget(site: Site, guest: Guest) -> None:
+    # The last line of a guest that ended is written by a thread of libvirt's own, maybe only after all else was cleared.
+    clear_log(site, guest)
     site.tell(guest, "Removed", "Remove", "the machine is gone")
     site.roster.drop(guest.id)
     with contextlib.suppress(IRIError):  # the next sweep does it
