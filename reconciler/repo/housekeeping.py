@@ -15,7 +15,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from reconciler.repo.transport import Unavailable
 
-DAILY_TURNS = 24
+DAILY_TURNS = 144  # a busy fleet leaves a hundred packs meanwhile
 
 log = logging.getLogger(__name__)
 

@@ -30,6 +30,10 @@ from reconciler.repo.tree import ObjectId
 # As git itself does: an object is hashed when it is fetched and when the mirror is looked through; what decays on the disk
 # in between fails the checksum of its compression. Hashing each at every read takes a third of reading.
 pygit2.settings.enable_strict_hash_verification(False)
+# Each fetch and each write is a pack, which the library keeps open: hundreds until the next housekeeping, where a process may
+# have no more than 1,024 files open.
+PACKS_OPEN = 128
+pygit2.settings.mwindow_file_limit = PACKS_OPEN
 
 _FORMAT = 2
 _TYPES = {int(type): type for type in Type}

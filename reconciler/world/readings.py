@@ -58,9 +58,18 @@ class Readings:
         self._database: sqlite3.Connection | None = None
         self._new: dict[Name, Contents] = {}
         self._gone: set[Name] = set()
-        self._used: set[int] | None = (
-            None  # the numbers of those that were found, since a world began to be read
-        )
+        # The numbers of those that were found, since a world began to be read.
+        self._used: set[int] | None = None
+        if self._path is not None:
+            # Now, while the files are those that run: an upgrade may replace them under this process.
+            self._known_code()
+
+    def _known_code(self) -> None:
+        try:
+            fingerprint()
+        except OSError as error:
+            log.warning("readings are not kept cause=%s", error)
+            self._path = None
 
     def begin(self) -> None:
         """A world is read from its start."""

@@ -86,7 +86,10 @@ class Marks:
                 folder = Path(self._storage.pool_path(pool))
                 self.refuse_other(pool, folder, mark)
             except IRIError as error:
-                raise Unavailable(f"storage pool {pool}, which the settings do not name: {error}") from None
+                raise Unavailable(
+                    f"storage pool {pool}, which the settings do not name: {error}; "
+                    f"if it is given up for good, `rm {self._note(pool)}`"
+                ) from None
             bases |= contents.bases(folder)
         return bases
 

@@ -16,7 +16,8 @@ from reconciler.repo import address, pack
 from reconciler.repo.access import Access
 from reconciler.repo.consolidation import Allowed
 from reconciler.repo.errors import DamageError, InUseError
-from reconciler.repo.mirror import Mirror
+from reconciler.repo.mirror import PACKS_OPEN, Mirror
+from reconciler.repo.objects import Type, named
 from reconciler.repo.opening import opened
 from reconciler.repo.protocol import Blob, Refs, Snapshot
 from reconciler.repo.store import Store
@@ -70,6 +71,19 @@ def test_a_mirror_is_what_git_finds_sound(world: MirrorWorld, main: str) -> None
     assert git(repo, "config", "core.bare") == "true"
     assert git(repo, "rev-parse", MAIN) == main
     assert not repo.parent.stat().st_mode & 0o077
+
+
+def test_however_many_packs_there_are_few_are_open(world: MirrorWorld, main: str) -> None:
+    """1,024 open files are all that most processes may have."""
+    world.client()
+    mirror = world.mirrors[-1]
+    objects = [named(Type.BLOB, b"%d" % number) for number in range(3 * PACKS_OPEN)]
+    for object in objects:
+        mirror.add([object])
+    for object in objects:
+        assert mirror.get(object.id)
+    opened = [str(number.resolve()) for number in Path("/proc/self/fd").iterdir()]
+    assert len([path for path in opened if path.startswith(f"{mirror.repo}/")]) <= PACKS_OPEN
 
 
 def test_what_was_fetched_is_not_fetched_again(world: MirrorWorld, main: str) -> None:

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.world.fingerprint import fingerprint
 from reconciler.world.readings import MANY, NAME, Readings
 from reconciler.world.world import World
 from schemas.kinds import Kind
@@ -357,3 +358,10 @@ def _whole() -> bytes:
 
 
 WHOLE = _whole()
+
+
+def test_the_code_is_known_before_an_upgrade_can_replace_it(tmp_path: Path) -> None:
+    fingerprint.cache_clear()
+    readings = Readings(tmp_path)
+    assert fingerprint.cache_info().currsize == 1
+    readings.close()
