@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from reconciler.observed.authority import POOL_OF, SILENCE, Hearing, heard
-from reconciler.observed.freshness import Freshness, Sighting
+from reconciler.observed.freshness import Sighting
 from reconciler.observed.said import Said
 from reconciler.record import NOTHING, Record
 from reconciler.repo.protocol import Repo, Snapshot
@@ -27,6 +27,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.readings import Readings
 from reconciler.world.state import State
 from reconciler.world.step import Step
+from reconciler.world.unsettled import Unsettled, unsettled
 from schemas import fleet
 from schemas.capacity import Shortfall, fits, subtract
 from schemas.fleet import Settings
@@ -276,21 +277,22 @@ class World:
 
     @property
     def is_live_lost(self) -> bool:
-        """Nothing was reconciled here, and hosts report objects all the same."""
-        reports = self._state.reports.by_poollet.values()
-        return self.last_source is None and any(each.reports_objects for each in reports)
+        """Nothing was reconciled here, and hosts report objects all the same, or did until a moment ago."""
+        reports = self._state.reports
+        return self.last_source is None and (
+            any(each.reports_objects for each in reports.by_poollet.values())
+            or not reports.freshness.keys() <= reports.by_poollet.keys()
+        )
+
+    @property
+    def unsettled(self) -> tuple[Unsettled, ...]:
+        """Of a host that fell silent before `live` was lost nobody knows what it was given since."""
+        return tuple(unsettled(self._state.reports))
 
     @property
     def is_settled(self) -> bool:
-        """Every report that is there was seen to change, or says that its host leaves, and can be read. Of a host that fell silent
-        before `live` was lost nobody knows what it was given since."""
-        reports = self._state.reports
-        hidden = {name for name, report in reports.by_poollet.items() if report.hides_objects}
-        known = reports.freshness.items()
-        return not any(
-            fresh in (Freshness.UNPROVEN, Freshness.LOST) or (fresh is Freshness.FRESH and name in hidden)
-            for name, fresh in known
-        )
+        """Every report was seen to change, or says that its host leaves, and can be read; or it is gone for its grace."""
+        return not self.unsettled
 
     # Capacity
 

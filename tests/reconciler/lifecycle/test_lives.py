@@ -417,6 +417,47 @@ def test_a_lost_live_waits_for_a_host_that_fell_silent() -> None:
     assert any(isinstance(heartbeat(), Wrote) for _ in range(6))
 
 
+@pytest.mark.parametrize("hosts", ["ab", "a"])
+def test_a_lost_live_waits_for_a_host_whose_report_was_lost_with_it(hosts: str) -> None:
+    """It is the running reconciler's: it has seen that host report, and knows that it may run everything still."""
+    world = fleet(*(Host(name) for name in hosts), web=machine("web"))
+    first = world.pool_of("web")
+    others = [name for name in hosts if name != first]
+
+    def heartbeat(*names: str) -> Outcome:
+        for name in names:
+            world._commit(REPORTS + name, {}, {}, has_parents=True)
+        return world.tick(seconds=10)
+
+    for _ in range(4):
+        heartbeat(*hosts)
+    for ref in (LIVE, REPORTS + first):
+        del world.remote.refs[ref], world.heads[ref]
+    before = world.now
+    outcomes = [heartbeat(*others)]
+    while isinstance(outcomes[-1], Waiting):
+        assert LIVE not in world.remote.refs
+        outcomes.append(heartbeat(*others))
+        assert len(outcomes) < 60
+    # Placed anew once its grace is over, and no sooner.
+    assert isinstance(outcomes[-1], Wrote)
+    assert world.now - before >= timedelta(seconds=50)
+    assert world.pool_of("web") in ("", *others)
+
+
+def test_a_host_that_reports_again_after_live_and_its_report_were_lost_keeps_what_it_has() -> None:
+    world = fleet(web=machine("web"))
+    first, before = world.pool_of("web"), world.where()
+    said = {name: host.report(world.objects()) for name, host in world.hosts.items()}
+    for ref in (LIVE, REPORTS + first):
+        del world.remote.refs[ref], world.heads[ref]
+    assert isinstance(world.tick(), Waiting)
+    for name in world.hosts:
+        world.report(name, said[name])
+    assert isinstance(world.tick(), Wrote)
+    assert world.where() == before
+
+
 @pytest.mark.parametrize("hosts", [1, 3])
 def test_a_report_that_lists_nothing_takes_nothing_away(hosts: int) -> None:
     world = fleet(*(Host(name) for name in "abc"[:hosts]), web=machine("web"))
