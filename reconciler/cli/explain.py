@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import asdict, dataclass
 
 import msgspec
@@ -26,7 +27,10 @@ EXAMPLES = """\
 examples:
   gitvirt explain machine web-1
   gitvirt explain volume data -n shop
-  gitvirt explain machine web-1 --repo /srv/fleet.git -o json"""
+  gitvirt explain machine web-1 --repo /srv/fleet.git -o json
+
+It asks the repo of --repo, else of GITVIRT_REPO. Without them it looks at the checkout you are in, with what you have not
+committed yet, and at the target branch as it was fetched last."""
 
 KINDS = (Kind.MACHINE, Kind.VOLUME)
 
@@ -64,7 +68,7 @@ class Answer:
 
 def run(arguments: argparse.Namespace) -> int:
     key = nouns.key(arguments.kind, arguments.name, arguments.namespace)
-    with ground.seen(arguments, ".") as seen:
+    with ground.seen(arguments, ".", os.environ.get("GITVIRT_REPO", "")) as seen:
         answer = answered(seen, key)
     if is_value(arguments.output):
         show_value(out(), arguments.output, document(answer))

@@ -41,14 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def seen(arguments: argparse.Namespace, path: str) -> Iterator[Seen]:
+def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterator[Seen]:
+    """`ambient` is the repo that is meant where neither --repo nor a revision of a checkout is named."""
     now = datetime.now(UTC)
-    if arguments.repo:
-        if arguments.source or arguments.target:
+    is_by_revision = bool(arguments.source or arguments.target)
+    named = arguments.repo or ("" if is_by_revision else ambient)
+    if named:
+        if is_by_revision:
             raise CommandError(
                 "--repo is the remote as it is now", "leave --source and --target out", Exit.USAGE
             )
-        with location.opened(location.located(arguments.repo, os.environ, Path.cwd())) as fleet:
+        with location.opened(location.located(named, os.environ, Path.cwd())) as fleet:
             yield advanced(fleet.repo, fleet.snapshot, now)
         return
     folder = Path.cwd() / path

@@ -213,6 +213,25 @@ def test_explain_a_machine_that_stands(site: Site, gitvirt: Command) -> None:
     assert re.search(r"\nrack-a[12] +here +[\d,]+ points", text)
 
 
+def test_explain_asks_the_repo_that_the_environment_names(
+    site: Site, gitvirt: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.people.push({"machines/web-3.yaml": machine("web-3")})
+    site.settle()
+    here, elsewhere = site.checkout, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert gitvirt("explain", "machine", "web-3")[0] == Exit.FAILED  # not fetched yet
+    monkeypatch.setenv("GITVIRT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GITVIRT_REPO", str(site.world.repo))
+    for folder in (elsewhere, here):
+        monkeypatch.chdir(folder)
+        code, text = gitvirt("explain", "machine", "web-3")
+        assert code == Exit.OK
+        assert re.match(r"Machine/default/web-3 is on rack-a[12]\n", text)
+    monkeypatch.chdir(here)  # a revision is one of the checkout
+    assert gitvirt("explain", "machine", "web-3", "--source", "HEAD")[0] == Exit.FAILED
+
+
 def test_explain_agrees_with_plan(site: Site, gitvirt: Command) -> None:
     site.edit(
         {
