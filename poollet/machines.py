@@ -41,7 +41,7 @@ def machine_entry(
 ) -> report.Machine:
     """`shortfalls`: why the pool does not take it."""
     before = round.before(standing.order, report.Machine)
-    return with_promise(machine, said_of(standing, machine, shortfalls, round), before)
+    return with_promise(machine, said_of(standing, machine, shortfalls, round), standing.presence, before)
 
 
 def said_of(

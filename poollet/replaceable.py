@@ -7,11 +7,14 @@ promise is taken back first, and the machine started once that stands on the ref
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec.structs import replace
 
 from iri.machine import Machine as IRIMachine
 from iri.machine import Power
 from poollet import told
+from poollet.inventory import Absent, Doubtful, Presence, Present, Several, Unknown, Unsettled
 from poollet.round import Round
 from schemas import report
 from schemas.model import Machine
@@ -40,12 +43,28 @@ def may_start(before: report.Machine | None, round: Round) -> bool:
     return False
 
 
-def with_promise(machine: Machine, entry: report.Machine, before: report.Machine | None) -> report.Machine:
-    """What was taken back is said until the machine runs: a promise may stand on the ref as long as that is not known."""
-    state = entry.status.state if entry.status is not None else None
+def with_promise(
+    machine: Machine, entry: report.Machine, presence: Presence, before: report.Machine | None
+) -> report.Machine:
+    """Promised is only what is seen to be so. What was taken back is said until the machine runs: a promise may stand on the ref
+    as long as that is not known."""
+    last: Promise = before.promise if before is not None else ""
     is_free = machine.spec.on_pool_lost == "Replace" and machine.spec.power == "Off"
-    if entry.phase == "present" and is_free and state in OFF_STATES:
+    if entry.phase == "present" and is_free and is_sure(presence, last):
         return replace(entry, promise="StaysOff")
-    had_one = before is not None and before.promise != ""
-    may_stand = had_one and entry.phase in ("present", "unknown") and state != "Running"
+    state = entry.status.state if entry.status is not None else None
+    may_stand = last != "" and entry.phase in ("present", "unknown") and state != "Running"
     return replace(entry, promise="TakenBack" if may_stand else "")
+
+
+def is_sure(presence: Presence, last: Promise) -> bool:
+    """That it stays off. What cannot be seen at present is only as sure as it was."""
+    match presence:
+        case Present(there):
+            return isinstance(there, IRIMachine) and stays_off(there)
+        case Unsettled() | Doubtful():
+            return last == "StaysOff"
+        case Several() | Absent() | Unknown():
+            return False
+        case _:
+            assert_never(presence)

@@ -10,8 +10,13 @@ from iri.simulated import machines
 from iri.simulated.guest import IS_ON, Guest
 from iri.simulated.machines import GuestAction
 from poollet.decide import decide
+from poollet.decision import Decision
+from poollet.step import Alter
+from poollet.view import Document
 from reconciler.repo.transport import Trouble, Unavailable
+from tests.poollet.documents import machine as document_of
 from tests.poollet.fleet import LIVE, Fleet, machine, machine_class, uid
+from tests.poollet.site import site
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
 REPLACE = "  onPoolLost: Replace\n"
@@ -163,3 +168,48 @@ def test_a_promise_is_no_longer_said_of_what_was_switched_on_while_nothing_is_ob
     scene.fleet.remote.refs[LIVE] = good
     scene.turns(12)
     assert (scene.promise, scene.state) == ("StaysOff", "Shutdown")
+
+
+def wish(power: str) -> Document:
+    return document_of(spec={"power": power, "onPoolLost": "Replace"})
+
+
+def promise_of(decision: Decision) -> str:
+    return decision.machines["default", "web"].promise
+
+
+def powers(decision: Decision) -> list[Power]:
+    calls = [call for step in decision.steps for call in step.calls]
+    return [one.change.power for one in calls if isinstance(one, Alter) and isinstance(one.change, SetPower)]
+
+
+def test_nothing_is_promised_of_a_guest_that_failed_before_its_runtime_is_told_to_leave_it_off() -> None:
+    """Until then the runtime may start it again, with this poollet or without."""
+    here = site(wish("On"))
+    here.settle()
+    with here.sim.host.entered() as now_ns:
+        (guest,) = here.sim.host.state.all(Guest).values()
+        machines.act(here.sim.host, guest, GuestAction.POWEROFF, now_ns)
+    here.now_ms += 5_000
+    here.put(wish("Off"))
+    decision = here.decide()
+    status = decision.machines["default", "web"].status
+    assert status is not None
+    assert (status.state, powers(decision), promise_of(decision)) == ("Terminated", [Power.OFF], "")
+    assert promise_of(here.settle()) == "StaysOff"
+
+
+def test_nothing_is_promised_anew_while_a_start_is_under_way() -> None:
+    here = site(wish("Off"))
+    assert promise_of(here.settle()) == "StaysOff"
+    here.put(wish("On"))
+    assert promise_of(here.round()) == "TakenBack"
+    started = here.decide()
+    here.memory = started.memory
+    assert powers(started) == [Power.ON]
+    (ref,) = (step.ref for step in started.steps)
+    here.ended_ms[ref] = here.now_ms + 10_000  # no list shows what became of it
+    here.put(wish("Off"))
+    assert promise_of(here.round()) == "TakenBack"
+    here.now_ms += 10_000
+    assert promise_of(here.settle()) == "StaysOff"
