@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from reconciler.repo.tree import ObjectId
 from reconciler.world.advance import Confirmation, Held
 from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
+from reconciler.world.unsettled import Unsettled
 from schemas.capacity import Shortfall
 from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
@@ -77,6 +78,10 @@ class View(Protocol):
     @property
     def is_settled(self) -> bool:
         """Every known report was seen to change, or its ref is gone and its grace over."""
+
+    @property
+    def unsettled(self) -> Sequence[Unsettled]:
+        """Whose reports those are that it is not settled for."""
 
     def said(self, key: Key) -> Said | None:
         """The word of the pool that the object is assigned to, on that assignment or an order about it."""

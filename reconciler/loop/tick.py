@@ -23,6 +23,7 @@ from reconciler.repo.commit import RECONCILER
 from reconciler.repo.errors import DamageError
 from reconciler.repo.protocol import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.repo.transport import Refused, Stale, Unavailable
+from reconciler.world import unsettled
 from reconciler.world.readings import Readings
 from reconciler.world.world import World
 from reconciler.writeback import Written, draft
@@ -132,7 +133,8 @@ class Reconciler:
         if refs != self.refs:
             return Moved(refs)
         if self.world.is_live_lost and not self.world.is_settled:
-            return Waiting(advance.problems, "the target branch is lost: waiting for every known report")
+            waits_for = unsettled.words(self.world.unsettled, self.world.settings.reports.ref)
+            return Waiting(advance.problems, waits_for)
         with self._tracer.span("plan") as note:
             plan = planned(self.world, advance, now)
             note("changes", len(plan.changes))

@@ -20,6 +20,7 @@ from reconciler.plan.change import Base, Change, Held, Plan, Unplaced
 from reconciler.record import Record
 from reconciler.record.condition import SCHEDULED
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
+from reconciler.world import unsettled
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Known, Standing
 from schemas.kinds import Key, Kind
@@ -139,10 +140,7 @@ def held(view: View, verdict: Verdicts | None = None) -> Iterator[Held]:
     if view.held_source is not None:
         yield Held(view.held_source.message, trailer=view.held_source.trailer)
     if view.is_live_lost and not view.is_settled:
-        yield Held(
-            "live is lost: nothing is written until every known poollet is heard of, "
-            "or the report of one that never returns was removed"
-        )
+        yield Held(unsettled.words(view.unsettled, view.settings.reports.ref))
         return
     verdict = verdict or verdicts(view)
     for kind, reason, keys in verdict.held:

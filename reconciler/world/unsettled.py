@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.observed.freshness import Freshness
 from reconciler.observed.reports import Report, Reports
+
+NAMED_AT_MOST = 5
 
 
 class Why(StrEnum):
@@ -44,3 +46,20 @@ def _why(report: Report | None, fresh: Freshness) -> Why | None:
     if fresh is Freshness.UNPROVEN:
         return Why.UNPROVEN
     return Why.UNREADABLE if report.hides_objects else None
+
+
+def words(waits_for: Sequence[Unsettled], ref: str) -> str:
+    """What is waited for, and what ends it. People are to write the name themselves: it makes a host run everything twice."""
+    urgent = sorted(waits_for, key=lambda each: (each.why is Why.UNPROVEN, each.name))
+    named = [f"{each.name} ({each.why})" for each in urgent[:NAMED_AT_MOST]]
+    if more := len(urgent) - len(named):
+        named.append(f"{more:,} more")
+    told = (
+        f"live is lost: nothing is written until every known host is heard of. Waiting for {', '.join(named)}"
+    )
+    if all(each.why is Why.GONE for each in urgent):
+        return told
+    return (
+        f"{told}. Start those that are down; remove the report of one only when it is gone for good, "
+        f"because whatever it still runs is then placed a second time: git push origin --delete {ref}NAME"
+    )

@@ -17,6 +17,7 @@ from reconciler.world.advance import Confirm, Confirmation, Held
 from reconciler.world.known import Known, Place, Standing
 from reconciler.world.pool import PoolState
 from reconciler.world.relations import is_said_destroyed
+from reconciler.world.unsettled import Unsettled
 from schemas.capacity import Shortfall
 from schemas.fleet import Fleet, Settings
 from schemas.kinds import Key, Kind, api_version
@@ -56,6 +57,7 @@ class Small:
     held_source: Held | None = None
     is_live_lost: bool = False
     is_settled: bool = True
+    unsettled: tuple[Unsettled, ...] = ()
     retained: dict[str, Known] = field(default_factory=dict)
 
     @property

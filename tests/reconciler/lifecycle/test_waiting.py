@@ -1,0 +1,88 @@
+"""Whom a lost live waits for: told by name, with why and what ends it, in the log's words and in the plan's."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.loop.outcome import Waiting, Wrote
+from reconciler.plan.compose import held
+from reconciler.world.unsettled import Unsettled, Why, words
+from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.lifecycle.test_lives import fleet
+from tests.reconciler.world.scene import LIVE, REPORTS, machine
+
+TOLD = "live is lost: nothing is written until every known host is heard of. Waiting for "
+REFS = "refs/heads/gitvirt/poollets/"
+WAY_OUT = (
+    ". Start those that are down; remove the report of one only when it is gone for good, because whatever it "
+    f"still runs is then placed a second time: git push origin --delete {REFS}NAME"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        pytest.param([("a", Why.SILENT)], f"a (silent){WAY_OUT}", id="one"),
+        pytest.param(
+            [("a", Why.UNPROVEN), ("b", Why.UNREADABLE), ("c", Why.REFUSED)],
+            "b (what it reports cannot be read), c (its report is refused), a (not seen to report yet)"
+            + WAY_OUT,
+            id="those that may be heard in a moment come last",
+        ),
+        pytest.param(
+            [("a", Why.GONE)],
+            "a (its report was removed less than its grace ago)",
+            id="nothing is left to do",
+        ),
+        pytest.param(
+            [(name, Why.SILENT) for name in "abcde"],
+            f"a (silent), b (silent), c (silent), d (silent), e (silent){WAY_OUT}",
+            id="as many as are named",
+        ),
+        pytest.param(
+            [("first", Why.UNPROVEN), *((f"host{number:04}", Why.SILENT) for number in range(1_204))],
+            "host0000 (silent), host0001 (silent), host0002 (silent), host0003 (silent), host0004 (silent), 1,200 more"
+            + WAY_OUT,
+            id="more",
+        ),
+    ],
+)
+def test_names_why_and_what_ends_it(given: list[tuple[str, Why]], want: str) -> None:
+    assert words([Unsettled(*each) for each in given], REFS) == TOLD + want
+
+
+def told(world: Fleet) -> str:
+    """What is waited for, as a tick says it; a plan says the same."""
+    outcome = world.tick(seconds=10)
+    assert isinstance(outcome, Waiting), outcome
+    (plans,) = held(world.reconciler.world)
+    assert plans.reason == outcome.reason
+    return outcome.reason
+
+
+def test_each_is_told_until_it_is_heard_of() -> None:
+    world = fleet(*(Host(name) for name in "abcd"), web=machine("web"))
+    for ref in (LIVE, REPORTS + "a"):
+        del world.remote.refs[ref], world.heads[ref]
+    for name in "bcd":
+        world._commit(REPORTS + name, {}, {}, has_parents=True)
+    assert told(world) == f"{TOLD}a (its report was removed less than its grace ago)"
+    world._commit(REPORTS + "b", {"machines/default/odd.json": b"{"}, {}, has_parents=True)
+    assert f"{TOLD}a (its report was removed less than its grace ago), b (what it reports cannot" in told(
+        world
+    )
+    for _ in range(8):
+        world._commit(REPORTS + "b", {}, {}, has_parents=True)
+        world._commit(REPORTS + "d", {}, {}, has_parents=True)
+        world.tick(seconds=10)
+    assert f"{TOLD}b (what it reports cannot be read), c (silent). Start" in told(world)
+    world.reconciler = world.another()
+    reason = told(world)
+    assert (
+        "b (not seen to report yet), c (not seen to report yet), d (not seen to report yet). Start" in reason
+    )
+    assert reason.endswith(": git push origin --delete refs/poollets/NAME")
+    world._commit(REPORTS + "b", {"machines/default/odd.json": None}, {}, has_parents=True)
+    for name in "cd":
+        world._commit(REPORTS + name, {}, {}, has_parents=True)
+    assert isinstance(world.tick(), Wrote)
