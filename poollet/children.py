@@ -15,8 +15,8 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from iri.address import TcpAddress, UnixAddress, parse
 from reconciler.repo.backoff import Backoff
 
 log = logging.getLogger(__name__)
@@ -127,15 +127,16 @@ class _Keeper(threading.Thread):
 
 def is_served(address: str) -> bool:
     """Whether somebody answers at a unix socket or a port of this machine."""
-    path = address.removeprefix("unix://").removeprefix("unix:")
+    place = parse(address)
     try:
-        if "/" in path:
-            with socket.socket(socket.AF_UNIX) as one:
-                one.settimeout(1.0)
-                one.connect(str(Path(path)))
-            return True
-        host, _, port = address.rpartition(":")
-        with socket.create_connection((host.strip("[]"), int(port)), 1.0):
-            return True
+        match place:
+            case UnixAddress(path):
+                with socket.socket(socket.AF_UNIX) as one:
+                    one.settimeout(1.0)
+                    one.connect(str(path))
+            case TcpAddress(host, port):
+                with socket.create_connection((host, port), 1.0):
+                    pass
+        return True
     except OSError:
         return False

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from iri.address import parse
+from iri.errors import InvalidArgument
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.findings.outcome import counted
 from reconciler.cli.poollet import CONFIG
@@ -27,7 +29,9 @@ def hosts(arguments: argparse.Namespace) -> list[Host]:
         raise CommandError(f"{printable(arguments.name)!r} is no name for a poollet", cure, Exit.USAGE)
     files: list[Path] = arguments.config or []
     if not files and arguments.name and arguments.repo and not CONFIG.exists():
-        return [changed(Host(name=arguments.name, repo=host.Repo(url=arguments.repo)), arguments)]
+        only = changed(Host(name=arguments.name, repo=host.Repo(url=arguments.repo)), arguments)
+        check_addresses(only)
+        return [only]
     named = [read(path) for path in files or [CONFIG]]
     if len(named) > 1 and (arguments.name or arguments.socket or arguments.runtime):
         cure = "write it into the files: one name and one runtime cannot be those of several poollets"
@@ -37,7 +41,32 @@ def hosts(arguments: argparse.Namespace) -> list[Host]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise CommandError(f"two of the files name their poollet {twice[0]}", "names are unique", Exit.USAGE)
+    for one in found:
+        check_addresses(one)
     return found
+
+
+def check_addresses(one: Host) -> None:
+    """Before any repo is asked or anything is started."""
+    for runtime in one.runtimes:
+        for place in filter(None, (runtime.machine, runtime.volume)):
+            try:
+                parse(place)
+            except InvalidArgument as error:
+                cause = (
+                    f"the runtime {printable(runtime.name)} of {printable(one.name)}: {printable(str(error))}"
+                )
+                raise CommandError(cause, "correct runtimes of the file", Exit.PROBLEMS) from None
+
+
+def socket_of(text: str) -> str:
+    """A name alone is a file here, as with any other path that is given to a command."""
+    try:
+        return str(parse(text if "/" in text or ":" in text else f"./{text}")).removeprefix("unix://")
+    except InvalidArgument as error:
+        raise CommandError(
+            f"--socket: {printable(str(error))}", "--socket PATH is where the runtime listens", Exit.USAGE
+        ) from None
 
 
 def read(path: Path) -> Host:
@@ -70,7 +99,7 @@ def changed(one: Host, arguments: argparse.Namespace) -> Host:
     runtimes = one.runtimes
     if arguments.runtime or arguments.socket:
         first = runtimes[0] if runtimes else host.Runtime(name=arguments.runtime or "default")
-        socket = arguments.socket or first.machine
+        socket = socket_of(arguments.socket) if arguments.socket else first.machine
         if socket is None:
             raise CommandError(
                 f"--runtime {arguments.runtime} needs a place to listen", "add --socket PATH", Exit.USAGE
