@@ -108,10 +108,7 @@ class Poollet:
             if settings.reports.ref + self.setup.name != self.post.ref:
                 self.post.end(f"the fleet's reports moved to {settings.reports.ref}; a restart follows them")
                 return None
-            wanted = Wanted(
-                tuple(self.remote.live.all(MachineClass)), tuple(self.remote.live.all(VolumeClass))
-            )
-            self._want(wanted)
+            wanted = self._wanted()
             is_early = any(one.answers.is_early for one in self.connections.values())
             if is_early and self.leaving != "leaving":
                 return None  # the next answer, which was asked for, comes at once: no pool is Ready before it
@@ -122,13 +119,19 @@ class Poollet:
         if is_obeyed:
             self._good = followed.use
         self._memory = decision.memory
+        if (
+            not decision.memory.former
+        ):  # Under this host's id unmarked words of another one would be its own after a restart.
+            self._offer(pools, decision, settings)
+        self._carry_out(decision, may_act=is_obeyed and self._is_free and self.leaving is None)
+        return decision.again_ms
+
+    def _carry_out(self, decision: Decision, *, may_act: bool) -> None:
         self._has_steps = bool(decision.steps)
-        self._offer(pools, decision, settings)
-        if is_obeyed and self._is_free and self.leaving is None:
+        if may_act:
             self.execution.submit(decision.steps)
         else:
             self.execution.drop()
-        return decision.again_ms
 
     @property
     def is_at_rest(self) -> bool:
@@ -163,11 +166,15 @@ class Poollet:
             return None
         return self.remote.live.view(self._pools)
 
-    def _want(self, wanted: Wanted) -> None:
+    def _wanted(self) -> Wanted:
+        """The classes that there are; a runtime that has not been asked about one of them is asked."""
+        live = self.remote.live
+        wanted = Wanted(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
         offered = announce.classes(wanted)
         for name, connection in self.connections.items():
             if connection.want(offered):
                 self._ask(name)
+        return wanted
 
     def _announced(self, wanted: Wanted) -> tuple[Pools, Mapping[tuple[Kind, str], PoolFacts]]:
         machines: dict[str, report.Pool] = {}

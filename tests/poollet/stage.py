@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from iri.runtime import Runtime
 from iri.simulated.chance import Chance
@@ -43,7 +43,7 @@ START_MS = int(START.timestamp() * 1000)
 
 
 def nothing(situation: Situation) -> Decision:
-    return Decision(memory=situation.memory)
+    return Decision(memory=replace(situation.memory, former=""))
 
 
 def settings() -> Settings:

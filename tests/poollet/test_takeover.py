@@ -8,7 +8,7 @@ from iri.machine import Machine
 from iri.volume import Volume
 from poollet.decide import decide
 from schemas import report
-from tests.poollet.fleet import MAIN, SETTINGS, Fleet, machine, machine_class, uid
+from tests.poollet.fleet import LIVE, MAIN, REPORTS, SETTINGS, Fleet, machine, machine_class, uid
 from tests.poollet.simulation import Simulation
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
@@ -99,6 +99,28 @@ def test_a_restart_of_the_second_host_does_not_forget_it() -> None:
     scene.turns(12)
     assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
     assert scene.count(scene.second) == 0
+
+
+def test_until_it_can_see_what_was_ordered_it_says_nothing_and_a_restart_forgets_nothing() -> None:
+    """`live` was rewritten, so nobody obeys it, and it is put back later."""
+    scene = Scene()
+    good, words = scene.fleet.head(), scene.fleet.head(REPORTS + "host-1")
+    assert good is not None
+    scene.fleet.remote.refs[LIVE] = scene.fleet.commit({"README": "another"}, "refs/heads/another")
+    scene.run = scene.begun("second", scene.second, 2)
+    scene.run.turn()
+    scene.time.ms += GRACE_MS
+    scene.turns(12)
+    assert scene.fleet.head(REPORTS + "host-1") == words
+    scene.run = scene.begun("second", scene.second, 3)
+    scene.turns(3)
+    scene.fleet.remote.refs[LIVE] = good
+    scene.time.ms += GRACE_MS
+    scene.turns(40)
+    by = scene.run.report().poollet
+    assert by is not None
+    assert (by.host_id, scene.said.phase, reason(scene.said)) == ("second", "unknown", "OtherHost")
+    assert (scene.count(scene.first), scene.count(scene.second)) == (1, 0)
 
 
 def test_at_rest_nothing_is_written_of_it() -> None:
