@@ -1,4 +1,4 @@
-"""How far a report can be relied on, by whether its ref was seen to change; clocks of hosts are never compared."""
+"""How far a report can be relied on, by whether its ref was seen to change; no clock of a host counts for that."""
 
 from __future__ import annotations
 

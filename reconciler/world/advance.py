@@ -24,7 +24,7 @@ class Confirmation:
     about: Confirm
     value: str
     commit: ObjectId
-    time: datetime  # when it was committed
+    time: datetime  # when it came into the source branch: of a merged commit, that of the merge
 
 
 @dataclass(frozen=True, slots=True)

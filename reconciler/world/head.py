@@ -110,11 +110,38 @@ def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterato
     if last is None:
         return
     known = {each.value: each for each in Confirm}
-    for commit in reversed(list(repo.commits(head, last))):
+    new = list(repo.commits(head, last))
+    found = [
+        (known[key], value, commit)
+        for commit in reversed(new)
+        for key, value in trailers_of(decoded(repo.read(commit)).message)
+        if key in known
+    ]
+    times = _arrivals(repo, head, frozenset(new)) if found else {}
+    for about, value, commit in found:
+        yield Confirmation(about, value, commit, times[commit])
+
+
+def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[ObjectId, datetime]:
+    """When each of the new commits came into the branch: the time of the one on its first-parent line that brought it.
+
+    A commit that waited for its review means what it says from its merge on.
+    """
+    line: list[tuple[ObjectId, datetime]] = []
+    commit: ObjectId | None = head
+    while commit is not None and commit in new:
         read = decoded(repo.read(commit))
-        for key, value in trailers_of(read.message):
-            if key in known:
-                yield Confirmation(known[key], value, commit, read.time)
+        line.append((commit, read.time))
+        commit = read.parents[0] if read.parents else None
+    times: dict[ObjectId, datetime] = {}
+    for merge, time in reversed(line):
+        waiting = [merge]
+        while waiting:
+            each = waiting.pop()
+            if each in new and each not in times:
+                times[each] = time
+                waiting += decoded(repo.read(each)).parents
+    return times
 
 
 def _names(value: str, commit: ObjectId) -> bool:

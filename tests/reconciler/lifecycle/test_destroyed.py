@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.loop.outcome import Rested
+from reconciler.repo.commit import decoded
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachinePool
 from tests.reconciler.lifecycle.hosts import Fleet
 from tests.reconciler.lifecycle.test_lives import elsewhere, fleet
-from tests.reconciler.world.scene import LIVE, machine
+from tests.reconciler.world.scene import LIVE, MAIN, machine
+
+ORDER, ALL_ORDERS = "refs/heads/order", "refs/heads/orders"
 
 WEB = Key(Kind.MACHINE, "default", "web")
 
@@ -18,6 +23,21 @@ def burnt(world: Fleet, name: str) -> None:
 
 def say(world: Fleet, name: str) -> None:
     world.source({"note.txt": name + world.now.isoformat()}, **{"Pool-Destroyed": name})
+
+
+def merge(world: Fleet, ref: str, commit: str) -> str:
+    """A commit on the ref with two parents, a little later."""
+    world.now_later(5)
+    edits = {"merged.txt": commit.encode()}
+    return world._commit(ref, edits, {}, source=commit)
+
+
+def write_for_review(world: Fleet, name: str) -> str:
+    """The order on a branch of its own."""
+    world.now_later(1)
+    return world._commit(
+        ORDER, {"note.txt": name.encode()}, {"Pool-Destroyed": name}, source=world.heads[MAIN]
+    )
 
 
 def condition(world: Fleet, name: str) -> Condition | None:
@@ -118,6 +138,53 @@ def test_a_host_that_reported_before_the_commit_was_read_lives() -> None:
     say(world, first)
     world.settle()
     assert world.pool_of("web") not in ("", first)
+
+
+@pytest.mark.parametrize("is_nested", [False, True], ids=["merged", "merged with a merge"])
+@pytest.mark.parametrize("others", [0, 2])
+def test_an_order_that_waited_for_its_review_counts_from_its_merge_on(is_nested: bool, others: int) -> None:
+    world = fleet(web=machine("web"))
+    first, other = world.pool_of("web"), elsewhere(world, "web")
+    commit = write_for_review(world, first)
+    world.source({"other.txt": "meanwhile"})
+    world.now_later(60)
+    world.hosts_report()  # it is shut down after it was written
+    burnt(world, first)
+    world.now_later(60)
+    if is_nested:
+        world._commit(ALL_ORDERS, {"all.txt": b""}, {}, source=world.heads[MAIN])
+        commit = merge(world, ALL_ORDERS, commit)
+    head = merge(world, MAIN, commit)
+    assert len(decoded(world.store.read(head)).parents) == 2
+    for number in range(others):
+        world.source({"other.txt": f"afterwards {number}"})
+    world.settle()
+    said = condition(world, first)
+    assert said is not None
+    assert "earlier" not in said.message
+    world.settle(seconds=60)
+    said = condition(world, first)
+    assert said is not None
+    assert (said.status, said.reason) == ("True", "ByCommit")
+    assert world.pool_of("web") == other
+
+
+def test_a_host_that_reported_after_the_merge_lives() -> None:
+    """Nobody reconciled since the order was written; and what came with a later merge came later."""
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    merge(world, MAIN, write_for_review(world, first))
+    world.now_later(60)
+    world.hosts_report()
+    burnt(world, first)
+    late = world._commit("refs/heads/late", {"late.txt": b""}, {}, source=world.heads[MAIN])
+    merge(world, MAIN, late)
+    world.settle()
+    world.settle(seconds=60)
+    said = condition(world, first)
+    assert said is not None
+    assert (said.status, said.reason) == ("False", "StillReports")
+    assert world.pool_of("web") == first
 
 
 def test_who_comes_back_after_it_was_followed_is_a_pool_like_any_other() -> None:
