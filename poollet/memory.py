@@ -20,6 +20,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Object
 
 NO_EFFECT = "NoEffect"
+UNKNOWN_HOST = "unknown"  # of a report that does not say whose it is, and that may well be another's
 OF_CREATION = (IMAGE_READY, SOURCE_READY, INTERFACES_READY, UP_TO_DATE)
 # Reasons that tell of a call, by the classes of errors; all others follow from what stands on the target branch.
 OF_CALLS = frozenset(
@@ -144,7 +145,8 @@ def remembered(last: report.Report, host_id: str = "") -> Memory:
         (Kind.VOLUME_SNAPSHOT, last.snapshots),
     ):
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
-    by = last.poollet.host_id if last.poollet is not None else host_id
+    nobody = host_id if last == report.Report() else UNKNOWN_HOST
+    by = last.poollet.host_id if last.poollet is not None else nobody
     return replace(recalled(entries, last.orphans), former="" if by == host_id else by)
 
 

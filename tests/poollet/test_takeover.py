@@ -123,6 +123,20 @@ def test_until_it_can_see_what_was_ordered_it_says_nothing_and_a_restart_forgets
     assert (scene.count(scene.first), scene.count(scene.second)) == (1, 0)
 
 
+@pytest.mark.parametrize(("is_same", "known"), [(False, ("unknown", "OtherHost")), (True, ("present", ""))])
+def test_words_of_nobody_knows_whom_may_be_those_of_another_host(
+    is_same: bool, known: tuple[str, str]
+) -> None:
+    scene = Scene()
+    scene.fleet.commit({"poollet.json": None}, REPORTS + "host-1")
+    scene.run = scene.begun("second", scene.first if is_same else scene.second, 2)
+    scene.run.turn()
+    scene.time.ms += GRACE_MS
+    scene.turns(12)
+    assert (scene.said.phase, reason(scene.said)) == known
+    assert (scene.count(scene.first), scene.count(scene.second)) == (1, 0)
+
+
 def test_at_rest_nothing_is_written_of_it() -> None:
     scene = Scene()
     scene.take_over()
