@@ -31,3 +31,10 @@ def test_every_page_is_reached_from_the_readme() -> None:
                 left.append(Page(target))
     is_named = {path for path in (ROOT / "docs").glob("*.md")}
     assert is_named <= seen
+
+
+def test_every_decision_has_a_number_of_its_own() -> None:
+    pages = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    assert [int(path.name[:4]) for path in pages] == list(range(1, len(pages) + 1))
+    for path in pages:
+        assert path.read_text().startswith(f"# {int(path.name[:4])}. "), path.name
