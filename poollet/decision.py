@@ -22,7 +22,7 @@ AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnaps
 class Situation:
     """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before.
 
-    `heard`: what the last decision said stands on the ref, for all to read.
+    `heard`: what the last decision said stands on the ref, and nobody goes by what stood there before.
     """
 
     view: LiveView | None

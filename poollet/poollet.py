@@ -227,7 +227,7 @@ class Poollet:
                 ),
                 now_ms=self._clock.moment_ms(),
                 obeyed=is_obeyed,
-                heard=self.post.is_settled,
+                heard=self.post.is_heard(self.remote.seen_ms),
             )
         )
 

@@ -20,6 +20,7 @@ from reconciler.repo.backoff import Backoff
 from reconciler.repo.protocol import Draft, Outcome, Pushed, Repo, Unchanged
 from reconciler.repo.transport import Refused, Stale, Unavailable
 from reconciler.repo.tree import ObjectId
+from schemas.fleet import LEAST_GRACE_MILLISECONDS, MISSED_HEARTBEATS
 from schemas.report import Report, read
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ class Post:
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._written_ms = clock.moment_ms() - least_ms
         self._after_ms = 0
+        self._grace_ms: int | None = None  # by the interval that was written last
+        self._sure_ms = 0
         self._lock = threading.Lock()
 
     @property
@@ -77,6 +80,11 @@ class Post:
         """The ref holds what was offered, or this poollet is not to write it."""
         with self._lock:
             return bool(self.ended) or (self._offer is not None and self._offer.essence == self._essence)
+
+    def is_heard(self, seen_ms: int) -> bool:
+        """What was offered stands on the ref, and whoever went by earlier words has had the time to say so on the target branch,
+        which was seen at `seen_ms`: after a silence others may be about to give away what this host has."""
+        return self.is_settled and seen_ms >= self._sure_ms
 
     def see(self, repo: Repo, commit: ObjectId | None) -> None:
         """Where the ref stands. Raises what the repo raises when a report there cannot be read."""
@@ -135,6 +143,7 @@ class Post:
         match outcome:
             case Pushed(commits) if self.ref in commits:
                 self._held = Held(commits[self.ref], dict(offer.files))
+                self._break_silence(now_ms, offer)  # before anybody is told that it landed
                 with self._lock:
                     self._essence = offer.essence
                 self.claimant.has_landed = True
@@ -155,6 +164,12 @@ class Post:
                 self._after_ms = now_ms + round(1000 * self._backoff.next())
             case _:
                 assert_never(outcome)
+
+    def _break_silence(self, now_ms: int, offer: Offer) -> None:
+        was_ms = self._grace_ms
+        self._grace_ms = max(LEAST_GRACE_MILLISECONDS, MISSED_HEARTBEATS * offer.interval_ms)
+        if was_ms is not None and now_ms - self._written_ms > was_ms:
+            self._sure_ms = now_ms + self._grace_ms
 
     def _due_ms(self, offer: Offer) -> int:
         pause_ms = self._least_ms if offer.essence != self._essence else round(offer.interval_ms * EARLY)

@@ -213,3 +213,23 @@ def test_nothing_is_promised_anew_while_a_start_is_under_way() -> None:
     assert promise_of(here.round()) == "TakenBack"
     here.now_ms += 10_000
     assert promise_of(here.settle()) == "StaysOff"
+
+
+@pytest.mark.parametrize("is_given_away", [True, False])
+def test_after_a_silence_it_waits_for_those_who_go_by_its_earlier_words(is_given_away: bool) -> None:
+    """Its place is given away just when it takes its promise back."""
+    scene = Scene(f"  power: Off\n{REPLACE}")
+    scene.is_away = True
+    scene.turns(20)
+    scene.wish(f"  power: On\n{REPLACE}")
+    scene.is_away = False
+    while scene.promise == "StaysOff":
+        scene.turns(1)
+    scene.turns(4)
+    assert (scene.promise, scene.is_on) == ("TakenBack", False)
+    if is_given_away:
+        scene.fleet.commit({"web.yaml": machine("web", "host-2", uid(1), uid(8), spec=REPLACE)})
+    for _ in range(30):
+        scene.turns(1)
+        assert not (is_given_away and scene.is_on)
+    assert scene.is_on is not is_given_away
