@@ -22,15 +22,13 @@ from iri.runtime import Kind, Object, Runtime
 from iri.volume import Snapshot, Volume
 from poollet.connection import listed
 from poollet.memory import Attempts, Failure
+from poollet.pacing import HOPELESS_CODES
 from poollet.step import Alter, Call, Create, Ref, Remove, Step
 
 log = logging.getLogger(__name__)
 
 WORKERS = 8  # of a runtime
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
-HOPELESS = frozenset(
-    ("Unimplemented", "InvalidArgument", "NetworkNotOffered")
-)  # as long as nothing else changes
 HOPELESS_PAUSE_MS = 180_000
 KEPT_MS = 600_000  # what is over for so long has been seen by many lists
 
@@ -192,7 +190,7 @@ class Execution:
     def _pause_ms(self, code: str, count: int) -> int:
         """Drawn, so that those who failed together do not come back together."""
         longest = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(count - 1, 16))
-        if code in HOPELESS:
+        if code in HOPELESS_CODES:
             longest = max(longest, HOPELESS_PAUSE_MS)
         return round(self._chance.uniform(longest / 2, longest))
 

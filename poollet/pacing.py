@@ -18,8 +18,7 @@ TELLING = 3  # so often without effect, and people are told
 HOPELESS = 6  # and so often, and it is left
 FORGOTTEN_MS = 600_000
 NOTHING_DONE = (NO_EFFECT, "the runtime accepted it and did not do it")
-
-
+# The same call comes to the same as long as nothing else changes.
 HOPELESS_CODES = frozenset(("Unimplemented", "InvalidArgument", "NetworkNotOffered"))
 REFUSED_MS = 3_600_000  # so long a call of which the runtime says so is left
 
