@@ -18,8 +18,10 @@ from poollet.memory import Fault
 
 NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
 # No answer to the wish itself, or one that says no to it for certain: never taken for anything else.
-PLAIN = frozenset(("Unavailable", "TimedOut", "ResourceExhausted", "Unimplemented", "NetworkNotOffered"))
-# The same on every host: no reason to try another one.
+PLAIN = frozenset(
+    ("Unavailable", "TimedOut", "ResourceExhausted", "Unimplemented", "NetworkNotOffered", "InvalidArgument")
+)
+# A no of this host, whatever it waits for; another one may say yes.
 REJECTED = frozenset(("ResourceExhausted", "InvalidArgument", "NetworkNotOffered", "Unimplemented"))
 
 
@@ -51,8 +53,7 @@ def understood(fault: Fault, wanted: Object) -> Fault:
         return fault
     if any(is_named(image, fault.message) for image in images_of(wanted)):
         return fault._replace(code=IMAGE_NOT_RESOLVABLE)
-    # A host that calls the wish invalid does not give such a network; another one may.
-    if fault.code != "InvalidArgument" and any(is_named(id, fault.message) for id in networks_of(wanted)):
+    if any(is_named(id, fault.message) for id in networks_of(wanted)):
         return fault._replace(code=NETWORK_NOT_READY)
     return fault
 

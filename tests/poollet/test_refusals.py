@@ -135,7 +135,7 @@ WORDS = {
         "images",
         "ImageNotResolvable",
     ),
-    "image, invalid": ("InvalidArgument", f"{REMOTE}: not an image", "images", "ImageNotResolvable"),
+    "image, invalid": ("InvalidArgument", f"image {REMOTE} needs 3 GiB", "others", "InvalidArgument"),
     "network": ("Internal", "no network with matching name 'lan'", "networks", "NetworkNotReady"),
     "network by id": ("NotFound", "network libvirt:lan not found", "networks", "NetworkNotReady"),
     "network, invalid": ("InvalidArgument", "no network 'lan' here", "others", "InvalidArgument"),
