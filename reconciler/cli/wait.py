@@ -14,13 +14,14 @@ from reconciler.cli.interrupt import until_interrupted
 from reconciler.cli.iri.nouns import duration
 from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.choosing import field, pair
+from reconciler.cli.objects.choosing import cure, field, pair, states
 from reconciler.cli.output import add_format, is_value, show_value
-from reconciler.cli.terminal import out, printable
+from reconciler.cli.terminal import err, out, printable
+from reconciler.cli.verbs import closest
 from reconciler.cli.watching import moves
-from reconciler.inventory import Item, inventory
+from reconciler.inventory import Inventory, Item, inventory
 from reconciler.repo.wake import Waker
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
 
 EXAMPLES = """examples:
   gitvirt wait machine web-1 --for state=Running --timeout 60s
@@ -61,25 +62,53 @@ def run(arguments: argparse.Namespace) -> int:
 def waited(arguments: argparse.Namespace, waker: Waker) -> int:
     location = located(arguments.repo, os.environ, Path.cwd())
     wanted = nouns.key(arguments.kind, arguments.name, arguments.namespace)
+    check(arguments.kind, arguments.wanted)
     start = time.monotonic()
     found: Item | None = None
+    hint = ""
     with (
         opened(location, with_reports=False) as fleet,
         closing(looks(fleet, arguments.timeout, waker)) as all,
     ):
         check_settings(fleet)
         for now in all:
-            found = inventory(now.repo, now.snapshot.target, wanted.kind).items.get(wanted)
+            all_of_it = inventory(now.repo, now.snapshot.target, wanted.kind)
+            found = all_of_it.items.get(wanted)
             if is_so(found, arguments.wanted):
                 show(arguments, wanted, found, time.monotonic() - start)
                 return Exit.OK
+            before, hint = hint, hint_of(now, all_of_it, wanted)
+            if hint and not before:
+                err().line(f"waiting for {printable(str(wanted))}, which is not there yet; {hint}")
     if is_value(arguments.output):
         show(arguments, wanted, found, time.monotonic() - start)
     raise CommandError(
         f"{wanted} is not {described(arguments.wanted)} after {arguments.timeout} s: {told(found)}",
-        f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` tells more",
+        hint or f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` tells more",
         Exit.TIMED_OUT,
     )
+
+
+def check(kind: Kind, wanted: tuple[str, str]) -> None:
+    """What can never be so is a mistake: nobody is to wait for it."""
+    name, value = wanted
+    known = states(kind)
+    if name not in ("state", "status.state") or value in known:
+        return
+    if not known:
+        cure = "--for takes condition=TYPE, a path=value, or deleted"
+        raise CommandError(f"a {kind} has no state to wait for", cure, Exit.USAGE)
+    near = closest(value.lower(), {each.lower() for each in known})
+    meant = next((each for each in known if each.lower() == near), "")
+    cure = (f"did you mean {meant}? " if meant else "") + f"there are: {', '.join(known)}"
+    raise CommandError(f"no {kind} is ever {printable(value)}", cure, Exit.USAGE)
+
+
+def hint_of(now: Fleet, all_of_it: Inventory, wanted: Key) -> str:
+    """Where there is no such object; before there is a target branch, `describe` shows what people declared."""
+    if wanted in all_of_it.items or now.snapshot.target is None:
+        return ""
+    return cure(all_of_it, wanted.kind, wanted.name)
 
 
 def looks(fleet: Fleet, seconds: float, waker: Waker) -> Generator[Fleet]:

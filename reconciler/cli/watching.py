@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -23,9 +24,13 @@ LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread
 def moves(fleet: Fleet, waker: Waker, seconds: float | None = None) -> Iterator[Fleet]:
     """Yields whenever something moved. Ends when the waker is stopped, and when `seconds` are over."""
     ends = None if seconds is None else time.monotonic() + seconds
+    is_local = fleet.location.address.scheme is Scheme.PATH
+    # The watch of a local repo, which may be another folder by now: from then on each look asks.
+    is_lost = threading.Event()
     with ExitStack() as stack:
-        if fleet.location.address.scheme is Scheme.PATH:
-            stack.enter_context(watching(Path(fleet.location.address.url), waker.wake))
+        if is_local:
+            folder = Path(fleet.location.address.url)
+            stack.enter_context(watching(folder, waker.wake, lambda _place, _error: is_lost.set()))
             waker.wake()  # what moved before the watch stood must not be missed; a poll looks at first by itself
         else:
             chance = random.Random()  # noqa: S311 - it spreads polls
@@ -36,7 +41,7 @@ def moves(fleet: Fleet, waker: Waker, seconds: float | None = None) -> Iterator[
             reason = waker.wait(left)
             if reason is Reason.STOPPED:
                 return
-            if reason is Reason.TIMEOUT and not trouble:
+            if reason is Reason.TIMEOUT and not trouble and not is_lost.is_set():
                 continue
             try:
                 now, trouble = fleet.again(), ""
@@ -44,6 +49,8 @@ def moves(fleet: Fleet, waker: Waker, seconds: float | None = None) -> Iterator[
                 if error.cause != trouble:
                     err().line(f"{error.cause}; {error.cure}")
                 trouble = error.cause
+                if is_local:
+                    is_lost.set()
                 continue
             if now.snapshot != fleet.snapshot:
                 fleet = now

@@ -68,9 +68,16 @@ class Waker:
         return reasons[0]
 
 
+def _lost(place: Path, error: Exception) -> None:
+    log.warning("cannot watch, only polls remain: path=%s error=%s", place, error)
+
+
 @contextmanager
-def watching(repo: Path, wake: Callable[[], None]) -> Iterator[None]:
-    """Calls `wake` within milliseconds of any ref's move in a repo on this machine, whoever moves it.
+def watching(
+    repo: Path, wake: Callable[[], None], lost: Callable[[Path, Exception], None] = _lost
+) -> Iterator[None]:
+    """Calls `wake` within milliseconds of any ref's move in a repo on this machine, whoever moves it, and `lost` when a
+    place cannot be watched, or no longer.
 
     On a network file system, or when the kernel has no watches left, nothing is seen: keep polling as well.
     """
@@ -78,8 +85,8 @@ def watching(repo: Path, wake: Callable[[], None]) -> Iterator[None]:
     stop = threading.Event()
     # Loose refs lie in folders of any depth, packed ones in one file beside folders full of objects.
     watches = [
-        _Watch((folder / "refs",), True, lambda path: not path.endswith(".lock"), wake, stop),
-        _Watch((folder,), False, lambda path: path.endswith("/packed-refs"), wake, stop),
+        _Watch(folder / "refs", lambda path: not path.endswith(".lock"), wake, lost, stop),
+        _Watch(folder, lambda path: path.endswith("/packed-refs"), wake, lost, stop, is_deep=False),
     ]
     for watch in watches:
         watch.start()
@@ -96,26 +103,23 @@ def watching(repo: Path, wake: Callable[[], None]) -> Iterator[None]:
 class _Watch(threading.Thread):
     def __init__(
         self,
-        places: tuple[Path, ...],
-        is_deep: bool,
+        place: Path,
         counts: Callable[[str], bool],
         wake: Callable[[], None],
+        lost: Callable[[Path, Exception], None],
         stop: threading.Event,
+        *,
+        is_deep: bool = True,
     ) -> None:
-        super().__init__(name=f"watch {places[0]}", daemon=True)
+        super().__init__(name=f"watch {place}", daemon=True)
         self.ready = threading.Event()
-        self._places, self._is_deep, self._counts, self._wake, self._stop_event = (
-            places,
-            is_deep,
-            counts,
-            wake,
-            stop,
-        )
+        self._place, self._is_deep, self._counts = place, is_deep, counts
+        self._wake, self._lost, self._stop_event = wake, lost, stop
 
     def run(self) -> None:
         try:
             for changes in watchfiles.watch(
-                *self._places,
+                self._place,
                 watch_filter=lambda _, path: self._counts(path),
                 debounce=2 * STEP_MILLISECONDS,
                 step=STEP_MILLISECONDS,
@@ -129,7 +133,7 @@ class _Watch(threading.Thread):
                 if changes:
                     self._wake()
         except (OSError, RuntimeError) as error:
-            log.warning("cannot watch, only polls remain: path=%s error=%s", self._places[0], error)
+            self._lost(self._place, error)
         finally:
             self.ready.set()
 

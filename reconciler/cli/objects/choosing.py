@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
+
+import msgspec
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.objects.nouns import key, plural
@@ -13,6 +15,7 @@ from reconciler.cli.terminal import printable
 from reconciler.cli.verbs import closest
 from reconciler.inventory import Inventory, Item
 from schemas.kinds import DEFAULT_NAMESPACE, Kind
+from schemas.model import TYPES
 
 # Words that say what they mean without the path.
 FIELDS = {
@@ -97,6 +100,18 @@ def field(item: Item, name: str) -> str:
         written = written.get(part) if isinstance(written, Mapping) else None
         meant = meant.get(part) if isinstance(meant, Mapping) else getattr(meant, snake(part), None)
     return shown(meant if written is None else written)
+
+
+def states(kind: Kind) -> tuple[str, ...]:
+    """All that `state` of such an object can be; none where the kind has no state."""
+    status = type_of(TYPES[kind], "status")
+    return tuple(filter(None, get_args(type_of(status, "state"))))
+
+
+def type_of(part: Any, name: str) -> Any:
+    is_part = isinstance(part, type) and issubclass(part, msgspec.Struct)
+    fields = msgspec.structs.fields(part) if is_part else ()
+    return next((each.type for each in fields if each.name == name), None)
 
 
 def shown(found: Any) -> str:

@@ -226,6 +226,39 @@ def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: 
     assert (f"did you mean {near}" if near else "there are: machineclasses") in cure
 
 
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(
+    ("words", "cause", "cure"),
+    [
+        ("machine web-2 --for state=Runing", "no Machine is ever Runing", "did you mean Running? there are: Pending, Running, "),
+        ("machine web-2 --for status.state=running", "no Machine is ever running", "did you mean Running?"),
+        ("pool rack-a", "no MachinePool is ever Running", "there are: Ready, Pending, Error, Offline"),
+        ("volume nobody --for state=zzz", "no Volume is ever zzz", "there are: Pending, Available, Error"),
+        ("secret seed", "a Secret has no state to wait for", "deleted"),
+    ],
+)  # fmt: skip
+def test_nobody_waits_for_a_state_that_there_is_not(
+    capsys: Capture, words: str, cause: str, cure: str
+) -> None:
+    said = refused(capsys, f"wait {words}", Exit.USAGE)
+    assert said[0] == cause
+    assert cure in said[1]
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [("web-9", "did you mean web-"), ("zzz", "`gitvirt get machines -A` lists what there is")],
+)
+def test_who_waits_for_a_name_that_is_not_there_is_told_so_at_once(
+    capsys: Capture, name: str, cure: str
+) -> None:
+    assert gitvirt("wait", "machine", name, "--timeout", "1s") == Exit.TIMED_OUT
+    begun, _, cured = capsys.readouterr().err.splitlines()
+    assert begun.startswith(f"waiting for Machine/default/{name}, which is not there yet; {cure}")
+    assert cured.strip().startswith(cure)
+
+
 @pytest.fixture
 def young(fleet: Path) -> Path:
     """No reconciler has been here."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.location import Location, opened
+from reconciler.cli.watching import moves
+from reconciler.repo import address
+from reconciler.repo.wake import Waker
 from tests.reconciler.cli.verbs.conftest import GITVIRT, RUNNING, machine
 from tests.reconciler.repo.git import commit, git
 
@@ -98,3 +104,44 @@ def test_a_remote_that_is_away_is_waited_for(fleet: Path, tmp_path: Path) -> Non
         run_web_2(fleet)
         watched.until(watched.printed("web-2  Running"))
         watched.end()
+
+
+def test_a_repo_that_is_put_in_place_again_is_seen_although_its_watch_was_lost(
+    fleet: Path, tmp_path: Path
+) -> None:
+    bare, away = fleet.parent / "fleet.git", fleet.parent / "away"
+    with watch(tmp_path, "get", "machines", "--watch", "--repo", str(bare)) as watched:
+        watched.until(watched.printed("web-2  Pending"))
+        shutil.copytree(bare, away, symlinks=True)
+        bare.rename(bare.with_name("old"))  # where the watch stays
+        watched.until(watched.complained("fleet.git"))
+        away.rename(bare)
+        time.sleep(1.0)  # it is seen to be back before anything moves there
+        run_web_2(fleet)
+        watched.until(watched.printed("web-2  Running"))
+        watched.end()
+        said = watched.errors.read_text()
+    assert "cannot watch" not in said
+
+
+def test_a_watch_that_is_lost_is_no_end_and_no_words(
+    fleet: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    bare = fleet.parent / "fleet.git"
+    with opened(Location(address.parse(str(bare), fleet)), with_reports=False) as first:
+        bare.rename(bare.with_name("away"))  # before the watch begins
+
+        def comes_back() -> None:
+            time.sleep(1.5)
+            bare.with_name("away").rename(bare)
+            run_web_2(fleet)
+
+        back = threading.Thread(target=comes_back)
+        back.start()
+        try:
+            now = next(moves(first, Waker(), PATIENCE_SECONDS))
+        finally:
+            back.join()
+    assert now.snapshot.target != first.snapshot.target
+    assert "watch" not in caplog.text
+    assert len(capsys.readouterr().err.splitlines()) <= 1
