@@ -22,11 +22,13 @@ from poollet.live import Live
 from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.plan import Plan
+from reconciler.record.condition import DESTROYED, condition
 from reconciler.repo.protocol import Refs
 from reconciler.repo.store import Store
 from reconciler.repo.transport import Trouble, Unavailable
+from schemas.kinds import Key, Kind
 from schemas.model import Machine as Declared
-from schemas.model import Volume
+from schemas.model import MachinePool, Volume
 from tests.iri.quick import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
 from tests.poollet.simulation import Doom, Kill, KilledError, Lying, Simulation, Watched, When
@@ -87,6 +89,7 @@ class Stage(Simulation):
     weathers: dict[str, Weather] = field(default_factory=dict)
     plan: Plan | None = None
     burnt: dict[str, int] = field(default_factory=dict)  # how often a host was made anew
+    off: set[str] = field(default_factory=set)  # hosts that people do not start yet
     _busy: set[str] = field(default_factory=set)
     _live: Live = field(default_factory=Live)
     _reader: Store = field(init=False)
@@ -155,11 +158,18 @@ class Stage(Simulation):
             return guest.machine.id
 
     def burn(self, name: str) -> None:
-        """The host is replaced by an empty one of the same name."""
+        """The host is replaced by an empty one of the same name, which is not started yet."""
         self.forget(name)
+        self.off.add(name)
         self.burnt[name] = self.burnt.get(name, 0) + 1
         seed = self.hosts.index(name) + 1 + 10 * self.burnt[name]
         self.machines[name] = SimulatedMachine(self.time, self.profile, seed=seed)
+
+    def is_destroyed(self, name: str) -> bool:
+        """Whether live follows what people said of its pool."""
+        pool = self.live().get(Key(Kind.MACHINE_POOL, "", name))
+        said = condition(pool.status.conditions, DESTROYED) if isinstance(pool, MachinePool) else None
+        return said is not None and said.status == "True"
 
     def is_trying(self) -> bool:
         """Whether somebody waits for a pool that refused, or a host for a call that fails: both are tried again for ever."""
@@ -200,6 +210,9 @@ class Stage(Simulation):
                 pass
 
     def _host(self, name: str) -> None:
+        if name in self.off and not self.is_destroyed(name):
+            return
+        self.off.discard(name)
         if name not in self.runs:
             self.runs[name] = self._run(name)
         run = self.runs[name]

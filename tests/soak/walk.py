@@ -104,6 +104,7 @@ class Life:
         self.stage.empty = {}
         self.people.heal()
         self.note("rest", "")
+        self.mourn()
         for _ in range(MOST_CONSENTS):
             self.settle()
             if not self.confirm():
@@ -112,6 +113,18 @@ class Life:
             raise AssertionError("it asks for consent again and again")
         fulfilled(self.stage, self.people)
         self._stay()
+
+    def mourn(self) -> None:
+        """What people said of hosts that burned may never have been read: they say it again, until all of them are back."""
+        for _ in range(MOST_CONSENTS):
+            for _ in range(QUIET_ROUNDS):
+                self._round()
+            if not self.stage.off:
+                return
+            self.stage.time.ms += 300_000
+            self.confirm()  # a source that was rewritten is not read before
+            self.people.commit([("Pool-Destroyed", name) for name in sorted(self.stage.off)])
+        raise AssertionError(f"nobody follows that these are destroyed: {sorted(self.stage.off)}")
 
     def settle(self) -> None:
         quiet = 0
@@ -229,17 +242,23 @@ class Life:
         return f"{name} {action.name} {self.stage.upset(name, self.chance.randrange(9), action)}"
 
     def burn(self) -> str:
-        """A host is gone for good, people say so, and an empty one comes in its place."""
+        """A host is gone for good, people say so, and an empty one comes in its place, which they start once that is followed."""
         name = self.host()
+        if name in self.stage.off or self.stage.is_destroyed(name):
+            return ""
         self.stage.burn(name)
-        for pause_ms in (30_000, 30_000, 300_000, 20_000):
-            for who in PARTIES:
-                if who != name:
-                    self.turn(who)
-            self.stage.time.ms += pause_ms
-            if pause_ms == 300_000:
-                self.people.commit((("Pool-Destroyed", name),))
+        for _ in range(3):
+            self._others(name, 30_000)
+        self.stage.time.ms += 300_000
+        self.people.commit((("Pool-Destroyed", name),))
+        self._others(name, 20_000)
         return name
+
+    def _others(self, name: str, pause_ms: int) -> None:
+        for who in PARTIES:
+            if who != name:
+                self.turn(who)
+        self.stage.time.ms += pause_ms
 
     def shut(self) -> str:
         how = self.chance.choice(sorted(TAINTS))
