@@ -30,7 +30,7 @@ def settled(turn: Turn, fact: Fact) -> Turn:
     if assignment is None:
         return turn
     if assignment.pool in fact.destroyed:
-        return turn.released().unsays(EVICTION).does(Action.WITHDRAW, f"pool {assignment.pool} is destroyed")
+        return given_up(turn, fact.destroyed)
     if said is None or fact.is_lost:
         return turn
     if said.phase in ("rejected", "gone") and has_data(turn):
@@ -47,6 +47,14 @@ def settled(turn: Turn, fact: Fact) -> Turn:
             return turn.released().unsays(EVICTION).does(Action.WITHDRAW, reason)
         case "present" | "unknown":
             return observed(turn, said)
+
+
+def given_up(turn: Turn, destroyed: Collection[str]) -> Turn:
+    """On no pool any more, where its pool is destroyed. This is said while the order is followed: later its new host may be heard."""
+    assignment = turn.assignment
+    if assignment is None or assignment.pool not in destroyed:
+        return turn
+    return turn.released().unsays(EVICTION).does(Action.WITHDRAW, f"pool {assignment.pool} is destroyed")
 
 
 def has_data(turn: Turn) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from reconciler.diff import generated, interface, machine, pool, removal, volume
-from reconciler.diff.assignment import Fact, observed
+from reconciler.diff.assignment import Fact, given_up, observed
 from reconciler.diff.destroyed import Fate, Order, keys, orders
 from reconciler.diff.identity import uid
 from reconciler.diff.need import Drain, Keep, Need
@@ -117,7 +117,7 @@ class Told:
 def need_of(view: View, turn: Turn, told: Told) -> Need:
     known = turn.known
     if known.key in view.absent and not removal.is_announced(view, known.key):
-        return removal.absent(reported(view, turn), told.verdict)
+        return removal.absent(given_up(reported(view, turn), told.destroyed), told.verdict)
     if turn.record.is_deleting:
         return removal.leaving(view, reported(view, turn), told.destroyed)
     turn = turn.unsays(DELETION_HELD)

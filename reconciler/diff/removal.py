@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from reconciler.diff.assignment import given_up
 from reconciler.diff.claim import released
 from reconciler.diff.destroyed import destroyed_pools
 from reconciler.diff.guard import Losses, objection, stricter
@@ -168,7 +169,7 @@ def leaving(view: View, turn: Turn, destroyed: Collection[str]) -> Remove:
             # Ordered gone while nobody knew that its runtime had made it: its host kept it.
             turn, reason = released(view, turn).with_record(deletion_timestamp=""), KEEPS
             return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
-        return removal(released(view, turn), Step.WAIT, reason)
+        return removal(released(view, given_up(turn, destroyed)), Step.WAIT, reason)
     reason = (
         f"pool {turn.record.pool} is destroyed"
         if turn.record.pool in destroyed

@@ -7,12 +7,14 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from reconciler.diff import diff
 from reconciler.diff.destroyed import Fate, Order, destroyed_pools, orders, read, told
 from reconciler.diff.turn import Turn
 from reconciler.observed.freshness import Freshness
+from reconciler.plan.action import Action
 from reconciler.world.advance import Confirm
 from schemas.kinds import Key, Kind
-from tests.reconciler.diff.small import NOW, Small, known
+from tests.reconciler.diff.small import NOW, Small, known, machine
 
 POOL = Key(Kind.MACHINE_POOL, "", "a")
 THEN, LATER = "a1" * 20, "b2" * 20
@@ -88,3 +90,14 @@ def test_a_host_that_reported_after_the_commit_lives_though_nobody_reconciled_be
 def test_a_volume_pool_of_the_same_host_counts_too() -> None:
     world = said(THEN, Freshness.LOST).volume_pool("a", freshness=Freshness.FRESH)
     assert orders(world)["a"].fate is Fate.WAITS
+
+
+@pytest.mark.parametrize("is_ordered", [False, True], ids=["held", "ordered gone"])
+def test_what_must_not_go_yet_is_on_a_destroyed_pool_no_more(is_ordered: bool) -> None:
+    """Later its new host may be heard, which does not know it."""
+    web = machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})
+    world = said(LATER, Freshness.LOST).confirms(Confirm.POOL_DESTROYED, "a").add(web)
+    world = world.ordered_gone(web.key) if is_ordered else world.goes(web.key)
+    needs = {need.key: need for need in diff(world, {web.key}, NOW)}
+    assert needs[web.key].record.assignment is None
+    assert Action.WITHDRAW in {deed.action for deed in needs[web.key].deeds}
