@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reconciler.checkout.ignored import ignored
 from reconciler.checkout.source import Folder
-from reconciler.repo import revision
+from reconciler.repo import fetched, revision
 from reconciler.repo.commit import SOURCE, decoded, trailers_of
 from reconciler.repo.errors import UnknownRevisionError
 from reconciler.repo.memory import MemoryObjects, MemoryRemote, MemoryTransport
@@ -68,6 +68,7 @@ class _Desk:
     def __init__(self, asked: Asked, refs: Refs, now: datetime) -> None:
         around = revision.discover(asked.root)
         self.is_whole = around is not None and around.root in (None, asked.root.resolve())
+        self.git_directory = around.git_directory if around else None
         self.asked, self.refs, self.now = asked, refs, now
         self.source, self.target = refs.source or "", refs.target or ""
         self.remote = MemoryRemote(self.source, fallback=revision.lookup(asked.root) if around else None)
@@ -85,11 +86,18 @@ class _Desk:
             found: ObjectId | None = revision.revision(root, self.asked.target).commit
         else:
             found = refs.get(f"refs/remotes/origin/{target}") or refs.get(f"refs/heads/{target}")
+            if f"refs/remotes/origin/{target}" in refs:
+                self.notes.append(self._as_of(target))
         if found is None:
             self.notes.append(f"there is no branch {target} here: everything is new")
         known = {self.source: refs.get("HEAD"), self.target: found}
         known |= {name: id for name, id in refs.items() if name.startswith(reports)}
         self.remote.refs.update({name: id for name, id in known.items() if id is not None})
+
+    def _as_of(self, target: str) -> str:
+        moment = fetched.last(self.git_directory, target) if self.git_directory else None
+        when = "last" if moment is None else fetched.age(moment, self.now)
+        return f"{target} is as it was fetched {when}; `git fetch` brings it up to date"
 
     def lay_over(self) -> None:
         """The files on disk in place of those of HEAD, as far as anybody reads them."""

@@ -74,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         show_value(out(), arguments.output, document(answer))
     else:
         write(answer, out())
+    ground.tell(seen.notes)
     return Exit.OK if answer.pool or answer.is_placeable else Exit.UNPLACEABLE
 
 

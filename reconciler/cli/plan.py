@@ -11,7 +11,7 @@ from reconciler.cli.output import add_format, show_value
 from reconciler.cli.plans import as_json, as_markdown, as_text, ground
 from reconciler.cli.plans.ground import Seen
 from reconciler.cli.plans.rooms import rooms
-from reconciler.cli.terminal import Style, err, out, printable
+from reconciler.cli.terminal import out
 from reconciler.loop.planning import planned
 from reconciler.plan import Plan
 from reconciler.plan.declaration import Declaration, declared
@@ -52,8 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.line(as_markdown.render(plan))
         case _:
             as_text.write(plan, terminal, is_verbose=arguments.verbose)
-    for note in seen.notes:
-        err().line(f"{err().paint('note:', Style.DIM)} {printable(note)}")
+    ground.tell(seen.notes)
     return verdict(plan, is_strict=arguments.exit_code)
 
 

@@ -14,7 +14,7 @@ from reconciler.checkout.offline import Asked, offline
 from reconciler.checkout.scope import around
 from reconciler.cli import location
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import printable
+from reconciler.cli.terminal import Style, err, printable
 from reconciler.repo import guards
 from reconciler.repo.errors import RepoError
 from reconciler.repo.protocol import Repo, Snapshot
@@ -71,6 +71,11 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
         yield advanced(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
+
+
+def tell(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        err().line(f"{err().paint('note:', Style.DIM)} {printable(note)}")
 
 
 def advanced(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -188,6 +190,32 @@ def test_a_remote_is_planned_on_as_it_is_now(
     site.people.push({"machines/web-3.yaml": machine("web-3")})
     plan = gitvirt.json("plan", "--repo", str(site.world.repo))
     assert [each["object"] for each in plan["changes"]] == ["Machine/default/web-3"]
+
+
+@pytest.mark.parametrize(
+    ("hours", "age"), [(0.0, "less than a minute ago"), (1.5, "1 hour ago"), (60.0, "2 days ago")]
+)
+@pytest.mark.parametrize("words", ["plan", "explain machine web-1"])
+def test_a_checkout_says_how_old_its_live_is(
+    site: Site, gitvirt: Command, hours: float, age: str, words: str
+) -> None:
+    # In no hurry: what was fetched just now is told so although this takes a while.
+    then = time.time() + 3600 if hours == 0.0 else time.time() - hours * 3600
+    folder = site.checkout / ".git"
+    for file in (folder / "FETCH_HEAD", *(folder / "logs").rglob("*")):
+        os.utime(file, (then, then))
+    assert gitvirt(*words.split())[0] == Exit.OK
+    assert gitvirt.notes == f"note: live is as it was fetched {age}; `git fetch` brings it up to date\n"
+
+
+@pytest.mark.parametrize("words", ["plan", "explain machine web-1"])
+def test_a_remote_and_a_revision_are_of_now(
+    site: Site, gitvirt: Command, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITVIRT_CACHE", str(site.checkout.parent / "cache"))
+    for more in (("--repo", str(site.world.repo)), ("--target", "origin/live")):
+        assert gitvirt(*words.split(), *more)[0] == Exit.OK
+        assert gitvirt.notes == ""
 
 
 def test_a_revision_that_is_not_there(site: Site, gitvirt: Command) -> None:
