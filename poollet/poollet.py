@@ -100,6 +100,8 @@ class Poollet:
             if followed is None:
                 return None
             view = self._view(followed)
+            if view is not None:
+                self._keep_warrants(view)
             settings = self.remote.live.settings
             if settings is None:
                 return None
@@ -267,17 +269,27 @@ class Poollet:
 
     def _still_stands(self, step: Step) -> bool:
         """By the newest target branch that was seen, in the thread that is about to make a call."""
+        known = self.remote.ruling(self._good)
+        if known is not None and known.use == self._warrants.commit:
+            return self._is_warranted(step, known)  # not behind those who look at all that there is
         with self.remote.reading:
             followed = self.remote.follow(self._good)
-            if followed is None or followed.use is None or self.post.ended:
+            if followed is None or followed.use is None:
                 return False
             view = self._view(followed) if followed.use != self._warrants.commit else None
             if view is not None:
-                self._warrants = warrants(view)
-            settings = self.remote.live.settings
-            is_own = settings is not None and settings.fleet.id == self._fleet
-            is_current = self._warrants.commit == followed.use
-            return followed.is_obeyed and is_own and is_current and self._warrants.cover(step)
+                self._keep_warrants(view)
+            return self._is_warranted(step, followed)
+
+    def _is_warranted(self, step: Step, followed: Followed) -> bool:
+        of, settings = self._warrants, self.remote.live.settings
+        is_own = settings is not None and settings.fleet.id == self._fleet
+        is_current = followed.use is not None and of.commit == followed.use
+        return followed.is_obeyed and is_own and is_current and not self.post.ended and of.cover(step)
+
+    def _keep_warrants(self, view: LiveView) -> None:
+        if view.commit != self._warrants.commit:
+            self._warrants = warrants(view)
 
     def _step_ended(self, step: Step, fault: str) -> None:
         subject = Subject(NAMES[step.ref.kind], step.name, step.namespace, step.ref.uid)

@@ -111,6 +111,13 @@ class Remote:
             return found
         return known[1]
 
+    def ruling(self, good: ObjectId | None) -> Followed | None:
+        """What `follow` would say, where that is known already. For any thread: it waits for nobody."""
+        known = self._rulings.get((self._head, good))
+        if not self._has_seen or known is None or self._clock.moment_ms() - known[0] > RULING_KEPT_MS:
+            return None
+        return known[1]
+
     def advance(self, commit: ObjectId) -> bool:
         """Brings `live` there; False when that is not possible now. Call it `reading`."""
         try:
