@@ -244,6 +244,7 @@ def main() -> None:
         one_by_one(made)
         many(made, "few", FEW)
         many(made, "many", MANY)
+        time.sleep(10)  # what is said of the last that went is no rest yet
         at_rest(made, 30.0 if is_full else 16.0)
     if is_full:
         with site(poollets=10, processes=2) as made:
