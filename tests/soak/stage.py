@@ -166,8 +166,10 @@ class Stage(Simulation):
         self.machines[name] = SimulatedMachine(self.time, self.profile, seed=seed)
 
     def is_destroyed(self, name: str) -> bool:
-        """Whether live follows what people said of its pool."""
+        """Whether live follows what people said of its pool, or knows of none: then nothing is there to be let go."""
         pool = self.live().get(Key(Kind.MACHINE_POOL, "", name))
+        if pool is None:
+            return True
         said = condition(pool.status.conditions, DESTROYED) if isinstance(pool, MachinePool) else None
         return said is not None and said.status == "True"
 
