@@ -76,6 +76,13 @@ class VolumeStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     resources: Resources | None = None  # what is there
 
 
+class VolumeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the volume service has no field for; the host service tells it. Empty for a volume that is as it was asked for."""
+
+    reason: str = ""  # what keeps it from that, in CamelCase: "ImageNotResolvable", "ExpandVolumeFailed", ...
+    message: str = ""
+
+
 class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str = ""
     labels: Mapping[str, str] = {}
@@ -85,6 +92,14 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deleted_at: int = 0
     spec: VolumeSpec = VolumeSpec()
     status: VolumeStatus = VolumeStatus()
+    detail: VolumeDetail = VolumeDetail()
+
+    @property
+    def is_as_asked(self) -> bool:
+        """There, to stay, and as large as it is to be."""
+        asked = self.spec.resources.storage_bytes if self.spec.resources else 0
+        has = self.status.resources.storage_bytes if self.status.resources else 0
+        return self.status.state is VolumeState.AVAILABLE and not self.deleted_at and has >= asked
 
 
 class SnapshotSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -36,7 +36,8 @@ def connection(
 
 def of_here(volume: Volume, here: IRIVolume | None, encryption: Mapping[str, bytes]) -> Connection | Unready:
     if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
-        return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet")
+        why = f": {here.detail.message}" if here is not None and here.detail.message else ""
+        return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
     access = here.status.access
     if access is None:
         return Unready("VolumeNotReady", f"Volume {volume.name} says not yet how to reach it")

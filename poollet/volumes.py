@@ -236,10 +236,7 @@ def entry_of(
     order: Order, there: IRIVolume, said: tuple[report.Condition, ...], round: Round
 ) -> report.Volume:
     status = told.volume_status(there, round.provider(order.runtime))
-    conditions = (*said, *told.access_conditions(there))
-    if all(one.type != READY for one in said):
-        is_available = there.status.state is VolumeState.AVAILABLE and not there.deleted_at
-        conditions = (*conditions, condition(READY, is_available, status.state or "Unknown"))
+    conditions = (*said, *faulty(there, said), *told.access_conditions(there))
     holders = holders_of(order, there, round)
     uids = sorted(uid for id in holders if UID.fullmatch(uid := round.inventory.uids.get(id, "")))
     return report.Volume(
@@ -250,6 +247,21 @@ def entry_of(
         attached_to=tuple(uids[:64]),
         status=replace(status, conditions=ordered(conditions)),
     )
+
+
+def faulty(there: IRIVolume, said: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
+    """Whether it is ready, and what its runtime says keeps it from being as it was asked for."""
+    reason, message = there.detail.reason[: told.LONGEST_NAME], there.detail.message
+    is_available = there.status.state is VolumeState.AVAILABLE and not there.deleted_at
+    state = told.VOLUME_STATES.get(there.status.state) or "Unknown"
+    ready = condition(READY, is_available, *((state, "") if is_available else (reason or state, message)))
+    found = [ready]
+    if reason == refusals.IMAGE_NOT_RESOLVABLE:
+        found.append(condition(SOURCE_READY, False, reason, message))
+    elif reason:
+        found.append(condition(UP_TO_DATE, False, reason, message))
+    types = {one.type for one in said}
+    return tuple(one for one in found if one.type not in types)
 
 
 def waiting(needs: VolumeNeeds, refused: Told = NOTHING) -> tuple[report.Condition, ...]:

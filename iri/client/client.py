@@ -18,7 +18,7 @@ from iri.address import Address
 from iri.change import Change
 from iri.client.changes import HOST, MACHINES, VOLUMES, call_of
 from iri.client.console import WebSocketConsole
-from iri.client.details import Details
+from iri.client.details import Details, machine_description, volume_description
 from iri.client.kinds import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS, Calls, request_of
 from iri.client.link import Link
 from iri.client.lists import Decoded
@@ -28,7 +28,7 @@ from iri.host import About, Classes, HostInfo, MachineOffer, Offers, VolumeOffer
 from iri.machine import Machine, MachineDetail
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import AnyObject, Event, Kind
-from iri.volume import Snapshot, Volume
+from iri.volume import Snapshot, Volume, VolumeDetail
 from iri.wire.events import event_of
 from iri.wire.mirror import fill, freeze
 
@@ -61,7 +61,8 @@ class Client:
             Snapshot: SNAPSHOT_CALLS,
         }
         self._known = {kind: Decoded(calls.decode) for kind, calls in self._calls.items()}
-        self._details = Details()
+        self._machine_details: Details[Machine, MachineDetail] = Details(machine_description)
+        self._volume_details: Details[Volume, VolumeDetail] = Details(volume_description)
 
     def close(self) -> None:
         for link in self._links.values():
@@ -112,13 +113,16 @@ class Client:
         except Unimplemented:
             return {}
         if kind is Machine:
-            return self._details.merged(found, self.describe)
+            return self._machine_details.merged(found, lambda: self.describe() if found else {})
+        if kind is Volume:
+            unlike = [id for id, volume in found.items() if not volume.is_as_asked]
+            return self._volume_details.merged(found, lambda: self.describe_volumes(unlike) if unlike else {})
         return found
 
     def select(
         self, kind: type[AnyObject], id: str = "", labels: Mapping[str, str] | None = None
     ) -> Mapping[str, AnyObject]:
-        """What the runtime lists for an id, else for labels, else all of it. Machines come without their detail."""
+        """What the runtime lists for an id, else for labels, else all of it. Without their details."""
         calls = self._calls[kind]
         request = calls.list_request(id, labels or {})
         data = self._link(calls.list).read_bytes(calls.list, request, self._deadlines.list)
@@ -129,7 +133,18 @@ class Client:
         """Details of machines, all when no ids are given. Unimplemented without a host service."""
         method = HOST["DescribeMachines"]
         request = host_pb.DescribeMachinesRequest(machine_ids=ids)
-        return self._details.decoded(self._link(method).read_bytes(method, request, self._deadlines.list))
+        return self._machine_details.decoded(
+            self._link(method).read_bytes(method, request, self._deadlines.list)
+        )
+
+    def describe_volumes(self, ids: Collection[str] = ()) -> Mapping[str, VolumeDetail]:
+        """As `describe` does machines; asked of whoever serves the volumes."""
+        method = HOST["DescribeVolumes"]
+        if self._volumes is None:
+            raise Unimplemented("DescribeVolumes: there is no runtime for volumes")
+        request = host_pb.DescribeVolumesRequest(volume_ids=ids)
+        data = self._volumes.read_bytes(method, request, self._deadlines.list)
+        return self._volume_details.decoded(data)
 
     def create(self, wanted: AnyObject) -> AnyObject:
         calls: Calls[AnyObject] = self._calls[type(wanted)]

@@ -1,11 +1,12 @@
-"""Machine details, which come from another service than the machines, and machines that have theirs filled in.
+"""Details, which come from another service than the objects, and objects that have theirs filled in.
 
-A merged machine is the identical one as last time as long as both of its halves are.
+An object with its detail is the identical one as last time as long as both of its halves are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -14,43 +15,55 @@ from iri.client.lists import Decoded
 from iri.errors import Unimplemented
 from iri.machine import Machine, MachineDetail
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
+from iri.volume import Volume, VolumeDetail
 from iri.wire.mirror import freeze
 
-NOTHING = MachineDetail()
+Described = TypeVar("Described", Machine, Volume)
+Detail = TypeVar("Detail", MachineDetail, VolumeDetail)
 
 
-class Description(msgspec.Struct, frozen=True):
-    machine_id: str
-    detail: MachineDetail
+class Description(msgspec.Struct, Generic[Detail], frozen=True):
+    id: str
+    detail: Detail
 
 
-class Details:
-    def __init__(self) -> None:
-        self._known = Decoded(decode)
-        self._merged: dict[str, tuple[Machine, MachineDetail, Machine]] = {}
+class Details(Generic[Described, Detail]):
+    """Of one kind of object. `decode` makes one description of what was sent."""
 
-    def decoded(self, response: bytes) -> Mapping[str, MachineDetail]:
+    def __init__(self, decode: Callable[[bytes], Description[Detail]]) -> None:
+        self._known: Decoded[Description[Detail]] = Decoded(decode)
+        self._merged: dict[str, tuple[Described, Detail, Described]] = {}
+
+    def decoded(self, response: bytes) -> Mapping[str, Detail]:
         found = self._known.items(response, is_complete=True)
-        return {description.machine_id: description.detail for description in found}
+        return {description.id: description.detail for description in found}
 
     def merged(
-        self, machines: Mapping[str, Machine], describe: Callable[[], Mapping[str, MachineDetail]]
-    ) -> Mapping[str, Machine]:
+        self, items: Mapping[str, Described], describe: Callable[[], Mapping[str, Detail]]
+    ) -> Mapping[str, Described]:
         try:
-            details = describe() if machines else {}
+            details = describe()
         except Unimplemented:
-            return machines
-        known, fresh = self._merged, {}
-        for id, machine in machines.items():
-            detail = details.get(id, NOTHING)
+            return items
+        known = self._merged
+        fresh: dict[str, tuple[Described, Detail, Described]] = {}
+        for id, detail in details.items():
+            item = items.get(id)
+            if item is None:
+                continue
             before = known.get(id)
-            if before is None or before[0] is not machine or before[1] is not detail:
-                before = machine, detail, replace(machine, detail=detail)
+            if before is None or before[0] is not item or before[1] is not detail:
+                before = item, detail, replace(item, detail=detail)
             fresh[id] = before
         self._merged = fresh
-        return {id: parts[2] for id, parts in fresh.items()}
+        return {**items, **{id: parts[2] for id, parts in fresh.items()}}
 
 
-def decode(data: bytes) -> Description:
+def machine_description(data: bytes) -> Description[MachineDetail]:
     message = pb.MachineDescription.FromString(data)
     return Description(message.machine_id, freeze(MachineDetail, message))
+
+
+def volume_description(data: bytes) -> Description[VolumeDetail]:
+    message = pb.VolumeDescription.FromString(data)
+    return Description(message.volume_id, freeze(VolumeDetail, message))

@@ -42,6 +42,7 @@ class HostCalls:
             "SetClasses": self.set_classes,
             "ResizeMachine": self.resize_machine,
             "DescribeMachines": self.describe_machines,
+            "DescribeVolumes": self.describe_volumes,
             "WatchEvents": self.watch_events,
         }
 
@@ -74,6 +75,16 @@ class HostCalls:
             if id in machines:
                 description = response.machines.add(machine_id=id)
                 fill(description, machines[id].detail)
+        return response
+
+    def describe_volumes(self, request: pb.DescribeVolumesRequest) -> pb.DescribeVolumesResponse:
+        volumes = self._runtime.objects(Volume)
+        ids = dict.fromkeys(request.volume_ids) or volumes
+        response = pb.DescribeVolumesResponse()
+        for id in ids:
+            if id in volumes:
+                description = response.volumes.add(volume_id=id)
+                fill(description, volumes[id].detail)
         return response
 
     def watch_events(

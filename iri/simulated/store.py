@@ -8,6 +8,7 @@ from enum import IntEnum
 import msgspec
 from msgspec.structs import replace
 
+from iri.errors import ImageNotResolvable
 from iri.simulated.nature import NEVER_NS, Happening, Nature
 from iri.volume import (
     Access,
@@ -16,6 +17,7 @@ from iri.volume import (
     SnapshotState,
     SnapshotStatus,
     Volume,
+    VolumeDetail,
     VolumeState,
     VolumeStatus,
 )
@@ -71,12 +73,26 @@ def created(
     asked = volume.spec.resources.storage_bytes if volume.spec.resources else 0
     stored = Stored(volume=volume, size_bytes=size_bytes(asked, nature))
     if data_ready_ns == NEVER_NS:
-        failed = replace(volume, status=VolumeStatus(state=VolumeState.ERROR))
+        failed = replace(
+            volume, status=VolumeStatus(state=VolumeState.ERROR), detail=without_image(volume, nature)
+        )
         told = Happening("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
         return replace(stored, volume=failed, phase=Phase.FAILED), (told,)
     span = nature.times.clone if volume.spec.volume_data_source else nature.times.prepare
     due_ns = nature.after(max(now_ns, data_ready_ns), span, "prepare", volume.id)
     return replace(stored, due_ns=due_ns), ()
+
+
+def without_image(volume: Volume, nature: Nature) -> VolumeDetail:
+    """Why it is not made, unless the provider that the host resembles says nothing."""
+    source = volume.spec.volume_data_source
+    image = source.image_data_source.image if source and source.image_data_source else ""
+    if nature.behaviour.gives_no_reasons:
+        return VolumeDetail()
+    return VolumeDetail(
+        reason=ImageNotResolvable.__name__,
+        message=f"image {image} cannot be pulled: take it out of the profile's unavailable_images",
+    )
 
 
 def stepped(stored: Stored) -> StoredStep:

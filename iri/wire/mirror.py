@@ -35,7 +35,7 @@ METADATA = {
 # Where a struct's field is found in the message, when not under its own name. None: nowhere.
 PLACES: Mapping[Struct, Mapping[str, str | None]] = {
     Machine: METADATA | {"detail": None},
-    Volume: METADATA,
+    Volume: METADATA | {"detail": None},
     Snapshot: METADATA,
     MachineSpec: {"class_name": "class"},
     MachineStatus: {"conditions": "machine_conditions"},

@@ -8,9 +8,12 @@ from msgspec.structs import replace
 from iri.machine import Disk, Image, LocalDisk, Machine, MachineSpec, NetworkInterface
 from iri.simulated.faults import Fault as Order
 from iri.simulated.profile import Profile
+from iri.volume import Volume, VolumeDetail, VolumeState, VolumeStatus
+from poollet.conditions import condition
 from poollet.memory import Fault
 from poollet.refusals import told
 from poollet.view import Document
+from poollet.volumes import faulty
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, volume
@@ -27,8 +30,8 @@ def disk_of(image: str) -> dict[str, object]:
     return {"volumes": [{"name": "root", "localDisk": {"size": "1Gi", "image": image}}]}
 
 
-def volume_of(image: str) -> Document:
-    return volume("root", spec={"dataSource": {"osImage": {"image": image}}})
+def volume_of(image: str, claim: str = "") -> Document:
+    return volume("root", claim=claim, spec={"dataSource": {"osImage": {"image": image}}})
 
 
 def host(*documents: Document, behaviour: str = "gitvirt") -> Site:
@@ -103,6 +106,72 @@ def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_machine_th
     assert (said["ImageReady"].status, said["ImageReady"].reason) == ("False", "ImageNotResolvable")
     assert said["Ready"].reason == "ImageNotResolvable"
     assert said["Ready"].message
+
+
+def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_volume_and_of_who_waits_for_it() -> (
+    None
+):
+    disks = {"volumes": [{"name": "root", "volumeRef": {"name": "root"}}]}
+    here = host(volume_of(REMOTE, claim="web"), machine(spec=disks))
+    entries = here.rounds(5)
+    found = entries.volumes["default", "root"]
+    said = conditions(found)
+    assert found.status is not None
+    assert found.status.volume_id
+    assert found.status.state == "Error"
+    for type in ("DataSourceReady", "Ready"):
+        assert (said[type].status, said[type].reason) == ("False", "ImageNotResolvable")
+        assert f"image {REMOTE} cannot be pulled: take it out" in said[type].message
+    waits = conditions(entries.machines["default", "web"])["VolumesReady"]
+    assert waits.reason == "VolumeNotReady"
+    assert REMOTE in waits.message
+
+
+def test_a_provider_that_gives_no_reasons_says_no_more_than_that_it_failed() -> None:
+    here = host(volume_of(REMOTE), behaviour="stock-ceph")
+    said = conditions(here.rounds(5).volumes["default", "root"])
+    assert (said["Ready"].status, said["Ready"].reason) == ("False", "Error")
+    assert "DataSourceReady" not in said
+
+
+LARGE = VolumeStatus(state=VolumeState.AVAILABLE)
+FAILED = VolumeStatus(state=VolumeState.ERROR)
+SAID = {
+    "well": (LARGE, "", {"Ready": ("True", "Available")}),
+    "cannot grow": (
+        LARGE,
+        "ExpandVolumeFailed",
+        {"Ready": ("True", "Available"), "UpToDate": ("False", "ExpandVolumeFailed")},
+    ),
+    "no image": (
+        FAILED,
+        "ImageNotResolvable",
+        {"Ready": ("False", "ImageNotResolvable"), "DataSourceReady": ("False", "ImageNotResolvable")},
+    ),
+    "no room": (
+        FAILED,
+        "CreateVolumeFailed",
+        {"Ready": ("False", "CreateVolumeFailed"), "UpToDate": ("False", "CreateVolumeFailed")},
+    ),
+    "nobody knows": (FAILED, "", {"Ready": ("False", "Error")}),
+}
+
+
+@pytest.mark.parametrize(("status", "reason", "want"), SAID.values(), ids=SAID.keys())
+def test_what_a_runtime_says_of_a_volume_is_told(
+    status: VolumeStatus, reason: str, want: dict[str, tuple[str, str]]
+) -> None:
+    message = "the cause and the cure" if reason else ""
+    there = Volume(id="v", status=status, detail=VolumeDetail(reason=reason, message=message))
+    found = faulty(there, ())
+    assert {one.type: (one.status, one.reason) for one in found} == want
+    assert {one.message for one in found if one.status == "False"} <= {message}
+
+
+def test_what_the_poollet_knows_of_a_volume_goes_before_what_its_runtime_says() -> None:
+    there = Volume(id="v", status=FAILED, detail=VolumeDetail(reason="DeleteVolumeFailed", message="busy"))
+    known = (condition("Ready", False, "Terminating"), condition("UpToDate", False, "Attached"))
+    assert faulty(there, known) == ()
 
 
 def test_what_is_waited_for_is_told_the_same_after_a_restart() -> None:

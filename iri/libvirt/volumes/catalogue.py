@@ -15,18 +15,19 @@ from msgspec.structs import replace
 from iri.errors import NotFound
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.shelf import Shelf
-from iri.volume import Snapshot, SnapshotState, Volume, VolumeState, VolumeStatus
+from iri.volume import Snapshot, SnapshotState, Volume, VolumeDetail, VolumeState, VolumeStatus
 
 Stored = TypeVar("Stored", Volume, Snapshot)
+WELL = VolumeDetail()
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """`failure` is why the last try to make it failed; empty while all is well."""
+    """`failure` is why the last try to make it so failed; empty while all is well."""
 
     record: Record
     shelf: Shelf
     told: Volume | Snapshot
-    failure: str = ""
+    failure: VolumeDetail = WELL
     failures: int = 0
 
     @property
@@ -35,18 +36,18 @@ class Kept(msgspec.Struct, frozen=True):
         return isinstance(self.record, SnapshotRecord) and self.record.is_retired
 
 
-def kept(record: Record, shelf: Shelf, failure: str = "", failures: int = 0) -> Kept:
-    return Kept(record, shelf, _told(record, shelf, bool(failure)), failure, failures)
+def kept(record: Record, shelf: Shelf, failure: VolumeDetail = WELL, failures: int = 0) -> Kept:
+    return Kept(record, shelf, _told(record, shelf, failure), failure, failures)
 
 
-def _told(record: Record, shelf: Shelf, has_failed: bool) -> Volume | Snapshot:
+def _told(record: Record, shelf: Shelf, failure: VolumeDetail) -> Volume | Snapshot:
     match record:
         case VolumeRecord(volume=volume) if record.is_ready:
-            return replace(volume, status=replace(volume.status, access=shelf.access(record)))
+            return replace(volume, status=replace(volume.status, access=shelf.access(record)), detail=failure)
         case VolumeRecord(volume=volume):
-            state = VolumeState.ERROR if has_failed else VolumeState.PENDING
-            return replace(volume, status=VolumeStatus(state=state))
-        case SnapshotRecord(snapshot=snapshot) if has_failed and not record.is_ready:
+            state = VolumeState.PENDING if failure == WELL else VolumeState.ERROR
+            return replace(volume, status=VolumeStatus(state=state), detail=failure)
+        case SnapshotRecord(snapshot=snapshot) if failure != WELL and not record.is_ready:
             return replace(snapshot, status=replace(snapshot.status, state=SnapshotState.FAILED))
         case SnapshotRecord(snapshot=snapshot):
             return snapshot

@@ -10,6 +10,7 @@ from iri.libvirt.volumes.catalogue import Catalogue, Kept, kept
 from iri.libvirt.volumes.record import Record
 from iri.libvirt.volumes.shelf import Shelf
 from iri.runtime import What
+from iri.volume import VolumeDetail
 
 
 class Keeping:
@@ -41,7 +42,7 @@ class Keeping:
             self._notice(after, What.DELETED if after.is_gone else What.CHANGED)
         return after
 
-    def failed(self, id: str, failure: str) -> int:
+    def failed(self, id: str, failure: VolumeDetail) -> int:
         """How often that makes it, in a row."""
         with self._writing:
             before = self.catalogue.get(id)

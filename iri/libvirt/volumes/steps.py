@@ -13,7 +13,7 @@ from iri.libvirt.volumes import record as records
 from iri.libvirt.volumes.catalogue import Kept, origin
 from iri.libvirt.volumes.keeping import Keeping
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
-from iri.volume import SnapshotState
+from iri.volume import SnapshotState, VolumeDetail
 
 log = logging.getLogger(__name__)
 FIRST_RETRY_SECONDS = 0.5
@@ -139,7 +139,7 @@ class Steps:
         log.warning("volume step failed object=%s reason=%s error=%s", there.record.name, reason, error)
         if isinstance(error, ResourceExhausted):
             self.collect()
-        failures = self._keeping.failed(there.record.id, str(error))
+        failures = self._keeping.failed(there.record.id, VolumeDetail(reason=reason, message=str(error)))
         self._keeping.event(there, reason, action, str(error), is_warning=True)
         return float(min(FIRST_RETRY_SECONDS * 2 ** min(failures, 20), LONGEST_RETRY_SECONDS))
 

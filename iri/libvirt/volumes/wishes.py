@@ -16,7 +16,7 @@ from iri.libvirt.volumes.record import (
     passphrase,
     without_secrets,
 )
-from iri.volume import Snapshot, SnapshotStatus, Volume, VolumeSpec, VolumeStatus
+from iri.volume import Snapshot, SnapshotStatus, Volume, VolumeDetail, VolumeSpec, VolumeStatus
 
 WIPE = "gitvirt.dev/wipe"
 
@@ -43,6 +43,7 @@ def volume(wanted: Volume, id: str, now_ns: int, storage: Storage) -> VolumeReco
         deleted_at=0,
         spec=without_secrets(spec),
         status=VolumeStatus(),
+        detail=VolumeDetail(),
     )
     return VolumeRecord(
         volume=made,

@@ -160,6 +160,7 @@ def _volume_columns(now_seconds: float) -> list[Column[Volume]]:
         Column(
             "HANDLE", lambda volume: volume.status.access.handle if volume.status.access else "", is_wide=True
         ),
+        Column("REASON", lambda volume: volume.detail.reason, is_wide=True),
     ]
 
 

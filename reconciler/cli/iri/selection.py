@@ -11,23 +11,24 @@ from iri.client import Client
 from iri.errors import Unimplemented
 from iri.machine import Machine
 from iri.runtime import Object
+from iri.volume import Volume
 
 
 def selected(client: Client, kind: type[Any], id: str, labels: Mapping[str, str]) -> list[Object]:
     """By age, then id: the order in which they came."""
     items: list[Object] = list(client.select(kind, id, labels).values())
-    if kind is Machine:
-        items = described(client, items)
-    return sorted(items, key=lambda item: (item.created_at, item.id))
+    return sorted(described(client, kind, items), key=lambda item: (item.created_at, item.id))
 
 
-def described(client: Client, items: Sequence[Object]) -> list[Object]:
+def described(client: Client, kind: type[Any], items: Sequence[Object]) -> list[Object]:
     """With what the host service knows of them, if there is one."""
+    details: Mapping[str, object] = {}
+    ids = [item.id for item in items]
     try:
-        details = client.describe([item.id for item in items]) if items else {}
+        if ids and kind is Machine:
+            details = client.describe(ids)
+        elif ids and kind is Volume:
+            details = client.describe_volumes(ids)
     except Unimplemented:
         return list(items)
-    return [
-        replace(item, detail=details[item.id]) if isinstance(item, Machine) and item.id in details else item
-        for item in items
-    ]
+    return [replace(item, detail=details[item.id]) if item.id in details else item for item in items]

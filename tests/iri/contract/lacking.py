@@ -7,7 +7,7 @@ import pytest
 from iri.change import AttachInterface
 from iri.errors import ImageNotResolvable, NetworkNotReady
 from iri.machine import Machine, MachineSpec, MachineState, NetworkInterface
-from iri.volume import Volume
+from iri.volume import Volume, VolumeDetail, VolumeState
 from tests.iri.contract.subject import Subject
 
 
@@ -38,6 +38,21 @@ class LackingPromises:
             subject.runtime.create(subject.volume_of_image(subject.missing_image))
         assert subject.runtime.objects(Machine).keys() == machines
         assert subject.runtime.objects(Volume).keys() == volumes
+
+    def test_7_image_of_a_volume_that_cannot_be_pulled_is_told_by_its_detail(self, subject: Subject) -> None:
+        volume = subject.runtime.create(subject.volume_of_image(subject.unreachable_image))
+
+        def is_told(found: Volume) -> bool:
+            assert found.status.state is not VolumeState.AVAILABLE
+            return found.detail.reason == ImageNotResolvable.__name__ and bool(found.detail.message)
+
+        found = subject.until_volume(volume.id, is_told, "say that its image cannot be had")
+        assert subject.unreachable_image in found.detail.message
+        assert found.status.state is VolumeState.ERROR
+        subject.removed(Volume, volume.id)
+
+    def test_7_volume_that_is_as_it_was_asked_for_has_no_reasons(self, subject: Subject) -> None:
+        assert subject.available().detail == VolumeDetail()
 
     def test_7_image_that_cannot_be_pulled_is_told_by_a_condition(self, subject: Subject) -> None:
         disk = subject.image_disk(subject.unreachable_image)

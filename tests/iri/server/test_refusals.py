@@ -234,6 +234,7 @@ UNDEMANDING = [
     "Host.GetHost",
     "Host.SetClasses",
     "Host.DescribeMachines",
+    "Host.DescribeVolumes",
     "Host.WatchEvents",
 ]
 

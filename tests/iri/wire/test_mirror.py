@@ -25,7 +25,16 @@ from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import Event, EventType
-from iri.volume import Access, Resources, Snapshot, SnapshotSpec, Volume, VolumeSpec, VolumeStatus
+from iri.volume import (
+    Access,
+    Resources,
+    Snapshot,
+    SnapshotSpec,
+    Volume,
+    VolumeDetail,
+    VolumeSpec,
+    VolumeStatus,
+)
 from iri.wire.events import event_message, event_of
 from iri.wire.mirror import fill, freeze
 from tests.iri.proto.messages import messages
@@ -53,6 +62,7 @@ SAID: list[tuple[type[msgspec.Struct], type[Message]]] = [
     (VolumeOffer, volume_pb.VolumeClassStatus),
     (HostInfo, host_pb.HostInfo),
     (MachineDetail, host_pb.MachineDescription),
+    (VolumeDetail, host_pb.VolumeDescription),
 ]
 
 

@@ -26,7 +26,7 @@ from iri.proto.machine.v1alpha1 import api_pb2 as machine_dot_v1alpha1_dot_api__
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_dot_v1alpha1_dot_api__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fgitvirt/host/v1alpha1/api.proto\x12\x15gitvirt.host.v1alpha1\x1a\x1amachine/v1alpha1/api.proto\x1a\x19volume/v1alpha1/api.proto\"\xdb\x02\n\x08HostInfo\x12\n\n\x02id\x18\x01 \x01(\t\x12?\n\x08\x63\x61pacity\x18\x02 \x03(\x0b\x32-.gitvirt.host.v1alpha1.HostInfo.CapacityEntry\x12\x32\n\tnode_info\x18\x03 \x01(\x0b\x32\x1f.gitvirt.host.v1alpha1.NodeInfo\x12\x31\n\taddresses\x18\x04 \x03(\x0b\x32\x1e.gitvirt.host.v1alpha1.Address\x12;\n\x06labels\x18\x05 \x03(\x0b\x32+.gitvirt.host.v1alpha1.HostInfo.LabelsEntry\x1a/\n\rCapacityEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x95\x01\n\x08NodeInfo\x12\x14\n\x0c\x61rchitecture\x18\x01 \x01(\t\x12\x18\n\x10operating_system\x18\x02 \x01(\t\x12\x16\n\x0ekernel_version\x18\x03 \x01(\t\x12\x11\n\tcpu_model\x18\x04 \x01(\t\x12\x12\n\nhypervisor\x18\x05 \x01(\t\x12\x1a\n\x12hypervisor_version\x18\x06 \x01(\t\"(\n\x07\x41\x64\x64ress\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\xba\x01\n\x12MachineDescription\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12G\n\x12network_interfaces\x18\x02 \x03(\x0b\x32+.gitvirt.host.v1alpha1.InterfaceDescription\x12\x0f\n\x07\x63onsole\x18\x03 \x01(\t\x12\x17\n\x0fpending_changes\x18\x04 \x03(\t\x12\r\n\x05\x62oots\x18\x05 \x01(\x03\x12\x0e\n\x06reason\x18\x06 \x01(\t\">\n\x14InterfaceDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03mac\x18\x02 \x01(\t\x12\x0b\n\x03ips\x18\x03 \x03(\t\"\x10\n\x0eGetHostRequest\"@\n\x0fGetHostResponse\x12-\n\x04host\x18\x01 \x01(\x0b\x32\x1f.gitvirt.host.v1alpha1.HostInfo\"\x82\x01\n\x11SetClassesRequest\x12\x37\n\x0fmachine_classes\x18\x01 \x03(\x0b\x32\x1e.machine.v1alpha1.MachineClass\x12\x34\n\x0evolume_classes\x18\x02 \x03(\x0b\x32\x1c.volume.v1alpha1.VolumeClass\"\x14\n\x12SetClassesResponse\"9\n\x14ResizeMachineRequest\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12\r\n\x05\x63lass\x18\x02 \x01(\t\"\x17\n\x15ResizeMachineResponse\".\n\x17\x44\x65scribeMachinesRequest\x12\x13\n\x0bmachine_ids\x18\x01 \x03(\t\"W\n\x18\x44\x65scribeMachinesResponse\x12;\n\x08machines\x18\x01 \x03(\x0b\x32).gitvirt.host.v1alpha1.MachineDescription\"\x14\n\x12WatchEventsRequest\"\x81\x01\n\x13WatchEventsResponse\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.gitvirt.host.v1alpha1.ObjectKind\x12\n\n\x02id\x18\x02 \x01(\t\x12-\n\x06\x63hange\x18\x03 \x01(\x0e\x32\x1d.gitvirt.host.v1alpha1.Change*s\n\nObjectKind\x12\x13\n\x0fOBJECT_KIND_ALL\x10\x00\x12\x17\n\x13OBJECT_KIND_MACHINE\x10\x01\x12\x16\n\x12OBJECT_KIND_VOLUME\x10\x02\x12\x1f\n\x1bOBJECT_KIND_VOLUME_SNAPSHOT\x10\x03*W\n\x06\x43hange\x12\x11\n\rCHANGE_RESYNC\x10\x00\x12\x12\n\x0e\x43HANGE_CREATED\x10\x01\x12\x12\n\x0e\x43HANGE_CHANGED\x10\x02\x12\x12\n\x0e\x43HANGE_DELETED\x10\x03\x32\x8c\x04\n\x04Host\x12X\n\x07GetHost\x12%.gitvirt.host.v1alpha1.GetHostRequest\x1a&.gitvirt.host.v1alpha1.GetHostResponse\x12\x61\n\nSetClasses\x12(.gitvirt.host.v1alpha1.SetClassesRequest\x1a).gitvirt.host.v1alpha1.SetClassesResponse\x12j\n\rResizeMachine\x12+.gitvirt.host.v1alpha1.ResizeMachineRequest\x1a,.gitvirt.host.v1alpha1.ResizeMachineResponse\x12s\n\x10\x44\x65scribeMachines\x12..gitvirt.host.v1alpha1.DescribeMachinesRequest\x1a/.gitvirt.host.v1alpha1.DescribeMachinesResponse\x12\x66\n\x0bWatchEvents\x12).gitvirt.host.v1alpha1.WatchEventsRequest\x1a*.gitvirt.host.v1alpha1.WatchEventsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fgitvirt/host/v1alpha1/api.proto\x12\x15gitvirt.host.v1alpha1\x1a\x1amachine/v1alpha1/api.proto\x1a\x19volume/v1alpha1/api.proto\"\xdb\x02\n\x08HostInfo\x12\n\n\x02id\x18\x01 \x01(\t\x12?\n\x08\x63\x61pacity\x18\x02 \x03(\x0b\x32-.gitvirt.host.v1alpha1.HostInfo.CapacityEntry\x12\x32\n\tnode_info\x18\x03 \x01(\x0b\x32\x1f.gitvirt.host.v1alpha1.NodeInfo\x12\x31\n\taddresses\x18\x04 \x03(\x0b\x32\x1e.gitvirt.host.v1alpha1.Address\x12;\n\x06labels\x18\x05 \x03(\x0b\x32+.gitvirt.host.v1alpha1.HostInfo.LabelsEntry\x1a/\n\rCapacityEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x95\x01\n\x08NodeInfo\x12\x14\n\x0c\x61rchitecture\x18\x01 \x01(\t\x12\x18\n\x10operating_system\x18\x02 \x01(\t\x12\x16\n\x0ekernel_version\x18\x03 \x01(\t\x12\x11\n\tcpu_model\x18\x04 \x01(\t\x12\x12\n\nhypervisor\x18\x05 \x01(\t\x12\x1a\n\x12hypervisor_version\x18\x06 \x01(\t\"(\n\x07\x41\x64\x64ress\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\xba\x01\n\x12MachineDescription\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12G\n\x12network_interfaces\x18\x02 \x03(\x0b\x32+.gitvirt.host.v1alpha1.InterfaceDescription\x12\x0f\n\x07\x63onsole\x18\x03 \x01(\t\x12\x17\n\x0fpending_changes\x18\x04 \x03(\t\x12\r\n\x05\x62oots\x18\x05 \x01(\x03\x12\x0e\n\x06reason\x18\x06 \x01(\t\"G\n\x11VolumeDescription\x12\x11\n\tvolume_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\">\n\x14InterfaceDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03mac\x18\x02 \x01(\t\x12\x0b\n\x03ips\x18\x03 \x03(\t\"\x10\n\x0eGetHostRequest\"@\n\x0fGetHostResponse\x12-\n\x04host\x18\x01 \x01(\x0b\x32\x1f.gitvirt.host.v1alpha1.HostInfo\"\x82\x01\n\x11SetClassesRequest\x12\x37\n\x0fmachine_classes\x18\x01 \x03(\x0b\x32\x1e.machine.v1alpha1.MachineClass\x12\x34\n\x0evolume_classes\x18\x02 \x03(\x0b\x32\x1c.volume.v1alpha1.VolumeClass\"\x14\n\x12SetClassesResponse\"9\n\x14ResizeMachineRequest\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12\r\n\x05\x63lass\x18\x02 \x01(\t\"\x17\n\x15ResizeMachineResponse\".\n\x17\x44\x65scribeMachinesRequest\x12\x13\n\x0bmachine_ids\x18\x01 \x03(\t\"W\n\x18\x44\x65scribeMachinesResponse\x12;\n\x08machines\x18\x01 \x03(\x0b\x32).gitvirt.host.v1alpha1.MachineDescription\",\n\x16\x44\x65scribeVolumesRequest\x12\x12\n\nvolume_ids\x18\x01 \x03(\t\"T\n\x17\x44\x65scribeVolumesResponse\x12\x39\n\x07volumes\x18\x01 \x03(\x0b\x32(.gitvirt.host.v1alpha1.VolumeDescription\"\x14\n\x12WatchEventsRequest\"\x81\x01\n\x13WatchEventsResponse\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.gitvirt.host.v1alpha1.ObjectKind\x12\n\n\x02id\x18\x02 \x01(\t\x12-\n\x06\x63hange\x18\x03 \x01(\x0e\x32\x1d.gitvirt.host.v1alpha1.Change*s\n\nObjectKind\x12\x13\n\x0fOBJECT_KIND_ALL\x10\x00\x12\x17\n\x13OBJECT_KIND_MACHINE\x10\x01\x12\x16\n\x12OBJECT_KIND_VOLUME\x10\x02\x12\x1f\n\x1bOBJECT_KIND_VOLUME_SNAPSHOT\x10\x03*W\n\x06\x43hange\x12\x11\n\rCHANGE_RESYNC\x10\x00\x12\x12\n\x0e\x43HANGE_CREATED\x10\x01\x12\x12\n\x0e\x43HANGE_CHANGED\x10\x02\x12\x12\n\x0e\x43HANGE_DELETED\x10\x03\x32\xfe\x04\n\x04Host\x12X\n\x07GetHost\x12%.gitvirt.host.v1alpha1.GetHostRequest\x1a&.gitvirt.host.v1alpha1.GetHostResponse\x12\x61\n\nSetClasses\x12(.gitvirt.host.v1alpha1.SetClassesRequest\x1a).gitvirt.host.v1alpha1.SetClassesResponse\x12j\n\rResizeMachine\x12+.gitvirt.host.v1alpha1.ResizeMachineRequest\x1a,.gitvirt.host.v1alpha1.ResizeMachineResponse\x12s\n\x10\x44\x65scribeMachines\x12..gitvirt.host.v1alpha1.DescribeMachinesRequest\x1a/.gitvirt.host.v1alpha1.DescribeMachinesResponse\x12p\n\x0f\x44\x65scribeVolumes\x12-.gitvirt.host.v1alpha1.DescribeVolumesRequest\x1a..gitvirt.host.v1alpha1.DescribeVolumesResponse\x12\x66\n\x0bWatchEvents\x12).gitvirt.host.v1alpha1.WatchEventsRequest\x1a*.gitvirt.host.v1alpha1.WatchEventsResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,10 +37,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HOSTINFO_CAPACITYENTRY']._serialized_options = b'8\001'
   _globals['_HOSTINFO_LABELSENTRY']._loaded_options = None
   _globals['_HOSTINFO_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_OBJECTKIND']._serialized_start=1524
-  _globals['_OBJECTKIND']._serialized_end=1639
-  _globals['_CHANGE']._serialized_start=1641
-  _globals['_CHANGE']._serialized_end=1728
+  _globals['_OBJECTKIND']._serialized_start=1729
+  _globals['_OBJECTKIND']._serialized_end=1844
+  _globals['_CHANGE']._serialized_start=1846
+  _globals['_CHANGE']._serialized_end=1933
   _globals['_HOSTINFO']._serialized_start=114
   _globals['_HOSTINFO']._serialized_end=461
   _globals['_HOSTINFO_CAPACITYENTRY']._serialized_start=367
@@ -53,28 +53,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADDRESS']._serialized_end=655
   _globals['_MACHINEDESCRIPTION']._serialized_start=658
   _globals['_MACHINEDESCRIPTION']._serialized_end=844
-  _globals['_INTERFACEDESCRIPTION']._serialized_start=846
-  _globals['_INTERFACEDESCRIPTION']._serialized_end=908
-  _globals['_GETHOSTREQUEST']._serialized_start=910
-  _globals['_GETHOSTREQUEST']._serialized_end=926
-  _globals['_GETHOSTRESPONSE']._serialized_start=928
-  _globals['_GETHOSTRESPONSE']._serialized_end=992
-  _globals['_SETCLASSESREQUEST']._serialized_start=995
-  _globals['_SETCLASSESREQUEST']._serialized_end=1125
-  _globals['_SETCLASSESRESPONSE']._serialized_start=1127
-  _globals['_SETCLASSESRESPONSE']._serialized_end=1147
-  _globals['_RESIZEMACHINEREQUEST']._serialized_start=1149
-  _globals['_RESIZEMACHINEREQUEST']._serialized_end=1206
-  _globals['_RESIZEMACHINERESPONSE']._serialized_start=1208
-  _globals['_RESIZEMACHINERESPONSE']._serialized_end=1231
-  _globals['_DESCRIBEMACHINESREQUEST']._serialized_start=1233
-  _globals['_DESCRIBEMACHINESREQUEST']._serialized_end=1279
-  _globals['_DESCRIBEMACHINESRESPONSE']._serialized_start=1281
-  _globals['_DESCRIBEMACHINESRESPONSE']._serialized_end=1368
-  _globals['_WATCHEVENTSREQUEST']._serialized_start=1370
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=1390
-  _globals['_WATCHEVENTSRESPONSE']._serialized_start=1393
-  _globals['_WATCHEVENTSRESPONSE']._serialized_end=1522
-  _globals['_HOST']._serialized_start=1731
-  _globals['_HOST']._serialized_end=2255
+  _globals['_VOLUMEDESCRIPTION']._serialized_start=846
+  _globals['_VOLUMEDESCRIPTION']._serialized_end=917
+  _globals['_INTERFACEDESCRIPTION']._serialized_start=919
+  _globals['_INTERFACEDESCRIPTION']._serialized_end=981
+  _globals['_GETHOSTREQUEST']._serialized_start=983
+  _globals['_GETHOSTREQUEST']._serialized_end=999
+  _globals['_GETHOSTRESPONSE']._serialized_start=1001
+  _globals['_GETHOSTRESPONSE']._serialized_end=1065
+  _globals['_SETCLASSESREQUEST']._serialized_start=1068
+  _globals['_SETCLASSESREQUEST']._serialized_end=1198
+  _globals['_SETCLASSESRESPONSE']._serialized_start=1200
+  _globals['_SETCLASSESRESPONSE']._serialized_end=1220
+  _globals['_RESIZEMACHINEREQUEST']._serialized_start=1222
+  _globals['_RESIZEMACHINEREQUEST']._serialized_end=1279
+  _globals['_RESIZEMACHINERESPONSE']._serialized_start=1281
+  _globals['_RESIZEMACHINERESPONSE']._serialized_end=1304
+  _globals['_DESCRIBEMACHINESREQUEST']._serialized_start=1306
+  _globals['_DESCRIBEMACHINESREQUEST']._serialized_end=1352
+  _globals['_DESCRIBEMACHINESRESPONSE']._serialized_start=1354
+  _globals['_DESCRIBEMACHINESRESPONSE']._serialized_end=1441
+  _globals['_DESCRIBEVOLUMESREQUEST']._serialized_start=1443
+  _globals['_DESCRIBEVOLUMESREQUEST']._serialized_end=1487
+  _globals['_DESCRIBEVOLUMESRESPONSE']._serialized_start=1489
+  _globals['_DESCRIBEVOLUMESRESPONSE']._serialized_end=1573
+  _globals['_WATCHEVENTSREQUEST']._serialized_start=1575
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=1595
+  _globals['_WATCHEVENTSRESPONSE']._serialized_start=1598
+  _globals['_WATCHEVENTSRESPONSE']._serialized_end=1727
+  _globals['_HOST']._serialized_start=1936
+  _globals['_HOST']._serialized_end=2574
 # @@protoc_insertion_point(module_scope)

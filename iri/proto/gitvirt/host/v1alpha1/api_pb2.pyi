@@ -246,6 +246,33 @@ class MachineDescription(_message.Message):
 Global___MachineDescription: _TypeAlias = MachineDescription  # noqa: Y015
 
 @_typing.final
+class VolumeDescription(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOLUME_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    volume_id: _builtins.str
+    reason: _builtins.str
+    """What keeps the volume from being as it was asked for: "ImageNotResolvable", "CreateVolumeFailed", ...; empty when nothing does."""
+    message: _builtins.str
+    """For people: what it is about, and what to do."""
+    def __init__(
+        self,
+        *,
+        volume_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "reason", b"reason", "volume_id", b"volume_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VolumeDescription: _TypeAlias = VolumeDescription  # noqa: Y015
+
+@_typing.final
 class InterfaceDescription(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -424,6 +451,48 @@ class DescribeMachinesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DescribeMachinesResponse: _TypeAlias = DescribeMachinesResponse  # noqa: Y015
+
+@_typing.final
+class DescribeVolumesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOLUME_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def volume_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Empty asks for all. Unknown ids are left out of the answer."""
+
+    def __init__(
+        self,
+        *,
+        volume_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["volume_ids", b"volume_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeVolumesRequest: _TypeAlias = DescribeVolumesRequest  # noqa: Y015
+
+@_typing.final
+class DescribeVolumesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOLUMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___VolumeDescription]: ...
+    def __init__(
+        self,
+        *,
+        volumes: _abc.Iterable[Global___VolumeDescription] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["volumes", b"volumes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeVolumesResponse: _TypeAlias = DescribeVolumesResponse  # noqa: Y015
 
 @_typing.final
 class WatchEventsRequest(_message.Message):
