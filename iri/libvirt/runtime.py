@@ -18,6 +18,7 @@ from iri.libvirt.claim import Claim
 from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.monitor import Monitor
 from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.connect.node import Node
 from iri.libvirt.connect.storage import Secrets
@@ -79,6 +80,7 @@ class LibvirtRuntime:
         networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
         site = Site(
             domains=domains,
+            monitor=Monitor(self._link),
             vault=vault,
             roster=self._roster,
             parts=Parts(storage.disks, networks, Seeds(settings.efi_template, read_yaml), self._host),

@@ -58,6 +58,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     gone: frozenset[Alias] = frozenset()  # let go by the guest, not yet released
     grown: Mapping[Alias, int] = {}  # sizes that have been made sure of
     asked: Mapping[Alias, float] = {}  # when the guest was last asked to let a device go
+    suspects: Mapping[Alias, str] = {}  # devices whose attaching went wrong in QEMU, with where their data is
     addresses: Mapping[str, tuple[str, ...]] = {}  # by MAC address
     restarts: int = 0
     started_at: float = 0.0
@@ -129,6 +130,7 @@ def ended(guest: Guest, now: float) -> Guest:
         has_asked_agent=False,
         grown={},
         asked={},
+        suspects={},
         addresses={},
     )
 

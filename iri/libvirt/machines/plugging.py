@@ -7,16 +7,19 @@ a running guest a device goes when the guest lets it, and only then is anything 
 from __future__ import annotations
 
 import contextlib
+from typing import assert_never
 
 from msgspec.structs import replace
 
-from iri.errors import FailedPrecondition, NotFound
+from iri.errors import FailedPrecondition, NotFound, Unavailable
 from iri.libvirt.domain.devices import disk_element, nic_element
 from iri.libvirt.domain.names import Alias, DeviceKind, target_of
 from iri.libvirt.domain.seen import Hardware
+from iri.libvirt.machines import mending
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.rules import UNPLUG_SECONDS
 from iri.libvirt.machines.site import Site
+from iri.libvirt.sources import BlockSource, FileSource, RbdSource
 from iri.libvirt.xml import Element
 from iri.machine import Disk, NetworkInterface
 
@@ -29,6 +32,8 @@ def settled(site: Site, guest: Guest) -> Guest | None:
     found = site.roster.look(guest.id) if leaving else guest
     if found is None:
         return None
+    if found.suspects and found.seen.live is not None:
+        mending.mend(site, found)
     missing = [
         (alias, device)
         for alias, device in found.wanted.items()
@@ -83,15 +88,21 @@ def take_out(site: Site, guest: Guest, alias: Alias) -> None:
 
 
 def put_in(site: Site, guest: Guest, alias: Alias, device: Disk | NetworkInterface) -> None:
-    made = plugged(site, guest, alias, device)
+    made, place = plugged(site, guest, alias, device)
     for is_live, hardware in layers(guest):
         if alias not in hardware.aliases:
-            site.domains.attach(guest.id, made, is_live=is_live)
+            try:
+                site.domains.attach(guest.id, made, is_live=is_live)
+            except (FailedPrecondition, Unavailable) as error:
+                if is_live and mending.is_suspicious(error):
+                    mending.suspect(site, guest, alias, place)
+                raise
     what, action = named(alias)
     site.tell(guest, f"Attach{action}Succeeded", f"Attach{action}", f"{what} {device.name} is attached")
 
 
-def plugged(site: Site, guest: Guest, alias: Alias, device: Disk | NetworkInterface) -> Element:
+def plugged(site: Site, guest: Guest, alias: Alias, device: Disk | NetworkInterface) -> tuple[Element, str]:
+    """Also where its data is, as QEMU calls that."""
     match device:
         case Disk():
             taken = frozenset().union(*(hardware.targets for _, hardware in layers(guest)))
@@ -99,9 +110,20 @@ def plugged(site: Site, guest: Guest, alias: Alias, device: Disk | NetworkInterf
             held = [hardware.disks[alias] for _, hardware in layers(guest) if alias in hardware.disks]
             target = held[0] if held else target_of(device.device, taken)
             prepared = site.parts.disks.prepare(guest.id, device)
-            return disk_element(alias, device.device, target, prepared.source)
+            source = prepared.source
+            return disk_element(alias, device.device, target, source), place_of(source.where)
         case NetworkInterface():
-            return nic_element(alias, site.parts.interfaces.connect(guest.id, device))
+            return nic_element(alias, site.parts.interfaces.connect(guest.id, device)), ""
+
+
+def place_of(where: FileSource | BlockSource | RbdSource) -> str:
+    match where:
+        case FileSource(path=path) | BlockSource(path=path):
+            return path
+        case RbdSource(image=image):
+            return image
+        case _:
+            assert_never(where)
 
 
 def release(site: Site, guest: Guest) -> None:

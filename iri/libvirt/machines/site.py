@@ -9,6 +9,7 @@ from pathlib import Path
 
 from iri.journal import Journal
 from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.monitor import Monitor
 from iri.libvirt.connect.vault import Vault
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.roster import Roster
@@ -36,6 +37,7 @@ class Folders:
 @dataclass(frozen=True)
 class Site:
     domains: Domains
+    monitor: Monitor
     vault: Vault
     roster: Roster
     parts: Parts
