@@ -14,7 +14,7 @@ STEPS = 40
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", range(1, 181))
 def test_what_was_lived_before_ends_well_again(seed: int) -> None:
     Life(seed, STEPS).live()
 
