@@ -71,7 +71,10 @@ def destroyed_pools(view: View) -> frozenset[str]:
 def read(view: View, pool: Key) -> Order | None:
     said = condition(getattr(view.known[pool].record.status, "conditions", ()), DESTROYED)
     match = WRITTEN.match(said.message) if said is not None else None
-    return None if match is None else Order(match["commit"], match["report"], Fate.WAITS)
+    if said is None or match is None:
+        return None
+    fate = Fate.FOLLOWED if said.status == "True" else Fate.WAITS
+    return Order(match["commit"], match["report"], fate)
 
 
 def judged(view: View, name: str, order: Order) -> Order:
@@ -79,6 +82,8 @@ def judged(view: View, name: str, order: Order) -> Order:
     if now not in (order.report, NO_REPORT):
         why = "its poollet has reported since; commit it again if it is gone for good"
         return Order(order.commit, order.report, Fate.VOID, why)
+    if order.fate is Fate.FOLLOWED:
+        return order  # whoever reconciles anew has seen no report change yet; this one was seen not to
     fresh = {state.freshness for state in states(view, name)}
     if Freshness.FRESH in fresh:
         return Order(order.commit, order.report, Fate.WAITS, "its report is followed until its grace is over")

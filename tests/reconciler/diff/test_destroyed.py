@@ -11,6 +11,7 @@ from reconciler.diff import diff
 from reconciler.diff.destroyed import Fate, Order, destroyed_pools, orders, read, told
 from reconciler.diff.turn import Turn
 from reconciler.observed.freshness import Freshness
+from reconciler.observed.said import Said
 from reconciler.plan.action import Action
 from reconciler.world.advance import Confirm
 from schemas.kinds import Key, Kind
@@ -20,12 +21,12 @@ POOL = Key(Kind.MACHINE_POOL, "", "a")
 THEN, LATER = "a1" * 20, "b2" * 20
 
 
-def said(report: str, freshness: Freshness | None) -> Small:
+def said(report: str, freshness: Freshness | None, fate: Fate = Fate.WAITS) -> Small:
     """A pool on live of which a commit of earlier said so, while its report stood at THEN."""
     world = Small().add(known(Kind.MACHINE_POOL, "a", {})).pool("a", freshness=freshness)
     world.reports = {"a": THEN}
     recorded = world.known[POOL]
-    turn = told(Turn(recorded, recorded.record, NOW), Order("c0ffee", THEN[:12], Fate.WAITS))
+    turn = told(Turn(recorded, recorded.record, NOW), Order("c0ffee", THEN[:12], fate))
     world.known[POOL] = msgspec.structs.replace(recorded, record=turn.record)
     world.reports = {"a": report} if report else {}
     return world
@@ -49,6 +50,27 @@ def test_what_was_recorded(report: str, freshness: Freshness | None, fate: Fate)
     assert {name: each.fate for name, each in orders(world).items()} == {"a": fate}
     assert destroyed_pools(world) == (frozenset({"a"}) if fate is Fate.FOLLOWED else frozenset())
     assert (orders(world)["a"].why == "") == (fate is Fate.FOLLOWED)
+
+
+@pytest.mark.parametrize(
+    ("report", "freshness", "fate"),
+    [
+        pytest.param(THEN, Freshness.UNPROVEN, Fate.FOLLOWED, id="a reconciler that was just started"),
+        pytest.param(THEN, Freshness.FRESH, Fate.FOLLOWED, id="one that saw the same report come back"),
+        pytest.param("", Freshness.UNPROVEN, Fate.FOLLOWED, id="its report was removed"),
+        pytest.param(LATER, Freshness.UNPROVEN, Fate.VOID, id="it reports again"),
+    ],
+)
+def test_what_is_followed_stays_so_until_it_reports_again(
+    report: str, freshness: Freshness, fate: Fate
+) -> None:
+    """Else whatever it said last would be taken back by whoever starts anew, and wait there for ever."""
+    web = machine("web")
+    world = said(report, freshness, Fate.FOLLOWED).add(web)
+    world.claims[web.key] = (Said("a", "a", web.record.uid, "f" * 36, "present"),)
+    assert orders(world)["a"].fate is fate
+    (need,) = [each for each in diff(world, {web.key}, NOW) if each.key == web.key]
+    assert (need.record.assignment is None) == (fate is Fate.FOLLOWED)
 
 
 @pytest.mark.parametrize("report", ["none", "earlier", LATER[:12]])
