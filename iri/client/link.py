@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import grpc
+import grpc.experimental
 from google.protobuf import message_factory
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -37,6 +38,8 @@ OPTIONS = (
     ("grpc.min_reconnect_backoff_ms", 5000),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.enable_retries", 0),
+    # Else a thread of the channel hands on to the one that reads, which looks ten times a second by itself.
+    (grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1),
 )
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)

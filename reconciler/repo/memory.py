@@ -13,7 +13,7 @@ from reconciler.repo import history
 from reconciler.repo.commit import Commit, decoded
 from reconciler.repo.errors import DamageError
 from reconciler.repo.objects import Object, Type
-from reconciler.repo.transport import Fetched, Landed, Listed, Refused, Stale, Unavailable, Update, is_wanted
+from reconciler.repo.transport import Fetched, Landed, Listed, RefSet, Refused, Stale, Unavailable, Update
 from reconciler.repo.tree import ObjectId
 
 Call: TypeAlias = Literal["list_refs", "fetch", "push"]
@@ -128,10 +128,9 @@ class MemoryTransport:
         del seconds  # memory answers at once
         if trouble := self.fault("list_refs", "before"):
             return trouble
-        remote = self.local.remote
+        remote, asked = self.local.remote, RefSet(wanted)
         listed = Listed(
-            {ref: id for ref, id in sorted(remote.refs.items()) if is_wanted(ref, wanted)},
-            remote.default_branch,
+            {ref: id for ref, id in sorted(remote.refs.items()) if ref in asked}, remote.default_branch
         )
         return self.fault("list_refs", "after") or listed
 
@@ -139,9 +138,9 @@ class MemoryTransport:
         del seconds
         if trouble := self.fault("fetch", "before"):
             return trouble
-        there = self.local.remote.refs
-        others = {ref: id for ref, id in self.local.fetched.items() if not is_wanted(ref, wanted)}
-        self.local.fetched = others | {ref: id for ref, id in there.items() if is_wanted(ref, wanted)}
+        there, asked = self.local.remote.refs, RefSet(wanted)
+        others = {ref: id for ref, id in self.local.fetched.items() if ref not in asked}
+        self.local.fetched = others | {ref: id for ref, id in there.items() if ref in asked}
         missing = tuple(ref for ref in wanted if not ref.endswith("/*") and ref not in there)
         return self.fault("fetch", "after") or Fetched(missing)
 

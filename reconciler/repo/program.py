@@ -23,6 +23,7 @@ from reconciler.repo.transport import (
     Landed,
     Listed,
     ObjectId,
+    RefSet,
     Refused,
     Stale,
     Transport,
@@ -189,9 +190,8 @@ class GitProgram(Transport):
             return said
         if not said.is_fine:
             return diagnose(said.words)
-        return [
-            name for name in said.output.splitlines() if any(_covers(pattern, name) for pattern in wanted)
-        ]
+        asked = RefSet(wanted)
+        return [name for name in said.output.splitlines() if name in asked]
 
     def _forget(self, refs: Sequence[str], deadline: float) -> Unavailable | None:
         if not refs:
@@ -253,7 +253,7 @@ def _expired(seconds: float, redaction: Redactor, errors: bytes) -> Unavailable:
 
 def _listed(output: str, wanted: Sequence[str]) -> Listed | Unavailable:
     refs: dict[str, ObjectId] = {}
-    default = None
+    default, asked = None, RefSet(wanted)
     for line in output.splitlines():
         value, _, name = line.partition("\t")
         if value.startswith("ref: ") and name == "HEAD":
@@ -264,13 +264,9 @@ def _listed(output: str, wanted: Sequence[str]) -> Listed | Unavailable:
                 "the remote stores objects by SHA-256",
                 "only SHA-1 repos are supported for now",
             )
-        elif not wanted or any(_covers(pattern, name) for pattern in wanted):
+        elif not wanted or name in asked:
             refs[name] = value
     return Listed(refs, default)
-
-
-def _covers(pattern: str, name: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("/*") else name == pattern
 
 
 def _push_arguments(url: str, updates: Sequence[Update]) -> list[str]:

@@ -22,12 +22,12 @@ from reconciler.repo.signing import SigningError
 from reconciler.repo.transport import (
     Landed,
     Listed,
+    RefSet,
     Stale,
     Transport,
     Trouble,
     Unavailable,
     Update,
-    is_wanted,
 )
 from reconciler.repo.tree import File, ObjectId
 
@@ -58,6 +58,7 @@ class Store:
         self._reader = Reader(objects)
         self._builder = Builder(self._reader, objects.descends, sign)
         self._wanted = _wanted(refs)
+        self._asked = RefSet(self._wanted)
         self._have = self._held()
         self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
         self._missing: set[ObjectId] = set()  # could not be read since the last snapshot
@@ -161,7 +162,7 @@ class Store:
         return trouble
 
     def _fetched(self, listed: Listed) -> Unavailable | None:
-        there = {ref: id for ref, id in listed.refs.items() if is_wanted(ref, self._wanted)}
+        there = {ref: id for ref, id in listed.refs.items() if ref in self._asked}
         differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
         if not differing:
             return None
@@ -184,7 +185,7 @@ class Store:
 
     def _held(self) -> dict[str, ObjectId]:
         """What the mirror has, without what other settings made it fetch."""
-        return {ref: id for ref, id in self._objects.refs().items() if is_wanted(ref, self._wanted)}
+        return {ref: id for ref, id in self._objects.refs().items() if ref in self._asked}
 
     def _healed(self, *, is_thorough: bool) -> bool:
         """Whether the mirror was changed, so that a second try makes sense."""

@@ -5,7 +5,7 @@ Owns the protocol and its outcomes, which are values. It must not know how bytes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -80,9 +80,16 @@ class Update:
     new: ObjectId | None
 
 
-def is_wanted(ref: str, wanted: Sequence[str]) -> bool:
-    """Full names, or prefixes that end in `/*`."""
-    return any(ref.startswith(name[:-1]) if name.endswith("/*") else ref == name for name in wanted)
+class RefSet:
+    """Refs by their full names, or by prefixes that end in `/*`. A process may want the reports of hundreds of poollets."""
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        names = frozenset(wanted)
+        self._folders = tuple(name[:-1] for name in names if name.endswith("/*"))
+        self._names = names
+
+    def __contains__(self, ref: str) -> bool:
+        return ref in self._names or ref.startswith(self._folders)
 
 
 class Transport(Protocol):

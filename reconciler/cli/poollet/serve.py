@@ -113,7 +113,8 @@ def served(
         around.enter_context(Housekeeping(running.remote.repo.housekeep))
         if place.scheme.is_local:
             folder = Path(place.url.removeprefix("file://").removeprefix("localhost"))
-            around.enter_context(watching(folder, lambda: running.refs.wake(Reason.REFS)))
+            refs = [assembly.HEADS + hosts[0].repo.target, *(post.ref for post in running.remote.posts)]
+            around.enter_context(watching(folder, lambda: running.refs.wake(Reason.REFS), refs=refs))
         ends_with_threads(running.has_ended)
         running.start()
         log.info("poollet runs name=%s repo=%s", ",".join(one.name for one in hosts), place)

@@ -136,6 +136,23 @@ def test_what_is_no_move_does_not_wake(repo: Path, waker: Waker) -> None:
         assert waker.wait(0.4) is Reason.TIMEOUT
 
 
+def test_those_who_name_refs_are_woken_by_these_alone(repo: Path, waker: Waker) -> None:
+    """Also by the first in a folder that was not there before."""
+    mine, other = "refs/poollets/site/mine", "refs/poollets/site/other"
+    one, two = commit(repo, "one"), commit(repo, "two")
+    with watching(repo, refs_moved(waker), refs=[MAIN, mine]):
+        drain(waker)
+        for ref in (mine, MAIN):
+            repository.git(repo, "update-ref", ref, one)
+            assert waker.wait(LONG) is Reason.REFS
+            drain(waker)
+        repository.git(repo, "update-ref", other, one)
+        repository.git(repo, "update-ref", "refs/heads/live", one)
+        assert waker.wait(0.4) is Reason.TIMEOUT
+        repository.git(repo, "update-ref", mine, two)
+        assert waker.wait(LONG) is Reason.REFS
+
+
 def test_a_push_into_a_repo_on_this_machine_wakes(repo: Path, waker: Waker, tmp_path: Path) -> None:
     mirror = bare(tmp_path / "mirror")
     first = commit(mirror, "first")
