@@ -77,15 +77,18 @@ class Connection:
         self.is_unprobed |= is_new
         return is_new
 
-    def probe(self) -> bool:
-        """Asks whether it is there and what it offers; whether anything is different from before."""
+    def probe(self, *, is_brief: bool = False) -> bool:
+        """Asks whether it is there and what it offers; whether anything is different from before. A brief one asks for no more
+        as long as it offers the same."""
         with self._looking:
             before = self._answers
+            is_brief &= before.is_known and not before.trouble and not self.is_unprobed
             self.is_unprobed = False
             wanted = self._wanted
             try:
-                about = self.runtime.about()
-                self._answers = Answers(about, self._offers(wanted), told=wanted)
+                if not is_brief or self.runtime.offers() != before.offers:
+                    about = self.runtime.about()
+                    self._answers = Answers(about, self._offers(wanted), told=wanted)
             except IRIError as error:
                 self._answers = replace(before, trouble=str(error) or type(error).__name__)
             return self._answers != before

@@ -18,8 +18,10 @@ log = logging.getLogger(__name__)
 
 # Changes come in bursts; a list takes all of one.
 SETTLE_SECONDS = 0.02
-# A runtime that says what changes is listed so much more seldom.
+# A runtime that says what changes is listed, and asked about its host, so much more seldom.
 TRUST = 6
+# A look that took long, on a host that has much to do, is followed by a rest of so many times that.
+BREATH = 4
 RETRY_SECONDS = 2.0
 WAIT_SECONDS = 1.0
 
@@ -60,23 +62,29 @@ class Observer:
     def _look(self) -> None:
         turn, probed = 0, 0.0
         while not self._over.is_set():
+            begun = time.monotonic()
             is_asked = self._asked.is_set()
             self._asked.clear()
             is_different = False
+            is_whole = turn % TRUST == 0 or not self._is_told
             # Where much happens somebody asks all the time.
-            is_due = time.monotonic() - probed >= self._interval
+            is_due = begun - probed >= self._interval
             if not is_asked or is_due or self.connection.is_unprobed:
-                probed = time.monotonic()
-                is_different = self.connection.probe()
+                probed = begun
+                is_different = self.connection.probe(is_brief=not is_whole)
                 if is_different:
                     self._moved()  # lists may take long, of a runtime that just fell silent above all
-            if is_asked or is_different or turn % TRUST == 0 or not self._is_told:
+            if is_asked or is_different or is_whole:
                 is_different |= self.connection.look()
             turn = 0 if is_asked else turn + 1
             if (is_asked or is_different) and not self._over.is_set():
                 self._moved()
-            if self._asked.wait(self._interval):
+            if self._asked.wait(self._rest(time.monotonic() - begun)):
                 self._over.wait(SETTLE_SECONDS)
+
+    def _rest(self, spent: float) -> float:
+        """Of one that does not answer it is time that was lost, not work."""
+        return self._interval if self.connection.answers.trouble else max(self._interval, BREATH * spent)
 
     def _listen(self) -> None:
         while not self._over.is_set():

@@ -10,7 +10,7 @@ import logging
 import queue
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -77,24 +77,25 @@ def watching(
     repo: Path,
     wake: Callable[[], None],
     lost: Callable[[Path, Exception], None] = _lost,
-    refs: Sequence[str] = (),
+    ref: str = "",
 ) -> Iterator[None]:
-    """Calls `wake` within milliseconds of a ref's move in a repo on this machine, whoever moves it, and `lost` when a place
-    cannot be watched, or no longer. Of `refs` only, where some are named: hundreds who write each their own do not wake each other.
+    """Calls `wake` within milliseconds of any ref's move in a repo on this machine, whoever moves it, and `lost` when a place
+    cannot be watched, or no longer. With `ref` only of that one's: hundreds who write each their own do not wake each other.
 
     On a network file system, or when the kernel has no watches left, nothing is seen: keep polling as well.
     """
     folder = git_folder(repo)
     stop = threading.Event()
-    places = frozenset(str(folder / name) for ref in refs for name in (ref, *map(str, Path(ref).parents)))
+    near = folder / Path(*Path(ref).parts[:2])  # other folders are not even looked at
+    # A folder that was just made may hold it already.
+    places = {str(folder / name) for name in (Path(ref), *Path(ref).parents)}
 
     def counts(path: str) -> bool:
-        """A folder that was just made may hold such a ref already."""
-        return not path.endswith(".lock") and (not places or path in places)
+        return not path.endswith(".lock") and (not ref or path in places)
 
     # Loose refs lie in folders of any depth, packed ones in one file beside folders full of objects.
     watches = [
-        _Watch(folder / "refs", counts, wake, lost, stop),
+        _Watch(near if ref and near.is_dir() else folder / "refs", counts, wake, lost, stop),
         _Watch(folder, lambda path: path.endswith("/packed-refs"), wake, lost, stop, is_deep=False),
     ]
     for watch in watches:

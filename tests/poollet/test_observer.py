@@ -129,6 +129,25 @@ def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
     assert one.answers.is_known
 
 
+def test_a_brief_probe_asks_on_only_where_something_is_different() -> None:
+    weather, below = Weather(), SimulatedRuntime(quick_host())
+    one = connection(HinderedRuntime(below, weather.around))
+    one.want(Classes(machines=(SMALL,)))
+    assert one.probe(is_brief=True), "nothing was known of it"
+    weather.calls.clear()
+    assert not one.probe(is_brief=True)
+    assert set(weather.calls) == {"Status"}
+    offers = one.answers.offers
+    below.set_classes(Classes())  # it restarted, and forgot
+    assert not one.probe(is_brief=True)
+    assert one.answers.offers == offers == below.offers()
+    weather.fails = {"Status"}
+    assert one.probe(is_brief=True)
+    weather.fails = {"Version"}
+    one.probe(is_brief=True)
+    assert one.answers.trouble, "one that was out of reach is asked everything"
+
+
 @contextmanager
 def observed(
     runtime: Runtime, seconds: float, moved: Callable[[], None] = lambda: None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import random
@@ -39,6 +40,9 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
 MOST_BACKOFF_SECONDS = 60.0
+# How much is made until the garbage collector looks through it: by default it looks after each 700 objects, which with hundreds
+# of hosts in a process is a quarter of their start.
+COLLECTING = (20_000, 20, 20)
 FLEET_CURE = "`gitvirt init` writes a gitvirt.yaml with the fleet's id; push it to the source branch"
 
 
@@ -113,8 +117,11 @@ def served(
         around.enter_context(Housekeeping(running.remote.repo.housekeep))
         if place.scheme.is_local:
             folder = Path(place.url.removeprefix("file://").removeprefix("localhost"))
-            refs = [assembly.HEADS + hosts[0].repo.target, *(post.ref for post in running.remote.posts)]
-            around.enter_context(watching(folder, lambda: running.refs.wake(Reason.REFS), refs=refs))
+            # Who else may write a report of one's own is found with the next poll.
+            live = assembly.HEADS + hosts[0].repo.target
+            around.enter_context(watching(folder, lambda: running.refs.wake(Reason.REFS), ref=live))
+        gc.freeze()
+        gc.set_threshold(*COLLECTING)
         ends_with_threads(running.has_ended)
         running.start()
         log.info("poollet runs name=%s repo=%s", ",".join(one.name for one in hosts), place)

@@ -136,20 +136,22 @@ def test_what_is_no_move_does_not_wake(repo: Path, waker: Waker) -> None:
         assert waker.wait(0.4) is Reason.TIMEOUT
 
 
-def test_those_who_name_refs_are_woken_by_these_alone(repo: Path, waker: Waker) -> None:
-    """Also by the first in a folder that was not there before."""
-    mine, other = "refs/poollets/site/mine", "refs/poollets/site/other"
+@pytest.mark.parametrize("mine", [MAIN, "refs/heads/site/live", "refs/site/live"])
+def test_those_who_name_a_ref_are_woken_by_that_one_alone(repo: Path, waker: Waker, mine: str) -> None:
+    """Also where its folder was not there before."""
     one, two = commit(repo, "one"), commit(repo, "two")
-    with watching(repo, refs_moved(waker), refs=[MAIN, mine]):
+    with watching(repo, refs_moved(waker), ref=mine):
         drain(waker)
-        for ref in (mine, MAIN):
-            repository.git(repo, "update-ref", ref, one)
-            assert waker.wait(LONG) is Reason.REFS
-            drain(waker)
-        repository.git(repo, "update-ref", other, one)
-        repository.git(repo, "update-ref", "refs/heads/live", one)
+        repository.git(repo, "update-ref", mine, one)
+        assert waker.wait(LONG) is Reason.REFS
+        drain(waker)
+        for other in ("refs/poollets/site/host-1", "refs/heads/other", f"{mine}-2", "refs/tags/v1"):
+            repository.git(repo, "update-ref", other, one)
         assert waker.wait(0.4) is Reason.TIMEOUT
         repository.git(repo, "update-ref", mine, two)
+        assert waker.wait(LONG) is Reason.REFS
+        drain(waker)
+        repository.git(repo, "pack-refs", "--all")
         assert waker.wait(LONG) is Reason.REFS
 
 
