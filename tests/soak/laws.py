@@ -225,7 +225,7 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
         for name in _volumes_of(one)
         if not one.metadata.deletion_timestamp
     }
-    remains = _held_by_remains(stage)
+    held = _held_by_remains(stage) | _held_in_place_of_missing(stage)
     for path, text in stage.texts().items():
         if not path.endswith(".yaml") or path.startswith(".gitvirt/retained/"):
             continue
@@ -234,7 +234,7 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
                 continue
             is_generated = path.startswith(".gitvirt/generated/")
             is_used = (one.key.namespace, one.key.name) in used
-            is_held = any(handle in text for handle in remains)
+            is_held = any(handle in text for handle in held)
             is_excused = is_generated or is_used or is_held or PAUSED.strip() in text
             assert is_excused, f"{one.key} is not declared any more and still at {path} on live"
 
@@ -249,6 +249,20 @@ def _held_by_remains(stage: Stage) -> set[str]:
         if one.labels.get(UID_LABELS[RuntimeMachine]) not in known
         for entry in one.status.volumes
         if entry.handle
+    }
+
+
+def _held_in_place_of_missing(stage: Stage) -> set[str]:
+    """Handles that machines keep where people have them refer to a volume that is not there: it may be a slip of the pen."""
+    live = stage.live()
+    there = {one.key for one in live.all(Volume) if not one.metadata.deletion_timestamp}
+    return {
+        entry.handle
+        for one in live.all(Machine)
+        for entry in one.status.volumes
+        if entry.handle
+        and entry.volume_ref is not None
+        and Key(Kind.VOLUME, one.metadata.namespace, entry.volume_ref.name) not in there
     }
 
 
