@@ -20,7 +20,7 @@ from iri.change import (
     UpdateVolume,
     changed_machine,
 )
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, TimedOut, Unavailable
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, TimedOut, Unavailable
 from iri.identity import identity
 from iri.libvirt.connect.link import Link
 from iri.libvirt.domain.record import Record, wish
@@ -30,7 +30,7 @@ from iri.libvirt.machines.addresses import Addresses
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.queue import Queue
 from iri.libvirt.machines.site import Site
-from iri.libvirt.machines.sweeping import Sweeping
+from iri.libvirt.machines.sweeping import Sweeping, drop_keys
 from iri.libvirt.machines.tending import tend
 from iri.libvirt.machines.watching import Watching
 from iri.machine import Disk, Machine, MachineDetail, MachineStatus, Power
@@ -49,7 +49,7 @@ class Machines:
         self._queue = Queue(self._tend, THREADS)
         self._watching = Watching(site, self._queue.wake)
         self._addresses = Addresses(site)
-        self._sweeping = Sweeping(site)
+        self._sweeping = Sweeping(site, self._queue.wake)
         self._claiming = threading.RLock()
         link.listen(self._watching.put)
         link.on_connected(self._reconnected)
@@ -204,6 +204,8 @@ class Machines:
 
     def _reconnected(self) -> None:
         """Events were lost, and libvirtd tells of no guest that it has not spoken to since."""
+        with contextlib.suppress(IRIError):
+            self._site.roster.recover()
         for id in self._site.roster.ids():
             with contextlib.suppress(IRIError):
                 self._site.roster.look(id)
@@ -222,9 +224,7 @@ class Machines:
         attached |= {guest.id: guest.record.spec.volumes for guest in self._site.roster.guests()}
         self._site.parts.disks.sweep(attached)
         self._site.parts.interfaces.prune(self._site.wanted_interfaces)
-        for owner in self._site.vault.owners() - ids:
-            with contextlib.suppress(NotFound):
-                self._site.vault.put(owner, b"")
+        drop_keys(self._site)
         self._site.folders.machines.mkdir(mode=0o711, parents=True, exist_ok=True)
         for folder in self._site.folders.machines.iterdir():
             if folder.name not in ids:

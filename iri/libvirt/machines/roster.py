@@ -138,19 +138,26 @@ class Roster:
             self._vault.put(id, packed(seal) if seal else b"")
         return replace(record, has_seal=bool(seal))
 
-    def recover(self) -> None:
-        """Finds all there are. Those that nobody can read are there too: they are left alone, with all that is theirs."""
-        unreadable = {}
+    def recover(self) -> frozenset[str]:
+        """Finds those that libvirt has and nobody here knows: at the start all there are, later one that libvirtd defined and did
+        not live to say so. Those that nobody can read are there too: they are left alone, with all that is theirs."""
+        unreadable, recovered = {}, set()
         for id, found in self._domains.metadata().items():
-            try:
-                record = self.opened(id, read(found))
-            except (ValueError, msgspec.DecodeError) as error:
-                unreadable[id] = str(error)
-                continue
-            self._put(with_conditions(Guest(id=id, record=record), self.now_ns()))
+            with self.one(id):
+                if id in self._guests:
+                    continue
+                try:
+                    guest = Guest(id=id, record=self.opened(id, read(found)))
+                    seen = self._domains.look(id)
+                except NotFound:
+                    continue  # it went meanwhile
+                except (ValueError, msgspec.DecodeError) as error:
+                    unreadable[id] = str(error)
+                    continue
+                self.add(looked_at(guest, seen, self.now()))
+            recovered.add(id)
         self.unreadable = unreadable
-        for id in self.ids():
-            self.look(id)
+        return frozenset(recovered)
 
     def refuse_unreadable(self, id: str) -> None:
         if (reason := self.unreadable.get(id)) is not None:
