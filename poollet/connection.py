@@ -71,6 +71,12 @@ class Connection:
         """A snapshot: a new mapping with each look."""
         return self._lists
 
+    @property
+    def is_answering(self) -> bool:
+        """To all that it was asked last."""
+        silent = any(isinstance(found, Unanswered) for found in self._lists.values())
+        return not self._answers.trouble and not silent
+
     def want(self, classes: Classes) -> bool:
         """The classes that the runtime is to offer from the next probe on; whether they differ from before."""
         is_new, self._wanted = classes != self._wanted, classes

@@ -21,7 +21,7 @@ SETTLE_SECONDS = 0.02
 # A runtime that says what changes is listed, and asked about its host, so much more seldom.
 TRUST = 6
 # A look that took long, on a host that has much to do, is followed by a rest of so many times that.
-BREATH = 4
+BREATH, LONGEST_BREATH_SECONDS = 4, 30.0
 RETRY_SECONDS = 2.0
 WAIT_SECONDS = 1.0
 
@@ -79,12 +79,9 @@ class Observer:
             turn = 0 if is_asked else turn + 1
             if (is_asked or is_different) and not self._over.is_set():
                 self._moved()
-            if self._asked.wait(self._rest(time.monotonic() - begun)):
+            spent = time.monotonic() - begun
+            if self._asked.wait(rest(self._interval, spent, is_answered=self.connection.is_answering)):
                 self._over.wait(SETTLE_SECONDS)
-
-    def _rest(self, spent: float) -> float:
-        """Of one that does not answer it is time that was lost, not work."""
-        return self._interval if self.connection.answers.trouble else max(self._interval, BREATH * spent)
 
     def _listen(self) -> None:
         while not self._over.is_set():
@@ -110,3 +107,8 @@ class Observer:
             log.info("notices ended runtime=%s error=%s", self.connection.name, error)
         finally:
             subscription.close()
+
+
+def rest(interval: float, spent: float, *, is_answered: bool) -> float:
+    """After a look that took so long. Without an answer that was time lost, not work."""
+    return max(interval, min(BREATH * spent, LONGEST_BREATH_SECONDS)) if is_answered else interval

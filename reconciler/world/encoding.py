@@ -59,14 +59,17 @@ def encoded(contents: Contents) -> bytes | None:
         return _ENCODER.encode(kept)
     except (
         OverflowError,
-        UnicodeEncodeError,
+        ValueError,
     ):  # a number or a text that JSON Schema lets pass and MessagePack does not
         return None
 
 
-def decoded(path: str, data: bytes) -> Contents:
-    """What a file at this path holds, by what `encoded` made of it."""
-    return Contents(tuple([_doc(path, each) for each in _DECODER.decode(data)]))
+def decoded(path: str, data: bytes) -> Contents | None:
+    """What a file at this path holds, by what `encoded` made of it. None for what has no such form: the file is read anew."""
+    try:
+        return Contents(tuple([_doc(path, each) for each in _DECODER.decode(data)]))
+    except (msgspec.MsgspecError, ValueError):
+        return None
 
 
 def _parts(kind: Kind, record: Record | None) -> tuple[Any, ...] | None:

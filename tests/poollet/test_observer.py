@@ -19,7 +19,7 @@ from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import Snapshot
 from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
 from poollet.observed import Listing, Place, Unanswered
-from poollet.observer import Observer
+from poollet.observer import Observer, rest
 from tests.iri.quick import PROFILE, quick_host
 
 MACHINES = Place("r1", Machine)
@@ -180,6 +180,29 @@ def test_that_a_runtime_is_silent_is_told_before_it_is_asked_for_lists() -> None
     ) as one:
         weather.fails = {"Version"}
         until(lambda: bool(one.answers.trouble) and "Version" in last)
+
+
+@pytest.mark.parametrize(
+    ("spent", "is_answered", "want"),
+    [
+        pytest.param(0.1, True, 5.0, id="a quick one"),
+        pytest.param(2.0, True, 8.0, id="a busy host"),
+        pytest.param(20.0, True, 30.0, id="never for long"),
+        pytest.param(20.0, False, 5.0, id="no answer, which was no work"),
+    ],
+)
+def test_after_a_look_that_took_long_comes_a_long_rest(spent: float, is_answered: bool, want: float) -> None:
+    assert rest(5.0, spent, is_answered=is_answered) == want
+
+
+@pytest.mark.parametrize("fails", ["Version", "ListMachines", "ListVolumeSnapshots"])
+def test_who_leaves_one_question_open_does_not_answer(fails: str) -> None:
+    weather = Weather()
+    one = connection(HinderedRuntime(SimulatedRuntime(quick_host()), weather.around))
+    for weather.fails in (set(), {fails}, set()):
+        one.probe()
+        one.look()
+        assert one.is_answering is not bool(weather.fails)
 
 
 def test_a_runtime_that_tells_nothing_is_listed_again_and_again() -> None:

@@ -114,3 +114,17 @@ def test_an_amount_comes_back(number: int, suffix: str) -> None:
 )
 def test_nothing_else_is_kept(name: str, text: str) -> None:
     assert encoded(source_contents(name, text.encode(), Policy())) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\xc1", id="no such byte"),
+        pytest.param(msgspec.msgpack.encode([["Machine", 0, None, None]]), id="too few"),
+        pytest.param(msgspec.msgpack.encode([["Secret", 0, ["a", "b"], None, None]]), id="of another kind"),
+        pytest.param(msgspec.msgpack.encode({"a": 1}), id="something else"),
+    ],
+)
+def test_what_was_not_written_so_is_read_anew(data: bytes) -> None:
+    assert decoded("a.yaml", data) is None
