@@ -28,7 +28,8 @@ class Standing:
     worth: Mapping[object, int]
 
     def of(self, pool: str) -> int | None:
-        return self.worth.get(self.look_of[pool])
+        """None where it is refused, or was not asked since the request names another."""
+        return self.worth.get(self.look_of.get(pool))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Eligible:
     def __init__(self, standing: Standing, domains: Domains | None, ranking: Ranking) -> None:
         self.standing = standing
         self.domains = domains
+        self.ranking = ranking
         self.levels = ranking.levels
         self.made_at = ranking.at
         self.coming = self.entries()
@@ -74,17 +76,22 @@ class Eligible:
 
     def entries(self) -> Iterator[Entry]:
         look_of, worth, at = self.standing.look_of, self.standing.worth, self.made_at
+        if len(look_of) == 1:  # pinned, as a rule: one need not be looked for among all
+            for name, look in look_of.items():
+                if (extra := worth.get(look)) is not None:
+                    yield 0, -self.ranking.points(name) - extra, name, at
+            return
         if any(worth.values()):
             yield from sorted(
                 (0, rank - extra, name, at)
                 for rank, names in self.levels
                 for name in names
-                if (extra := worth.get(look_of[name])) is not None
+                if (extra := worth.get(look_of.get(name))) is not None
             )
             return
         for rank, names in self.levels:
             for name in names:
-                if look_of[name] in worth:
+                if look_of.get(name) in worth:
                     yield 0, rank, name, at
 
 
@@ -158,6 +165,8 @@ class Shelf:
         """How each pool looks to standing predicates, which look at few labels, and one pool of each look."""
         if is_particular(request):
             by_name: Mapping[str, Pool] = self.board.pools
+            if request.pinned:
+                by_name = {request.pinned: by_name[request.pinned]} if request.pinned in by_name else {}
             return {name: name for name in by_name}, {name: pool for name, pool in by_name.items()}
         keys = relevant_labels(request)
         found = self.looks.get(keys)
