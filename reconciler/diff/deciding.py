@@ -14,7 +14,7 @@ from reconciler.diff.destroyed import Fate, Order, keys, orders
 from reconciler.diff.identity import uid
 from reconciler.diff.need import Drain, Keep, Need
 from reconciler.diff.removal import Verdicts, verdicts
-from reconciler.diff.retained import kept_for, taken_back
+from reconciler.diff.retained import kept_for, lost, taken_back
 from reconciler.diff.turn import Turn
 from reconciler.diff.use import interfaces_of, machines_of, volumes_of
 from reconciler.diff.view import View
@@ -45,6 +45,7 @@ def diff(
     told = Told(verdict, destroyed, needs, ordered)
     asked = {key for name in ordered for key in keys(name)}
     judge(view, scope(view, {*dirty, *asked}, destroyed), told, now, needs)
+    needs |= {need.key: need for need in lost(view, destroyed, now)}
     if any(
         need.before is not None and need.before.pool not in ("", need.record.pool) for need in needs.values()
     ):

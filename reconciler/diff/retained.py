@@ -1,11 +1,15 @@
-"""A volume that is declared again while its data is retained: it is what it was, and never an empty one of the same name. Pure."""
+"""Volumes whose data is retained: one that is declared again is what it was, and never an empty one of the same name; one whose pool
+is destroyed is gone with it. Pure.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 import msgspec
 
+from reconciler.diff.need import Remove, Step
 from reconciler.diff.turn import Turn
 from reconciler.diff.view import View
 from reconciler.plan.action import Action
@@ -31,3 +35,13 @@ def is_returning(view: View, key: Key) -> bool:
     """It stands on its pool from this tick on: whoever needs it is placed by that, in the next one."""
     known = view.known.get(key)
     return known is not None and kept_for(view, known) is not None
+
+
+def lost(view: View, destroyed: Collection[str], now: datetime) -> Iterator[Remove]:
+    """Said while the order is followed: later its new host may be heard, and would be asked for data that it never had. One that is
+    declared again in this very tick is taken back, and off its pool as all that is there."""
+    for kept in view.retained.values():
+        if kept.record.pool in destroyed and kept.key not in view.known:
+            reason = f"pool {kept.record.pool} is destroyed, and its retained data with it"
+            turn = Turn(kept, kept.record, now).does(Action.REMOVE, reason)
+            yield Remove(**turn.course(), step=Step.DROP, reason=reason)

@@ -64,8 +64,8 @@ class Housing:
         if (place := self.home(key)) is not None:
             yield place
         change = self.change(key)
-        if key.kind is Kind.VOLUME and change is not None and change.before is None:
-            yield home.retained(key)  # it may be what it was taken back from
+        if key.kind is Kind.VOLUME and change is not None and (change.before is None or known is None):
+            yield home.retained(key)  # it may be what it was taken back from, or is lost from there
 
     def _standing_home(self, known: Known) -> str | None:
         if known.key in self._stuck:

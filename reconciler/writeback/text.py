@@ -105,21 +105,24 @@ class Texts:
         return joined(parts) if parts else None
 
     def _retained(self, path: str) -> list[tuple[Key, bytes]]:
-        """Retained volumes stay as they are, but for the one that is declared again and taken back."""
+        """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool."""
         file = self._ground.live_files.get(path)
         if file is None:
             return []
         return [
             (known.key, piece(self._read(file.id), index))
             for index, known in self._ground.retained_at(path)
-            if not self._is_taken_back(known)
+            if not self._is_over(known)
         ]
 
-    def _is_taken_back(self, retained: Known) -> bool:
+    def _is_over(self, retained: Known) -> bool:
         change = self._housing.change(retained.key)
-        if change is None or change.before is not None or change.after is None:
+        if change is None or (change.before is None) is (change.after is None):
             return False
-        return change.after.uid == retained.record.uid
+        is_lost = change.after is None
+        record = change.before if is_lost else change.after
+        assert record is not None
+        return record.uid == retained.record.uid and not (is_lost and retained.key in self._ground.known)
 
     def _part(self, key: Key, path: str) -> bytes | Stuck:
         change, record = self._housing.change(key), self._housing.record(key) or NOTHING

@@ -8,9 +8,9 @@ from reconciler.loop.outcome import Rested
 from reconciler.repo.commit import decoded
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachinePool
-from tests.reconciler.lifecycle.hosts import Fleet
-from tests.reconciler.lifecycle.test_lives import elsewhere, fleet
-from tests.reconciler.world.scene import LIVE, MAIN, machine
+from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.lifecycle.test_lives import DATA, elsewhere, fleet
+from tests.reconciler.world.scene import LIVE, MAIN, machine, volume
 
 ORDER, ALL_ORDERS = "refs/heads/order", "refs/heads/orders"
 
@@ -209,6 +209,61 @@ def test_who_comes_back_after_it_was_followed_is_a_pool_like_any_other() -> None
     world.settle()
     world.settle(seconds=60)
     assert world.pool_of("web") == second
+
+
+RETAINED = ".gitvirt/retained/Volume/default/data.yaml"
+
+
+def retaining() -> tuple[Fleet, str]:
+    """A fleet where a volume is retained on a host, and that host."""
+    more = {f"v{number}": volume(f"v{number}") for number in range(4)}
+    world = fleet(Host("a", is_local=True), Host("b", is_local=True), data=volume("data"), **more)
+    assignment = world.volume("data").status.assignment
+    assert assignment is not None
+    world.source({"data.yaml": None})
+    world.settle()
+    assert RETAINED in world.texts()
+    return world, assignment.pool
+
+
+@pytest.mark.parametrize("is_again", [False, True], ids=["nobody wants it", "declared again meanwhile"])
+def test_what_was_retained_there_is_gone_with_it(is_again: bool) -> None:
+    """Its new host has never had that data."""
+    world, first = retaining()
+    burnt(world, first)
+    say(world, first)
+    world.settle(seconds=10)
+    assert RETAINED in world.texts()
+    if is_again:
+        world.source({"data.yaml": volume("data")})
+    world.settle(seconds=60)
+    assert RETAINED not in world.texts()
+    world.hosts[first].has.clear()
+    world.silent.clear()
+    world.settle()
+    if not is_again:
+        world.source({"data.yaml": volume("data")})
+    world.settle()
+    assert RETAINED not in world.texts()
+    found = world.volume("data")
+    assert found.status.state == "Available"
+    assert found.status.assignment is not None
+    assert DATA in world.hosts[found.status.assignment.pool].has
+    world.hosts_report()
+    assert isinstance(world.tick(), Rested)
+
+
+def test_what_is_retained_elsewhere_stays() -> None:
+    world, first = retaining()
+    other = "b" if first == "a" else "a"
+    burnt(world, other)
+    say(world, other)
+    world.settle(seconds=60)
+    world.settle(seconds=60)
+    said = condition(world, other)
+    assert said is not None
+    assert said.status == "True"
+    assert RETAINED in world.texts()
 
 
 def test_what_waits_for_its_word_is_removed() -> None:
