@@ -15,6 +15,7 @@ from schemas.charge import machine_charge
 from schemas.kinds import Key, Kind
 from schemas.manifest import parse
 from schemas.model import Machine, MachineClass, Object, Volume
+from schemas.model.part import NameRef
 from tests.poollet.fleet import LIVE
 from tests.soak.people import PAUSED, People
 
@@ -225,7 +226,7 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
         for name in _volumes_of(one)
         if not one.metadata.deletion_timestamp
     }
-    held = _held_by_remains(stage) | _held_in_place_of_missing(stage)
+    held = _held_by_remains(stage) | _kept_attached(stage)
     for path, text in stage.texts().items():
         if not path.endswith(".yaml") or path.startswith(".gitvirt/retained/"):
             continue
@@ -252,18 +253,25 @@ def _held_by_remains(stage: Stage) -> set[str]:
     }
 
 
-def _held_in_place_of_missing(stage: Stage) -> set[str]:
-    """Handles that machines keep where people have them refer to a volume that is not there: it may be a slip of the pen."""
+def _kept_attached(stage: Stage) -> set[str]:
+    """Handles of what machines keep: paused ones all, others where people have them refer to a volume that is not there, which may
+    be a slip of the pen."""
     live = stage.live()
     there = {one.key for one in live.all(Volume) if not one.metadata.deletion_timestamp}
     return {
         entry.handle
         for one in live.all(Machine)
         for entry in one.status.volumes
-        if entry.handle
-        and entry.volume_ref is not None
-        and Key(Kind.VOLUME, one.metadata.namespace, entry.volume_ref.name) not in there
+        if entry.handle and (is_paused(one) or leads_nowhere(one, entry.volume_ref, there))
     }
+
+
+def is_paused(machine: Machine) -> bool:
+    return machine.metadata.annotations.get("gitvirt.dev/paused") == "true"
+
+
+def leads_nowhere(machine: Machine, ref: NameRef | None, there: set[Key]) -> bool:
+    return ref is not None and Key(Kind.VOLUME, machine.metadata.namespace, ref.name) not in there
 
 
 def _volumes_of(machine: Machine) -> list[str]:
