@@ -17,6 +17,8 @@ from iri.volume import Volume
 from poollet.memory import Fault
 
 NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
+# They say themselves what it is about, whatever else their message quotes.
+PRECISE = frozenset((NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE))
 # No answer to the wish itself, or one that says no to it for certain: never taken for anything else.
 PLAIN = frozenset(
     ("Unavailable", "TimedOut", "ResourceExhausted", "Unimplemented", "NetworkNotOffered", "InvalidArgument")
@@ -43,13 +45,13 @@ def told(faults: Iterable[Fault], wanted: Object) -> Told:
     return Told(
         networks=tuple(one for one in found if one.code == NETWORK_NOT_READY),
         images=tuple(one for one in found if one.code == IMAGE_NOT_RESOLVABLE),
-        others=tuple(one for one in found if one.code not in (NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE)),
+        others=tuple(one for one in found if one.code not in PRECISE),
     )
 
 
 def understood(fault: Fault, wanted: Object) -> Fault:
     """By its code where that says it; else by the first name of `wanted` that its message quotes, images first."""
-    if fault.code in PLAIN:
+    if fault.code in PLAIN or fault.code in PRECISE:
         return fault
     if any(is_named(image, fault.message) for image in images_of(wanted)):
         return fault._replace(code=IMAGE_NOT_RESOLVABLE)

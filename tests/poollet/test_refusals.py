@@ -208,6 +208,8 @@ WORDS = {
     "network": ("Internal", "no network with matching name 'lan'", "networks", "NetworkNotReady"),
     "network by id": ("NotFound", "network libvirt:lan not found", "networks", "NetworkNotReady"),
     "network, invalid": ("InvalidArgument", "no network 'lan' here", "others", "InvalidArgument"),
+    "network by its code": ("NetworkNotReady", f"no network '{REMOTE}'", "networks", "NetworkNotReady"),
+    "image by its code": ("ImageNotResolvable", "no image 'lan'", "images", "ImageNotResolvable"),
     "part of a word": ("Internal", "cannot open vlan2", "others", "Internal"),
     "no answer": ("Unavailable", f"no answer while pulling {REMOTE}", "others", "Unavailable"),
     "full": ("ResourceExhausted", f"no room for {REMOTE}", "others", "ResourceExhausted"),
