@@ -18,9 +18,8 @@ from poollet.inventory import Absent, Doubtful, Presence, Present, Several, Unkn
 from poollet.round import Round
 from schemas import report
 from schemas.model import Machine
-from schemas.report.objects import Promise
+from schemas.report.objects import OFF_STATES, Promise
 
-OFF_STATES = frozenset(("Shutdown", "Terminated"))
 AGAIN_MS = 500  # a report takes that long to arrive
 
 

@@ -22,9 +22,7 @@ from reconciler.record.condition import ACCEPTED, EVICTION, SCHEDULED
 from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from schemas.model import Evict, Machine
-from schemas.report.objects import MachineStatus
-
-OFF_STATES = frozenset(("Shutdown", "Terminated"))
+from schemas.report.objects import OFF_STATES, MachineStatus
 
 
 def machine(view: View, turn: Turn, fact: Fact) -> Need:

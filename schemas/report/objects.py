@@ -9,6 +9,8 @@ import msgspec
 Phase = Literal["present", "gone", "unknown", "rejected"]
 # StaysOff: it is off, and is not started before the report says otherwise, so that it may be made anew elsewhere.
 Promise = Literal["", "StaysOff", "TakenBack"]
+# In which a machine is off, for who promises it and for who goes by that.
+OFF_STATES = frozenset(("Shutdown", "Terminated"))
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
