@@ -30,7 +30,6 @@ from poollet.view import LiveView
 from poollet.warrant import Warrants, warrants
 from reconciler.repo.tree import ObjectId
 from schemas import report
-from schemas.duration import milliseconds
 from schemas.fleet import Settings
 from schemas.host import Pool
 from schemas.kinds import Key, Kind
@@ -265,7 +264,7 @@ class Poollet:
         )
         at = stamp(self._clock.now())
         self._last = assembled(by, pools, decision, self._events.all(), self._last, at)
-        self.post.offer(render(self._last), milliseconds(settings.heartbeat.interval))
+        self.post.offer(render(self._last), settings.heartbeat.interval)
 
     def _still_stands(self, step: Step) -> bool:
         """By the newest target branch that was seen, in the thread that is about to make a call."""

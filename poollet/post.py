@@ -20,7 +20,8 @@ from reconciler.repo.backoff import Backoff
 from reconciler.repo.protocol import Draft, Outcome, Pushed, Repo, Unchanged
 from reconciler.repo.transport import Refused, Stale, Unavailable
 from reconciler.repo.tree import ObjectId
-from schemas.fleet import LEAST_GRACE_MILLISECONDS, MISSED_HEARTBEATS
+from schemas.duration import milliseconds
+from schemas.fleet import grace_milliseconds
 from schemas.report import Report, read
 
 log = logging.getLogger(__name__)
@@ -33,10 +34,11 @@ EARLY = 0.8
 
 @dataclass(frozen=True)
 class Offer:
-    """What the ref shall hold, and the longest silence that it names."""
+    """What the ref shall hold, the longest silence that it names, and the grace that follows from that."""
 
     files: Mapping[str, bytes]
     interval_ms: int
+    grace_ms: int
     essence: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -68,9 +70,9 @@ class Post:
         """A report of this run stands, or stood, on the ref: from then on the host may be changed."""
         return self.claimant.has_landed
 
-    def offer(self, files: Mapping[str, bytes], interval_ms: int) -> bool:
+    def offer(self, files: Mapping[str, bytes], interval: str) -> bool:
         """What shall stand on the ref; whether that is news worth a push of its own."""
-        offer = Offer(files, interval_ms, essence(files))
+        offer = Offer(files, milliseconds(interval), grace_milliseconds(interval), essence(files))
         with self._lock:
             self._offer = offer
             return offer.essence != self._essence
@@ -167,7 +169,7 @@ class Post:
 
     def _break_silence(self, now_ms: int, offer: Offer) -> None:
         was_ms = self._grace_ms
-        self._grace_ms = max(LEAST_GRACE_MILLISECONDS, MISSED_HEARTBEATS * offer.interval_ms)
+        self._grace_ms = offer.grace_ms
         if was_ms is not None and now_ms - self._written_ms > was_ms:
             self._sure_ms = now_ms + self._grace_ms
 
