@@ -37,7 +37,8 @@ class Situation:
 
 @dataclass(frozen=True)
 class Decision:
-    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens."""
+    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens. `waits` is what
+    keeps all of it from being reported."""
 
     steps: tuple[Step, ...] = ()
     machines: Mapping[Name, report.Machine] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class Decision:
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
     again_ms: int | None = None
+    waits: str = ""
 
 
 def by_name(entries: Mapping[Key, Entry], kind: type[AnyEntry]) -> dict[Name, AnyEntry]:

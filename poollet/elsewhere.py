@@ -19,6 +19,8 @@ from poollet.view import LiveView
 from schemas import report
 from schemas.kinds import Key, Kind
 
+MOST_NAMED = 5  # files in a message
+
 
 def taken_over(view: LiveView, former: str, round: Round) -> dict[Key, Entry]:
     """Everything that the host `former` was seen to have or could see ordered, but for what is here as well, and for what is
@@ -39,11 +41,24 @@ def taken_over(view: LiveView, former: str, round: Round) -> dict[Key, Entry]:
     }
 
 
+def waits(view: LiveView | None, former: str) -> str:
+    """Why it cannot be said yet what the host `former` may have: an order that cannot be read is one all the same."""
+    if not former or view is None or not view.unread:
+        return ""
+    more = len(view.unread) - MOST_NAMED
+    files = ", ".join(sorted(view.unread)[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"the host {former} had this name before, and what it was ordered is not known as long as the target branch has files "
+        f"that cannot be read: {files}; nothing is reported or done until they are mended"
+    )
+
+
 def let_go(view: LiveView, round: Round) -> frozenset[Key]:
-    """What was marked and is ordered no more as it was: told once more, it would be taken for something that is here."""
+    """What was marked and is ordered no more as it was: told once more, it would be taken for something that is here. It may
+    be ordered still in a file that cannot be read."""
     memory = round.situation.memory
     known = {key: entry for key, entry in memory.entries.items() if is_of_other_host(entry)}
-    if not known:
+    if not known or view.unread:
         return frozenset()
     ordered = {(one.ref.uid, one.assignment) for one in orders(view, round.situation.facts, memory)}
     return frozenset(key for key, entry in known.items() if (entry.uid, entry.assignment) not in ordered)

@@ -120,6 +120,7 @@ class Poollet:
         if is_obeyed:
             self._good = followed.use
         self._memory = decision.memory
+        self.post.wait(decision.waits)
         if (
             not decision.memory.former
         ):  # Under this host's id unmarked words of another one would be its own after a restart.

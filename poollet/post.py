@@ -116,6 +116,12 @@ class Post:
         self._after_ms = 0
         self._backoff.reset()
 
+    def wait(self, message: str) -> None:
+        """From the host's side: why there is nothing to write yet, or nothing."""
+        if message and message != self.waits:
+            log.warning("waiting with the first report ref=%s message=%s", self.ref, message)
+        self.waits = message
+
     def end(self, message: str) -> None:
         """From the host's side: nothing is written any more."""
         log.error("ending ref=%s message=%s", self.ref, message)

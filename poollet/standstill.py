@@ -38,7 +38,8 @@ def standstill(situation: Situation, inventory: Inventory) -> Decision:
         if key in let_go:
             continue
         round.entries[key] = refreshed(entry, Ref(IRI_KINDS[key.kind], entry.uid), round)
-    if memory.former and situation.view is not None:
+    waits = elsewhere.waits(situation.view, memory.former)
+    if memory.former and situation.view is not None and not waits:
         round.entries = elsewhere.taken_over(situation.view, memory.former, round)
         memory = with_changes(memory, former="")
         round.look_again(situation.now_ms)  # from here on as always
@@ -56,6 +57,7 @@ def standstill(situation: Situation, inventory: Inventory) -> Decision:
         orphans=found,
         memory=remembering(memory, round, found),
         again_ms=round.again_ms,
+        waits=waits,
     )
 
 

@@ -137,6 +137,41 @@ def test_words_of_nobody_knows_whom_may_be_those_of_another_host(
     assert (scene.count(scene.first), scene.count(scene.second)) == (1, 0)
 
 
+BROKEN = {"web.yaml": "kind: [unclosed\n"}
+
+
+def test_a_file_that_cannot_be_read_may_order_what_the_first_host_has() -> None:
+    """Until it can be, nothing is said under this host's id, which would be its own words after a restart."""
+    scene = Scene()
+    scene.fleet.commit(BROKEN)
+    words = scene.fleet.head(REPORTS + "host-1")
+    scene.run = scene.begun("second", scene.second, 2)
+    scene.run.turn()
+    scene.time.ms += GRACE_MS
+    scene.turns(12)
+    assert scene.fleet.head(REPORTS + "host-1") == words
+    assert "the host first" in scene.run.post.waits
+    assert "web.yaml" in scene.run.post.waits
+    scene.wish()
+    scene.turns(12)
+    assert scene.run.post.waits == ""
+    assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+    assert (scene.count(scene.first), scene.count(scene.second)) == (1, 0)
+
+
+def test_a_restart_forgets_nothing_that_a_file_which_cannot_be_read_may_order() -> None:
+    scene = Scene()
+    scene.take_over()
+    scene.fleet.commit(BROKEN)
+    scene.run = scene.begun("second", scene.second, 3)
+    scene.turns(8)
+    assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+    scene.wish()
+    scene.turns(12)
+    assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+    assert (scene.count(scene.first), scene.count(scene.second)) == (1, 0)
+
+
 def test_at_rest_nothing_is_written_of_it() -> None:
     scene = Scene()
     scene.take_over()
