@@ -52,6 +52,7 @@ def decide(situation: Situation) -> Decision:
     refusals = admitted(standings, ordered, round)
     look(standings, refusals, round)
     round.entries |= unreadable(round)
+    round.entries |= elsewhere.without_pool(round)
     found = unordered.orphans(round, ordered)
     round.carry([one.order.ref for one in standings])
     memory = next_memory(round, found)

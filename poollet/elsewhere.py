@@ -7,14 +7,16 @@ until the target branch assigns it anew. The mark stands in the report, so that 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
 from poollet.assignments import Order, orders
 from poollet.conditions import OTHER_HOST, READY, UP_TO_DATE, condition
+from poollet.facts import PoolFacts
 from poollet.inventory import Present, Several
-from poollet.memory import Entry
-from poollet.round import FINAL, Round, Standing, is_of_other_host
+from poollet.memory import Entry, Memory, Pool, is_of_other_host, pool_of
+from poollet.round import FINAL, Round, Standing
 from poollet.view import LiveView
 from schemas import report
 from schemas.kinds import Key, Kind
@@ -25,20 +27,33 @@ MOST_NAMED = 5  # files in a message
 def taken_over(view: LiveView, former: str, round: Round) -> dict[Key, Entry]:
     """Everything that the host `former` was seen to have or could see ordered, but for what is here as well, and for what is
     ordered no more: told once more, it would be given back to this pool."""
-    memory, facts = round.situation.memory, round.situation.facts
     found = dict(round.entries)
-    ordered = orders(view, facts, memory)
-    for order in ordered:
+    there = ordered(view, round)
+    for order in there:
         before = found.get(order.key)
         if before is None or (before.uid, before.assignment) != (order.ref.uid, order.assignment):
             found[order.key] = unheard(order)
     here = {ref.uid for ref in round.inventory.ours}
-    standing = {(one.ref.uid, one.assignment) for one in ordered}
+    standing = {(one.ref.uid, one.assignment) for one in there}
     return {
         key: entry if entry.phase in FINAL or entry.uid in here else marked(entry, former)
         for key, entry in found.items()
         if entry.phase in FINAL or entry.uid in here or (entry.uid, entry.assignment) in standing
     }
+
+
+def pools(memory: Memory) -> frozenset[Pool]:
+    """Those in which another host may have something, whether this one has them or not: it may be given them later."""
+    return memory.former_pools | {
+        pool_of(entry) for entry in memory.entries.values() if memory.former or is_of_other_host(entry)
+    }
+
+
+def ordered(view: LiveView, round: Round) -> tuple[Order, ...]:
+    """All that the other host may have got to see."""
+    facts, memory = round.situation.facts, round.situation.memory
+    others = {pool: PoolFacts(runtime="") for pool in pools(memory)}
+    return orders(view, replaced(facts, pools={**others, **facts.pools}), memory)
 
 
 def waits(view: LiveView | None, former: str) -> str:
@@ -56,12 +71,27 @@ def waits(view: LiveView | None, former: str) -> str:
 def let_go(view: LiveView, round: Round) -> frozenset[Key]:
     """What was marked and is ordered no more as it was: told once more, it would be taken for something that is here. It may
     be ordered still in a file that cannot be read."""
-    memory = round.situation.memory
-    known = {key: entry for key, entry in memory.entries.items() if is_of_other_host(entry)}
+    entries = round.situation.memory.entries
+    known = {key: entry for key, entry in entries.items() if is_of_other_host(entry)}
     if not known or view.unread:
         return frozenset()
-    ordered = {(one.ref.uid, one.assignment) for one in orders(view, round.situation.facts, memory)}
-    return frozenset(key for key, entry in known.items() if (entry.uid, entry.assignment) not in ordered)
+    standing = {(one.ref.uid, one.assignment) for one in ordered(view, round)}
+    return frozenset(key for key, entry in known.items() if (entry.uid, entry.assignment) not in standing)
+
+
+def without_pool(round: Round) -> dict[Key, Entry]:
+    """What is marked on pools that this host has not got, as long as it is ordered as it was."""
+    known = {
+        key: replace(entry, phase="unknown")
+        for key, entry in round.situation.memory.entries.items()
+        if key not in round.entries
+        and is_of_other_host(entry)
+        and pool_of(entry) not in round.situation.facts.pools
+    }
+    if not known:
+        return {}
+    standing = {(one.ref.uid, one.assignment) for one in ordered(round.view, round)}
+    return {key: entry for key, entry in known.items() if (entry.uid, entry.assignment) in standing}
 
 
 def unheard(order: Order) -> Entry:

@@ -13,7 +13,7 @@ from iri import errors
 from iri.machine import Machine
 from iri.runtime import Kind as RuntimeKind
 from iri.volume import Snapshot, Volume
-from poollet.conditions import IMAGE_READY, INTERFACES_READY, SOURCE_READY, UP_TO_DATE
+from poollet.conditions import IMAGE_READY, INTERFACES_READY, OTHER_HOST, SOURCE_READY, UP_TO_DATE
 from poollet.step import Call, Ref
 from schemas import report
 from schemas.kinds import Key, Kind
@@ -35,6 +35,7 @@ RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {
     Kind.VOLUME_SNAPSHOT: Snapshot,
 }
 Entry = report.Machine | report.Volume | report.VolumeSnapshot
+Pool = tuple[Kind, str]
 
 
 class Missing(NamedTuple):
@@ -94,7 +95,7 @@ class Memory:
 
     `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last,
     `refused` what a runtime will not do, `inherited` what the run before told of calls that failed. `settled` saves looking again at what has not changed.
-    `former` is the host that had the name before, until all that it may have is marked.
+    `former` is the host that had the name before, until all that it may have is marked; `former_pools` are those it spoke of.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
@@ -106,6 +107,7 @@ class Memory:
     inherited: Mapping[Ref, Fault] = field(default_factory=dict)
     settled: Mapping[Ref, Settled] = field(default_factory=dict)
     former: str = ""
+    former_pools: frozenset[Pool] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,17 @@ class Attempts:
     failures: Mapping[Ref, tuple[Failure, ...]] = field(default_factory=dict)
 
 
+def is_of_other_host(entry: Entry) -> bool:
+    """The host that had this poollet's name before may have it: nothing was ever said of it here."""
+    said = entry.status.conditions if entry.status is not None else ()
+    return any(one.type == UP_TO_DATE and one.reason == OTHER_HOST for one in said)
+
+
+def pool_of(entry: Entry) -> Pool:
+    kind = Kind.MACHINE_POOL if isinstance(entry, report.Machine) else Kind.VOLUME_POOL
+    return kind, entry.pool
+
+
 def remembered(last: report.Report, host_id: str = "") -> Memory:
     """What a poollet that has just started knows from its own last report, or from that of another host."""
     entries: dict[Key, Entry] = {}
@@ -147,7 +160,12 @@ def remembered(last: report.Report, host_id: str = "") -> Memory:
         entries |= {Key(kind, namespace, name): entry for (namespace, name), entry in found.items()}
     nobody = host_id if last == report.Report() else UNKNOWN_HOST
     by = last.poollet.host_id if last.poollet is not None else nobody
-    return replace(recalled(entries, last.orphans), former="" if by == host_id else by)
+    known = recalled(entries, last.orphans)
+    if by == host_id:
+        return known
+    pools = {(Kind.MACHINE_POOL, name) for name in last.pools}
+    pools |= {(Kind.VOLUME_POOL, name) for name in last.volume_pools}
+    return replace(known, former=by, former_pools=frozenset(pools))
 
 
 def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:

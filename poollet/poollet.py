@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from poollet import announce
+from poollet import announce, elsewhere
 from poollet.announce import Matter, Wanted
 from poollet.clock import Clock
 from poollet.connection import Connection
@@ -166,7 +166,7 @@ class Poollet:
         """What may be read of `live`; of one that is not to be obeyed only what was read before."""
         if followed.use is None or not followed.is_obeyed or not self.remote.advance(followed.use):
             return None
-        return self.remote.live.view(self._pools)
+        return self.remote.live.view(self._pools.keys() | elsewhere.pools(self._memory or Memory()))
 
     def _wanted(self) -> Wanted:
         """The classes that there are; a runtime that has not been asked about one of them is asked."""

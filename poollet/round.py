@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from poollet.admission import Ledger
 from poollet.assignments import Order
-from poollet.conditions import OTHER_HOST, UP_TO_DATE
 from poollet.decision import Situation
 from poollet.inventory import Doubtful, Inventory, Presence
-from poollet.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled
+from poollet.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled, is_of_other_host
 from poollet.pacing import Paced, paced
 from poollet.prerequisites import Surroundings
 from poollet.step import Call, Happening, Ref, Step
@@ -137,12 +136,6 @@ class Round:
         if entry is None or entry.uid != order.ref.uid or is_of_other_host(entry):
             return False
         return has_id(entry)
-
-
-def is_of_other_host(entry: Entry) -> bool:
-    """The host that had this poollet's name before may have it: nothing was ever said of it here."""
-    said = entry.status.conditions if entry.status is not None else ()
-    return any(one.type == UP_TO_DATE and one.reason == OTHER_HOST for one in said)
 
 
 def has_id(entry: Entry) -> bool:

@@ -17,7 +17,7 @@ from poollet import elsewhere, told
 from poollet import orphans as unordered
 from poollet.decision import Decision, Situation, by_name
 from poollet.inventory import Inventory
-from poollet.memory import Entry, Memory
+from poollet.memory import Entry, Memory, pool_of
 from poollet.observed import Place
 from poollet.replaceable import while_standing_still
 from poollet.round import FINAL, Round
@@ -41,7 +41,7 @@ def standstill(situation: Situation, inventory: Inventory) -> Decision:
     waits = elsewhere.waits(situation.view, memory.former)
     if memory.former and situation.view is not None and not waits:
         round.entries = elsewhere.taken_over(situation.view, memory.former, round)
-        memory = with_changes(memory, former="")
+        memory = with_changes(memory, former="", former_pools=frozenset())
         round.look_again(situation.now_ms)  # from here on as always
     said = {
         Ref(IRI_KINDS[key.kind], entry.uid)
@@ -70,8 +70,7 @@ def remembering(memory: Memory, round: Round, found: tuple[report.Orphan, ...]) 
 def refreshed(entry: Entry, ref: Ref, round: Round) -> Entry:
     if entry.phase in FINAL:
         return entry
-    kind = Kind.MACHINE_POOL if isinstance(entry, report.Machine) else Kind.VOLUME_POOL
-    pool = round.situation.facts.pools.get((kind, entry.pool))
+    pool = round.situation.facts.pools.get(pool_of(entry))
     if pool is None:
         return entry
     if round.inventory.observed.listing(Place(pool.runtime, ref.kind)) is None:

@@ -46,7 +46,8 @@ class Lookup(Protocol):
 
 @dataclass(frozen=True)
 class LiveView:
-    """`objects` is what references lead to, `mine` what this poollet has orders for, several documents of one name included.
+    """`objects` is what references lead to, `mine` what this poollet has orders for, several documents of one name included,
+    and what another host of its name may have.
 
     `unread` names paths that are there and cannot be read: what they say is unknown, so nothing counts as unordered.
     """

@@ -99,6 +99,7 @@ class Run:
     runtime: Runtime | None = None  # in front of the machine's own
     mode: Mode = Mode.OFF
     least_ms: int = 0
+    more_pools: tuple[str, ...] = ()  # for machines
     workers: int = 0  # without any a step is over when the turn is
     repo: Repo = field(init=False)
     remote: Remote = field(init=False)
@@ -118,7 +119,11 @@ class Run:
         self.remote.posts.append(self.post)
         runtime = self.runtime or self.machine.runtime
         self.connection = Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)
-        pools = (Pool(name=self.name, runtime="r1"), Pool(name=self.name, kind="VolumePool", runtime="r1"))
+        names = (self.name, *self.more_pools)
+        pools = (
+            *(Pool(name=name, runtime="r1") for name in names),
+            Pool(name=self.name, kind="VolumePool", runtime="r1"),
+        )
         setup = Setup(self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)})
         self.poollet = Poollet(
             setup,

@@ -20,8 +20,8 @@ GRACE_MS = 60_000
 class Scene:
     """The first host runs `web`, and is heard of no more; then a second one bears its name."""
 
-    def __init__(self, more: str = "") -> None:
-        self.time = Time()
+    def __init__(self, more: str = "", more_pools: tuple[str, ...] = ()) -> None:
+        self.time, self.more_pools = Time(), more_pools
         self.fleet = Fleet({"classes/small.yaml": machine_class()})
         self.first = SimulatedMachine(self.time, seed=1)
         self.second = SimulatedMachine(self.time, seed=2)
@@ -30,7 +30,15 @@ class Scene:
         self.turns(8)
 
     def begun(self, host: str, machine: SimulatedMachine, instance: int) -> Run:
-        return Run(self.fleet, self.time, machine, host_id=host, instance=instance, decide=decide)
+        return Run(
+            self.fleet,
+            self.time,
+            machine,
+            host_id=host,
+            instance=instance,
+            decide=decide,
+            more_pools=self.more_pools,
+        )
 
     def wish(self, *, assignment: int = 9, more: str = "") -> None:
         self.fleet.commit({"web.yaml": machine("web", "host-1", uid(1), uid(assignment), more=more)})
@@ -214,6 +222,62 @@ def test_an_order_to_remove_it_is_not_answered_with_gone() -> None:
     scene.wish(more=GOING)
     scene.turns(12)
     assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+
+
+GPU = "host-1-gpu"
+DB = ("default", "db")
+
+
+def of_gpu(is_said: bool = True) -> Scene:
+    """The first host has a pool that the second one is not given before it has taken the name over."""
+    scene = Scene(more_pools=(GPU,))
+    scene.fleet.commit({"db.yaml": machine("db", GPU, uid(2), uid(8))})
+    if is_said:
+        scene.turns(8)
+    scene.more_pools = ()
+    scene.take_over()
+    return scene
+
+
+@pytest.mark.parametrize("is_said", [True, False])
+def test_what_is_on_a_pool_that_the_second_host_is_given_later_is_not_made_again(is_said: bool) -> None:
+    scene = of_gpu(is_said)
+    found = scene.run.report().machines[DB]
+    assert (found.phase, found.pool, reason(found)) == ("unknown", GPU, "OtherHost")
+    scene.run = scene.begun("second", scene.second, 3)
+    scene.turns(8)
+    assert scene.run.report().machines[DB] == found
+    scene.more_pools = (GPU,)
+    scene.run = scene.begun("second", scene.second, 4)
+    scene.turns(8)
+    assert scene.run.report().machines[DB] == found
+    assert scene.count(scene.second) == 0
+
+
+ENDS = {
+    "assigned anew": (machine("db", GPU, uid(2), uid(10)), False),
+    "on another host": (machine("db", "host-2", uid(2), uid(10)), False),
+    "on no pool": (machine("db", "", uid(2)), False),
+    "another one": (machine("db", GPU, uid(3), uid(10)), False),
+    "left": (None, False),
+    "ordered away": (machine("db", GPU, uid(2), uid(8), more=GOING), True),
+    "not readable": (BROKEN["web.yaml"], True),
+}
+
+
+@pytest.mark.parametrize(("text", "is_kept"), ENDS.values(), ids=ENDS.keys())
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_what_is_on_a_pool_that_the_second_host_has_not_got_is_told_while_it_is_ordered(
+    text: str | None, is_kept: bool, is_restarted: bool
+) -> None:
+    scene = of_gpu()
+    scene.fleet.commit({"db.yaml": text})
+    if is_restarted:
+        scene.run = scene.begun("second", scene.second, 3)
+    scene.turns(8)
+    found = scene.run.report().machines
+    assert (DB in found) is is_kept
+    assert not is_kept or found[DB].phase == "unknown"
 
 
 def test_a_host_that_has_only_got_a_new_id_goes_on_with_what_it_has() -> None:
