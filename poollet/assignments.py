@@ -6,7 +6,7 @@ Only an order that stands there counts. Reads documents; knows no runtime.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,12 +14,12 @@ from iri.machine import Machine as IRIMachine
 from iri.runtime import Kind as IRIKind
 from iri.volume import Snapshot
 from iri.volume import Volume as IRIVolume
-from poollet.facts import HostFacts
-from poollet.memory import Memory
+from poollet.facts import HostFacts, PoolFacts
+from poollet.memory import Entry, Memory, is_of_other_host
 from poollet.step import Ref
 from poollet.view import Document, LiveView
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Volume, VolumeSnapshot
+from schemas.model import Machine, Object, Volume, VolumeSnapshot
 
 PAUSED = "gitvirt.dev/paused"
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -147,38 +147,36 @@ def intent(document: Document, object: Ordered) -> Intent:
 
 
 def snapshot_orders(
-    view: LiveView, facts: HostFacts, memory: Memory, volumes: Iterable[Order]
+    view: LiveView, facts: HostFacts, memory: Memory, volumes: Collection[Order]
 ) -> list[Order]:
     """A snapshot is where its volume is; one whose volume has left is where it was reported."""
     homes = {order.key: order for order in volumes if isinstance(order.object, Volume)}
-    return [
-        order
-        for document in view.mine
-        if isinstance(document.object, VolumeSnapshot)
-        and (order := snapshot_order(document, document.object, homes, memory, facts)) is not None
-    ]
+    standing = frozenset(order.assignment for order in volumes)
+    found = []
+    for document in view.mine:
+        snapshot = document.object
+        if not isinstance(snapshot, VolumeSnapshot) or not UID.fullmatch(snapshot.metadata.uid):
+            continue
+        key = Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name)
+        entry = memory.entries.get(snapshot.key)
+        at: Order | Entry | None = homes.get(key)
+        if entry is not None and entry.uid == snapshot.metadata.uid:
+            at = at if is_past(entry, view.objects.get(key), standing) else entry
+        if at is not None and (place := facts.pools.get((Kind.VOLUME_POOL, at.pool))) is not None:
+            found.append(snapshot_order(document, snapshot, at, place))
+    return found
+
+
+def is_past(entry: Entry, volume: Object | None, standing: Collection[str]) -> bool:
+    """It may be at another host, by an assignment of its volume that stands no more. Of a volume that has left nobody can tell."""
+    if not is_of_other_host(entry) or entry.assignment in standing or not isinstance(volume, Volume):
+        return False
+    assignment = volume.status.assignment
+    return assignment is None or assignment.id != entry.assignment
 
 
 def snapshot_order(
-    document: Document,
-    snapshot: VolumeSnapshot,
-    homes: dict[Key, Order],
-    memory: Memory,
-    facts: HostFacts,
-) -> Order | None:
-    uid = snapshot.metadata.uid
-    if not UID.fullmatch(uid):
-        return None
-    entry = memory.entries.get(snapshot.key)
-    home = homes.get(Key(Kind.VOLUME, snapshot.namespace, snapshot.spec.volume_ref.name))
-    if entry is not None and entry.uid == uid:
-        pool, assignment = entry.pool, entry.assignment
-    elif home is not None:
-        pool, assignment = home.pool, home.assignment
-    else:
-        return None
-    place = facts.pools.get((Kind.VOLUME_POOL, pool))
-    if place is None:
-        return None
-    ref = Ref(Snapshot, uid)
-    return Order(ref, snapshot.key, pool, place.runtime, assignment, snapshot, intent(document, snapshot))
+    document: Document, snapshot: VolumeSnapshot, at: Order | Entry, place: PoolFacts
+) -> Order:
+    ref, found = Ref(Snapshot, snapshot.metadata.uid), intent(document, snapshot)
+    return Order(ref, snapshot.key, at.pool, place.runtime, at.assignment, snapshot, found)

@@ -6,7 +6,7 @@ until the target branch assigns it anew. The mark stands in the report, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace as replaced
 
 from msgspec.structs import replace
@@ -27,18 +27,22 @@ MOST_NAMED = 5  # files in a message
 def taken_over(view: LiveView, former: str, round: Round) -> dict[Key, Entry]:
     """Everything that the host `former` was seen to have or could see ordered, but for what is here as well, and for what is
     ordered no more: told once more, it would be given back to this pool."""
-    found = dict(round.entries)
-    there = ordered(view, round)
+    here = {ref.uid for ref in round.inventory.ours}
+
+    def known(entry: Entry) -> Entry:
+        return entry if entry.phase in FINAL or entry.uid in here else marked(entry, former)
+
+    found = {key: known(entry) for key, entry in round.entries.items()}
+    there = ordered(view, round, found)
     for order in there:
         before = found.get(order.key)
         if before is None or (before.uid, before.assignment) != (order.ref.uid, order.assignment):
-            found[order.key] = unheard(order)
-    here = {ref.uid for ref in round.inventory.ours}
+            found[order.key] = known(unheard(order))
     standing = {(one.ref.uid, one.assignment) for one in there}
     return {
-        key: entry if entry.phase in FINAL or entry.uid in here else marked(entry, former)
+        key: entry
         for key, entry in found.items()
-        if entry.phase in FINAL or entry.uid in here or (entry.uid, entry.assignment) in standing
+        if not is_of_other_host(entry) or (entry.uid, entry.assignment) in standing
     }
 
 
@@ -49,11 +53,11 @@ def pools(memory: Memory) -> frozenset[Pool]:
     }
 
 
-def ordered(view: LiveView, round: Round) -> tuple[Order, ...]:
+def ordered(view: LiveView, round: Round, entries: Mapping[Key, Entry]) -> tuple[Order, ...]:
     """All that the other host may have got to see."""
     facts, memory = round.situation.facts, round.situation.memory
     others = {pool: PoolFacts(runtime="") for pool in pools(memory)}
-    return orders(view, replaced(facts, pools={**others, **facts.pools}), memory)
+    return orders(view, replaced(facts, pools={**others, **facts.pools}), replaced(memory, entries=entries))
 
 
 def waits(view: LiveView | None, former: str) -> str:
@@ -75,22 +79,23 @@ def let_go(view: LiveView, round: Round) -> frozenset[Key]:
     known = {key: entry for key, entry in entries.items() if is_of_other_host(entry)}
     if not known or view.unread:
         return frozenset()
-    standing = {(one.ref.uid, one.assignment) for one in ordered(view, round)}
+    standing = {(one.ref.uid, one.assignment) for one in ordered(view, round, entries)}
     return frozenset(key for key, entry in known.items() if (entry.uid, entry.assignment) not in standing)
 
 
 def without_pool(round: Round) -> dict[Key, Entry]:
     """What is marked on pools that this host has not got, as long as it is ordered as it was."""
+    entries = round.situation.memory.entries
     known = {
         key: replace(entry, phase="unknown")
-        for key, entry in round.situation.memory.entries.items()
+        for key, entry in entries.items()
         if key not in round.entries
         and is_of_other_host(entry)
         and pool_of(entry) not in round.situation.facts.pools
     }
     if not known:
         return {}
-    standing = {(one.ref.uid, one.assignment) for one in ordered(round.view, round)}
+    standing = {(one.ref.uid, one.assignment) for one in ordered(round.view, round, entries)}
     return {key: entry for key, entry in known.items() if (entry.uid, entry.assignment) in standing}
 
 

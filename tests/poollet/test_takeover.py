@@ -64,9 +64,9 @@ class Scene:
         return len(host.runtime.objects(Machine)) + len(host.runtime.objects(Volume))
 
 
-def reason(found: report.Machine) -> str:
-    assert found.status is not None
-    return next((one.reason for one in found.status.conditions if one.type == "UpToDate"), "")
+def reason(found: report.Machine | report.VolumeSnapshot) -> str:
+    said = found.status.conditions if found.status is not None else ()
+    return next((one.reason for one in said if one.type == "UpToDate"), "")
 
 
 def test_what_the_first_host_has_is_unknown_and_not_made_again() -> None:
@@ -222,6 +222,55 @@ def test_an_order_to_remove_it_is_not_answered_with_gone() -> None:
     scene.wish(more=GOING)
     scene.turns(12)
     assert (scene.said.phase, reason(scene.said)) == ("unknown", "OtherHost")
+
+
+STORED = "apiVersion: storage.ironcore.dev/v1alpha1\nkind: "
+FAST = STORED + "VolumeClass\nmetadata: {name: fast}\ncapabilities: {tps: 1Mi, iops: 100}\n"
+
+
+def disk(pool: str = "host-1", assignment: int = 8) -> str:
+    return (
+        f"{STORED}Volume\nmetadata: {{name: data, uid: {uid(3)}}}\n"
+        f"spec: {{volumeClassRef: {{name: fast}}, volumePoolRef: {{name: {pool}}}, resources: {{storage: 1Gi}}}}\n"
+        + (f"status: {{assignment: {{pool: {pool}, id: {uid(assignment)}}}}}\n" if assignment else "")
+    )
+
+
+def shot(more: str = "") -> str:
+    return f"{STORED}VolumeSnapshot\nmetadata:\n  name: shot\n  uid: {uid(4)}\n{more}spec: {{volumeRef: {{name: data}}}}\n"
+
+
+SHOTS = {
+    "its volume is as it was": ({"README.md": "more"}, ("unknown", uid(8), "OtherHost")),
+    "ordered away, its volume is as it was": ({"s.yaml": shot(GOING)}, ("unknown", uid(8), "OtherHost")),
+    "its volume has left": ({"v.yaml": None}, ("unknown", uid(8), "OtherHost")),
+    "its volume cannot be read": ({"v.yaml": "kind: [unclosed\n"}, ("unknown", uid(8), "OtherHost")),
+    "its volume is assigned anew": ({"v.yaml": disk(assignment=11)}, ("present", uid(11), "")),
+    "ordered away, its volume is assigned anew": (
+        {"v.yaml": disk(assignment=11), "s.yaml": shot(GOING)},
+        ("gone", uid(11), ""),
+    ),
+    "its volume is on another host": ({"v.yaml": disk("host-2", 11)}, None),
+    "its volume is on no host": ({"v.yaml": disk(assignment=0)}, None),
+}
+
+
+@pytest.mark.parametrize(("files", "want"), SHOTS.values(), ids=SHOTS.keys())
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_a_snapshot_is_at_the_first_host_as_long_as_its_volume_is(
+    files: dict[str, str | None], want: tuple[str, str, str] | None, is_restarted: bool
+) -> None:
+    scene = Scene()
+    scene.fleet.commit({"fast.yaml": FAST, "v.yaml": disk(), "s.yaml": shot()})
+    scene.turns(12)
+    assert scene.run.report().snapshots["default", "shot"].phase == "present"
+    scene.take_over()
+    scene.fleet.commit(files)
+    if is_restarted:
+        scene.run = scene.begun("second", scene.second, 3)
+    scene.turns(20)
+    found = scene.run.report().snapshots.get(("default", "shot"))
+    assert (found and (found.phase, found.assignment, reason(found))) == want
 
 
 GPU = "host-1-gpu"
