@@ -187,7 +187,8 @@ def stays_for(view: View, turn: Turn, destroyed: Collection[str]) -> str:
     known, said = turn.known, view.said(turn.known.key)
     if is_paused(known):
         return "it is paused"
-    is_gone = (said is not None and said.phase == "gone") or turn.record.pool in destroyed
+    is_destroyed = turn.record.pool in destroyed or (said is not None and said.pool in destroyed)
+    is_gone = is_destroyed or (said is not None and said.phase == "gone")
     if turn.assignment is not None and not is_gone:
         if said is not None and said.phase == "rejected" and said.assignment == turn.assignment.id:
             return ""

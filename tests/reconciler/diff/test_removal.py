@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.diff import Keep, Remove, Step, diff, verdicts
 from reconciler.observed.freshness import Freshness
+from reconciler.observed.said import Said
 from reconciler.plan.action import Action
 from reconciler.plan.compose import compose
 from reconciler.record import condition
@@ -22,6 +23,7 @@ from tests.reconciler.diff.small import NOW, Small, known, machine, uid_of, volu
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
+DAILY = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
 SMALL = Key(Kind.MACHINE_CLASS, "", "small")
 LAN = Key(Kind.NETWORK_INTERFACE, "default", "web-lan")
 ASKS_FOR_LAN = {
@@ -55,6 +57,13 @@ def crowd(count: int = 9) -> Small:
         )
     )
     return world
+
+
+def with_snapshot(pool: str) -> Small:
+    """Ordered gone, and its volume has gone before it."""
+    world = crowd().add(known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}))
+    world.words[DAILY] = Said(pool, uid=uid_of("daily"), assignment="a1", phase="unknown", pool=pool)
+    return world.ordered_gone(DAILY)
 
 
 def small_class() -> Any:
@@ -101,6 +110,9 @@ CASES: list[Case] = [
     ("ordered, never made", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
     ("ordered, made and gone all the same", lambda: with_volume().ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
     ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).confirms(Confirm.POOL_DESTROYED, "b"), DATA, Step.DROP),
+    ("ordered, a snapshot", lambda: with_snapshot("b"), DAILY, Step.WAIT),
+    ("ordered, a snapshot, its pool destroyed", lambda: with_snapshot("b").confirms(Confirm.POOL_DESTROYED, "b"), DAILY, Step.DROP),
+    ("ordered, a snapshot, its pool said destroyed and alive", lambda: with_snapshot("a").confirms(Confirm.POOL_DESTROYED, "a"), DAILY, Step.WAIT),
     ("ordered by its policy, still there", lambda: with_volume(deletionPolicy="Delete").ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
     ("ordered with its owner, still there", lambda: crowd().add(volume("data", on="a", ownerReferences=[OWNER])).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
     ("ordered, a class whose last user is going", lambda: crowd(0).add(small_class(), machine("web", on="a")).ordered_gone(WEB).ordered_gone(SMALL), SMALL, Step.WAIT),
