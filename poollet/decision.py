@@ -37,8 +37,9 @@ class Situation:
 
 @dataclass(frozen=True)
 class Decision:
-    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens. `waits` is what
-    keeps all of it from being reported."""
+    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens. `postponed`
+    are machines that are to start once their promise to stay off is taken back for sure. `waits` is what keeps all of it from
+    being reported."""
 
     steps: tuple[Step, ...] = ()
     machines: Mapping[Name, report.Machine] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Decision:
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
     again_ms: int | None = None
+    postponed: tuple[Key, ...] = ()
     waits: str = ""
 
 

@@ -110,7 +110,7 @@ def created(
         if was_there
         else Happening("Created", "created")
     )
-    calls = (Create(wanted),) if may_start(round.before(order, report.Machine), round) else ()
+    calls = (Create(wanted),) if may_start(order, round) else ()
     result = round.step(order, calls, (told_as,))
     refused = refusals.told(known_faults(result), wanted)
     if refused.rejecting and not was_there:
@@ -175,7 +175,7 @@ def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> rep
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
     before = round.before(order, report.Machine)
-    is_held = SetPower(Power.ON) in changes and not may_start(before, round)
+    is_held = SetPower(Power.ON) in changes and not may_start(order, round)
     if is_held:
         changes.remove(SetPower(Power.ON))
     needed = () if there.deleted_at else tuple(Alter(there.id, change) for change in changes)

@@ -84,6 +84,7 @@ class Poollet:
         self._matter: Matter | None = None
         self._is_begun = False
         self._is_free = self._has_steps = False
+        self.postponed: tuple[Key, ...] = ()  # machines that wait for the word of them to be heard
         self._warrants = Warrants()
 
     def turn(self) -> int | None:
@@ -129,7 +130,7 @@ class Poollet:
         return decision.again_ms
 
     def _carry_out(self, decision: Decision, *, may_act: bool) -> None:
-        self._has_steps = bool(decision.steps)
+        self._has_steps, self.postponed = bool(decision.steps), decision.postponed
         if may_act:
             self.execution.submit(decision.steps)
         else:
@@ -138,7 +139,7 @@ class Poollet:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the last look, which was free to act, found nothing to do."""
-        return self._is_free and not self._has_steps and self.execution.is_idle
+        return self._is_free and not (self._has_steps or self.postponed) and self.execution.is_idle
 
     def close(self) -> None:
         self.execution.close()

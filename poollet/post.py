@@ -43,7 +43,8 @@ class Offer:
 
 
 class Post:
-    """`last` is the report that was there when the ref was claimed, from which everything begins. `ended` says why it is over."""
+    """`last` is the report that was there when the ref was claimed, from which everything begins. `ended` says why it is over,
+    `waits` why there is nothing to write. From `sure_ms` on nobody goes by what stood there before a silence."""
 
     def __init__(
         self, claimant: Claimant, ref: str, clock: Clock, chance: random.Random, least_ms: int = 0
@@ -62,7 +63,7 @@ class Post:
         self._written_ms = clock.moment_ms() - least_ms
         self._after_ms = 0
         self._grace_ms: int | None = None  # by the interval that was written last
-        self._sure_ms = 0
+        self.sure_ms = 0
         self._lock = threading.Lock()
 
     @property
@@ -86,7 +87,7 @@ class Post:
     def is_heard(self, seen_ms: int) -> bool:
         """What was offered stands on the ref, and whoever went by earlier words has had the time to say so on the target branch,
         which was seen at `seen_ms`: after a silence others may be about to give away what this host has."""
-        return self.is_settled and seen_ms >= self._sure_ms
+        return self.is_settled and seen_ms >= self.sure_ms
 
     def see(self, repo: Repo, commit: ObjectId | None) -> None:
         """Where the ref stands. Raises what the repo raises when a report there cannot be read."""
@@ -174,10 +175,14 @@ class Post:
                 assert_never(outcome)
 
     def _break_silence(self, now_ms: int, offer: Offer) -> None:
-        was_ms = self._grace_ms
-        self._grace_ms = offer.grace_ms
-        if was_ms is not None and now_ms - self._written_ms > was_ms:
-            self._sure_ms = now_ms + self._grace_ms
+        was_ms, self._grace_ms = self._grace_ms, offer.grace_ms
+        if was_ms is None:
+            # Nobody knows for how long the run before was silent, nor whether others had had their time after it.
+            was_silent = self.last is not None and any(one.promise for one in self.last.machines.values())
+        else:
+            was_silent = now_ms - self._written_ms > was_ms
+        if was_silent:
+            self.sure_ms = now_ms + self._grace_ms
 
     def _due_ms(self, offer: Offer) -> int:
         pause_ms = self._least_ms if offer.essence != self._essence else round(offer.interval_ms * EARLY)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from iri.machine import Machine as IRIMachine
 from iri.machine import Power
 from poollet import told
+from poollet.assignments import Order
 from poollet.inventory import Absent, Doubtful, Presence, Present, Several, Unknown, Unsettled
 from poollet.round import Round
 from schemas import report
@@ -33,11 +34,13 @@ def while_standing_still(promise: Promise, there: IRIMachine) -> Promise:
     return "TakenBack" if promise == "StaysOff" and not stays_off(there) else promise
 
 
-def may_start(before: report.Machine | None, round: Round) -> bool:
+def may_start(order: Order, round: Round) -> bool:
     """By what was said of it before, which is all that others know."""
+    before = round.before(order, report.Machine)
     promise = before.promise if before is not None else ""
     if promise == "" or (promise == "TakenBack" and round.situation.heard):
         return True
+    round.postponed.append(order.key)
     round.look_again(round.now_ms + AGAIN_MS)
     return False
 

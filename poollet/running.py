@@ -52,7 +52,7 @@ class Running:
     ) -> None:
         self.remote, self.members = remote, members
         self.refs = Waker()  # somebody moved a ref
-        self._poll, self._clock, self._chance = poll_seconds, clock, chance
+        self._poll, self.clock, self._chance = poll_seconds, clock, chance
         self._is_stopping = threading.Event()
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._serve_remote, name="remote", daemon=True)]
@@ -145,7 +145,7 @@ class Running:
                 is_fresh = False
             rest = LONGEST_REST_SECONDS
             if again_ms is not None:
-                rest = min(rest, max(0.05, (again_ms - self._clock.moment_ms()) / 1000))
+                rest = min(rest, max(0.05, (again_ms - self.clock.moment_ms()) / 1000))
             # Each step that ends wakes it: with a thousand under way it must not do nothing but decide.
             self._is_stopping.wait(min(LONGEST_BREATH_SECONDS, BREATH * spent))
             if member.waker.wait(rest) is Reason.TIMEOUT:
@@ -153,4 +153,4 @@ class Running:
                     observer.ask()
 
     def _seconds(self) -> float:
-        return self._clock.moment_ms() / 1000
+        return self.clock.moment_ms() / 1000

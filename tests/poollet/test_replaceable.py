@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from iri.change import SetPower
@@ -9,11 +11,15 @@ from iri.machine import Machine, Power
 from iri.simulated import machines
 from iri.simulated.guest import IS_ON, Guest
 from iri.simulated.machines import GuestAction
+from poollet import once
+from poollet.clock import Clock
 from poollet.decide import decide
 from poollet.decision import Decision
+from poollet.running import Member, Running
 from poollet.step import Alter
 from poollet.view import Document
 from reconciler.repo.transport import Trouble, Unavailable
+from reconciler.repo.wake import Waker
 from tests.poollet.documents import machine as document_of
 from tests.poollet.fleet import LIVE, Fleet, machine, machine_class, uid
 from tests.poollet.site import site
@@ -215,14 +221,19 @@ def test_nothing_is_promised_anew_while_a_start_is_under_way() -> None:
     assert promise_of(here.settle()) == "StaysOff"
 
 
+@pytest.mark.parametrize("is_restarted", [True, False])
 @pytest.mark.parametrize("is_given_away", [True, False])
-def test_after_a_silence_it_waits_for_those_who_go_by_its_earlier_words(is_given_away: bool) -> None:
-    """Its place is given away just when it takes its promise back."""
+def test_after_a_silence_it_waits_for_those_who_go_by_its_earlier_words(
+    is_given_away: bool, is_restarted: bool
+) -> None:
+    """Its place is given away just when it takes its promise back. A new process may be there after any silence."""
     scene = Scene(f"  power: Off\n{REPLACE}")
     scene.is_away = True
     scene.turns(20)
     scene.wish(f"  power: On\n{REPLACE}")
     scene.is_away = False
+    if is_restarted:
+        scene.run = scene.begun()
     scene.turns(6)
     assert (scene.promise, scene.is_on) == ("TakenBack", False)
     if is_given_away:
@@ -231,3 +242,50 @@ def test_after_a_silence_it_waits_for_those_who_go_by_its_earlier_words(is_given
         scene.turns(1)
         assert not (is_given_away and scene.is_on)
     assert scene.is_on is not is_given_away
+
+
+def test_a_restart_while_it_waits_begins_the_wait_anew() -> None:
+    scene = Scene(f"  power: Off\n{REPLACE}")
+    scene.is_away = True
+    scene.turns(20)
+    scene.wish(f"  power: On\n{REPLACE}")
+    scene.is_away = False
+    for _ in range(4):
+        scene.run = scene.begun()
+        scene.turns(6)
+        assert (scene.promise, scene.is_on) == ("TakenBack", False)
+    scene.turns(12)
+    assert (scene.promise, scene.is_on) == ("", True)
+
+
+def once_of(scene: Scene) -> str:
+    """A run of its own that ends by itself; the time passes with each look at the clock."""
+
+    def moment_ms() -> int:
+        scene.time.ms += 5_000
+        return scene.time.ms
+
+    run = scene.begun()
+    run.remote.look()
+    member = Member(run.poollet, (), Waker())
+    return once.run(Running(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1)))
+
+
+def test_a_run_that_is_to_end_by_itself_waits_too_and_starts_it() -> None:
+    scene = Scene(f"  power: Off\n{REPLACE}")
+    assert once_of(scene) == ""
+    assert not scene.is_on, "and nothing is waited for where nothing is to be started"
+    scene.wish(f"  power: On\n{REPLACE}")
+    assert once_of(scene) == ""
+    assert scene.is_on
+
+
+def test_a_run_that_is_to_end_by_itself_says_what_it_has_waited_for_in_vain() -> None:
+    scene = Scene(f"  power: Off\n{REPLACE}")
+    scene.wish(f"  power: On\n{REPLACE}")
+    words = scene.run.report()
+    scene.fleet.remote.hook = lambda updates: "" if scene.run.report() == words else "not now"
+    found = once_of(scene)
+    assert "not everything was done" in found
+    assert "default/web" in found
+    assert (scene.promise, scene.is_on) == ("StaysOff", False)
