@@ -38,7 +38,8 @@ def main() -> int:
             if not given.on:
                 return 1
         lives, steps = lives + 1, steps + life.number
-        if lives % BURIED_AT_ONCE == 0:  # a reconciler freezes what there is when it starts, and earlier lives with it
+        if lives % BURIED_AT_ONCE == 0:
+            # A reconciler freezes what there is when it starts, and earlier lives with it.
             gc.unfreeze()
             gc.collect()
     print(f"{lives} lives from seed {first}, {steps} steps, {broken} broken")
