@@ -19,6 +19,7 @@ from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.machines import GuestAction
 from poollet.decide import decide
 from poollet.live import Live
+from poollet.step import Remove
 from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.plan import Plan
@@ -189,6 +190,7 @@ class Stage(Simulation):
             (run.again_ms is not None and run.again_ms < soon_ms)
             or not run.post.has_landed
             or not run.post.is_settled
+            or is_removing(run)
             for run in runs
         )
         has_rested = all(isinstance(self.outcomes.get(who), Rested) for who in RECONCILERS)
@@ -245,3 +247,9 @@ class Stage(Simulation):
                 files = run.files()
                 found[name] = {path: data for path, data in files.items() if path != "poollet.json"}
         return found
+
+
+def is_removing(run: Run) -> bool:
+    """A removal that failed often is tried again only in minutes, and then it goes."""
+    failures = run.poollet.execution.attempts().failures.values()
+    return any(isinstance(failure.call, Remove) for each in failures for failure in each)
