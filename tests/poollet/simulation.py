@@ -102,8 +102,11 @@ class Lying(HinderedRuntime):
         self._simulation, self._name = simulation, name
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        found = super().objects(kind)
-        return {} if self._simulation.rounds in self._simulation.empty.get(self._name, ()) else found
+        found, now = super().objects(kind), self._simulation.rounds
+        if now in self._simulation.empty.get(self._name, ()):
+            return {}
+        self._simulation.true_in[self._name] = now
+        return found
 
 
 @dataclass
@@ -116,6 +119,7 @@ class Simulation:
     profile: Profile = PROFILE
     by_hand: Mapping[int, Callable[[Simulation], None]] = field(default_factory=dict)
     empty: Mapping[str, range] = field(default_factory=dict)  # in which rounds a host's lists lack everything
+    true_in: dict[str, int] = field(default_factory=dict)  # the last round in which a host's lists were whole
     fleet: Fleet = field(init=False)
     time: Time = field(default_factory=Time)
     dooms: dict[str, Doom] = field(default_factory=dict)

@@ -227,7 +227,11 @@ class Life:
         return f"{name} {call or 'any call'} {code} {effect.name} {times} times"
 
     def lie(self) -> str:
+        """Never twice in a row: a host that says again and again that it has nothing cannot be told from one that lost all."""
         name = self.host()
+        lied = self.stage.empty.get(name)
+        if lied is not None and self.stage.true_in.get(name, -1) < lied.stop:
+            return f"{name} was not asked since it lied"
         self.stage.empty = {**self.stage.empty, name: range(self.stage.rounds, self.stage.rounds + 1)}
         return f"{name} lists nothing"
 
