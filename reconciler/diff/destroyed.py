@@ -23,6 +23,7 @@ from reconciler.record.condition import DESTROYED
 from reconciler.world.advance import Confirm
 from reconciler.world.pool import PoolState
 from schemas.kinds import Key, Kind
+from schemas.spelling import nearest
 
 DIGITS = 12
 NO_REPORT = "none"
@@ -96,6 +97,20 @@ def judged(view: View, name: str, order: Order) -> Order:
 def states(view: View, name: str) -> list[PoolState]:
     found = (view.pools.get(name), view.volume_pools.get(name))
     return [state for state in found if state is not None]
+
+
+def is_known(view: View, name: str) -> bool:
+    """Whether there is such a pool, a report of one, or something on it."""
+    is_there = any(
+        key in view.known or view.on_pool(key) or view.report_of(key) is not None for key in keys(name)
+    )
+    return is_there or bool(states(view, name))
+
+
+def instead_of(view: View, name: str) -> str:
+    """For who may have mistyped it."""
+    near = nearest(name, sorted({*view.pools, *view.volume_pools}))
+    return f"did you mean {near}?" if near else "nobody declares or announces one of that name"
 
 
 def keys(name: str) -> tuple[Key, Key]:

@@ -22,7 +22,7 @@ from reconciler.diff.view import View
 from reconciler.plan.action import Action
 from reconciler.record import Status, stamp
 from reconciler.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
-from reconciler.world.advance import Confirm
+from reconciler.world.advance import Confirm, Confirmation
 from reconciler.world.known import Known, Standing
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
@@ -36,12 +36,13 @@ LEAST_DIGITS = 12  # of a digest that somebody types
 class Verdicts:
     """About everything that is absent: why it is held, by reason; what is not in `why` may be ordered gone.
 
-    `held` groups what one confirmation is asked for.
+    `held` groups what one confirmation is asked for. `idle` are confirmations that name nothing which is held.
     """
 
     why: Mapping[Key, tuple[str, str]]
     held: tuple[tuple[Kind, str, tuple[Key, ...]], ...] = ()
     trailer: str = ""
+    idle: tuple[Confirmation, ...] = ()
 
 
 def is_paused(known: Known) -> bool:
@@ -65,10 +66,12 @@ def verdicts(view: View) -> Verdicts:
     held = tuple(objections(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
     trailer = f"{Confirm.DELETION}: {digest([token(view.known[key]) for key in keys])}" if keys else ""
-    if not keys or is_confirmed(view, trailer):
-        return Verdicts(why)
+    given = [each for each in view.confirmations if each.about is Confirm.DELETION]
+    idle = tuple(each for each in given if not is_for(each, trailer))
+    if not keys or len(idle) < len(given):
+        return Verdicts(why, idle=idle)
     why |= {key: ("TooMany", f"{reason}; to confirm: {trailer}") for _, reason, keys in held for key in keys}
-    return Verdicts(why, held, trailer)
+    return Verdicts(why, held, trailer, idle)
 
 
 def withheld(view: View, known: Known) -> tuple[str, str] | None:
@@ -118,14 +121,9 @@ def token(known: Known) -> str:
     return known.record.uid or str(known.key)
 
 
-def is_confirmed(view: View, trailer: str) -> bool:
+def is_for(confirmation: Confirmation, trailer: str) -> bool:
     _, _, wanted = trailer.partition(": ")
-    return any(
-        each.about is Confirm.DELETION
-        and len(each.value) >= LEAST_DIGITS
-        and wanted.startswith(each.value.lower())
-        for each in view.confirmations
-    )
+    return len(confirmation.value) >= LEAST_DIGITS and wanted.startswith(confirmation.value.lower())
 
 
 def follows_its_owner(view: View, known: Known) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from reconciler.diff.destroyed import Fate, orders
+from reconciler.diff.destroyed import DIGITS, Fate, instead_of, is_known, orders
 from reconciler.diff.identity import assignment_id
 from reconciler.diff.need import Deed, Need, Remove, Step
 from reconciler.diff.removal import Verdicts, verdicts
@@ -152,6 +152,12 @@ def held(view: View, verdict: Verdicts | None = None) -> Iterator[Held]:
     for (message, kind), waiting_keys in sorted(alone.items()):
         yield Held(message, kind, tuple(waiting_keys))
     for name, order in sorted(orders(view).items()):
-        if order.fate is not Fate.FOLLOWED:
+        if not is_known(view, name):
+            said = f"{Confirm.POOL_DESTROYED}: {name} (commit {order.commit}) means no pool"
+            yield Held(f"{said}: {instead_of(view, name)}")
+        elif order.fate is not Fate.FOLLOWED:
             how = "waits" if order.fate is Fate.WAITS else "is not followed"
             yield Held(f"{Confirm.POOL_DESTROYED}: {name} {how}: {order.why}")
+    for each in verdict.idle:
+        said = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:DIGITS]})"
+        yield Held(f"{said} confirms nothing: no deletion is held under that digest")

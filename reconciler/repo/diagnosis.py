@@ -94,6 +94,11 @@ SYMPTOMS = (
     Symptom(
         r"does not support --atomic", Trouble.PROTOCOL, "the server must support atomic pushes; upgrade it"
     ),
+    Symptom(
+        r"dst refspec \S+ matches more than one",
+        Trouble.PROTOCOL,
+        "a branch or tag on the remote has that whole name, as refs/heads/refs/heads/live: `git ls-remote` shows it; delete it there",
+    ),
     Symptom(r"redirect", Trouble.PROTOCOL, "the repo has moved; write its new address"),
     Symptom(
         r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|"

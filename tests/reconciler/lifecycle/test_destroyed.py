@@ -279,6 +279,28 @@ def test_what_waits_for_its_word_is_removed() -> None:
     assert WEB not in world.objects()
 
 
+@pytest.mark.parametrize(
+    ("trailer", "value", "says"),
+    [
+        ("Pool-Destroyed", "nosuch", "means no pool: nobody declares or announces one of that name"),
+        ("Pool-Destroyed", "rack-12", "means no pool: did you mean rack-1?"),
+        ("Confirm-Deletion", "0" * 64, "confirms nothing: no deletion is held under that digest"),
+        ("Confirm-Deletion", "zzz", "confirms nothing: no deletion is held under that digest"),
+    ],
+)
+def test_a_word_that_means_nothing_is_answered(trailer: str, value: str, says: str) -> None:
+    world = fleet(Host("rack-1"), Host("b"), web=machine("web"))
+    world.source({"note.txt": "a slip"}, **{trailer: value})
+    world.hosts_report()
+    world.tick()
+    (held,) = world.plans[-1].held
+    assert held.reason.startswith(f"{trailer}: {value[:12]} (commit ")
+    assert held.reason.endswith(says)
+    assert not held.trailer
+    world.settle()
+    assert not world.plans[-1].held
+
+
 def test_a_pool_that_nobody_knows_is_no_order_for_later() -> None:
     world = fleet(web=machine("web"))
     say(world, "c")

@@ -49,6 +49,12 @@ URL = "unable to access 'https://h/f.git/': "
             "slow",
             "again",
         ),
+        (
+            "error: dst refspec refs/heads/live matches more than one\nerror: failed to push some refs to 'f.git'",
+            Trouble.PROTOCOL,
+            "dst refspec refs/heads/live matches more than one",
+            "refs/heads/refs/heads/live",
+        ),
         (f"fatal: {URL}Received HTTP code 407 from proxy after CONNECT", Trouble.AUTH, "407", "proxy"),
         (f"fatal: {URL}Received HTTP code 502 from proxy after CONNECT", Trouble.NETWORK, "502", "proxy"),
         (f"fatal: {URL}Proxy CONNECT aborted", Trouble.NETWORK, "Proxy", "proxy"),
