@@ -118,6 +118,11 @@ class Storm:
                 machine = Machine(labels=uid_labels(Machine), spec=self.spec())
                 self.wanted[machine.labels[UID_LABELS[Machine]]] = machine
                 self.client.create(machine)
+            elif verb == "delete":
+                del self.wanted[id]
+                self.client.remove(Machine, id)
+            elif self.wanted[id].spec.class_name == "efi":
+                return  # the firmware is the class's; and as far as this guest gets, it lets no device go, nor half of one
             elif verb == "attach":
                 self.wish(id, volumes=(ROOT, DATA))
                 self.client.change(id, AttachVolume(DATA))
@@ -127,14 +132,9 @@ class Storm:
             elif verb == "unplug":
                 self.wish(id, network_interfaces=())
                 self.client.change(id, DetachInterface("primary"))
-            elif verb == "resize":
-                if self.wanted[id].spec.class_name == "efi":
-                    return  # its firmware is the class's
+            else:
                 self.wish(id, class_name="large")
                 self.client.change(id, Resize("large"))
-            else:
-                del self.wanted[id]
-                self.client.remove(Machine, id)
 
     def spec(self) -> MachineSpec:
         """Each with first-boot data and secrets; one at a time with EFI firmware, which takes an emulator long."""
