@@ -114,6 +114,9 @@ class Domains:
     def set_autostart(self, id: str, *, is_on: bool) -> None:
         self._do(id, lambda domain: domain.setAutostart(int(is_on)), "setting autostart")
 
+    def is_autostart(self, id: str) -> bool:
+        return bool(self._do(id, lambda domain: domain.autostart(), "looking at autostart"))
+
     def attach(self, id: str, device: Element, *, is_live: bool) -> None:
         document = text(device)
         flags = LIVE if is_live else CONFIG

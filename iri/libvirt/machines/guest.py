@@ -66,6 +66,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     stopping_since: float = 0.0  # 0: it is not asked to
     pressed_at: float = 0.0
     has_asked_agent: bool = False
+    is_kept_off: bool = False  # libvirt is known not to start it with the host
     conditions: tuple[Condition, ...] = ()
 
     @property
@@ -165,8 +166,8 @@ def state_of(guest: Guest) -> MachineState:
         return MachineState.RUNNING
     if not guest.record.is_built:
         return MachineState.PENDING
-    if not guest.is_wanted_on:
-        return MachineState.SUSPENDED
+    if not guest.is_wanted_on:  # others count on it to stay off
+        return MachineState.SUSPENDED if guest.is_kept_off else MachineState.PENDING
     return MachineState.TERMINATED if guest.reason in ENDED else MachineState.PENDING
 
 

@@ -24,7 +24,7 @@ def on(site: Site, guest: Guest, *, is_fresh: bool) -> float | None:
     is_restart = guest.reason in ENDED
     if is_restart and guest.reason == GUEST_POWER_OFF and site.rules.guest_poweroff == "stay":
         site.roster.edit(guest.id, lambda record: replace(record, is_halted=True))
-        site.domains.set_autostart(guest.id, is_on=False)
+        keep_off(site, guest)
         return None
     if is_restart:
         lasted = guest.ended_at - guest.started_at
@@ -43,10 +43,23 @@ def on(site: Site, guest: Guest, *, is_fresh: bool) -> float | None:
 def start(site: Site, guest: Guest) -> None:
     site.roster.edit(guest.id, lambda record: replace(record, boots=record.boots + 1))
     with site.starts:
-        site.domains.set_autostart(guest.id, is_on=True)
+        keep_on(site, guest)
         site.domains.start(guest.id)
     if site.roster.look(guest.id) is not None:
         site.tell(guest, "Started", "Start", "the machine is running")
+
+
+def keep_on(site: Site, guest: Guest) -> None:
+    """Also when its host starts anew, before anybody asks for it."""
+    site.roster.update(guest.id, lambda found: replace(found, is_kept_off=False))
+    site.domains.set_autostart(guest.id, is_on=True)
+
+
+def keep_off(site: Site, guest: Guest) -> None:
+    if guest.is_kept_off:
+        return
+    site.domains.set_autostart(guest.id, is_on=False)
+    site.roster.update(guest.id, lambda found: replace(found, is_kept_off=True))
 
 
 def off(site: Site, guest: Guest) -> float:
@@ -55,7 +68,7 @@ def off(site: Site, guest: Guest) -> float:
     now = site.roster.now()
     since = guest.stopping_since or now
     if not guest.stopping_since:
-        site.domains.set_autostart(guest.id, is_on=False)
+        keep_off(site, guest)
         site.roster.update(guest.id, lambda found: replace(found, stopping_since=now))
         site.tell(guest, "Stopping", "Stop", f"the guest has {rules.grace:g} s to power off")
     if now - since >= rules.grace:

@@ -147,13 +147,15 @@ class Roster:
                 if id in self._guests:
                     continue
                 try:
-                    guest = Guest(id=id, record=self.opened(id, read(found)))
+                    record = self.opened(id, read(found))
                     seen = self._domains.look(id)
+                    is_kept_off = not seen.is_on and not self._domains.is_autostart(id)
                 except NotFound:
                     continue  # it went meanwhile
                 except (ValueError, msgspec.DecodeError) as error:
                     unreadable[id] = str(error)
                     continue
+                guest = Guest(id=id, record=record, is_kept_off=is_kept_off)
                 self.add(looked_at(guest, seen, self.now()))
             recovered.add(id)
         self.unreadable = unreadable

@@ -48,6 +48,8 @@ def step(site: Site, guest: Guest) -> float | None:
             guest, "DefinedAgain", "Look", "somebody has undefined the running machine", is_warning=True
         )
         return 0.0
+    if not guest.is_wanted_on and not guest.seen.is_on:
+        power.keep_off(site, guest)
     is_fresh = not guest.record.is_built
     found = built(site, guest) if is_fresh else plugging.settled(site, guest)
     if found is not None and not is_fresh:
@@ -60,7 +62,7 @@ def step(site: Site, guest: Guest) -> float | None:
         return power.off(site, found)
     if found.is_wanted_on and found.stopping_since:  # on again before it was off
         site.roster.update(found.id, lambda other: replace(other, stopping_since=0.0, has_asked_agent=False))
-        site.domains.set_autostart(found.id, is_on=True)
+        power.keep_on(site, found)
     if found.seen.life is Life.STUCK:
         site.domains.resume(found.id)
         return STUCK_SECONDS

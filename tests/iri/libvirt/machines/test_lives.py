@@ -1,116 +1,32 @@
-"""What befalls machines on real libvirt: they end by themselves, hang, crash, are meddled with, and outlive everything."""
+"""What befalls machines on real libvirt: they end by themselves, crash, are meddled with, and outlive everything."""
 
 from __future__ import annotations
 
 import operator
 import socket
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from iri.change import AttachVolume, DetachVolume, Resize, SetAnnotations, SetPower
 from iri.errors import FailedPrecondition, NotFound, Unavailable
-from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import (
-    Condition,
     Disk,
     Image,
     LocalDisk,
     Machine,
-    MachineSpec,
     MachineState,
     Power,
 )
 from tests.guests.micro import READY
-from tests.iri.contract.subject import OFF, devices, eventually, is_attached, uid_labels
-from tests.iri.libvirt.world import console_log, local_disk, micro_settings, running_runtime, with_power
+from tests.iri.contract.subject import OFF, devices, eventually, is_attached
+from tests.iri.libvirt.machines.lab import SECONDS, Lab, condition, is_as_wished
+from tests.iri.libvirt.world import console_log, local_disk, running_runtime, with_power
 from tests.servers.leftovers import leftovers
-from tests.servers.libvirtd import Libvirtd, libvirtd
+from tests.servers.libvirtd import Libvirtd
 
-SECONDS = 60.0  # for what takes one, on a machine that does nothing else
 FOREIGN = """<domain type='qemu'><name>foreign</name><memory unit='MiB'>4</memory><os><type>hvm</type></os></domain>"""
-
-
-class Lab:
-    def __init__(self, daemon: Libvirtd, settings: Settings, runtime: LibvirtRuntime) -> None:
-        self.daemon = daemon
-        self.settings = settings
-        self.runtime = runtime
-
-    def create(self, **fields: object) -> str:
-        spec = MachineSpec(**({"class_name": "small"} | fields))  # type: ignore[arg-type]
-        return self.runtime.create(Machine(labels=uid_labels(Machine), spec=spec)).id
-
-    def running(self, **fields: object) -> str:
-        """With a guest that listens."""
-        id = self.create(**fields)
-        self.until(id, lambda machine: machine.status.state is MachineState.RUNNING, "run")
-        eventually(lambda: console_log(self.settings, id), lambda log: READY in log, SECONDS, "be ready")
-        return id
-
-    def machine(self, id: str) -> Machine:
-        return self.runtime.objects(Machine)[id]
-
-    def until(self, id: str, holds: Callable[[Machine], bool], what: str) -> Machine:
-        return eventually(lambda: self.machine(id), holds, SECONDS, what)
-
-    def reaches(self, id: str, *states: MachineState) -> Machine:
-        return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
-
-    def press(self, id: str, key: bytes) -> None:
-        console = self.runtime.console(id)
-        console.write(key)
-        console.close()
-
-    def reasons(self, id: str) -> list[str]:
-        return [event.reason for event in self.runtime.events() if event.id == id]
-
-    def boots(self, id: str, times: int) -> None:
-        """Its guest has listened so often."""
-        said = f"boot {times} times"
-        eventually(
-            lambda: console_log(self.settings, id).count(READY), lambda count: count == times, SECONDS, said
-        )
-
-    def tells(self, id: str, reason: str, times: int = 1) -> None:
-        """An event may come a little later than what it tells of can be seen."""
-        eventually(lambda: self.reasons(id).count(reason), lambda n: n >= times, SECONDS, f"tell {reason}")
-
-    def is_autostart(self, id: str) -> bool:
-        return "enable" in self.daemon.virsh("dominfo", id).stdout.split("Autostart:")[1].split("\n")[0]
-
-    def remove(self, id: str) -> None:
-        self.runtime.remove(Machine, id)
-        eventually(lambda: id in self.runtime.objects(Machine), operator.not_, SECONDS, "be removed")
-
-
-@pytest.fixture(scope="module")
-def daemon() -> Iterator[Libvirtd]:
-    """One that may die."""
-    with libvirtd() as made:
-        yield made
-
-
-@pytest.fixture
-def settings(daemon: Libvirtd) -> Settings:
-    return with_power(micro_settings(daemon), grace=1.5, first_restart=0.3, steady=1.0)
-
-
-@pytest.fixture
-def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
-    with running_runtime(settings) as runtime:
-        lab = Lab(daemon, settings, runtime)
-        yield lab
-        for id in runtime.objects(Machine):
-            lab.remove(id)
-        eventually(lambda: leftovers(daemon, Path(settings.folder)), operator.not_, SECONDS, "leave nothing")
-
-
-def condition(machine: Machine, type_: str) -> Condition | None:
-    return next((found for found in machine.status.conditions if found.type == type_), None)
 
 
 def test_guest_that_powers_itself_off_is_started_again_and_more_and_more_slowly(
@@ -141,30 +57,6 @@ def loops_until_it_is_steady(lab: Lab, id: str) -> None:
     lab.until(id, lambda machine: condition(machine, "CrashLoop") is None, "be steady")
 
 
-def test_guest_that_is_told_to_stay_off_stays_off_also_after_a_restart_of_all(
-    daemon: Libvirtd, settings: Settings
-) -> None:
-    settings = with_power(settings, guest_poweroff="stay")
-    with running_runtime(settings) as runtime:
-        lab = Lab(daemon, settings, runtime)
-        id = lab.running()
-        lab.press(id, b"Q")
-        assert lab.reaches(id, *OFF).detail.reason == "GuestPowerOff"
-        # Until that is written down, nobody knows it who finds libvirtd and the runtime new.
-        eventually(lambda: lab.is_autostart(id), operator.not_, SECONDS, "be halted for good")
-    daemon.kill()
-    daemon.start()
-    with running_runtime(settings) as runtime:
-        lab = Lab(daemon, settings, runtime)
-        found = lab.until(id, is_as_wished, "be looked at")
-        assert found.status.state in OFF
-        assert found.detail.reason == "GuestPowerOff"
-        assert "Started" not in lab.reasons(id)
-        runtime.change(id, SetPower(Power.ON))
-        lab.reaches(id, MachineState.RUNNING)
-        lab.remove(id)
-
-
 def test_crashed_guest_is_started_again(lab: Lab) -> None:
     id = lab.running()
     lab.daemon.kill_guest(id)
@@ -181,35 +73,6 @@ def test_guest_that_reboots_goes_on(lab: Lab) -> None:
     )
     lab.tells(id, "Rebooted")
     assert lab.machine(id).detail.boots == 1
-
-
-def test_guest_that_hears_nothing_is_switched_off_after_the_grace(lab: Lab) -> None:
-    id = lab.running()
-    lab.daemon.virsh("suspend", id)
-    lab.until(id, lambda machine: condition(machine, "Ready").reason == "Paused", "be paused")  # type: ignore[union-attr]
-    began = time.monotonic()
-    lab.runtime.change(id, SetPower(Power.OFF))
-    lab.reaches(id, *OFF)
-    assert time.monotonic() - began >= 1.5
-    told = ["Stopping", "ForcedOff", "PowerOff"]
-    eventually(lambda: lab.reasons(id)[-3:], lambda reasons: reasons == told, SECONDS, f"tell {told}")
-    assert not lab.is_autostart(id)
-
-
-def test_power_on_before_it_is_off_keeps_it_on(daemon: Libvirtd, settings: Settings) -> None:
-    with running_runtime(with_power(settings, grace=3600.0)) as runtime:
-        lab = Lab(daemon, settings, runtime)
-        id = lab.running()
-        daemon.virsh("suspend", id)
-        runtime.change(id, SetPower(Power.OFF))
-        eventually(lambda: lab.is_autostart(id), operator.not_, SECONDS, "begin to stop")
-        runtime.change(id, SetPower(Power.ON))
-        eventually(lambda: lab.is_autostart(id), bool, SECONDS, "think better of it")
-        daemon.virsh("resume", id)
-        lab.until(id, is_as_wished, "go on")
-        lab.reaches(id, MachineState.RUNNING)
-        assert "ForcedOff" not in lab.reasons(id)
-        lab.remove(id)
 
 
 def test_foreign_domains_are_nobodys_business(lab: Lab, tmp_path: Path) -> None:
@@ -372,11 +235,6 @@ def test_image_that_cannot_be_had_is_a_condition_and_no_half_made_machine(lab: L
     assert found.status.state is MachineState.PENDING
     assert not any(is_attached(found, name) for name in devices(found))
     assert lab.daemon.guests() == {}
-
-
-def is_as_wished(machine: Machine) -> bool:
-    ready = condition(machine, "Ready")
-    return ready is not None and ready.reason == "AsWished"
 
 
 def is_in_trouble(machine: Machine) -> bool:

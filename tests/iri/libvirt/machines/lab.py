@@ -1,0 +1,78 @@
+"""A runtime with machines that something befalls, on a libvirtd that may die."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from iri.libvirt.runtime import LibvirtRuntime
+from iri.libvirt.settings import Settings
+from iri.machine import Condition, Machine, MachineSpec, MachineState
+from tests.guests.micro import READY
+from tests.iri.contract.subject import eventually, uid_labels
+from tests.iri.libvirt.world import console_log
+from tests.servers.libvirtd import Libvirtd
+
+SECONDS = 60.0  # for what takes one, on a machine that does nothing else
+
+
+class Lab:
+    def __init__(self, daemon: Libvirtd, settings: Settings, runtime: LibvirtRuntime) -> None:
+        self.daemon = daemon
+        self.settings = settings
+        self.runtime = runtime
+
+    def create(self, **fields: object) -> str:
+        spec = MachineSpec(**({"class_name": "small"} | fields))  # type: ignore[arg-type]
+        return self.runtime.create(Machine(labels=uid_labels(Machine), spec=spec)).id
+
+    def running(self, **fields: object) -> str:
+        """With a guest that listens."""
+        id = self.create(**fields)
+        self.until(id, lambda machine: machine.status.state is MachineState.RUNNING, "run")
+        eventually(lambda: console_log(self.settings, id), lambda log: READY in log, SECONDS, "be ready")
+        return id
+
+    def machine(self, id: str) -> Machine:
+        return self.runtime.objects(Machine)[id]
+
+    def until(self, id: str, holds: Callable[[Machine], bool], what: str) -> Machine:
+        return eventually(lambda: self.machine(id), holds, SECONDS, what)
+
+    def reaches(self, id: str, *states: MachineState) -> Machine:
+        return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
+
+    def press(self, id: str, key: bytes) -> None:
+        console = self.runtime.console(id)
+        console.write(key)
+        console.close()
+
+    def reasons(self, id: str) -> list[str]:
+        return [event.reason for event in self.runtime.events() if event.id == id]
+
+    def boots(self, id: str, times: int) -> None:
+        """Its guest has listened so often."""
+        said = f"boot {times} times"
+        eventually(
+            lambda: console_log(self.settings, id).count(READY), lambda count: count == times, SECONDS, said
+        )
+
+    def tells(self, id: str, reason: str, times: int = 1) -> None:
+        """An event may come a little later than what it tells of can be seen."""
+        eventually(lambda: self.reasons(id).count(reason), lambda n: n >= times, SECONDS, f"tell {reason}")
+
+    def is_autostart(self, id: str) -> bool:
+        return "enable" in self.daemon.virsh("dominfo", id).stdout.split("Autostart:")[1].split("\n")[0]
+
+    def remove(self, id: str) -> None:
+        self.runtime.remove(Machine, id)
+        eventually(lambda: id in self.runtime.objects(Machine), operator.not_, SECONDS, "be removed")
+
+
+def condition(machine: Machine, type_: str) -> Condition | None:
+    return next((found for found in machine.status.conditions if found.type == type_), None)
+
+
+def is_as_wished(machine: Machine) -> bool:
+    ready = condition(machine, "Ready")
+    return ready is not None and ready.reason == "AsWished"

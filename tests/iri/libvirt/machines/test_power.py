@@ -1,0 +1,105 @@
+"""Who is on and who is off on real libvirt, and stays so: through wishes, graces, crashes, and starts of all around it."""
+
+from __future__ import annotations
+
+import operator
+import time
+
+from iri.change import SetPower
+from iri.libvirt.settings import Settings
+from iri.machine import MachineState, Power
+from tests.iri.contract.subject import OFF, eventually
+from tests.iri.libvirt.machines.lab import SECONDS, Lab, condition, is_as_wished
+from tests.iri.libvirt.world import running_runtime, with_power
+from tests.servers.libvirtd import Libvirtd
+
+
+def test_guest_that_is_told_to_stay_off_stays_off_also_after_a_restart_of_all(
+    daemon: Libvirtd, settings: Settings
+) -> None:
+    settings = with_power(settings, guest_poweroff="stay")
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        id = lab.running()
+        lab.press(id, b"Q")
+        assert lab.reaches(id, *OFF).detail.reason == "GuestPowerOff"
+        # Until that is written down, nobody knows it who finds libvirtd and the runtime new.
+        eventually(lambda: lab.is_autostart(id), operator.not_, SECONDS, "be halted for good")
+    daemon.kill()
+    daemon.start()
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        found = lab.until(id, is_as_wished, "be looked at")
+        assert found.status.state in OFF
+        assert found.detail.reason == "GuestPowerOff"
+        assert "Started" not in lab.reasons(id)
+        runtime.change(id, SetPower(Power.ON))
+        lab.reaches(id, MachineState.RUNNING)
+        lab.remove(id)
+
+
+def test_guest_that_hears_nothing_is_switched_off_after_the_grace(lab: Lab) -> None:
+    id = lab.running()
+    lab.daemon.virsh("suspend", id)
+    lab.until(id, lambda machine: condition(machine, "Ready").reason == "Paused", "be paused")  # type: ignore[union-attr]
+    began = time.monotonic()
+    lab.runtime.change(id, SetPower(Power.OFF))
+    lab.reaches(id, *OFF)
+    assert time.monotonic() - began >= 1.5
+    told = ["Stopping", "ForcedOff", "PowerOff"]
+    eventually(lambda: lab.reasons(id)[-3:], lambda reasons: reasons == told, SECONDS, f"tell {told}")
+    assert not lab.is_autostart(id)
+
+
+def test_power_on_before_it_is_off_keeps_it_on(daemon: Libvirtd, settings: Settings) -> None:
+    with running_runtime(with_power(settings, grace=3600.0)) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        id = lab.running()
+        daemon.virsh("suspend", id)
+        runtime.change(id, SetPower(Power.OFF))
+        eventually(lambda: lab.is_autostart(id), operator.not_, SECONDS, "begin to stop")
+        runtime.change(id, SetPower(Power.ON))
+        eventually(lambda: lab.is_autostart(id), bool, SECONDS, "think better of it")
+        daemon.virsh("resume", id)
+        lab.until(id, is_as_wished, "go on")
+        lab.reaches(id, MachineState.RUNNING)
+        assert "ForcedOff" not in lab.reasons(id)
+        lab.remove(id)
+
+
+def test_off_while_it_waits_to_be_started_again_is_off_for_its_host_too(
+    daemon: Libvirtd, settings: Settings
+) -> None:
+    settings = with_power(settings, first_restart=3600.0, longest_restart=3600.0)
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        id = lab.running()
+        daemon.kill_guest(id)
+        lab.reaches(id, MachineState.TERMINATED)
+        assert lab.is_autostart(id)
+        runtime.change(id, SetPower(Power.OFF))
+        lab.reaches(id, MachineState.SUSPENDED)
+        assert not lab.is_autostart(id)
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        assert lab.machine(id).status.state is MachineState.SUSPENDED, "known as it begins"
+        runtime.change(id, SetPower(Power.ON))
+        lab.reaches(id, MachineState.RUNNING)
+        assert lab.is_autostart(id)
+        lab.remove(id)
+
+
+def test_off_that_its_host_would_start_is_told_only_once_it_stays_off(
+    daemon: Libvirtd, settings: Settings
+) -> None:
+    """The runtime that was ordered so did not live to see to it."""
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        id = lab.create(power=Power.OFF)
+        lab.reaches(id, MachineState.SUSPENDED)
+    daemon.virsh("autostart", id)
+    with running_runtime(settings) as runtime:
+        lab = Lab(daemon, settings, runtime)
+        lab.reaches(id, MachineState.SUSPENDED)
+        assert not lab.is_autostart(id)
+        lab.remove(id)
