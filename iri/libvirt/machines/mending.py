@@ -12,7 +12,8 @@ import time
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, Unavailable, Unimplemented
-from iri.libvirt.domain.inside import Forgotten, forgotten
+from iri.libvirt.connect.monitor import Monitor
+from iri.libvirt.domain.inside import Forgotten, Inside, forgotten
 from iri.libvirt.domain.names import Alias
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.site import Site
@@ -35,11 +36,7 @@ def suspect(site: Site, guest: Guest, alias: Alias, place: str) -> None:
 def mend(site: Site, guest: Guest) -> None:
     """FailedPrecondition while something stays."""
     suspects = guest.suspects
-    try:
-        gone = cleared(site, guest.id, set(suspects.values()))
-    except Unimplemented as error:
-        raise Unimplemented(f"{error}; if a device can never be attached, {CURE}") from error
-    if gone:
+    if gone := cleared(site.monitor, guest.id, set(suspects.values())):
         message = (
             f"libvirtd did not live to finish attaching; what was left is gone: {', '.join(sorted(gone))}"
         )
@@ -52,15 +49,15 @@ def mend(site: Site, guest: Guest) -> None:
     )
 
 
-def cleared(site: Site, id: str, places: set[str]) -> set[str]:
+def cleared(monitor: Monitor, id: str, places: set[str]) -> set[str]:
     """All that was found, once none of it is there any more. The guest lets a device go in its own time, and libvirt tells of
     none that it does not know; what a device uses goes after it."""
     until = time.monotonic() + LEAVE_SECONDS
     gone: set[str] = set()
-    while found := forgotten(inside := site.monitor.look(id), places):
+    while (inside := looked(monitor, id)) is not None and (found := forgotten(inside, places)):
         if not gone:
             log.warning("libvirt has forgotten what QEMU has id=%s found=%s", id, found)
-        refusals = removed(site, id, found)
+        refusals = removed(monitor, id, found)
         if time.monotonic() > until:
             raise FailedPrecondition(held(found, refusals))
         gone |= {*found.devices, *found.nics, *found.nodes}
@@ -69,9 +66,17 @@ def cleared(site: Site, id: str, places: set[str]) -> set[str]:
     return gone
 
 
-def removed(site: Site, id: str, found: Forgotten) -> list[str]:
+def looked(monitor: Monitor, id: str) -> Inside | None:
+    """None where nobody can: if something is in the way, the attaching itself tells, in QEMU's words."""
+    try:
+        return monitor.look(id)
+    except (Unimplemented, FailedPrecondition) as error:
+        log.warning("QEMU is not looked into id=%s error=%s", id, error)
+        return None
+
+
+def removed(monitor: Monitor, id: str, found: Forgotten) -> list[str]:
     """One attempt at each; QEMU's refusals. What has gone by itself meanwhile is one of them, and not found the next time."""
-    monitor = site.monitor
     refusals = []
     for remove, names in (
         (monitor.let_go, found.devices),

@@ -48,8 +48,13 @@ def step(site: Site, guest: Guest) -> float | None:
             guest, "DefinedAgain", "Look", "somebody has undefined the running machine", is_warning=True
         )
         return 0.0
-    if not guest.is_wanted_on and not guest.seen.is_on:
+    if not guest.is_wanted_on:
+        if guest.seen.is_on:
+            return power.off(site, guest)  # whatever its devices lack, which is seen to once it is off
         power.keep_off(site, guest)
+    elif guest.stopping_since:  # on again before it was off
+        site.roster.update(guest.id, lambda found: replace(found, stopping_since=0.0, has_asked_agent=False))
+        power.keep_on(site, guest)
     is_fresh = not guest.record.is_built
     found = built(site, guest) if is_fresh else plugging.settled(site, guest)
     if found is not None and not is_fresh:
@@ -58,11 +63,6 @@ def step(site: Site, guest: Guest) -> float | None:
         return 0.0
     if found.is_wanted_on and not found.seen.is_on:
         return power.on(site, found, is_fresh=is_fresh)
-    if not found.is_wanted_on and found.seen.is_on:
-        return power.off(site, found)
-    if found.is_wanted_on and found.stopping_since:  # on again before it was off
-        site.roster.update(found.id, lambda other: replace(other, stopping_since=0.0, has_asked_agent=False))
-        power.keep_on(site, found)
     if found.seen.life is Life.STUCK:
         site.domains.resume(found.id)
         return STUCK_SECONDS

@@ -15,12 +15,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume
+from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume, MachineChange, SetPower
 from iri.errors import IRIError
+from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.monitor import Monitor
 from iri.libvirt.domain.names import alias_of
+from iri.libvirt.machines.mending import cleared
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import Disk, LocalDisk, Machine, MachineSpec, MachineState, NetworkInterface
+from iri.machine import Disk, LocalDisk, Machine, MachineSpec, MachineState, NetworkInterface, Power
 from iri.volume import Resources, Volume, VolumeSpec
 from tests.guests.micro import READY
 from tests.iri.contract.devices import connected
@@ -87,10 +90,10 @@ class Lab:
     def has(self, name: str) -> None:
         self.until(lambda machine: is_attached(machine, name) and is_as_wished(machine), f"have {name}")
 
-    def order(self, change: AttachVolume | DetachVolume | AttachInterface | DetachInterface) -> None:
+    def order(self, change: MachineChange) -> None:
         eventually(lambda: self._ordered(change), bool, SECONDS, "take the order")
 
-    def _ordered(self, change: AttachVolume | DetachVolume | AttachInterface | DetachInterface) -> bool:
+    def _ordered(self, change: MachineChange) -> bool:
         try:
             self.runtime.change(self.id, change)
         except IRIError:
@@ -268,6 +271,30 @@ def test_guest_that_keeps_the_device_is_a_condition_that_says_so(lab: Lab) -> No
     lab.daemon.virsh("resume", lab.id)
     lab.has("data")
     assert len(lab.nodes()) == 2, "once"
+
+
+def test_restart_of_the_machine_ends_what_its_guest_keeps(lab: Lab) -> None:
+    lab.die_in_the_midst(storage, form, disk_device)
+    lab.daemon.virsh("suspend", lab.id)
+    lab.order(AttachVolume(lab.disk))
+    lab.until(lambda machine: "does not let it go" in ready_message(machine), "say so")
+    lab.order(SetPower(Power.OFF))
+    lab.until(lambda machine: machine.status.state is MachineState.SUSPENDED, "be off")
+    lab.order(DetachInterface("first"))
+    lab.until(lambda machine: devices(machine).keys() == {"root", "data"}, "have what is wished since")
+    lab.order(SetPower(Power.ON))
+    lab.until(lambda machine: machine.status.state is MachineState.RUNNING, "run")
+    lab.has("data")
+    assert len(lab.nodes()) == 2, "once"
+
+
+def test_qemu_that_nobody_can_speak_to_keeps_no_device_out(daemon: Libvirtd) -> None:
+    link = Link(daemon.uri.replace("qemu", "test").replace("system", "default"))  # a hypervisor that is none
+    link.open()
+    try:
+        assert cleared(Monitor(link), "6695eb01-f6a4-8304-79aa-97f2502e193f", {"/pool/data"}) == set()
+    finally:
+        link.close()
 
 
 def cut(lab: Lab) -> None:
