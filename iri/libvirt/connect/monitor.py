@@ -5,8 +5,10 @@ libvirt notes once a guest, in its log, that somebody spoke to its QEMU. So nobo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import libvirt
@@ -23,23 +25,19 @@ NETDEV = re.compile(rf"\b{BACKEND}(ua-nic-[\w-]+):")
 
 
 class Monitor:
-    """Every method may raise an IRIError: FailedPrecondition with QEMU's own words when it refuses. Thread-safe."""
+    """Every method may raise an IRIError: FailedPrecondition with QEMU's own words when it refuses, or without when nobody here
+    understands them. Thread-safe."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
 
     def look(self, id: str) -> Inside:
-        network = self._ask(id, "human-monitor-command", **{"command-line": "info network"})
-        inside = Inside(
-            devices=self._names(id, DEVICES),
-            nics=frozenset(NETDEV.findall(network)),
-            nodes=tuple(map(node_of, self._ask(id, "query-named-block-nodes"))),
-            objects=self._names(id, OBJECTS),
-            disks={
-                device_of(told): told["inserted"]["node-name"]
-                for told in self._ask(id, "query-block")
-                if "inserted" in told
-            },
+        inside = inside_of(
+            network=self._ask(id, "human-monitor-command", **{"command-line": "info network"}),
+            devices=self._ask(id, "qom-list", path=DEVICES),
+            objects=self._ask(id, "qom-list", path=OBJECTS),
+            nodes=self._ask(id, "query-named-block-nodes"),
+            blocks=self._ask(id, "query-block"),
         )
         document = self._link.call(lambda raw: raw.lookupByUUIDString(id).XMLDesc(0), "looking at the domain")
         return replace(inside, document=document)
@@ -59,9 +57,6 @@ class Monitor:
     def drop_object(self, id: str, name: str) -> None:
         self._ask(id, "object-del", id=name)
 
-    def _names(self, id: str, path: str) -> frozenset[str]:
-        return frozenset(one["name"] for one in self._ask(id, "qom-list", path=path))
-
     def _ask(self, domain_id: str, command: str, /, **arguments: str) -> Any:
         request = json.dumps({"execute": command, "arguments": arguments})
 
@@ -69,10 +64,35 @@ class Monitor:
             answer: str = libvirt_qemu.qemuMonitorCommand(raw.lookupByUUIDString(domain_id), request, 0)
             return answer
 
-        answer = json.loads(self._link.call(ask, "speaking to QEMU"))
+        return answered(command, self._link.call(ask, "speaking to QEMU"))
+
+
+@contextlib.contextmanager
+def understood() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FailedPrecondition(f"nobody understands what QEMU says ({type(error).__name__})") from error
+
+
+def answered(command: str, said: str) -> Any:
+    with understood():
+        answer = json.loads(said)
         if "error" in answer:
             raise FailedPrecondition(f"QEMU refuses {command}: {answer['error'].get('desc')}")
         return answer["return"]
+
+
+def inside_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: Any) -> Inside:
+    """All but what libvirt knows."""
+    with understood():
+        return Inside(
+            devices=frozenset(one["name"] for one in devices),
+            nics=frozenset(NETDEV.findall(network)),
+            nodes=tuple(map(node_of, nodes)),
+            objects=frozenset(one["name"] for one in objects),
+            disks={device_of(one): one["inserted"]["node-name"] for one in blocks if "inserted" in one},
+        )
 
 
 def node_of(told: dict[str, Any]) -> Node:

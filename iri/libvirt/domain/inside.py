@@ -7,7 +7,6 @@ wanted count: others may belong to a copy or a backup that somebody is making.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 
@@ -24,6 +23,15 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     place: str  # a path, or pool/image
     rests_on: str = ""  # the place of its backing image
+
+
+class Layer(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a node that QEMU tells as options, as far as that says where it reads."""
+
+    file: Layer | None = None
+    filename: str = ""
+    pool: str = ""
+    image: str = ""
 
 
 class Inside(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,12 +89,20 @@ def number_of(name: str) -> int:
 
 
 def place_of(file: str) -> str:
-    """QEMU tells of a node where it reads as a path, as a URI, or as options in JSON."""
+    """QEMU tells of a node where it reads as a path, as a URI, or as options in JSON, which it cuts off when they are long. Nothing
+    for what says no place."""
     if file.startswith("json:"):
-        options = json.loads(file.removeprefix("json:"))
-        while isinstance(options.get("file"), dict):
-            options = options["file"]
-        return str(options.get("filename") or f"{options.get('pool')}/{options.get('image')}")
+        return place_in(file.removeprefix("json:"))
     if file.startswith("rbd:"):
         return file.removeprefix("rbd:").split(":")[0]
     return file
+
+
+def place_in(options: str) -> str:
+    try:
+        layer = msgspec.json.decode(options, type=Layer)
+    except (msgspec.DecodeError, ValueError):
+        return ""
+    while layer.file is not None:
+        layer = layer.file
+    return layer.filename or (f"{layer.pool}/{layer.image}" if layer.pool and layer.image else "")

@@ -133,6 +133,11 @@ PLACES = (
     ("options of ceph", 'json:{"driver":"raw","file":{"driver":"rbd","pool":"p","image":"i","user":"u"}}', "p/i"),
     ("ceph", "rbd:p/i:id=u:mon_host=h", "p/i"),
     ("nothing", "", ""),
+    ("options that are cut off", 'json:{"driver": "qcow2", "file": {"dri...', ""),
+    ("options that are none", "json:[1]", ""),
+    ("options of a node by its name", 'json:{"driver": "qcow2", "file": "libvirt-2-storage"}', ""),
+    ("options of what has no place", 'json:{"driver": "null-co"}', ""),
+    ("options that are no text", 'json:{"filename": "\udcff"}', ""),
 )  # fmt: skip
 
 
