@@ -23,7 +23,14 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 
 from iri.address import TcpAddress, UnixAddress
 from iri.client import Client
-from iri.errors import FailedPrecondition, Internal, Unavailable, Unimplemented
+from iri.errors import (
+    FailedPrecondition,
+    ImageNotResolvable,
+    Internal,
+    IRIError,
+    Unavailable,
+    Unimplemented,
+)
 from iri.host import Offers
 from iri.machine import Machine, MachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -241,3 +248,37 @@ def test_nothing_of_a_request_is_logged(path: Path, caplog: pytest.LogCaptureFix
         client.refusal("MachineRuntime.CreateMachine", request)
         client.send(METHODS["MachineRuntime.CreateMachine"], b"s3cr3t")
     assert SECRET not in caplog.text
+
+
+class Refusing(SimulatedRuntime):
+    error: IRIError
+
+    def offers(self) -> Offers:
+        raise self.error
+
+
+@pytest.mark.parametrize("kind", [FailedPrecondition, ImageNotResolvable], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("message", "want"),
+    [
+        ("no such image", "no such image"),
+        ("a" * 2000, "a" * 1500),
+        ("ü" * 2000, "ü" * 750),
+        ("a" + "ü" * 2000, "a" + "ü" * 749),
+        ("日" * 2000, "日" * 500),
+        ("\n" * 2000, "\n" * 1500),
+        ("%" * 2000, "%" * 1500),
+        ("\udcff", "?"),
+    ],
+    ids=["short", "ascii", "two bytes", "cut between", "three bytes", "lines", "percent", "no text"],
+)
+def test_words_of_a_refusal_arrive_as_far_as_headers_carry_them(
+    path: Path, kind: type[IRIError], message: str, want: str
+) -> None:
+    runtime = Refusing(quick_host())
+    runtime.error = kind(message)
+    with Server(runtime, [UnixAddress(path)]), Client(UnixAddress(path)) as client:
+        with pytest.raises(IRIError) as caught:
+            client.offers()
+        assert type(caught.value) is kind
+        assert str(caught.value) == want
