@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from iri.libvirt.refusal import NotStarted
 
 LOCK = ".gitvirt.lock"
+MOMENT_SECONDS = 0.1
 CURE = "stop that one first; two runtimes need a libvirtd, a `folder`, an `images.folder` and pools each"
 
 
@@ -44,8 +47,9 @@ def _process(handle: int) -> str:
 class Claim:
     """`what` begins the message: "storage pool fast"."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, sleep: Callable[[float], object] = time.sleep) -> None:
         self._what = what
+        self._sleep = sleep
         self._handle = -1
 
     def take(self, folder: Path) -> None:
@@ -54,7 +58,7 @@ class Claim:
             return
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock(handle)
         except BlockingIOError:
             found = _process(handle)
             os.close(handle)
@@ -66,6 +70,14 @@ class Claim:
         self._handle = handle
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+
+    def _lock(self, handle: int) -> None:
+        """Who has it keeps it; who only asks whose it is, as `holder` does, has it for a moment."""
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._sleep(MOMENT_SECONDS)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def drop(self) -> None:
         if self._handle >= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iri.libvirt.claim import Claim, Taken
+from iri.libvirt.claim import LOCK, Claim, Taken, holder
 
 HOLDER = """
 import sys, signal
@@ -47,6 +48,16 @@ def test_what_is_held_can_be_taken_again_and_is_free_once_dropped(tmp_path: Path
     first.drop()
     second.take(tmp_path)
     second.drop()
+
+
+def test_who_asks_whose_it_is_keeps_nobody_from_taking_it(tmp_path: Path) -> None:
+    with (tmp_path / LOCK).open("w") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        claim = Claim("the folder", sleep=lambda _: fcntl.flock(asking, fcntl.LOCK_UN))
+        claim.take(tmp_path)
+    assert holder(tmp_path) == str(os.getpid())
+    claim.drop()
+    assert holder(tmp_path) is None
 
 
 def test_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
