@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from iri.change import Resize
 from iri.host import Classes, MachineClass, VolumeClass
@@ -14,6 +15,7 @@ from iri.server.calls import Call, Stream
 from iri.volume import Snapshot, Volume
 from iri.wire.mirror import fill, freeze
 
+T = TypeVar("T")
 KINDS: dict[Kind | None, pb.ObjectKind.ValueType] = {
     None: pb.OBJECT_KIND_ALL,
     Machine: pb.OBJECT_KIND_MACHINE,
@@ -68,23 +70,15 @@ class HostCalls:
         return pb.ResizeMachineResponse()
 
     def describe_machines(self, request: pb.DescribeMachinesRequest) -> pb.DescribeMachinesResponse:
-        machines = self._runtime.objects(Machine)
-        ids = dict.fromkeys(request.machine_ids) or machines
         response = pb.DescribeMachinesResponse()
-        for id in ids:
-            if id in machines:
-                description = response.machines.add(machine_id=id)
-                fill(description, machines[id].detail)
+        for machine in named(self._runtime.objects(Machine), request.machine_ids):
+            fill(response.machines.add(machine_id=machine.id), machine.detail)
         return response
 
     def describe_volumes(self, request: pb.DescribeVolumesRequest) -> pb.DescribeVolumesResponse:
-        volumes = self._runtime.objects(Volume)
-        ids = dict.fromkeys(request.volume_ids) or volumes
         response = pb.DescribeVolumesResponse()
-        for id in ids:
-            if id in volumes:
-                description = response.volumes.add(volume_id=id)
-                fill(description, volumes[id].detail)
+        for volume in named(self._runtime.objects(Volume), request.volume_ids):
+            fill(response.volumes.add(volume_id=volume.id), volume.detail)
         return response
 
     def watch_events(
@@ -119,6 +113,11 @@ class Watch:
     def close(self) -> None:
         self.is_closed = True
         self.subscription.close()
+
+
+def named(objects: Mapping[str, T], ids: Iterable[str]) -> Iterator[T]:
+    """Those that are there, each once; all of them when none is named."""
+    return (objects[id] for id in dict.fromkeys(ids) or objects if id in objects)
 
 
 def notice_message(notice: Notice) -> pb.WatchEventsResponse:
