@@ -26,6 +26,15 @@ class Libvirtd(PrivateLibvirtd):
             assert time.monotonic() < until, (self.folder / "libvirtd.log").read_text(errors="replace")
             time.sleep(0.05)
 
+    def revive(self) -> None:
+        """As a service manager would, one that ended by itself."""
+        if not self.is_answering():
+            self.kill()
+            self.start()
+
+    def crashes(self) -> str:
+        return (self.folder / "first.log").read_text(errors="replace")
+
     def kill_guest(self, uuid: str) -> None:
         os.kill(self.guests()[uuid], signal.SIGKILL)
 

@@ -103,18 +103,23 @@ def kill(process: int) -> None:
     """It is gone when this returns, as a service manager would wait for it."""
     if not process:
         return  # zero would mean everybody here
-    os.kill(process, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(process, signal.SIGKILL)
     while Path("/proc", str(process)).exists():
         time.sleep(0.005)
 
 
 def reap() -> None:
-    """Only the children that nobody here waits for: libvirt counts on it that a dead guest is no zombie."""
+    """Only the children that nobody here waits for: libvirt counts on it that a dead guest is no zombie. Tells of those that failed."""
     while True:
         try:
-            os.waitpid(-1, 0)
+            pid, status = os.waitpid(-1, 0)
         except ChildProcessError:
             threading.Event().wait(0.05)
+            continue
+        code = os.waitstatus_to_exitcode(status)
+        if code not in (0, -signal.SIGKILL, -signal.SIGTERM):
+            os.write(sys.stderr.fileno(), f"process {pid} ended with {code}\n".encode())
 
 
 def main() -> None:

@@ -173,6 +173,7 @@ class Storm:
             found = self.client.objects(Machine)
         except IRIError as error:
             self.errors.append(str(error))
+            self.daemon.revive()
             return False
         for id in found.keys() | self.wanted.keys():
             try:
@@ -271,7 +272,8 @@ def settle(storm: Storm, seconds: float, what: str) -> None:
     while not storm.reconcile():
         if time.monotonic() > until:
             told = "\n".join(f"{found}" for found in (*storm.errors, *storm.unsettled()))
-            raise AssertionError(f"did not {what} within {seconds} s\n{told}\n{storm.victim.testimony()}")
+            told += f"\n{storm.daemon.crashes()}\n{storm.victim.testimony()}"
+            raise AssertionError(f"did not {what} within {seconds} s\n{told}")
         time.sleep(0.05)
 
 

@@ -90,6 +90,26 @@ def test_it_answers_dies_and_answers_again_apart_from_the_machine(folder: Path) 
     assert [place for place in PLACES if place.exists()] == there
 
 
+def test_one_that_crashed_is_told_of_and_can_be_started_again(folder: Path) -> None:
+    libvirtd = PrivateLibvirtd(folder)
+    try:
+        libvirtd.start()
+        until(libvirtd.is_answering)
+        number = (folder / "libvirtd.pid").read_text().strip()
+        libvirtd.inside("sh", "-c", f"kill -ABRT {number}")
+        until(
+            lambda: (
+                f"process {number} ended with -{signal.SIGABRT.value}" in (folder / "first.log").read_text()
+            )
+        )
+        assert not libvirtd.is_answering()
+        libvirtd.kill()
+        libvirtd.start()
+        until(libvirtd.is_answering)
+    finally:
+        libvirtd.close()
+
+
 def identity(place: Path) -> str:
     if not place.exists():
         return ""
