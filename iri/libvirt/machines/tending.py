@@ -44,6 +44,8 @@ def step(site: Site, guest: Guest) -> float | None:
         return 0.0
     if guest.seen.is_passing:
         site.roster.write(guest)
+        if guest.is_wanted_on:
+            power.keep_on(site, guest)
         site.tell(
             guest, "DefinedAgain", "Look", "somebody has undefined the running machine", is_warning=True
         )

@@ -116,6 +116,7 @@ def test_running_machine_that_somebody_undefines_is_defined_again(
         lab.tells(id, "DefinedAgain")
         eventually(lambda: is_persistent(daemon, id), bool, SECONDS, "be defined again")
         was = lab.until(id, is_as_wished, "be as wished")
+        assert lab.is_autostart(id)
     daemon.virsh("undefine", id)
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
