@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reconciler.checkout.ignored import ignored
 from reconciler.checkout.source import Folder
-from reconciler.repo import fetched, revision
+from reconciler.repo import fetched, person, revision
 from reconciler.repo.commit import SOURCE, decoded, trailers_of
 from reconciler.repo.errors import UnknownRevisionError
 from reconciler.repo.memory import MemoryObjects, MemoryRemote, MemoryTransport
@@ -38,11 +38,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Offline:
-    """`notes` are what a reader of a plan made from it must know."""
+    """`notes` are what a reader of a plan made from it must know. With `is_unfetched` the remote may have a target branch that
+    is not here, and what is on it, hosts too, is not known."""
 
     repo: Store
     refs: Refs
     notes: tuple[str, ...]
+    is_unfetched: bool = False
 
 
 def offline(asked: Asked, settings: fleet.Settings | None, now: datetime) -> Offline:
@@ -61,7 +63,7 @@ def offline(asked: Asked, settings: fleet.Settings | None, now: datetime) -> Off
     if not asked.source:
         desk.lay_over()
     desk.put_upon()
-    return Offline(desk.opened(), refs, tuple(desk.notes))
+    return Offline(desk.opened(), refs, tuple(desk.notes), desk.is_unfetched)
 
 
 class _Desk:
@@ -73,6 +75,7 @@ class _Desk:
         self.source, self.target = refs.source or "", refs.target or ""
         self.remote = MemoryRemote(self.source, fallback=revision.lookup(asked.root) if around else None)
         self.notes: list[str] = []
+        self.is_unfetched = False
 
     @property
     def head(self) -> ObjectId | None:
@@ -89,7 +92,9 @@ class _Desk:
             if f"refs/remotes/origin/{target}" in refs:
                 self.notes.append(self._as_of(target))
         if found is None:
-            self.notes.append(f"there is no branch {target} here: everything is new")
+            self.is_unfetched = person.remote_url(root) is not None
+            cure = "; `git fetch` brings it where the remote has one" if self.is_unfetched else ""
+            self.notes.append(f"there is no branch {target} here: everything is new{cure}")
         known = {self.source: refs.get("HEAD"), self.target: found}
         known |= {name: id for name, id in refs.items() if name.startswith(reports)}
         self.remote.refs.update({name: id for name, id in known.items() if id is not None})

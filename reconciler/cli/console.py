@@ -35,6 +35,7 @@ EXAMPLES = """examples:
 
 The machine is looked up at a runtime on this host: at --address, else where `gitvirt iri` looks. For a machine on
 another host it says the command that does it there: ssh -t HOST gitvirt console web-1
+A runtime that listens on a socket of its own is one to name with --address, also on its own host.
 Ctrl-] leaves the console; the machine goes on. `exec` is another name for it: the runtime interface's exec is a serial
 console. A command inside of a guest is its own affair: ssh GUEST COMMAND."""
 
@@ -57,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     wanted = arguments.machine
+    if not wanted:
+        raise CommandError("'' is no machine", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
     if arguments.namespace and "/" not in wanted:
         wanted = f"{arguments.namespace}/{wanted}"
     with at_once(), ExitStack() as open:
@@ -106,8 +109,11 @@ def told_elsewhere(arguments: argparse.Namespace, wanted: str, trouble: CommandE
     if arguments.output:
         show_value(out(), arguments.output, value(place))
         return Exit.OK
-    cause = f"{printable(wanted)} is on {printable(place.pool)}, which is not this host"
-    raise CommandError(cause, printable(place.command))
+    cause = (
+        f"{printable(wanted)} is on {printable(place.pool)}, and not at the runtime that was looked for here"
+    )
+    cure = f"{place.command}; where the runtime listens elsewhere, on whichever host: --address SOCKET"
+    raise CommandError(cause, printable(cure))
 
 
 def known_fleet(arguments: argparse.Namespace) -> Inventory | None:

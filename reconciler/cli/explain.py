@@ -70,12 +70,19 @@ def run(arguments: argparse.Namespace) -> int:
     key = nouns.key(arguments.kind, arguments.name, arguments.namespace)
     with ground.seen(arguments, ".", os.environ.get("GITVIRT_REPO", "")) as seen:
         answer = answered(seen, key)
+    is_told = bool(answer.pool) or answer.is_placeable
+    if seen.unfetched and not is_told:
+        cause = (
+            f"there is no branch {printable(seen.unfetched)} here, so hosts and what is placed are not known"
+        )
+        cure = "`git fetch` brings it where the remote has one; --repo asks the remote itself"
+        raise CommandError(cause, cure)
     if is_value(arguments.output):
         show_value(out(), arguments.output, document(answer))
     else:
         write(answer, out())
     ground.tell(seen.notes)
-    return Exit.OK if answer.pool or answer.is_placeable else Exit.UNPLACEABLE
+    return Exit.OK if is_told else Exit.UNPLACEABLE
 
 
 def answered(seen: Seen, key: Key) -> Answer:

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,11 +25,14 @@ from reconciler.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class Seen:
+    """`unfetched` names the target branch where it is not here, and the remote may have it."""
+
     repo: Repo
     world: World
     advance: Advance
     now: datetime
     notes: tuple[str, ...] = ()
+    unfetched: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +71,9 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
         assert not isinstance(snapshot, Unavailable), "memory always answers"
         for problem in guards.of_refs(made.refs, snapshot):
             raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
-        yield advanced(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
+        found = advanced(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
+        target = (made.refs.target or "").removeprefix(location.HEADS)
+        yield replace(found, unfetched=target) if made.is_unfetched else found
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
 

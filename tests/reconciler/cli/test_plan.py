@@ -260,6 +260,32 @@ def test_explain_asks_the_repo_that_the_environment_names(
     assert gitvirt("explain", "machine", "web-3", "--source", "HEAD")[0] == Exit.FAILED
 
 
+def forget(site: Site, *kinds: str) -> None:
+    for ref in git(site.checkout, "for-each-ref", "--format=%(refname)", *kinds).split():
+        git(site.checkout, "update-ref", "-d", ref)
+
+
+@pytest.mark.parametrize("words", ["plan", "explain machine db-1", "explain machine db-1 -o json"])
+def test_a_clone_that_lacks_live_says_how_to_get_it(site: Site, gitvirt: Command, words: str) -> None:
+    forget(site, "refs/remotes/origin/live", "refs/poollets")
+    code, text = gitvirt(*words.split())
+    assert "there is no branch live here" in gitvirt.notes
+    assert "`git fetch` brings it where the remote has one" in gitvirt.notes
+    if "explain" in words:
+        assert (code, text) == (Exit.FAILED, "")
+    git(site.checkout, "fetch", "--quiet", "origin")
+    assert gitvirt("explain", "machine", "db-1")[0] == Exit.OK
+
+
+def test_without_a_remote_what_is_here_is_all_there_is(site: Site, gitvirt: Command) -> None:
+    git(site.checkout, "remote", "remove", "origin")
+    forget(site, "refs/poollets")
+    code, text = gitvirt("explain", "machine", "db-1")
+    assert code == Exit.UNPLACEABLE
+    assert "NoPools" in text
+    assert "git fetch" not in gitvirt.notes
+
+
 def test_explain_agrees_with_plan(site: Site, gitvirt: Command) -> None:
     site.edit(
         {

@@ -25,8 +25,13 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             "web-1",
-            "web-1 is on rack-a, which is not this host",
+            "web-1 is on rack-a, and not at the runtime that was looked for here",
             "ssh -t rack-a gitvirt console default/web-1",
+        ),
+        (
+            "web-1",
+            "web-1 is on rack-a",
+            "where the runtime listens elsewhere, on whichever host: --address SOCKET",
         ),
         ("default/web-1", "default/web-1 is on rack-a", "ssh -t rack-a gitvirt console default/web-1"),
         ("lab -n lab", "lab/lab runs nowhere", "gitvirt explain machine lab/lab"),
