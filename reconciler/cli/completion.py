@@ -13,7 +13,7 @@ from pathlib import Path
 from reconciler.cli import topics
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.objects import nouns
-from reconciler.cli.terminal import out
+from reconciler.cli.terminal import out, printable
 from reconciler.cli.verbs import VERBS
 from schemas.codes import CODES
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
@@ -63,6 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.shell == WORDS:
         for word in candidates(arguments.words, known_in_time):
             out().line(word)
+    elif arguments.words:
+        cause = f"unrecognized arguments: {printable(' '.join(arguments.words))}"
+        raise CommandError(cause, "`gitvirt completion --help` shows what it takes", Exit.USAGE)
     else:
         out().line(SCRIPTS[arguments.shell].rstrip("\n"))
     return Exit.OK

@@ -59,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if not arguments.directory:
+        cure = "name one, or none at all for the folder you are in"
+        raise CommandError("'' is no folder", cure, Exit.USAGE)
     root = Path(arguments.directory)
     terminal = out()
     try:

@@ -10,12 +10,14 @@ from schemas.edit import Annotation
 EXAMPLES = """examples:
   gitvirt pause web-1                 a machine
   gitvirt pause volume db-data
+  gitvirt pause pool rack-a1
   gitvirt resume web-1
 
-A paused object keeps running as it is: it is not moved, changed, restarted or deleted."""
+A paused object keeps running as it is: it is not moved, changed, restarted or deleted. A pool that only its
+host announced gets a file for it."""
 
 PAUSED = Annotation("gitvirt.dev/paused")
-INTENT = change.Intent("pause", lambda _: {PAUSED: "true"}, "is paused", "paused already")
+INTENT = change.Intent("pause", lambda _: {PAUSED: "true"}, "is paused", "paused already", may_declare=True)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -93,6 +93,13 @@ def check(kind: Kind, wanted: tuple[str, str]) -> None:
     """What can never be so is a mistake: nobody is to wait for it."""
     name, value = wanted
     known = states(kind)
+    if not value and name in ("state", "status.state", "condition"):
+        cure = (
+            f"there are: {', '.join(known)}"
+            if known and name != "condition"
+            else "--for condition=TYPE, a path=value, or deleted"
+        )
+        raise CommandError(f"--for {printable(name)}= does not say which", cure, Exit.USAGE)
     if name not in ("state", "status.state") or value in known:
         return
     if not known:

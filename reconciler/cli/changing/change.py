@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import assert_never
 
 from reconciler.cli.changing import telling
+from reconciler.cli.changing.branch import branch
 from reconciler.cli.changing.telling import Edit, Told
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.location import HEADS, Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import nouns
-from reconciler.cli.objects.choosing import one
+from reconciler.cli.objects.choosing import named
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import out, printable
 from reconciler.inventory import Inventory, Item, inventory
@@ -49,7 +50,7 @@ class Intent:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-m", "--message", metavar="TEXT", help="of the commit (default: what is done)")
     parser.add_argument(
-        "--branch", metavar="NAME", help="push to this branch, for review, instead of the source"
+        "--branch", type=branch, metavar="NAME", help="push to this branch, for review, instead of the source"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the patch and change nothing")
     add_format(parser, "name")
@@ -79,10 +80,9 @@ def carry_out(arguments: argparse.Namespace, key: Key, intent: Intent) -> int:
 def edited(fleet: Fleet, key: Key, intent: Intent) -> Edit | None:
     """None when it is so already."""
     source = inventory(fleet.repo, fleet.snapshot.source)
-    item = source.items.get(key)
-    if item is None and intent.may_declare and is_announced(fleet, key):
-        return declared(key, intent, source)
-    item = one(source, key.kind, f"{key.namespace}/{key.name}", None)
+    if key not in source.items and is_announced(fleet, key):
+        return declared(key, intent, source) if intent.may_declare else None
+    item = named(source, key)
     assert fleet.snapshot.source is not None, "an object was found on it"
     file = fleet.repo.file(fleet.snapshot.source, item.path)
     assert file is not None, "an object was found in it"
@@ -92,7 +92,11 @@ def edited(fleet: Fleet, key: Key, intent: Intent) -> Edit | None:
 
 
 def is_announced(fleet: Fleet, key: Key) -> bool:
-    return key in inventory(fleet.repo, fleet.snapshot.target).items
+    """A pool that has no file in the source: nobody decided anything about it yet."""
+    return (
+        key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+        and key in inventory(fleet.repo, fleet.snapshot.target).items
+    )
 
 
 def declared(key: Key, intent: Intent, source: Inventory) -> Edit:
@@ -146,7 +150,11 @@ def pushed(fleet: Fleet, made: Edit, arguments: argparse.Namespace, message: str
         case Stale():
             return None
         case Refused(_, words):
-            cure = "push a branch for review: --branch NAME"
+            cure = (
+                "the server has a rule about that branch: name another one, or ask who keeps the server"
+                if arguments.branch
+                else "push a branch for review: --branch NAME"
+            )
             said = "; ".join(map(printable, words.splitlines()))
             raise CommandError(f"the server refused the push: {said}", cure)
         case Unavailable(_, cause, cure):

@@ -10,11 +10,11 @@ from typing import Any, get_args
 import msgspec
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.objects.nouns import key, plural
+from reconciler.cli.objects.nouns import key, lists
 from reconciler.cli.terminal import printable
 from reconciler.cli.verbs import closest
 from reconciler.inventory import Inventory, Item
-from schemas.kinds import DEFAULT_NAMESPACE, Kind
+from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import TYPES
 
 # Words that say what they mean without the path.
@@ -24,6 +24,9 @@ FIELDS = {
     "class": ("spec", "machineClassRef", "name"),
     "pool": ("spec", "machinePoolRef", "name"),
 }
+# What $defs/labelKey of the schemas allows.
+_DNS = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+LABEL_KEY = re.compile(rf"({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
 VOLUME_FIELDS = {"class": ("spec", "volumeClassRef", "name"), "pool": ("spec", "volumePoolRef", "name")}
 
 
@@ -52,6 +55,9 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
 def labels(text: str) -> list[tuple[str, str]]:
     """`key=value`, and more of them after commas; `key==value` means the same."""
     found = [pair(part) for part in text.split(",")]
+    for name, _ in found:
+        if not LABEL_KEY.fullmatch(name):
+            raise argparse.ArgumentTypeError(f"{name!r} is no key of a label; KEY=VALUE is understood")
     return [(name, value.removeprefix("=")) for name, value in found]
 
 
@@ -66,9 +72,8 @@ def chosen(
     inventory: Inventory, kind: Kind, names: Iterable[str], arguments: argparse.Namespace
 ) -> list[Item]:
     """By name: each must be there. Without names: all that fit, in order."""
-    named = [one(inventory, kind, name, arguments.namespace) for name in names]
-    if named:
-        return named
+    if found := [one(inventory, kind, name, arguments.namespace) for name in names]:
+        return found
     items = inventory.of(kind)
     for name, _ in arguments.field:
         if items and not any(field(item, name) for item in items):
@@ -129,13 +134,16 @@ def snake(camel: str) -> str:
 
 def one(inventory: Inventory, kind: Kind, written: str, namespace: str | None) -> Item:
     """The object of that name, or a CommandError that names one that comes near."""
-    wanted = key(kind, written, namespace)
+    return named(inventory, key(kind, written, namespace))
+
+
+def named(inventory: Inventory, wanted: Key) -> Item:
     if found := inventory.items.get(wanted):
         return found
-    cause = f"there is no {kind} {printable(wanted.name)}"
+    cause = f"there is no {wanted.kind} {printable(wanted.name)}"
     if wanted.namespace:
         cause += f" in namespace {printable(wanted.namespace)}"
-    raise CommandError(cause, cure(inventory, kind, wanted.name))
+    raise CommandError(cause, cure(inventory, wanted.kind, wanted.name))
 
 
 def cure(inventory: Inventory, kind: Kind, name: str) -> str:
@@ -143,11 +151,7 @@ def cure(inventory: Inventory, kind: Kind, name: str) -> str:
     if elsewhere is not None:
         return f"there is one in namespace {elsewhere.key.namespace}: -n {elsewhere.key.namespace}"
     near = closest(name, sorted({item.key.name for item in inventory.of(kind)}))
-    return (
-        f"did you mean {near}?"
-        if near
-        else f"`gitvirt get {plural(kind)}{' -A' if kind.is_namespaced else ''}` lists what there is"
-    )
+    return f"did you mean {near}?" if near else lists(kind)
 
 
 def others(inventory: Inventory, kind: Kind, name: str) -> Iterator[Item]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import printable
 from reconciler.cli.verbs import closest
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 
@@ -43,6 +45,16 @@ def kind(text: str) -> Kind:
 
 
 def key(kind: Kind, written: str, namespace: str | None) -> Key:
-    """`name`, or `namespace/name`."""
-    before, _, name = written.rpartition("/")
+    """`name`, or `namespace/name` where the kind has namespaces; a CommandError for what can be neither."""
+    before, slash, name = written.rpartition("/")
+    if slash and not kind.is_namespaced:
+        cause = f"{printable(repr(written))} is no name: a {kind} has no namespace"
+        raise CommandError(cause, f"write NAME; {lists(kind)}", Exit.USAGE)
+    if not name or (slash and not before) or "/" in before:
+        cure = "write NAME or NAMESPACE/NAME" if kind.is_namespaced else "write NAME"
+        raise CommandError(f"{printable(repr(written))} is no name", f"{cure}; {lists(kind)}", Exit.USAGE)
     return Key(kind, (before or namespace or DEFAULT_NAMESPACE) if kind.is_namespaced else "", name)
+
+
+def lists(kind: Kind) -> str:
+    return f"`gitvirt get {plural(kind)}{' -A' if kind.is_namespaced else ''}` lists what there is"

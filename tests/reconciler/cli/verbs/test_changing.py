@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.changing.branch import branch
 from reconciler.cli.exits import Exit
 from tests.reconciler.cli.verbs.conftest import POOL, gitvirt, machine
 from tests.reconciler.repo.git import commit, git
@@ -105,13 +106,81 @@ def test_a_branch_is_for_review(fleet: Path, capsys: Capture) -> None:
     assert "is there already" in capsys.readouterr().err
 
 
-def test_an_announced_pool_gets_a_file(fleet: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_fine"),
+    [
+        *((name, True) for name in ("topic", "ann/rack-a", "größe", "a.b", "v1-x_y", "a@b", "x#1", "main-2")),
+        *((name, False) for name in ("", "HEAD", "-x", "bad branch", "a..b", "a/", "a//b", "/a", ".a", "a/.b")),
+        *((name, False) for name in ("a.", "a.lock", "a.lock/b", "a~1", "a^", "a:b", "a?", "a*", "a[b", "a\\b")),
+        *((name, False) for name in ("a@{1}", "a\x07b", "a\tb", "a\x7f", "bad branch..x")),
+    ],
+)  # fmt: skip
+def test_a_branch_is_named_as_git_would_have_it(fleet: Path, name: str, is_fine: bool) -> None:
+    told = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False)
+    assert (told.returncode == 0) == is_fine, "git says otherwise"
+    if is_fine:
+        assert branch(name) == name
+        return
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt("cordon", "rack-a", f"--branch={name}") == Exit.USAGE
+    assert git(fleet, "ls-remote", "origin") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "cure"),
+    [
+        ("refs/poollets/host-1", "'refs/poollets/host-1' is a ref and no branch", "leave refs/ out"),
+        ("refs/heads/topic", "'refs/heads/topic' is a ref and no branch", "did you mean topic?"),
+        ("refs/heads/refs/x", "is a ref and no branch", "leave refs/ out"),
+        ("bad branch..x", "'bad branch..x' is no name for a branch", "git takes no blanks"),
+    ],
+)
+def test_a_ref_is_no_branch(fleet: Path, capsys: Capture, name: str, cause: str, cure: str) -> None:
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt("drain", "rack-a", "--branch", name) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert cause in said
+    assert cure in said
+    assert git(fleet, "ls-remote", "origin") == before
+
+
+def announce(fleet: Path) -> None:
     git(fleet, "checkout", "-q", "live")
     commit(fleet, {".gitvirt/pools/rack-b.yaml": POOL.replace(b"rack-a", b"rack-b")}, "announce rack-b")
     git(fleet, "push", "-q", "origin", "live")
-    assert gitvirt("cordon", "rack-b") == Exit.OK
+
+
+@pytest.mark.parametrize("words", ["cordon rack-b", "drain rack-b", "pause pool rack-b"])
+def test_an_announced_pool_gets_a_file(fleet: Path, words: str) -> None:
+    announce(fleet)
+    assert gitvirt(*words.split()) == Exit.OK
     assert "name: rack-b" in at(fleet, "origin/main", "pools/rack-b.yaml")
     assert gitvirt("validate", "--rev", "origin/main") == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("resume pool rack-b", "machine pool rack-b is not paused: nothing to change"),
+        ("uncordon rack-b", "machine pool rack-b is open already: nothing to change"),
+    ],
+)
+def test_of_an_announced_pool_there_is_nothing_to_take_back(
+    fleet: Path, capsys: Capture, words: str, said: str
+) -> None:
+    announce(fleet)
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt(*words.split()) == Exit.OK
+    assert said in capsys.readouterr().out
+    assert git(fleet, "ls-remote", "origin") == before
+
+
+def test_a_machine_that_nobody_declares_gets_no_file(fleet: Path, capsys: Capture) -> None:
+    git(fleet, "rm", "-q", "machines/web-1.yaml")
+    git(fleet, "commit", "-q", "-m", "no more web-1")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("pause", "web-1") == Exit.FAILED
+    assert "there is no Machine web-1" in capsys.readouterr().err
 
 
 def test_several_at_once_all_land(fleet: Path) -> None:

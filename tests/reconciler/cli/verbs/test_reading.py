@@ -24,6 +24,7 @@ Capture = pytest.CaptureFixture[str]
         ("get m -A", ["NAMESPACE  NAME", "lab        lab"]),
         ("get machines -A -l app=web -o name", ["default/web-1\n"]),
         ("get machines -A -l app==web -o name", ["default/web-1\n"]),
+        ("get machines -A -l example.org/tier.x_y=web -o name", []),
         ("get machines -A -l app=web,tier==front -o name", ["default/web-1\n"]),
         ("get machines -A --field state=Running -o name", ["default/web-1\n"]),
         ("get machines -A --field power=On -o name", ["default/web-1\ndefault/web-2\nlab/lab\n"]),

@@ -163,6 +163,9 @@ def test_a_server_whose_hook_says_no(fleet: Path, capsys: Capture, words: str) -
     cause, cure = refused(capsys, words, Exit.FAILED)
     assert cause.startswith("the server refused the push: main is protected; ask the admins")
     assert "--branch" in cure
+    cause, cure = refused(capsys, f"{words} --branch review", Exit.FAILED)
+    assert cause.startswith("the server refused the push: main is protected; ask the admins")
+    assert cure == "the server has a rule about that branch: name another one, or ask who keeps the server"
 
 
 @pytest.mark.parametrize("words", ["cordon rack-a", "restart web-1"])
@@ -235,6 +238,8 @@ def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: 
         ("pool rack-a", "no MachinePool is ever Running", "there are: Ready, Pending, Error, Offline"),
         ("volume nobody --for state=zzz", "no Volume is ever zzz", "there are: Pending, Available, Error"),
         ("secret seed", "a Secret has no state to wait for", "deleted"),
+        ("machine web-1 --for state=", "--for state= does not say which", "there are: Pending, Running, "),
+        ("machine web-1 --for condition=", "--for condition= does not say which", "condition=TYPE"),
     ],
 )  # fmt: skip
 def test_nobody_waits_for_a_state_that_there_is_not(
@@ -257,6 +262,38 @@ def test_who_waits_for_a_name_that_is_not_there_is_told_so_at_once(
     begun, _, cured = capsys.readouterr().err.splitlines()
     assert begun.startswith(f"waiting for Machine/default/{name}, which is not there yet; {cure}")
     assert cured.strip().startswith(cure)
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(
+    ("words", "cause", "cure"),
+    [
+        ("describe machine ''", "'' is no name", "NAME or NAMESPACE/NAME; `gitvirt get machines -A` lists"),
+        ("get machine lab/", "'lab/' is no name", "NAME or NAMESPACE/NAME"),
+        ("history machine /web-1", "'/web-1' is no name", "NAME or NAMESPACE/NAME"),
+        ("wait machine a/b/c", "'a/b/c' is no name", "NAME or NAMESPACE/NAME"),
+        ("restart ''", "'' is no name", "NAME or NAMESPACE/NAME"),
+        ("explain machine ../web-1/x", "'../web-1/x' is no name", "NAME or NAMESPACE/NAME"),
+        ("cordon ''", "'' is no name", "write NAME; `gitvirt get machinepools` lists"),
+        ("cordon ../../rack-a", "'../../rack-a' is no name: a MachinePool has no namespace", "write NAME"),
+        ("describe pool lab/rack-a", "'lab/rack-a' is no name: a MachinePool has no namespace", "write NAME"),
+        ("console ''", "'' is no machine", "[NAMESPACE/]NAME"),
+    ],
+)
+def test_what_can_be_no_name(capsys: Capture, words: str, cause: str, cure: str) -> None:
+    said = refused(capsys, words, Exit.USAGE)
+    assert said[0] == cause
+    assert cure in said[1]
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(
+    "key", ["tier!", "tier in (web)", "-tier", "Zone.example/x", "a/b/c", "x" * 70 + "/"]
+)
+def test_what_can_be_no_label(capsys: Capture, key: str) -> None:
+    cause, cure = refused(capsys, f"get machines --label='{key}=web'", Exit.USAGE)
+    assert cause.endswith(f"{key!r} is no key of a label")
+    assert cure.startswith("KEY=VALUE is understood")
 
 
 @pytest.fixture
@@ -303,6 +340,8 @@ def test_what_people_declare_can_be_changed_before_there_is_a_live(capsys: Captu
         ("console web-1 --address /nonexistent/s", Exit.FAILED, "there is no socket", "is the runtime running?"),
         ("comment nowhere.md", Exit.FAILED, "cannot read nowhere.md", "gitvirt plan -o markdown"),
         ("completion tcsh", Exit.USAGE, "'tcsh' is none of", "--help"),
+        ("completion bash x", Exit.USAGE, "unrecognized arguments: x", "gitvirt completion --help"),
+        ("init ''", Exit.USAGE, "'' is no folder", "none at all for the folder you are in"),
         ("init --refork", Exit.FAILED, "gitvirt.yaml is not there", "gitvirt init"),
         ("help concpets", Exit.USAGE, "there is no verb and no topic", "gitvirt help concepts"),
         ("help GV999", Exit.USAGE, "there is no verb and no topic", "codes such as GV301"),
