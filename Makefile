@@ -6,7 +6,8 @@ BIN := .venv/bin
 .PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz soak bench proto wheel lock clean
 
 help: ## show this
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@if [ -t 1 ]; then bold='\033[1m' plain='\033[0m'; fi; \
+	awk -F':.*## ' -v bold="$$bold" -v plain="$$plain" '/^[a-z-]+:.*## /{printf "  %s%-12s%s %s\n", bold, $$1, plain, $$2}' $(MAKEFILE_LIST)
 
 setup: ## make .venv with the locked dependencies (once; then it only looks)
 	@tools/setup run

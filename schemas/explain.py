@@ -239,19 +239,17 @@ class _Explainer:
         limits = ValidationErrorKind
         match error.kind:
             case limits.Minimum(limit):
-                return _Finding(
-                    path, "GV211", f"{_field(path)} must be at least {limit}, not {self._show(value)}"
-                )
+                message = f"{_field(path)} must be at least {limit}, not {self._show(value)}"
+                return _Finding(path, "GV211", message, self._range(rule))
             case limits.ExclusiveMinimum(limit):
-                return _Finding(
-                    path, "GV211", f"{_field(path)} must be more than {limit}, not {self._show(value)}"
-                )
+                message = f"{_field(path)} must be more than {limit}, not {self._show(value)}"
+                return _Finding(path, "GV211", message, self._range(rule))
             case limits.Maximum(limit):
-                return _Finding(
-                    path, "GV211", f"{_field(path)} must be at most {limit}, not {self._show(value)}"
-                )
+                message = f"{_field(path)} must be at most {limit}, not {self._show(value)}"
+                return _Finding(path, "GV211", message, self._range(rule))
             case limits.MaxItems(limit):
-                return _Finding(path, "GV211", f"{_field(path)} has more than {limit} entries")
+                hint = f"leave out all but {limit}"
+                return _Finding(path, "GV211", f"{_field(path)} has more than {limit} entries", hint)
             case limits.UniqueItems():
                 return _Finding(path, "GV210", f"{_field(path)} has an entry twice", "remove one of them")
             case limits.MaxLength(limit):
@@ -259,6 +257,15 @@ class _Explainer:
                 return _Finding(path, "GV205", message, self._description(rule))
             case _:
                 return _Finding(path, "GV205", self._bad_text(path, value), self._text_hint(value, rule))
+
+    @staticmethod
+    def _range(rule: Schema) -> str:
+        least, most = rule.get("minimum"), rule.get("maximum")
+        if (above := rule.get("exclusiveMinimum")) is not None:
+            return f"write a number above {above}" + ("" if most is None else f", {most} at most")
+        if least is None or most is None:
+            return f"write {least} or more" if most is None else f"write {most} or less"
+        return f"write a number from {least} to {most}"
 
     def _bad_text(self, path: Path, value: object) -> str:
         return (

@@ -47,7 +47,7 @@ def unreadable(refusal: Refusal) -> Unreadable:
     """The finding for a refusal; those with a code of their own first."""
     words, line, column = refusal.words, refusal.line, refusal.column
     if "recursion limit" in words:
-        return Unreadable("GV103", "nested deeper than any manifest", "", line, column)
+        return Unreadable("GV103", "nested deeper than any manifest", "nest less", line, column)
     if words.startswith("duplicate mapping key"):
         key = words.partition(": ")[2]
         return Unreadable(

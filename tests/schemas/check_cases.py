@@ -239,12 +239,15 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     "family twice": (interface(ipFamilies=["IPv4", "IPv4"]), [("/spec/ipFamilies", "GV210", "")]),
     "toleration of negative length": (
         machine(tolerations=[{"tolerationSeconds": -1}]),
-        [("/spec/tolerations/0/tolerationSeconds", "GV211", "")],
+        [("/spec/tolerations/0/tolerationSeconds", "GV211", "write 0 or more")],
     ),
-    "priority beyond measure": (machine(priority=2**70), [("/spec/priority", "GV211", "")]),
+    "priority beyond measure": (
+        machine(priority=2**70),
+        [("/spec/priority", "GV211", "write a number from -1000000000 to 1000000000")],
+    ),
     "overcommit of nothing": (
         {**POOL, "spec": {"overcommit": {"cpu": 0}}},
-        [("/spec/overcommit/cpu", "GV211", "")],
+        [("/spec/overcommit/cpu", "GV211", "write a number above 0")],
     ),
     "no address": (
         interface(ips=[{"value": "10.0.0.256"}]),

@@ -1,0 +1,25 @@
+"""`make help`: the targets and what they are for; with colour where somebody looks at it, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HELP = ["make", "--no-print-directory", "help"]
+
+
+def test_what_is_piped_has_no_colour() -> None:
+    told = subprocess.run(HELP, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "  help         show this\n" in told
+    assert "\x1b" not in told
+
+
+def test_a_terminal_has_colour() -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        subprocess.run(HELP, cwd=ROOT, check=True, stdout=theirs)
+        os.close(theirs)
+        assert b"  \x1b[1mhelp        \x1b[0m show this" in screen.read(4096)
