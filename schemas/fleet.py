@@ -13,6 +13,7 @@ from schemas.settings import Section, load, located
 from schemas.violation import Violation, pointer
 
 PATH = "gitvirt.yaml"
+ID_CURE = "put the old id back; only a fork gets its own, and deletes the branch that it came with: gitvirt init --refork"
 LEAST_GRACE_MILLISECONDS = 50_000
 MISSED_HEARTBEATS = 5
 
@@ -116,6 +117,16 @@ def parse(data: bytes, path: str = PATH) -> Settings | tuple[Problem, ...]:
         return loaded
     found = (*same_branch(loaded), *unsigned(loaded.signatures), *shared_pools(loaded))
     return located(found, path, data.decode("utf-8")) if found else loaded
+
+
+def changed_id(data: bytes, before: Settings, then: str, path: str = PATH) -> tuple[Problem, ...]:
+    """Another id than `before` had, at the revision called `then`; the reconciler holds a commit that brings it."""
+    now = parse(data, path)
+    if not isinstance(now, Settings) or now.fleet.id == before.fleet.id:
+        return ()
+    message = f"fleet.id is {now.fleet.id}, and was {before.fleet.id} at {then}: nothing would be reconciled"
+    found = Violation("/fleet/id", "GV816", message, ID_CURE)
+    return located((found,), path, data.decode("utf-8"))
 
 
 def grace_milliseconds(interval: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reconciler.checkout.ignored import ignored
 from reconciler.checkout.loading import Loaded, Progress, load
 from reconciler.checkout.scope import Scope
-from reconciler.checkout.settings import policy_at
+from reconciler.checkout.settings import policy_at, since
 from reconciler.checkout.source import Commit, Source
 from reconciler.repo.worktree import Listing
 from schemas.problem import Problem
@@ -48,6 +48,8 @@ class Checked:
 def check(request: Request, progress: Progress) -> Checked:
     source, scope = request.source, request.scope
     policy, wrong_settings = policy_at(source, request.branch)
+    if request.earlier:
+        wrong_settings += since(source, request.earlier.source, request.earlier.name)
     is_ignored, wrong_patterns = ignored(source)
     listing = source.listing(is_ignored)
     manifests = [path for path in listing.files if path == request.stream or files.is_read(path, policy)]

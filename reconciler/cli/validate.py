@@ -23,6 +23,7 @@ from reconciler.checkout.scope import (
     scopes,
     short_branch,
 )
+from reconciler.checkout.settings import ABSENT
 from reconciler.checkout.source import Commit, Files, Folder, Overlaid, Source
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.findings.outcome import Outcome
@@ -47,7 +48,6 @@ examples:
 TEXT = ("text", "table")
 FORMATS = (*TEXT, "json", "yaml", "junit", "sarif", "github")
 STANDARD_INPUT = "<stdin>"
-ABSENT = "GV185"
 FOREIGN = "GV221"  # a repo holds other YAML too; that much is normal, so it is only counted
 
 
@@ -84,7 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def note_settings(request: Request) -> None:
-    """A whole repo without settings can be checked, and nothing more."""
+    """A whole repo without settings can be checked, and nothing more. One that had them must not get others."""
+    if request.earlier is not None and fleet.PATH in request.earlier.source.files:
+        return
     found = None if request.scope.named else request.source.read(fleet.PATH)
     if isinstance(found, Problem) and found.code == ABSENT:
         note = f"no {fleet.PATH} in {printable(str(request.scope.root))}: the defaults hold, and nothing runs without one"

@@ -15,11 +15,10 @@ from reconciler.repo.signers import Signers, SignersError
 from reconciler.repo.signers import parse as parse_signers
 from reconciler.repo.tree import ObjectId
 from reconciler.world.advance import Confirm, Confirmation, Held
-from schemas.fleet import Signatures
+from schemas.fleet import ID_CURE, Signatures
 
 LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
 LEAST_DIGITS = 7
-FLEET_CURE = "put the old id back; only a fork gets its own, and deletes the branch that it came with: gitvirt init --refork"
 
 MakeVerifier = Callable[[Signers], Verifier]
 
@@ -81,7 +80,7 @@ def of_fleet(found: Head, last: ObjectId | None, before: str, now: str) -> Head:
     if found.use is None or last is None or found.use == last or not before or now in ("", before):
         return found
     message = f"fleet.id is {now}, and was {before}; what was reconciled last stands"
-    return Head(last, Held(found.use, last, message, code="GV816", cure=FLEET_CURE))
+    return Head(last, Held(found.use, last, message, code="GV816", cure=ID_CURE))
 
 
 def _ruled(

@@ -5,8 +5,8 @@ from schemas.codes.code import Code
 CODES: dict[str, Code] = {
     "GV601": Code(
         "Settings cannot be read",
-        "gitvirt.yaml or poollet.yaml is empty, holds several documents, is no UTF-8, or is far too large.",
-        "It is one YAML document in UTF-8; `gitvirt init` writes one to start from.",
+        "gitvirt.yaml or poollet.yaml is empty, holds several documents, is no UTF-8, is far too large, or gitvirt.yaml is gone.",
+        "It is one YAML document in UTF-8; `gitvirt init` writes one to start from. One that is gone comes back with the same fleet.id.",
     ),
     "GV602": Code(
         "Source and target are one branch",

@@ -27,6 +27,7 @@ from tests.schemas.validate.documents import (
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = b"fleet:\n  id: 7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00\n"
+OTHER_ID = "# a fork?\nfleet:\n  id: 0b1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00\n"
 WRONG = machine("wrong", machineClassRef=ref("smal"))
 
 
@@ -314,6 +315,33 @@ def test_against_a_revision(repo: Path, capsys: pytest.CaptureFixture[str]) -> N
     code, text = asked(capsys, "-o", "json", "--against", "HEAD")
     assert (code, places(text)) == (Exit.PROBLEMS, ["class.yaml GV402"])
     assert asked(capsys, "--against", "HEAD", "m/web.yaml")[0] == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "want"),
+    [
+        (OTHER_ID, [], "gitvirt.yaml GV816"),
+        (OTHER_ID, ["gitvirt.yaml"], "gitvirt.yaml GV816"),
+        (None, [], "gitvirt.yaml GV601"),
+    ],
+)
+def test_a_change_that_would_freeze_the_fleet(
+    repo: Path, capsys: pytest.CaptureFixture[str], text: str | None, arguments: list[str], want: str
+) -> None:
+    commit(repo, {"m/wrong.yaml": machine("right").encode()})
+    path = repo / "gitvirt.yaml"
+    path.unlink() if text is None else path.write_text(text)
+    code, told = asked(capsys, "-o", "json", "--against", "HEAD", *arguments)
+    assert (code, places(told)) == (Exit.PROBLEMS, [want])
+    found = json.loads(told)["problems"][0]
+    assert (found["line"], "fleet.id" in found["message"] + found["hint"]) == (3 if text else 0, True)
+    assert main(["validate", "--against", "HEAD"]) == Exit.PROBLEMS
+    assert "gitvirt init` writes" not in capsys.readouterr().err  # it would have another id
+    assert asked(capsys, "--against", "HEAD", "m/web.yaml")[0] == Exit.OK
+    git(repo, "commit", "-aqm", "freeze")
+    revisions = ["--rev", "HEAD", "--against", "HEAD~1"]
+    assert places(asked(capsys, "-o", "json", *revisions)[1]) == [want]
+    assert asked(capsys, "--against", "HEAD")[0] == Exit.OK
 
 
 def test_a_revision_against_another(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
