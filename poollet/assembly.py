@@ -35,6 +35,7 @@ from reconciler.repo import address as addresses
 from reconciler.repo import opening, signers
 from reconciler.repo.access import Access, from_environment
 from reconciler.repo.errors import InUseError
+from reconciler.repo.in_force import in_force
 from reconciler.repo.protocol import Refs, Repo, Snapshot
 from reconciler.repo.redaction import Secret
 from reconciler.repo.signature import Verifier
@@ -105,8 +106,8 @@ def access(one: host.Repo) -> Access:
 
 
 def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavailable | tuple[Problem, ...]:
-    """The fleet's settings as they stand on the target branch, or on the source as long as there is none; else what is wrong
-    with those that are there."""
+    """The fleet's settings as they stand on the target branch, or as they are in force on the source as long as there is
+    none; else what is wrong with those that are there."""
     refs = Refs(source=HEADS + one.source, target=HEADS + one.target, reports=None)
     repo = opened(one, refs, ambient)
     try:
@@ -119,16 +120,15 @@ def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavail
 
 
 def _settings_at(repo: Repo, snapshot: Snapshot) -> Settings | tuple[Problem, ...]:
-    problems: tuple[Problem, ...] = ()
-    for commit in (snapshot.target, snapshot.source):
-        file = repo.file(commit, fleet.PATH) if commit else None
-        if file is None or file.mode is FileMode.LINK:
-            continue
-        found = fleet.parse(repo.read(file.id))
-        if isinstance(found, Settings):
-            return found
-        problems = found
-    return problems
+    file = repo.file(snapshot.target, fleet.PATH) if snapshot.target else None
+    if file is not None and file.mode is not FileMode.LINK:
+        kept = fleet.parse(repo.read(file.id))
+        if isinstance(kept, Settings):
+            return kept
+    else:
+        kept = ()
+    found = in_force(repo, snapshot.source)
+    return found.settings or found.problems or kept
 
 
 def host_id(settings: Host) -> str:

@@ -12,7 +12,8 @@ from reconciler.checkout.ignored import ignored
 from reconciler.checkout.source import Folder
 from reconciler.repo import fetched, person, revision
 from reconciler.repo.commit import SOURCE, decoded, trailers_of
-from reconciler.repo.errors import UnknownRevisionError
+from reconciler.repo.errors import DamageError, UnknownRevisionError
+from reconciler.repo.in_force import DIGITS, InForce, in_force
 from reconciler.repo.memory import MemoryObjects, MemoryRemote, MemoryTransport
 from reconciler.repo.objects import Type, named
 from reconciler.repo.protocol import Blob, Draft, Edit, Identity, Refs
@@ -48,11 +49,16 @@ class Offline:
 
 
 def offline(asked: Asked, settings: fleet.Settings | None, now: datetime) -> Offline:
-    """Raises RepoError for a revision that is not there."""
+    """`settings` are those on disk; without any that can be used, those hold that are in force at the commit below. Raises
+    RepoError for a revision that is not there."""
+    earlier = InForce() if settings else committed(asked)
+    settings = settings or earlier.settings
     branches = settings.branches if settings else fleet.Branches()
     reports = settings.reports.ref if settings else fleet.Reports().ref
     refs = Refs(f"refs/heads/{branches.source}", f"refs/heads/{branches.target}", reports)
     desk = _Desk(asked, refs, now)
+    if earlier.settings is not None and not (asked.source and earlier.is_of_head):
+        desk.notes.append(stands_in(earlier))
     if desk.is_whole:
         desk.fetch(branches.target, reports)
     elif asked.source or asked.target:
@@ -64,6 +70,28 @@ def offline(asked: Asked, settings: fleet.Settings | None, now: datetime) -> Off
         desk.lay_over()
     desk.put_upon()
     return Offline(desk.opened(), refs, tuple(desk.notes), desk.is_unfetched)
+
+
+def stands_in(earlier: InForce) -> str:
+    commit = (earlier.commit or "")[:DIGITS]
+    return f"{fleet.PATH} cannot be used as it is; what it said last (commit {commit}) stays in force"
+
+
+def committed(asked: Asked) -> InForce:
+    """At the revision that is asked about, or HEAD. A folder that is no repo of its own has none."""
+    around = revision.discover(asked.root)
+    if around is None or around.root not in (None, asked.root.resolve()):
+        return InForce()
+    if asked.source:
+        head: ObjectId | None = revision.revision(asked.root, asked.source).commit
+    else:
+        head = revision.references(asked.root).get("HEAD")
+    objects = MemoryObjects(MemoryRemote(fallback=revision.lookup(asked.root)))
+    try:
+        return in_force(Store(objects, MemoryTransport(objects), Refs()), head)
+    except DamageError:
+        cause = f"{fleet.PATH} cannot be used, and the commits before it are not all here"
+        raise UnknownRevisionError(cause, "`git fetch --unshallow` brings them, or mend the file") from None
 
 
 class _Desk:

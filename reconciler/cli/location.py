@@ -14,6 +14,7 @@ from reconciler.cli.terminal import err, printable
 from reconciler.repo import access, address, guards, opening, person, revision
 from reconciler.repo.address import Address
 from reconciler.repo.errors import RepoError
+from reconciler.repo.in_force import InForce, in_force
 from reconciler.repo.protocol import Refs, Repo, Snapshot
 from reconciler.repo.transport import Unavailable
 from schemas import fleet
@@ -32,13 +33,17 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A repo that answered. `settings` are those of its source branch, or the defaults where that has none."""
+    """A repo that answered, and whose settings name its branches."""
 
     location: Location
     repo: Repo
     refs: Refs
     snapshot: Snapshot
-    settings: fleet.Settings | None
+    in_force: InForce
+
+    @property
+    def settings(self) -> fleet.Settings | None:
+        return self.in_force.settings
 
     def again(self) -> Fleet:
         """The same, as it is now."""
@@ -83,14 +88,16 @@ def opened(
     for _ in range(3):
         with store(location, refs, environment) as repo:
             snapshot = taken(repo, location)
-            settings = settings_at(repo, snapshot)
-            better = refs if settings is None else refs_of(settings, with_reports=with_reports)
+            found = in_force(repo, snapshot.source)
+            better = refs if found.settings is None else refs_of(found.settings, with_reports=with_reports)
             if guess is None and snapshot.source is None and snapshot.default_branch:
                 better = replace(refs, source=snapshot.default_branch)
             if better == refs:
                 for problem in guards.of_refs(refs, snapshot):
                     raise CommandError(f"{location.address}: {problem.message}", problem.hint)
-                yield Fleet(location, repo, refs, snapshot, settings)
+                made = Fleet(location, repo, refs, snapshot, found)
+                refuse_guesses(made)
+                yield made
                 return
             refs = better
     raise CommandError(
@@ -139,28 +146,39 @@ def settings_in(checkout: Path | None) -> fleet.Settings | None:
     return found if isinstance(found, fleet.Settings) else None
 
 
-def settings_at(repo: Repo, snapshot: Snapshot) -> fleet.Settings | None:
-    if snapshot.source is None:
-        return None
-    file = repo.file(snapshot.source, PATH)
-    found = () if file is None else fleet.parse(repo.read(file.id))
-    return found if isinstance(found, fleet.Settings) else None
+def refuse_guesses(fleet: Fleet) -> None:
+    """Raises CommandError where nobody knows which branch is the target: an answer from another one would be wrong."""
+    found, branch = fleet.in_force, source_branch(fleet)
+    if found.is_of_head or (found.settings is not None and fleet.snapshot.target is not None):
+        return
+    if found.settings is None and not found.is_there and fleet.snapshot.target is None:
+        cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO; `gitvirt init` makes one"
+        raise CommandError(f"{fleet.location.address} is no fleet's repo: {branch} has no {PATH}", cure)
+    if found.settings is None:
+        cause = f"{found.trouble(branch)}, and no earlier commit has one that can be used"
+    else:
+        cause = f"{found.note(branch)}, and there is no {(fleet.refs.target or '').removeprefix(HEADS)} that it names"
+    raise CommandError(printable(cause), cure_of(found))
 
 
 def check_settings(fleet: Fleet, *, changes: bool = False) -> None:
-    """A repo with neither settings nor a target branch is no fleet's. Broken settings are told, and stop a change."""
-    if fleet.settings is not None:
+    """Settings that cannot be used are told, and stop a change."""
+    found, branch = fleet.in_force, source_branch(fleet)
+    if found.is_of_head:
         return
-    snapshot, branch = fleet.snapshot, (fleet.refs.source or "").removeprefix(HEADS)
-    is_there = snapshot.source is not None and fleet.repo.file(snapshot.source, PATH) is not None
-    if not is_there and snapshot.target is None:
-        cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO; `gitvirt init` makes one"
-        raise CommandError(f"{fleet.location.address} is no fleet's repo: {branch} has no {PATH}", cure)
-    cause = f"{PATH} on {branch} {'has problems' if is_there else 'is missing'}"
-    cure = "`gitvirt validate` names them" if is_there else "`git log` tells who removed it"
     if changes:
-        raise CommandError(cause, cure, Exit.PROBLEMS)
-    err().line(f"{printable(cause)}, the defaults hold: {cure}")
+        raise CommandError(printable(found.trouble(branch)), cure_of(found), Exit.PROBLEMS)
+    err().line(f"{printable(found.note(branch))}: {cure_of(found)}")
+
+
+def source_branch(fleet: Fleet) -> str:
+    return (fleet.refs.source or "").removeprefix(HEADS)
+
+
+def cure_of(found: InForce) -> str:
+    return (
+        "`gitvirt validate` names them" if found.is_there else "put it back; `git log` tells who removed it"
+    )
 
 
 def refs_of(settings: fleet.Settings | None, *, with_reports: bool) -> Refs:

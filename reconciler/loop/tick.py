@@ -21,6 +21,7 @@ from reconciler.plan.news import is_minor as is_minor_change
 from reconciler.repo import guards
 from reconciler.repo.commit import RECONCILER
 from reconciler.repo.errors import DamageError
+from reconciler.repo.in_force import in_force
 from reconciler.repo.protocol import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.repo.transport import Refused, Stale, Unavailable
 from reconciler.world import unsettled
@@ -73,6 +74,7 @@ class Reconciler:
         self._tracer = tracer or Untraced()
         self._due: datetime | None = None
         self._minor_since: datetime | None = None
+        self._has_begun = False
 
     def close(self) -> None:
         self._around.readings.close()
@@ -122,6 +124,8 @@ class Reconciler:
             return Failed(snapshot.trouble.value, snapshot.cause, snapshot.cure)
         if problems := guards.of_refs(self.refs, snapshot):
             return self._without_source(snapshot, problems)
+        if (refs := self._first_refs(snapshot)) != self.refs:
+            return Moved(refs)
         now = clock()
         with self._tracer.span("advance") as note:
             advance = self.world.advance(self.repo, snapshot, now)
@@ -153,6 +157,21 @@ class Reconciler:
     def _patient_until(self, now: datetime) -> datetime:
         self._minor_since = self._minor_since or now
         return self._minor_since + self.who.patience
+
+    def _first_refs(self, snapshot: Snapshot) -> Refs:
+        """Where the head's gitvirt.yaml cannot be used, live may be a branch that only an earlier one names: a start must find it.
+        Later the world knows what was in force."""
+        if self._has_begun:
+            return self.refs
+        found = in_force(self.repo, snapshot.source)
+        self._has_begun = True
+        if found.settings is None or found.is_of_head:
+            return self.refs
+        refs = refs_of(found.settings, self.refs)
+        if refs == self.refs:  # else whoever reads the others says it
+            branch = (refs.source or "").removeprefix("refs/heads/")
+            log.warning("settings cannot be used cause=%s", found.note(branch))
+        return refs
 
     def _without_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
         """The default branch takes the place of a source that nobody named."""

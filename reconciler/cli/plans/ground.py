@@ -55,6 +55,7 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
                 "--repo is the remote as it is now", "leave --source and --target out", Exit.USAGE
             )
         with location.opened(location.located(named, os.environ, Path.cwd())) as fleet:
+            location.check_settings(fleet)
             yield advanced(fleet.repo, fleet.snapshot, now)
         return
     folder = Path.cwd() / path

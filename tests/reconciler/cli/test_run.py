@@ -20,6 +20,7 @@ from reconciler.cli.exits import Exit
 from tests.reconciler.loop.fleet import SETTINGS, SMALL, machine
 from tests.servers.repository import bare, git, hook
 
+PROD = "branches: {target: prod}\n"
 SECONDS = 180.0  # so that a slow machine makes no failure; each wait ends when the thing happens
 
 
@@ -110,6 +111,50 @@ def test_once(site: Site) -> None:
     kept.write_bytes(data[: len(data) // 2])
     assert ended(site.run("--once"))[0] == Exit.OK
     assert site.live() == before
+
+
+@pytest.mark.parametrize("broken", [SETTINGS + PROD + "bogus: 1\n", None])
+def test_settings_that_cannot_be_used_lose_no_branch(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, broken: str | None
+) -> None:
+    monkeypatch.setenv("HOME", str(site.folder))
+    monkeypatch.setenv("GITVIRT_CACHE", str(site.folder / "cache"))
+    site.push({"gitvirt.yaml": SETTINGS + PROD, "m/a.yaml": machine("a")})
+    assert ended(site.run("--once"))[0] == Exit.OK
+    if broken is None:
+        (site.checkout / "gitvirt.yaml").unlink()
+    site.push({"m/b.yaml": machine("b"), **({"gitvirt.yaml": broken} if broken else {})})
+    code, said = ended(site.run("--once"))
+    assert said.count("(commit ") == 1, said
+    assert (code, site.has_live()) == (Exit.OK, False), said
+    assert "m/b.yaml" in git(site.bare, "ls-tree", "-r", "--name-only", "prod")
+
+    state = "has problems" if broken else "is missing"
+    last = git(site.checkout, "rev-parse", "--short=7", "main~1")
+    note = f"gitvirt.yaml on main {state}; what it said last (commit {last}) stays in force"
+    remote = ["--repo", str(site.bare)]
+    assert main(["wait", "machine", "a", "--for", "deleted", "--timeout", "1s", *remote]) == Exit.TIMED_OUT
+    assert note in capsys.readouterr().err
+    assert main(["get", "m", "-o", "name", *remote]) == Exit.OK
+    told = capsys.readouterr()
+    assert (told.out.split(), told.err.count(note), "yet" in told.err) == (
+        ["default/a", "default/b"],
+        1,
+        False,
+    )
+    git(site.checkout, "fetch", "--quiet", "origin")
+    monkeypatch.chdir(site.checkout)
+    for where in (remote, []):
+        assert main(["explain", "machine", "a", *where]) == Exit.UNPLACEABLE
+        assert main(["plan", *where]) in (Exit.OK, Exit.PROBLEMS)
+        told = capsys.readouterr()
+        assert "no branch" not in told.err
+        assert "stays in force" in told.err
+
+    git(site.bare, "update-ref", "-d", "refs/heads/prod")
+    for verb in (["wait", "machine", "a", "--for", "deleted"], ["get", "m"]):
+        assert main([*verb, *remote]) == Exit.FAILED
+        assert f"{note}, and there is no prod" in capsys.readouterr().err
 
 
 def test_a_service_wakes_when_something_is_pushed_and_leaves_when_told(site: Site) -> None:
