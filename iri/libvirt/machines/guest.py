@@ -119,6 +119,11 @@ def looked_at(guest: Guest, seen: Seen, now: float) -> Guest:
     return after
 
 
+def unwanted(guest: Guest, before: Iterable[Alias]) -> Guest:
+    """With what is no longer wanted, and never came in, let go of: something may have been made ready for it."""
+    return replace(guest, gone=guest.gone | (set(before) - guest.wanted.keys() - guest.seen.aliases))
+
+
 def ended(guest: Guest, now: float) -> Guest:
     is_own_doing = guest.is_wanted_on and not guest.record.deleted_at
     reason = REASONS.get(guest.seen.end, SWITCHED_OFF) if is_own_doing else POWER_OFF

@@ -27,7 +27,7 @@ from iri.libvirt.domain.record import Record, wish
 from iri.libvirt.domain.seen import Life
 from iri.libvirt.machines import building
 from iri.libvirt.machines.addresses import Addresses
-from iri.libvirt.machines.guest import Guest
+from iri.libvirt.machines.guest import Guest, unwanted
 from iri.libvirt.machines.queue import Queue
 from iri.libvirt.machines.site import Site
 from iri.libvirt.machines.sweeping import Sweeping, drop_keys
@@ -124,6 +124,7 @@ class Machines:
                 )
 
             roster.edit(id, changed)
+            roster.update(id, lambda found: unwanted(found, guest.wanted.keys()))
             if is_on_again and not guest.seen.is_on:
                 roster.update(id, lambda found: replace(found, reason="", restarts=0))
         self._queue.wake(id)

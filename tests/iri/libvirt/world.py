@@ -62,8 +62,12 @@ def console_log(settings: Settings, id: str) -> bytes:
 
 def local_disk(daemon: Libvirtd, id: str) -> Path:
     """Of the machine, which has just one. Runtimes of a daemon that name no pools share one."""
-    (path,) = daemon.folder.glob(f"rt-*/volumes/disk-{id}-*")
+    (path,) = local_disks(daemon, id)
     return path
+
+
+def local_disks(daemon: Libvirtd, id: str) -> list[Path]:
+    return list(daemon.folder.glob(f"rt-*/volumes/disk-{id}-*"))
 
 
 def with_power(settings: Settings, **changes: object) -> Settings:

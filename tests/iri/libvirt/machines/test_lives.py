@@ -22,7 +22,7 @@ from iri.machine import (
 from tests.guests.micro import READY
 from tests.iri.contract.subject import OFF, devices, eventually, is_attached
 from tests.iri.libvirt.machines.lab import SECONDS, Lab, condition, is_as_wished
-from tests.iri.libvirt.world import console_log, local_disk, running_runtime, with_power
+from tests.iri.libvirt.world import console_log, local_disk, local_disks, running_runtime, with_power
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd
 
@@ -256,3 +256,4 @@ def test_full_port_is_a_condition_and_the_guest_goes_on(lab: Lab) -> None:
     for number in range(4, 8):
         lab.runtime.change(id, DetachVolume(f"d{number}"))
     lab.until(id, lambda machine: not is_in_trouble(machine), "be well")
+    eventually(lambda: local_disks(lab.daemon, id), lambda paths: len(paths) == 4, SECONDS, "let its disk go")
