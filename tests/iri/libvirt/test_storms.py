@@ -184,6 +184,10 @@ class Storm:
             is_right(found[id], machine) for id, machine in self.wanted.items()
         )
 
+    def has_found_all(self) -> bool:
+        """The runtime finds a machine that libvirtd defined and did not live to confirm, a little after libvirtd is back."""
+        return listed(self.daemon) == sorted(self.wanted)
+
     def bring(self, id: str, found: Machine | None, wanted: Machine | None) -> None:
         if wanted is None:
             self.client.remove(Machine, id)
@@ -269,7 +273,7 @@ def with_efi(settings: Settings) -> Settings:
 
 def settle(storm: Storm, seconds: float, what: str) -> None:
     until = time.monotonic() + seconds
-    while not storm.reconcile():
+    while not (storm.reconcile() and storm.has_found_all()):
         if time.monotonic() > until:
             told = "\n".join(f"{found}" for found in (*storm.errors, *storm.unsettled()))
             told += f"\n{storm.daemon.crashes()}\n{storm.victim.testimony()}"
@@ -291,8 +295,12 @@ def is_there(client: Client) -> bool:
         return False
 
 
+def listed(daemon: Libvirtd) -> list[str]:
+    return sorted(daemon.virsh("list", "--all", "--uuid", check=False).stdout.split())
+
+
 def check(daemon: Libvirtd, victim: Victim, ids: frozenset[str]) -> None:
-    assert sorted(daemon.virsh("list", "--all", "--uuid").stdout.split()) == sorted(ids), "each once"
+    assert listed(daemon) == sorted(ids), "each once"
     # One that the last stroke hit counts as running until libvirt tells of its end.
     eventually(lambda: daemon.guests().keys(), lambda found: found == ids, 60, "have a guest each")
     # libvirtd that is killed while it starts or stops a guest leaves folders of its own; they are not ours to remove.
