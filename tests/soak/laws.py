@@ -241,13 +241,15 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
 
 
 def _held_by_remains(stage: Stage) -> set[str]:
-    """Handles of what machines have that live does not know any more: those go by people's order alone, and so does this."""
-    known = {one.metadata.uid for one in stage.live().objects()}
+    """Handles of what machines have that live does not know any more, or knows elsewhere: those go by people's order alone, and so
+    does this."""
+    objects = [one for one in stage.live().objects() if isinstance(one, Machine)]
+    known = {(one.metadata.uid, one.status.assignment.pool) for one in objects if one.status.assignment}
     return {
         entry.handle
         for name in stage.hosts
         for one in stage.machines[name].host.state.objects(RuntimeMachine).values()
-        if one.labels.get(UID_LABELS[RuntimeMachine]) not in known
+        if (one.labels.get(UID_LABELS[RuntimeMachine], ""), name) not in known
         for entry in one.status.volumes
         if entry.handle
     }
