@@ -45,6 +45,8 @@ class Site:
     def __init__(self, folder: Path, poollets: int, processes: int) -> None:
         self.folder, self.repo = folder, folder / "fleet.git"
         subprocess.run(("git", "init", "--quiet", "--bare", "-b", "main", str(self.repo)), check=True)
+        # Whoever collects garbage in the background would outlive the folder.
+        subprocess.run(("git", f"--git-dir={self.repo}", "config", "receive.autogc", "false"), check=True)
         self.store = self.party("people", Refs(reports=None))
         self.live = Live()
         self.names = [f"host-{number}" for number in range(poollets)]
