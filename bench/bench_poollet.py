@@ -18,12 +18,12 @@ from pathlib import Path
 
 from bench.fleet_repo import MAIN, NOW, ROBOT
 from bench.measure import figure, percentile
-from poollet.live import Live
-from reconciler.diff.identity import digest
-from reconciler.repo import address, opening
-from reconciler.repo.access import Access
-from reconciler.repo.protocol import Draft, Edit, Pushed, Refs, Snapshot
-from reconciler.repo.store import Store
+from poollet.sync.live import Live
+from reconciler.decide.identity import digest
+from reconciler.gitstore import address, opening
+from reconciler.gitstore.access import Access
+from reconciler.gitstore.protocol import Draft, Edit, Pushed, Refs, Snapshot
+from reconciler.gitstore.store import Store
 from schemas.model import Machine, MachinePool
 
 FLEET = "7c9e6679-7425-40de-944b-e07fc1f90ae7"

@@ -10,9 +10,9 @@ from tempfile import mkdtemp
 
 from bench.fleet_repo import LIVE, Fleet, edits, fleet, git, manifest, party, path, put
 from bench.measure import figure, seconds
-from reconciler.repo.access import Access
-from reconciler.repo.redaction import Secret
-from reconciler.repo.store import Store
+from reconciler.gitstore.access import Access
+from reconciler.gitstore.redaction import Secret
+from reconciler.gitstore.store import Store
 from tests.servers.sshd import ssh_server
 from tests.servers.web import web_server
 

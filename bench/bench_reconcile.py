@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 from bench import fleet
 from bench.fleet_repo import MAIN, ROBOT, party
 from bench.measure import figure, percentile
+from reconciler.gitstore.access import Access
+from reconciler.gitstore.protocol import Draft, Edit, Pushed, Refs
+from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self, Surroundings
-from reconciler.repo.access import Access
-from reconciler.repo.protocol import Draft, Edit, Pushed, Refs
-from reconciler.repo.store import Store
 from reconciler.world.readings import NAME, Readings
 from schemas.report import Pool, Poollet, PoolStatus, Report, VolumePool, VolumePoolStatus, render
 from schemas.report.objects import ClassRef

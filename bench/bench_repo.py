@@ -11,10 +11,10 @@ import pygit2
 
 from bench.fleet_repo import FILES, FOLDERS, LIVE, Fleet, draft, edits, fleet, git, party, put
 from bench.measure import figure, seconds
-from reconciler.repo.access import Access
-from reconciler.repo.draft import Builder
-from reconciler.repo.protocol import Change, Pushed, Snapshot
-from reconciler.repo.reader import Reader
+from reconciler.gitstore.access import Access
+from reconciler.gitstore.draft import Builder
+from reconciler.gitstore.protocol import Change, Pushed, Snapshot
+from reconciler.gitstore.reader import Reader
 
 COUNTS = (1, 100, 10_000)
 REPORTS = 1000

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.measure import figure, seconds
-from reconciler.repo.commit import Commit, Sign, encoded
-from reconciler.repo.protocol import Identity
-from reconciler.repo.signature import Verifier
-from reconciler.repo.signers import parse
-from reconciler.repo.signing import GpgSigner, SshSigner
+from reconciler.gitstore.commit import Commit, Sign, encoded
+from reconciler.gitstore.protocol import Identity
+from reconciler.gitstore.signature import Verifier
+from reconciler.gitstore.signers import parse
+from reconciler.gitstore.signing import GpgSigner, SshSigner
 from tests.servers.keys import keyring
 from tests.servers.sshd import new_key
 

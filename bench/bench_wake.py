@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bench.measure import figure, percentile
-from reconciler.repo.wake import Reason, Waker, watching
+from reconciler.gitstore.wake import Reason, Waker, watching
 
 MOVES = 100
 

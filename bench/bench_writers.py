@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.measure import figure
-from reconciler.repo.access import Access
-from reconciler.repo.redaction import Secret
+from reconciler.gitstore.access import Access
+from reconciler.gitstore.redaction import Secret
 from tests.servers.places import NO_SSH_CONFIG
 from tests.servers.repository import bare, git
 from tests.servers.sshd import ssh_server

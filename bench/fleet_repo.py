@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from reconciler.repo import address
-from reconciler.repo.access import Access
-from reconciler.repo.mirror import Mirror
-from reconciler.repo.program import GitProgram
-from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Repo
-from reconciler.repo.store import Store
+from reconciler.gitstore import address
+from reconciler.gitstore.access import Access
+from reconciler.gitstore.mirror import Mirror
+from reconciler.gitstore.program import GitProgram
+from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Repo
+from reconciler.gitstore.store import Store
 
 FOLDERS, FILES = 1000, 100
 MAIN, LIVE = "refs/heads/main", "refs/heads/live"

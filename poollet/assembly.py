@@ -18,33 +18,33 @@ from iri.address import parse as parse_runtime
 from iri.client import MACHINE, VOLUME, Client, discover
 from iri.errors import IRIError, Unavailable
 from iri.runtime import Kind as RuntimeKind
-from poollet.children import Child
-from poollet.claim import Claimant
 from poollet.clock import Clock
-from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
-from poollet.decision import Decision, Situation
-from poollet.execute import Execution
-from poollet.follow import Trust
+from poollet.decide.decision import Decision, Situation
 from poollet.host_secrets import SecretsFile
-from poollet.observer import Observer
 from poollet.poollet import Parts, Poollet, Setup
-from poollet.post import Post
-from poollet.remote import Remote
 from poollet.running import Member, Running
-from reconciler.repo import address as addresses
-from reconciler.repo import opening, signers
-from reconciler.repo.access import Access, from_environment
-from reconciler.repo.errors import InUseError
-from reconciler.repo.in_force import in_force
-from reconciler.repo.protocol import Refs, Repo, Snapshot
-from reconciler.repo.redaction import Secret
-from reconciler.repo.signature import Verifier
-from reconciler.repo.signing import signer
-from reconciler.repo.store import Store
-from reconciler.repo.transport import Unavailable as RemoteUnavailable
-from reconciler.repo.tree import Mode as FileMode
-from reconciler.repo.trust import Mode
-from reconciler.repo.wake import Reason, Waker
+from poollet.runtimes.children import Child
+from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
+from poollet.runtimes.execute import Execution
+from poollet.runtimes.observer import Observer
+from poollet.sync.claim import Claimant
+from poollet.sync.follow import Trust
+from poollet.sync.post import Post
+from poollet.sync.remote import Remote
+from reconciler.gitstore import address as addresses
+from reconciler.gitstore import opening, signers
+from reconciler.gitstore.access import Access, from_environment
+from reconciler.gitstore.errors import InUseError
+from reconciler.gitstore.in_force import in_force
+from reconciler.gitstore.protocol import Refs, Repo, Snapshot
+from reconciler.gitstore.redaction import Secret
+from reconciler.gitstore.signature import Verifier
+from reconciler.gitstore.signing import signer
+from reconciler.gitstore.store import Store
+from reconciler.gitstore.transport import Unavailable as RemoteUnavailable
+from reconciler.gitstore.tree import Mode as FileMode
+from reconciler.gitstore.trust import Mode
+from reconciler.gitstore.wake import Reason, Waker
 from schemas import fleet, host
 from schemas.duration import milliseconds
 from schemas.fleet import Settings

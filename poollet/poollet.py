@@ -11,24 +11,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from poollet import announce, elsewhere
-from poollet.announce import Matter, Wanted
 from poollet.clock import Clock
-from poollet.connection import Connection
-from poollet.decision import Decision, Situation
-from poollet.events import Events, Subject
-from poollet.execute import Ended, Execution, Stands
-from poollet.facts import HostFacts, HostSecrets, PoolFacts
-from poollet.follow import Followed, Hold
-from poollet.memory import Memory, remembered
-from poollet.observed import Listing, Observed, Place, Unanswered
-from poollet.post import Post
-from poollet.remote import Remote
-from poollet.report import Pools, assembled, stamp
-from poollet.step import NAMES, Happening, Step
-from poollet.view import LiveView
-from poollet.warrant import Warrants, warrants
-from reconciler.repo.tree import ObjectId
+from poollet.decide import elsewhere
+from poollet.decide.decision import Decision, Situation
+from poollet.decide.facts import HostFacts, HostSecrets, PoolFacts
+from poollet.decide.memory import Memory, remembered
+from poollet.decide.step import NAMES, Happening, Step
+from poollet.decide.warrant import Warrants, warrants
+from poollet.report import announce
+from poollet.report.announce import Matter, Wanted
+from poollet.report.assemble import Pools, assembled, stamp
+from poollet.report.events import Events, Subject
+from poollet.runtimes.connection import Connection
+from poollet.runtimes.execute import Ended, Execution, Stands
+from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+from poollet.sync.follow import Followed, Hold
+from poollet.sync.post import Post
+from poollet.sync.remote import Remote
+from poollet.sync.view import LiveView
+from reconciler.gitstore.tree import ObjectId
 from schemas import report
 from schemas.fleet import Settings
 from schemas.host import Pool

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from poollet.clock import Clock
-from poollet.observer import Observer
 from poollet.poollet import Leaving, Poollet
-from poollet.remote import Remote
-from reconciler.repo.backoff import Backoff, jittered
-from reconciler.repo.wake import Reason, Waker
+from poollet.runtimes.observer import Observer
+from poollet.sync.remote import Remote
+from reconciler.gitstore.backoff import Backoff, jittered
+from reconciler.gitstore.wake import Reason, Waker
 
 log = logging.getLogger(__name__)
 

@@ -178,7 +178,7 @@ def is_taken(action: argparse.Action, word: str) -> bool:
 def known(repo: str | None) -> Iterable[Key]:
     """Objects of the fleet around; nothing where it does not answer, for nobody wants an error while typing."""
     from reconciler.cli.location import located, opened  # with Git's library: not for a word that needs none
-    from reconciler.inventory import inventory
+    from reconciler.query.inventory import inventory
 
     try:
         with opened(located(repo, os.environ, Path.cwd()), with_reports=False) as fleet:

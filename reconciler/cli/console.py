@@ -23,8 +23,8 @@ from reconciler.cli.location import add_repo, located, opened
 from reconciler.cli.objects.choosing import one
 from reconciler.cli.output import show_value
 from reconciler.cli.terminal import out, printable
-from reconciler.inventory import Inventory, inventory
-from reconciler.inventory.usage import pool_of
+from reconciler.query.inventory import Inventory, inventory
+from reconciler.query.inventory.usage import pool_of
 from schemas.kinds import Kind
 from schemas.model import MachinePool
 

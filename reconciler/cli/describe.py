@@ -19,8 +19,8 @@ from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import one
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, Terminal, out, printable
-from reconciler.inventory import Item, reports
-from reconciler.inventory.history import Event, history
+from reconciler.query.inventory import Item, reports
+from reconciler.query.inventory.history import Event, history
 from schemas import report
 from schemas.edit import render
 from schemas.model import Condition

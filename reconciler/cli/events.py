@@ -17,9 +17,9 @@ from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
 from reconciler.cli.watching import moves
-from reconciler.inventory import reports
-from reconciler.repo.commit import decoded
-from reconciler.repo.wake import Waker
+from reconciler.gitstore.commit import decoded
+from reconciler.gitstore.wake import Waker
+from reconciler.query.inventory import reports
 from schemas.kinds import Key, Kind
 from schemas.report import Event
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 
 import msgspec
 
-from reconciler import placing
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.objects import nouns
 from reconciler.cli.output import add_format, is_value, show_value
@@ -16,10 +15,11 @@ from reconciler.cli.plans import ground, words
 from reconciler.cli.plans.ground import Seen
 from reconciler.cli.terminal import Style, Terminal, out, printable
 from reconciler.cli.verbs import closest
-from reconciler.diff import Place, obstacles
+from reconciler.decide import Place, obstacles
+from reconciler.decide import placement as placing
 from reconciler.plan.remedy import remedy
-from reconciler.record import Record
 from reconciler.schedule import Fit, Refusal, explain
+from reconciler.world.record import Record
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import MachineStatus, VolumeStatus
 

@@ -14,7 +14,7 @@ from reconciler.cli.objects import nouns
 from reconciler.cli.objects.choosing import one
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
-from reconciler.inventory.history import Event, history
+from reconciler.query.inventory.history import Event, history
 
 EXAMPLES = """examples:
   gitvirt history machine web-1

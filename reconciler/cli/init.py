@@ -13,8 +13,8 @@ from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Style, Terminal, out, printable
-from reconciler.repo import revision
-from reconciler.repo.errors import RepoError
+from reconciler.gitstore import revision
+from reconciler.gitstore.errors import RepoError
 
 EXAMPLES = """examples:
   gitvirt init fleet          a new repo in the folder fleet

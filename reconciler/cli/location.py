@@ -11,12 +11,12 @@ from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import err, printable
-from reconciler.repo import access, address, guards, opening, person, revision
-from reconciler.repo.address import Address
-from reconciler.repo.errors import RepoError
-from reconciler.repo.in_force import InForce, in_force
-from reconciler.repo.protocol import Refs, Repo, Snapshot
-from reconciler.repo.transport import Unavailable
+from reconciler.gitstore import access, address, guards, opening, person, revision
+from reconciler.gitstore.address import Address
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.in_force import InForce, in_force
+from reconciler.gitstore.protocol import Refs, Repo, Snapshot
+from reconciler.gitstore.transport import Unavailable
 from schemas import fleet
 from schemas.fleet import PATH
 

@@ -21,6 +21,13 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
+from reconciler.gitstore import access, opening
+from reconciler.gitstore.address import Address
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.housekeeping import Housekeeping
+from reconciler.gitstore.protocol import Identity, Refs
+from reconciler.gitstore.signing import signer
+from reconciler.gitstore.wake import Waker, watching
 from reconciler.loop import logs
 from reconciler.loop.listening import Listener
 from reconciler.loop.loop import Loop, Pace
@@ -29,13 +36,6 @@ from reconciler.loop.outcome import Failed, Outcome, Waiting
 from reconciler.loop.tick import Reconciler, Self, Surroundings
 from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
-from reconciler.repo import access, opening
-from reconciler.repo.address import Address
-from reconciler.repo.errors import RepoError
-from reconciler.repo.housekeeping import Housekeeping
-from reconciler.repo.protocol import Identity, Refs
-from reconciler.repo.signing import signer
-from reconciler.repo.wake import Waker, watching
 from reconciler.world.advance import Held
 from reconciler.world.readings import Readings
 from schemas.duration import milliseconds

@@ -9,8 +9,8 @@ from reconciler.cli.location import add_repo
 from reconciler.cli.objects import columns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
-from reconciler.inventory import Inventory
-from reconciler.inventory.usage import Use, machine_pools, volume_pools
+from reconciler.query.inventory import Inventory
+from reconciler.query.inventory.usage import Use, machine_pools, volume_pools
 from schemas.capacity import CPU, MEMORY, STORAGE, amount
 
 EXAMPLES = """examples:

@@ -12,8 +12,8 @@ from reconciler.cli.objects import columns
 from reconciler.cli.objects.choosing import one
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import Style, Terminal, err, out, printable
-from reconciler.inventory import Inventory, Item
-from reconciler.inventory.usage import machine_pools, pool_of
+from reconciler.query.inventory import Inventory, Item
+from reconciler.query.inventory.usage import machine_pools, pool_of
 from schemas.kinds import Kind
 from schemas.model import Machine, MachineVolume
 

@@ -10,9 +10,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from reconciler.checkout.checking import Checked, Earlier, Request, check
-from reconciler.checkout.loading import WorkerLostError
-from reconciler.checkout.scope import (
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.findings.outcome import Outcome
+from reconciler.cli.output import show_value
+from reconciler.cli.progress import Progress
+from reconciler.cli.terminal import Style, Terminal, err, out, printable
+from reconciler.gitstore.errors import RepoError
+from reconciler.query.checkout.checking import Checked, Earlier, Request, check
+from reconciler.query.checkout.loading import WorkerLostError
+from reconciler.query.checkout.scope import (
     NoSuchPathError,
     NotAFileError,
     Scope,
@@ -23,14 +29,8 @@ from reconciler.checkout.scope import (
     scopes,
     short_branch,
 )
-from reconciler.checkout.settings import ABSENT
-from reconciler.checkout.source import Commit, Files, Folder, Overlaid, Source
-from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.findings.outcome import Outcome
-from reconciler.cli.output import show_value
-from reconciler.cli.progress import Progress
-from reconciler.cli.terminal import Style, Terminal, err, out, printable
-from reconciler.repo.errors import RepoError
+from reconciler.query.checkout.settings import ABSENT
+from reconciler.query.checkout.source import Commit, Files, Folder, Overlaid, Source
 from schemas import fleet
 from schemas.manifest import MAX_BYTES
 from schemas.problem import Problem
@@ -222,8 +222,8 @@ def of_standard_input(arguments: argparse.Namespace, here: Path) -> Request:
 
 
 def at_revision(arguments: argparse.Namespace, here: Path) -> list[Request]:
-    from reconciler.checkout.at_revision import commits
-    from reconciler.repo.revision import discover, revision
+    from reconciler.gitstore.revision import discover, revision
+    from reconciler.query.checkout.at_revision import commits
 
     start = folder_of(here / arguments.paths[0]) if arguments.paths else here
     checkout = discover(start)
@@ -253,6 +253,6 @@ def earlier(root: Path, against: str | None) -> Earlier | None:
 def earlier_commit(root: Path, against: str | None, folder: str) -> Earlier | None:
     if against is None:
         return None
-    from reconciler.repo.revision import revision
+    from reconciler.gitstore.revision import revision
 
     return Earlier(against, Commit(revision(root, against), folder))

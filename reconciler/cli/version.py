@@ -15,7 +15,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.runtime.settings import settings_of
 from reconciler.cli.terminal import out
-from reconciler.repo import libraries
+from reconciler.gitstore import libraries
 
 EXAMPLES = """examples:
   gitvirt version

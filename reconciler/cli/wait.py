@@ -19,8 +19,8 @@ from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.cli.watching import moves
-from reconciler.inventory import Inventory, Item, inventory
-from reconciler.repo.wake import Waker
+from reconciler.gitstore.wake import Waker
+from reconciler.query.inventory import Inventory, Item, inventory
 from schemas.kinds import Key, Kind
 
 EXAMPLES = """examples:

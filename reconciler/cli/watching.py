@@ -12,10 +12,10 @@ from pathlib import Path
 from reconciler.cli.exits import CommandError
 from reconciler.cli.location import Fleet
 from reconciler.cli.terminal import err
-from reconciler.repo.address import Scheme
-from reconciler.repo.protocol import Snapshot
-from reconciler.repo.transport import Listed, Unavailable
-from reconciler.repo.wake import Reason, Waker, polling, watching
+from reconciler.gitstore.address import Scheme
+from reconciler.gitstore.protocol import Snapshot
+from reconciler.gitstore.transport import Listed, Unavailable
+from reconciler.gitstore.wake import Reason, Waker, polling, watching
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread

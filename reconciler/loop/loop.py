@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import assert_never
 
+from reconciler.gitstore.backoff import Backoff, jittered
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.protocol import Refs
+from reconciler.gitstore.wake import Reason, Waker
 from reconciler.loop.listening import Health
 from reconciler.loop.logs import worded
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler
 from reconciler.plan import Plan
-from reconciler.repo.backoff import Backoff, jittered
-from reconciler.repo.errors import RepoError
-from reconciler.repo.protocol import Refs
-from reconciler.repo.wake import Reason, Waker
 from schemas.problem import Severity
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from reconciler.gitstore.protocol import Refs
 from reconciler.plan import Plan
-from reconciler.repo.protocol import Refs
 from schemas.problem import Problem
 
 

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from reconciler import placing
-from reconciler.diff import Place, diff, verdicts
+from reconciler.decide import Place, diff, verdicts
+from reconciler.decide import placement as placing
 from reconciler.plan import Plan
 from reconciler.plan.compose import compose
 from reconciler.schedule import schedule

@@ -11,24 +11,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from reconciler.gitstore import guards
+from reconciler.gitstore.commit import RECONCILER
+from reconciler.gitstore.errors import DamageError
+from reconciler.gitstore.in_force import in_force
+from reconciler.gitstore.protocol import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.gitstore.transport import Refused, Stale, Unavailable
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.planning import planned
 from reconciler.loop.tracing import Tracer, Untraced
-from reconciler.observed.freshness import Sighting
 from reconciler.plan import Plan
 from reconciler.plan.news import is_minor as is_minor_change
-from reconciler.repo import guards
-from reconciler.repo.commit import RECONCILER
-from reconciler.repo.errors import DamageError
-from reconciler.repo.in_force import in_force
-from reconciler.repo.protocol import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
-from reconciler.repo.transport import Refused, Stale, Unavailable
 from reconciler.world import unsettled
 from reconciler.world.readings import Readings
+from reconciler.world.reports.freshness import Sighting
 from reconciler.world.world import World
-from reconciler.writeback import Written, draft
-from reconciler.writeback.drafting import Signing
+from reconciler.write import Written, draft
+from reconciler.write.drafting import Signing
 from schemas.fleet import Settings
 from schemas.kinds import Kind
 from schemas.problem import Problem

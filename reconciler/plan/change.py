@@ -9,8 +9,8 @@ from datetime import datetime
 from reconciler.plan.action import Action
 from reconciler.plan.capacity import Room
 from reconciler.plan.declaration import Declaration
-from reconciler.record import Record
 from reconciler.schedule import Refusal
+from reconciler.world.record import Record
 from schemas.edit.fields import Value
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem

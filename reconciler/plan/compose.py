@@ -8,21 +8,21 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from reconciler.diff.destroyed import DIGITS, Fate, instead_of, is_known, orders
-from reconciler.diff.identity import assignment_id
-from reconciler.diff.need import Deed, Need, Remove, Step
-from reconciler.diff.removal import Verdicts, verdicts
-from reconciler.diff.turn import Turn
-from reconciler.diff.use import volumes_of
-from reconciler.diff.view import View
+from reconciler.decide.destroyed import DIGITS, Fate, instead_of, is_known, orders
+from reconciler.decide.identity import assignment_id
+from reconciler.decide.need import Deed, Need, Remove, Step
+from reconciler.decide.removal import Verdicts, verdicts
+from reconciler.decide.turn import Turn
+from reconciler.decide.use import volumes_of
+from reconciler.decide.view import View
 from reconciler.plan.action import Action
 from reconciler.plan.change import Base, Change, Held, Plan, Unplaced
-from reconciler.record import Record
-from reconciler.record.condition import SCHEDULED
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
 from reconciler.world import unsettled
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Known, Standing
+from reconciler.world.record import Record
+from reconciler.world.record.condition import SCHEDULED
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
 

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from reconciler.record import Record, record_of
 from reconciler.world.known import Place
+from reconciler.world.record import Record, record_of
 from schemas import manifest
 from schemas.kinds import Key, Kind, recognise_document
 from schemas.manifest import Document, Manifest

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from reconciler.record import condition
-from reconciler.record.condition import ACCEPTED, DELETION_HELD, FROZEN, IN_DOUBT
-from reconciler.repo.tree import Mode
+from reconciler.gitstore.tree import Mode
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Doc
 from reconciler.world.known import Known
+from reconciler.world.record import condition
+from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, FROZEN, IN_DOUBT
 from reconciler.world.rules import Rules
 from schemas.ignore import OWN_FOLDER
 from schemas.validate.files import has_manifest_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.repo.protocol import Change, Repo
-from reconciler.repo.tree import File, Mode
+from reconciler.gitstore.protocol import Change, Repo
+from reconciler.gitstore.tree import File, Mode
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents, Wants, live_contents, source_contents, unreadable
 from reconciler.world.readings import AT_ONCE, Name, Readings, name_of, way

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.repo.protocol import Repo
+from reconciler.gitstore.protocol import Repo
 from reconciler.world.state import State
 from schemas.problem import Problem, Severity
 from schemas.validate.placement import problems as placed

@@ -8,11 +8,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import reconciler.record
 import reconciler.world
 import schemas
 
-_PACKAGES = (schemas, reconciler.record, reconciler.world)
+_PACKAGES = (schemas, reconciler.world)
 _LIBRARIES = ("msgspec", "yaml-rs", "jsonschema-rs", "ruamel.yaml")
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from reconciler.repo import guards, trust
-from reconciler.repo.commit import SOURCE, decoded, trailers_of
-from reconciler.repo.protocol import Repo
-from reconciler.repo.signature import Verifier
-from reconciler.repo.signers import Signers, SignersError
-from reconciler.repo.signers import parse as parse_signers
-from reconciler.repo.tree import ObjectId
+from reconciler.gitstore import guards, trust
+from reconciler.gitstore.commit import SOURCE, decoded, trailers_of
+from reconciler.gitstore.protocol import Repo
+from reconciler.gitstore.signature import Verifier
+from reconciler.gitstore.signers import Signers, SignersError
+from reconciler.gitstore.signers import parse as parse_signers
+from reconciler.gitstore.tree import ObjectId
 from reconciler.world.advance import Confirm, Confirmation, Held
 from schemas.fleet import ID_CURE, Signatures
 

@@ -10,12 +10,12 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.record import NOTHING, condition
-from reconciler.record.condition import ACCEPTED, FROZEN
-from reconciler.repo.tree import ObjectId
+from reconciler.gitstore.tree import ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents, Doc, objects_at
 from reconciler.world.known import Known, Standing
+from reconciler.world.record import NOTHING, condition
+from reconciler.world.record.condition import ACCEPTED, FROZEN
 from reconciler.world.relations import Relations, uses
 from reconciler.world.settle import is_live_alone, on_live
 from schemas.kinds import Key, Kind

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from reconciler.record import Record
+from reconciler.world.record import Record
 from schemas.kinds import Key
 from schemas.model import Object
 

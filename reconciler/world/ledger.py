@@ -10,9 +10,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reconciler.observed.folding import amounts
-from reconciler.record import Status
 from reconciler.world.known import Known
+from reconciler.world.record import Status
+from reconciler.world.reports.folding import amounts
 from schemas.capacity import STORAGE, Vector, needs
 from schemas.charge import machine_charge, volume_charge
 from schemas.kinds import Key, Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.observed.freshness import Freshness
+from reconciler.world.reports.freshness import Freshness
 from schemas.capacity import Vector
 from schemas.kinds import Key
 from schemas.model.part import Taint

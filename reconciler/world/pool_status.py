@@ -7,11 +7,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from reconciler.observed.folding import amounts, condition_of
-from reconciler.observed.freshness import Freshness
-from reconciler.record import Record, condition, folded, with_condition
 from reconciler.world.pool import PoolState
 from reconciler.world.pools import READY
+from reconciler.world.record import Record, condition, folded, with_condition
+from reconciler.world.reports.folding import amounts, condition_of
+from reconciler.world.reports.freshness import Freshness
 from schemas.capacity import SHARE
 from schemas.charge import written
 from schemas.model import Address, Condition, MachinePoolStatus, NameRef, VolumePoolStatus

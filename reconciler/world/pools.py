@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from reconciler.observed.folding import amounts
-from reconciler.observed.freshness import Freshness
-from reconciler.record import condition
 from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
+from reconciler.world.record import condition
+from reconciler.world.reports.folding import amounts
+from reconciler.world.reports.freshness import Freshness
 from schemas.capacity import CPU, MEMORY, SHARE, STORAGE, WHOLE_HOST, class_count, share, stocks
 from schemas.charge import MACHINE, VOLUME, pool_allocatable
 from schemas.kinds import Key, Kind

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from reconciler.record import ASSIGNABLE, PLACED, condition
-from reconciler.record.condition import DESTROYED
 from reconciler.world.index import Index
 from reconciler.world.known import Known, Standing
+from reconciler.world.record import ASSIGNABLE, PLACED, condition
+from reconciler.world.record.condition import DESTROYED
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
 from schemas.validate import Entry

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.observed.freshness import Freshness
-from reconciler.record import condition
-from reconciler.record.condition import OWN
 from reconciler.world.known import Known
 from reconciler.world.pools import READY, Announcement
+from reconciler.world.record import condition
+from reconciler.world.record.condition import OWN
+from reconciler.world.reports.freshness import Freshness
 from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
 from schemas.quantity import Quantity
 from schemas.report import objects as report

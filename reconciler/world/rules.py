@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconciler.observed.authority import Authority
-from reconciler.repo.protocol import Change, Repo
-from reconciler.repo.tree import File, Mode, ObjectId
+from reconciler.gitstore.protocol import Change, Repo
+from reconciler.gitstore.tree import File, Mode, ObjectId
+from reconciler.world.reports.authority import Authority
 from schemas import fleet, ignore
 from schemas.fleet import Fleet, Settings
 from schemas.ignore import Ignore

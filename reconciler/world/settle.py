@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reconciler.record import NOTHING, Record, empty_status
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Doc
 from reconciler.world.known import Known, Standing
 from reconciler.world.pools import Announcement
+from reconciler.world.record import NOTHING, Record, empty_status
 from schemas.ignore import OWN_FOLDER
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import MachinePool, Metadata, Object, VolumePool

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.observed.freshness import MAY_CHANGE, Sighting
-from reconciler.observed.reports import Report, Reports
-from reconciler.observed.said import Said
-from reconciler.repo.tree import File, ObjectId
+from reconciler.gitstore.tree import File, ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents
 from reconciler.world.head import Head
@@ -19,6 +16,9 @@ from reconciler.world.population import Population
 from reconciler.world.readings import Readings
 from reconciler.world.relations import Relations
 from reconciler.world.remembered import heard_last, remembered
+from reconciler.world.reports.freshness import MAY_CHANGE, Sighting
+from reconciler.world.reports.reports import Report, Reports
+from reconciler.world.reports.said import Said
 from reconciler.world.rules import Rules
 from schemas.fleet import Signatures
 from schemas.kinds import Key, Kind

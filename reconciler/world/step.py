@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from reconciler.observed.reports import Report
-from reconciler.observed.signed import judge
-from reconciler.repo.protocol import Change, Repo, Snapshot
-from reconciler.repo.signature import Verifier
-from reconciler.repo.signers import Signers
-from reconciler.repo.tree import ObjectId
+from reconciler.gitstore.protocol import Change, Repo, Snapshot
+from reconciler.gitstore.signature import Verifier
+from reconciler.gitstore.signers import Signers
+from reconciler.gitstore.tree import ObjectId
 from reconciler.world import head, rules
 from reconciler.world.contents import Doc, object_at
 from reconciler.world.faults import concerned, faults
@@ -21,6 +19,8 @@ from reconciler.world.known import Known, Standing
 from reconciler.world.ledger import Charge, orphan_charge
 from reconciler.world.pools import pool_state
 from reconciler.world.relations import related
+from reconciler.world.reports.reports import Report
+from reconciler.world.reports.signed import judge
 from reconciler.world.settle import announced, settled
 from reconciler.world.state import State, pool_of_orphan
 from schemas.fleet import Settings, Signatures

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciler.observed.freshness import Freshness
-from reconciler.observed.reports import Report, Reports
+from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.reports import Report, Reports
 
 NAMED_AT_MOST = 5
 

@@ -11,12 +11,8 @@ from datetime import datetime
 
 import msgspec
 
-from reconciler.observed.authority import POOL_OF, SILENCE, Hearing, heard
-from reconciler.observed.freshness import Sighting
-from reconciler.observed.said import Said
-from reconciler.record import NOTHING, Record
-from reconciler.repo.protocol import Repo, Snapshot
-from reconciler.repo.tree import File, ObjectId
+from reconciler.gitstore.protocol import Repo, Snapshot
+from reconciler.gitstore.tree import File, ObjectId
 from reconciler.world.advance import Advance, Confirmation, Held
 from reconciler.world.bulk import bulk
 from reconciler.world.doubt import doubt, hides
@@ -25,6 +21,10 @@ from reconciler.world.known import Known
 from reconciler.world.ledger import Ledger
 from reconciler.world.pool import PoolState
 from reconciler.world.readings import Readings
+from reconciler.world.record import NOTHING, Record
+from reconciler.world.reports.authority import POOL_OF, SILENCE, Hearing, heard
+from reconciler.world.reports.freshness import Sighting
+from reconciler.world.reports.said import Said
 from reconciler.world.state import State
 from reconciler.world.step import Step
 from reconciler.world.unsettled import Unsettled, unsettled
@@ -312,7 +312,7 @@ class World:
 
     @property
     def state(self) -> State:
-        """For reconciler.placing alone, which counts who stands where."""
+        """For reconciler.decide.placement alone, which counts who stands where."""
         return self._state
 
     # Files

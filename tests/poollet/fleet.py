@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from reconciler.repo.commit import Sign
-from reconciler.repo.memory import Fault, MemoryObjects, MemoryRemote, MemoryTransport, no_fault
-from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot
-from reconciler.repo.store import Store
+from reconciler.gitstore.commit import Sign
+from reconciler.gitstore.memory import Fault, MemoryObjects, MemoryRemote, MemoryTransport, no_fault
+from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot
+from reconciler.gitstore.store import Store
 
 FLEET = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 LIVE, MAIN, REPORTS = "refs/heads/live", "refs/heads/main", "refs/poollets/"

@@ -19,11 +19,11 @@ from iri.runtime import Kind as RuntimeKind
 from iri.simulated.hindrance import Around, HinderedRuntime
 from iri.simulated.profile import Profile
 from iri.volume import Volume
-from poollet.decide import decide
-from poollet.live import Live
+from poollet.decide.decide import decide
+from poollet.sync.live import Live
+from reconciler.gitstore.protocol import Refs
+from reconciler.gitstore.transport import Unavailable
 from reconciler.loop.tick import Reconciler, Self
-from reconciler.repo.protocol import Refs
-from reconciler.repo.transport import Unavailable
 from schemas.model import Machine as DeclaredMachine
 from schemas.model import Object
 from schemas.model import Volume as DeclaredVolume

@@ -18,20 +18,20 @@ from iri.simulated.hindrance import HinderedRuntime, around
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
-from poollet.claim import Claimant
 from poollet.clock import Clock
-from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
-from poollet.decision import Decision, Situation
-from poollet.execute import Execution
-from poollet.follow import Trust
+from poollet.decide.decision import Decision, Situation
 from poollet.poollet import Parts, Poollet, Setup
-from poollet.post import Post
-from poollet.remote import Remote
-from reconciler.repo.memory import Fault, no_fault
-from reconciler.repo.protocol import Refs, Repo
-from reconciler.repo.signature import Verifier
-from reconciler.repo.signers import Signers
-from reconciler.repo.trust import Mode
+from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
+from poollet.runtimes.execute import Execution
+from poollet.sync.claim import Claimant
+from poollet.sync.follow import Trust
+from poollet.sync.post import Post
+from poollet.sync.remote import Remote
+from reconciler.gitstore.memory import Fault, no_fault
+from reconciler.gitstore.protocol import Refs, Repo
+from reconciler.gitstore.signature import Verifier
+from reconciler.gitstore.signers import Signers
+from reconciler.gitstore.trust import Mode
 from schemas import fleet
 from schemas.fleet import Settings
 from schemas.host import Pool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from poollet.decision import Decision
-from poollet.view import Document
+from poollet.decide.decision import Decision
+from poollet.sync.view import Document
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, referring, uid_of, volume
 from tests.poollet.site import Site

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from iri import host as iri
-from poollet import announce
-from poollet.announce import Matter, Wanted
-from poollet.connection import Answers
+from poollet.report import announce
+from poollet.report.announce import Matter, Wanted
+from poollet.runtimes.connection import Answers
 from schemas import report
 from schemas.capacity import SHARE, WHOLE_HOST
 from schemas.host import Pool

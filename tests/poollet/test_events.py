@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from poollet.events import LONGEST_MESSAGE, MOST_KEPT, Events, Subject
-from poollet.step import Happening
+from poollet.decide.step import Happening
+from poollet.report.events import LONGEST_MESSAGE, MOST_KEPT, Events, Subject
 
 WEB = Subject("Machine", "web", "default")
 AT = "2026-05-04T12:00:{:02}Z".format

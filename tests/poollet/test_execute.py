@@ -16,8 +16,8 @@ from iri.machine import Machine, MachineSpec, Power
 from iri.runtime import Runtime
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
-from poollet.execute import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Execution
-from poollet.step import Alter, Call, Create, Ref, Remove, Step
+from poollet.decide.step import Alter, Call, Create, Ref, Remove, Step
+from poollet.runtimes.execute import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Execution
 from tests.iri.quick import quick_host
 
 

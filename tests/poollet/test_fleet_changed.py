@@ -13,7 +13,7 @@ import pytest
 
 from iri.machine import Machine
 from iri.simulated.hindrance import HinderedRuntime
-from poollet.decide import decide
+from poollet.decide.decide import decide
 from tests.poollet.fleet import FLEET, LIVE, SETTINGS, Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, SimulatedMachine, Time
 

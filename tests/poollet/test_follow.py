@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from poollet.follow import Hold, Trust, first_commit, follow
-from reconciler.repo.protocol import Refs, Snapshot
-from reconciler.repo.signature import Verifier
-from reconciler.repo.signers import Signers, parse
-from reconciler.repo.signing import SshSigner
-from reconciler.repo.store import Store
-from reconciler.repo.trust import Mode
+from poollet.sync.follow import Hold, Trust, first_commit, follow
+from reconciler.gitstore.protocol import Refs, Snapshot
+from reconciler.gitstore.signature import Verifier
+from reconciler.gitstore.signers import Signers, parse
+from reconciler.gitstore.signing import SshSigner
+from reconciler.gitstore.store import Store
+from reconciler.gitstore.trust import Mode
 from tests.poollet.fleet import LIVE, MAIN, START, Fleet
 from tests.servers.sshd import new_key
 

@@ -21,10 +21,10 @@ from iri.simulated.faults import CODES, Effect, Fault
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import Volume
-from poollet.assignments import Go, orders
-from poollet.decide import decide
-from poollet.decision import Decision, Situation
-from poollet.observed import Listing, Observed, Place, Unanswered
+from poollet.decide.assignments import Go, orders
+from poollet.decide.decide import decide
+from poollet.decide.decision import Decision, Situation
+from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import uid_of

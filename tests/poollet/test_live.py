@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poollet.live import Live
-from poollet.view import OrphanOrder
-from reconciler.repo.errors import DamageError
-from reconciler.repo.protocol import Change, Refs
-from reconciler.repo.tree import ObjectId
+from poollet.sync.live import Live
+from poollet.sync.view import OrphanOrder
+from reconciler.gitstore.errors import DamageError
+from reconciler.gitstore.protocol import Change, Refs
+from reconciler.gitstore.tree import ObjectId
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass
 from tests.poollet.fleet import SETTINGS, Fleet, machine, machine_class, uid

@@ -10,8 +10,8 @@ from iri.machine import Machine
 from iri.simulated.behaviour import NAMED
 from iri.simulated.faults import Effect, Fault
 from iri.simulated.profile import Profile
-from poollet.memory import Memory
-from poollet.observed import Place
+from poollet.decide.memory import Memory
+from poollet.runtimes.observed import Place
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, referring, uid_of, volume
 from tests.poollet.site import CLASSES_THERE, Site, kinds_of, runner, site

@@ -17,9 +17,9 @@ from iri.simulated.behaviour import NAMED
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import Snapshot
-from poollet.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
-from poollet.observed import Listing, Place, Unanswered
-from poollet.observer import Observer, rest
+from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
+from poollet.runtimes.observed import Listing, Place, Unanswered
+from poollet.runtimes.observer import Observer, rest
 from tests.iri.quick import PROFILE, quick_host
 
 MACHINES = Place("r1", Machine)

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from iri.machine import Machine
 from iri.simulated.faults import Effect, Fault
 from iri.volume import Volume
-from poollet.assignments import Go, Have, Intent, Keep, Leave, orders
-from poollet.memory import Memory
-from poollet.view import Document, OrphanOrder
+from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
+from poollet.decide.memory import Memory
+from poollet.sync.view import Document, OrphanOrder
 from schemas.capacity import SHARE, WHOLE_HOST, share
 from schemas.kinds import Kind
 from tests.poollet.documents import FLEET, document, machine, uid_of, volume

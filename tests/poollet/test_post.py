@@ -8,9 +8,9 @@ import pytest
 
 from iri.machine import Machine
 from iri.simulated.faults import Fault
-from poollet.decide import decide
-from poollet.post import EARLY
-from reconciler.repo.transport import Trouble, Unavailable
+from poollet.decide.decide import decide
+from poollet.sync.post import EARLY
+from reconciler.gitstore.transport import Trouble, Unavailable
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, uid
 from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, SimulatedMachine, Time

@@ -9,11 +9,11 @@ from iri.machine import Disk, Image, LocalDisk, Machine, MachineSpec, NetworkInt
 from iri.simulated.faults import Fault as Order
 from iri.simulated.profile import Profile
 from iri.volume import Volume, VolumeDetail, VolumeState, VolumeStatus
-from poollet.conditions import condition
-from poollet.memory import Fault
-from poollet.refusals import told
-from poollet.view import Document
-from poollet.volumes import faulty
+from poollet.decide.memory import Fault
+from poollet.decide.refusals import told
+from poollet.decide.volumes import faulty
+from poollet.report.conditions import condition
+from poollet.sync.view import Document
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, volume

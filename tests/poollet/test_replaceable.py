@@ -13,13 +13,13 @@ from iri.simulated.guest import IS_ON, Guest
 from iri.simulated.machines import GuestAction
 from poollet import once
 from poollet.clock import Clock
-from poollet.decide import decide
-from poollet.decision import Decision
+from poollet.decide.decide import decide
+from poollet.decide.decision import Decision
+from poollet.decide.step import Alter
 from poollet.running import Member, Running
-from poollet.step import Alter
-from poollet.view import Document
-from reconciler.repo.transport import Trouble, Unavailable
-from reconciler.repo.wake import Waker
+from poollet.sync.view import Document
+from reconciler.gitstore.transport import Trouble, Unavailable
+from reconciler.gitstore.wake import Waker
 from tests.poollet.documents import machine as document_of
 from tests.poollet.fleet import LIVE, Fleet, machine, machine_class, uid
 from tests.poollet.site import site

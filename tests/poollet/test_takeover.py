@@ -6,7 +6,7 @@ import pytest
 
 from iri.machine import Machine
 from iri.volume import Volume
-from poollet.decide import decide
+from poollet.decide.decide import decide
 from schemas import report
 from tests.poollet.fleet import LIVE, MAIN, REPORTS, SETTINGS, Fleet, machine, machine_class, uid
 from tests.poollet.simulation import Simulation

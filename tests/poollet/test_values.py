@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from iri.machine import Machine, MachineSpec
 from iri.volume import Access, Volume, VolumeSpec, VolumeStatus
-from poollet.facts import HostFacts, HostSecrets
-from poollet.memory import remembered
-from poollet.observed import Listing, Observed, Place, Unanswered
-from poollet.step import Create, Ref, Step
+from poollet.decide.facts import HostFacts, HostSecrets
+from poollet.decide.memory import remembered
+from poollet.decide.step import Create, Ref, Step
+from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
 from schemas import report
 from schemas.kinds import Key, Kind
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from iri.simulated.faults import Fault
 from iri.simulated.profile import Profile
 from iri.volume import Snapshot, Volume
-from poollet.observed import Place
-from poollet.step import Ref
-from poollet.view import Document
+from poollet.decide.step import Ref
+from poollet.runtimes.observed import Place
+from poollet.sync.view import Document
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import GIB, document, machine, referring, snapshot, uid_of, volume

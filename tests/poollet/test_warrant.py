@@ -11,12 +11,12 @@ import pytest
 from iri.change import SetPower
 from iri.machine import Machine, Power
 from iri.simulated.hindrance import HinderedRuntime
-from poollet.assignments import orders
-from poollet.decide import decide
-from poollet.memory import Memory
-from poollet.step import Alter, Ref, Remove, Step
-from poollet.view import Document, OrphanOrder
-from poollet.warrant import of_order, of_orphan, warrants
+from poollet.decide.assignments import orders
+from poollet.decide.decide import decide
+from poollet.decide.memory import Memory
+from poollet.decide.step import Alter, Ref, Remove, Step
+from poollet.decide.warrant import of_order, of_orphan, warrants
+from poollet.sync.view import Document, OrphanOrder
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, snapshot, uid_of, volume
 from tests.poollet.fleet import Fleet, machine_class, uid

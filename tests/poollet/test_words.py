@@ -12,7 +12,7 @@ from iri.errors import Internal
 from iri.host import Classes, MachineClass, VolumeClass
 from iri.simulated.behaviour import NAMED
 from iri.simulated.hindrance import HinderedRuntime
-from poollet.decide import decide
+from poollet.decide.decide import decide
 from schemas.report import Report
 from tests.iri.quick import PROFILE
 from tests.poollet.fleet import Fleet, machine, machine_class, uid

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from reconciler.repo.access import Access
-from reconciler.repo.address import parse
-from reconciler.repo.program import GitProgram
-from reconciler.repo.redaction import Secret
+from reconciler.gitstore.access import Access
+from reconciler.gitstore.address import parse
+from reconciler.gitstore.program import GitProgram
+from reconciler.gitstore.redaction import Secret
 from tests.servers.agent import ssh_agent
 from tests.servers.gitolite import GitoliteServer
 from tests.servers.proxy import proxy

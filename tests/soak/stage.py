@@ -17,16 +17,16 @@ from iri.simulated import machines
 from iri.simulated.guest import IS_ON, Guest, Phase
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.machines import GuestAction
-from poollet.decide import decide
-from poollet.live import Live
-from poollet.step import Remove
+from poollet.decide.decide import decide
+from poollet.decide.step import Remove
+from poollet.sync.live import Live
+from reconciler.gitstore.protocol import Refs
+from reconciler.gitstore.store import Store
+from reconciler.gitstore.transport import Trouble, Unavailable
 from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.plan import Plan
-from reconciler.record.condition import DESTROYED, condition
-from reconciler.repo.protocol import Refs
-from reconciler.repo.store import Store
-from reconciler.repo.transport import Trouble, Unavailable
+from reconciler.world.record.condition import DESTROYED, condition
 from schemas.kinds import Key, Kind
 from schemas.model import Machine as Declared
 from schemas.model import MachinePool, Volume

@@ -21,11 +21,11 @@ from reconciler.cli.objects import nouns
 from reconciler.cli.objects.choosing import named
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import out, printable
-from reconciler.inventory import Inventory, Item, inventory
-from reconciler.repo import person
-from reconciler.repo.backoff import jittered
-from reconciler.repo.protocol import Draft, Identity, Pushed, Unchanged
-from reconciler.repo.transport import Refused, Stale, Unavailable
+from reconciler.gitstore import person
+from reconciler.gitstore.backoff import jittered
+from reconciler.gitstore.protocol import Draft, Identity, Pushed, Unchanged
+from reconciler.gitstore.transport import Refused, Stale, Unavailable
+from reconciler.query.inventory import Inventory, Item, inventory
 from schemas.edit import Changes, Edited, Value, edit, render
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Object

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reconciler.cli.location import HEADS, Fleet
 from reconciler.cli.output import is_value, show_value
 from reconciler.cli.terminal import Style, Terminal, printable
-from reconciler.repo import person
+from reconciler.gitstore import person
 from schemas.kinds import Key
 
 

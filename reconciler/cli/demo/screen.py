@@ -15,10 +15,10 @@ from reconciler.cli.output import Column, show_table
 from reconciler.cli.terminal import Style, Terminal, width
 from reconciler.cli.top import bar
 from reconciler.cli.top import style as bar_style
-from reconciler.inventory import Inventory, Item
-from reconciler.inventory.usage import Use, machine_pools, pool_of
-from reconciler.repo.commit import decoded
-from reconciler.repo.protocol import Repo
+from reconciler.gitstore.commit import decoded
+from reconciler.gitstore.protocol import Repo
+from reconciler.query.inventory import Inventory, Item
+from reconciler.query.inventory.usage import Use, machine_pools, pool_of
 from schemas.capacity import CPU
 from schemas.kinds import Kind
 

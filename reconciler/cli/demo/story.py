@@ -12,8 +12,8 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.location import Fleet, located, opened
 from reconciler.cli.objects import columns
 from reconciler.cli.watching import moves
-from reconciler.inventory import Inventory, inventory
-from reconciler.inventory.usage import pool_of
+from reconciler.query.inventory import Inventory, inventory
+from reconciler.query.inventory.usage import pool_of
 from schemas.kinds import Kind
 
 WEB_3 = """apiVersion: compute.ironcore.dev/v1alpha1

@@ -13,7 +13,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.objects.nouns import key, lists
 from reconciler.cli.terminal import printable
 from reconciler.cli.verbs import closest
-from reconciler.inventory import Inventory, Item
+from reconciler.query.inventory import Inventory, Item
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
 from schemas.model import TYPES
 

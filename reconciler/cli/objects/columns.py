@@ -7,8 +7,8 @@ from typing import Any
 
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import Style
-from reconciler.inventory import Item
-from reconciler.record.condition import DELETION_HELD
+from reconciler.query.inventory import Item
+from reconciler.world.record.condition import DELETION_HELD
 from schemas.kinds import Kind
 from schemas.model import Condition
 from schemas.quantity import Quantity

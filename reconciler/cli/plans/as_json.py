@@ -7,7 +7,7 @@ from dataclasses import asdict
 from reconciler.cli.plans import words
 from reconciler.plan import Change, Declaration, Held, Plan, Unplaced
 from reconciler.plan.remedy import remedy
-from reconciler.record import Record
+from reconciler.world.record import Record
 from schemas.problem import Problem
 
 VERSION = 1

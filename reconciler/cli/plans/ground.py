@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from reconciler.checkout.offline import Asked, offline
-from reconciler.checkout.scope import around
 from reconciler.cli import location
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Style, err, printable
-from reconciler.repo import guards
-from reconciler.repo.errors import RepoError
-from reconciler.repo.protocol import Repo, Snapshot
-from reconciler.repo.transport import Unavailable
+from reconciler.gitstore import guards
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.protocol import Repo, Snapshot
+from reconciler.gitstore.transport import Unavailable
+from reconciler.query.checkout.offline import Asked, offline
+from reconciler.query.checkout.scope import around
 from reconciler.world.advance import Advance
 from reconciler.world.world import World
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.plan import Change, Plan, Room
-from reconciler.record import NOTHING
 from reconciler.world.known import Known, Standing
 from reconciler.world.ledger import Charge
+from reconciler.world.record import NOTHING
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, decode

@@ -13,13 +13,13 @@ from pathlib import Path
 from poollet import assembly
 from poollet.assembly import Ambient
 from poollet.clock import Clock
-from poollet.publish import AUTHOR_MAIL
+from poollet.sync.publish import AUTHOR_MAIL
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.poollet import settings
 from reconciler.cli.terminal import Terminal, out, printable
-from reconciler.repo.errors import RepoError
-from reconciler.repo.protocol import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
-from reconciler.repo.transport import Refused, Stale, Unavailable
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.protocol import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.gitstore.transport import Refused, Stale, Unavailable
 from schemas import fleet
 from schemas.fleet import Settings
 from schemas.host import Host

@@ -15,23 +15,23 @@ from pathlib import Path
 
 from poollet import assembly, once
 from poollet.assembly import Ambient, SetupError
-from poollet.children import Children
 from poollet.clock import Clock
-from poollet.decide import decide
+from poollet.decide.decide import decide
 from poollet.host_secrets import HostSecretsError
 from poollet.running import Running
+from poollet.runtimes.children import Children
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.poollet import settings
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
+from reconciler.gitstore import address
+from reconciler.gitstore.backoff import Backoff
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.housekeeping import Housekeeping
+from reconciler.gitstore.transport import Unavailable
+from reconciler.gitstore.wake import Reason, watching
 from reconciler.loop import logs
-from reconciler.repo import address
-from reconciler.repo.backoff import Backoff
-from reconciler.repo.errors import RepoError
-from reconciler.repo.housekeeping import Housekeeping
-from reconciler.repo.transport import Unavailable
-from reconciler.repo.wake import Reason, watching
 from schemas.fleet import Settings
 from schemas.host import Host
 from schemas.problem import Problem

@@ -18,7 +18,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.reconciler.cli.verbs.conftest import CLASS, POOL, POOL_STATUS, machine
-from tests.reconciler.repo.git import commit, git
+from tests.reconciler.gitstore.git import commit, git
 from tests.servers.forge import TOKEN, Forge, forge
 
 pytestmark = pytest.mark.timeout(

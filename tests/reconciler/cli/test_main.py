@@ -136,7 +136,7 @@ def test_who_reads_no_further_ends_it_in_silence() -> None:
 def test_a_program_that_reads_no_input_does_not_end_us() -> None:
     """The kernel's signal for a broken pipe must not reach verbs that talk to programs such as git."""
     program = (
-        "import sys; from reconciler.cli import main; main(['--version']); from reconciler.repo.process import run; "
+        "import sys; from reconciler.cli import main; main(['--version']); from reconciler.gitstore.process import run; "
         "print(run(['true'], {'PATH': '/usr/bin:/bin'}, 10, b'x' * 300_000))"
     )
     done = subprocess.run(

@@ -14,8 +14,8 @@ import pytest
 
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
+from tests.reconciler.gitstore.worlds import MirrorWorld
 from tests.reconciler.loop.fleet import SETTINGS, SMALL, Clock, Host, People, machine, reconciler, settle
-from tests.reconciler.repo.worlds import MirrorWorld
 from tests.servers.repository import git
 
 DOC = Path(__file__).parents[3] / "docs" / "plan.md"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.reconciler.repo.git import commit, git, init
+from tests.reconciler.gitstore.git import commit, git, init
 from tests.schemas.validate.documents import machine, machine_class, ref
 
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
-from tests.reconciler.repo.git import commit, git, init
+from tests.reconciler.gitstore.git import commit, git, init
 from tests.schemas.validate.documents import (
     machine,
     machine_class,

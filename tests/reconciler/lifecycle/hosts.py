@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace as msgspec_replace
 
+from reconciler.gitstore.commit import decoded
+from reconciler.gitstore.protocol import Refs, Snapshot
 from reconciler.loop.outcome import Outcome, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler, Self
-from reconciler.observed.freshness import Sighting
 from reconciler.plan import Plan
-from reconciler.repo.commit import decoded
-from reconciler.repo.protocol import Refs, Snapshot
+from reconciler.world.reports.freshness import Sighting
 from reconciler.world.world import World
 from schemas import manifest
 from schemas.kinds import Key, Kind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.gitstore.commit import decoded
 from reconciler.loop.outcome import Rested
-from reconciler.repo.commit import decoded
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachinePool
 from tests.reconciler.lifecycle.hosts import Fleet, Host

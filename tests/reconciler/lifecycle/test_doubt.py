@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.gitstore.protocol import Blob
+from reconciler.gitstore.tree import Mode
 from reconciler.loop.outcome import Rested
-from reconciler.repo.protocol import Blob
-from reconciler.repo.tree import Mode
 from schemas.kinds import Key, Kind
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host

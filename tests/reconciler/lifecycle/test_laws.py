@@ -14,9 +14,9 @@ from reconciler.cli.plans.ground import Seen
 from reconciler.loop.outcome import Outcome, Rested, Wrote
 from reconciler.loop.planning import planned
 from reconciler.plan import Action, Change, Plan
-from reconciler.record import Record
 from reconciler.schedule import Fit
 from reconciler.world.advance import Advance
+from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Volume, VolumeStatus

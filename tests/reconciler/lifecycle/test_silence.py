@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.gitstore.protocol import Edit
 from reconciler.loop.outcome import Rested, Waiting, Wrote
-from reconciler.repo.protocol import Edit
 from schemas.report.tree import render
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_destroyed import condition, say

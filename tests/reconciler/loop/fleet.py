@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
 from reconciler.loop.outcome import Outcome, Raced, Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self
-from reconciler.record import record_of
-from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
+from reconciler.world.record import record_of
 from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
 from schemas.model import MachineStatus as RecordedStatus
 from schemas.report import Machine, MachineStatus, Pool, Poollet, PoolStatus, Report, render
 from schemas.report.objects import ClassRef, Condition
-from tests.reconciler.repo.worlds import World
+from tests.reconciler.gitstore.worlds import World
 
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
 INSTANCE = "00000000-0000-4000-8000-000000000001"

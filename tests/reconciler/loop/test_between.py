@@ -7,14 +7,15 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
+from reconciler.gitstore.protocol import Refs
+from reconciler.gitstore.store import Store
+from reconciler.gitstore.transport import Trouble, Unavailable
+from reconciler.gitstore.wake import Waker
 from reconciler.loop.loop import Loop, Pace
 from reconciler.loop.outcome import Failed, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler, Self
-from reconciler.repo.memory import MemoryObjects, MemoryTransport
-from reconciler.repo.protocol import Refs
-from reconciler.repo.store import Store
-from reconciler.repo.transport import Trouble, Unavailable
-from reconciler.repo.wake import Waker
+from tests.reconciler.gitstore.worlds import MemoryWorld
 from tests.reconciler.loop.fleet import (
     LIVE,
     SETTINGS,
@@ -28,7 +29,6 @@ from tests.reconciler.loop.fleet import (
     snapped,
     texts,
 )
-from tests.reconciler.repo.worlds import MemoryWorld
 
 
 class Site:

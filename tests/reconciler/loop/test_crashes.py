@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
+from reconciler.gitstore.mirror import Mirror
+from reconciler.gitstore.protocol import Refs, Repo
+from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Failed, Rested
 from reconciler.loop.tick import Reconciler
-from reconciler.repo.memory import MemoryObjects, MemoryTransport
-from reconciler.repo.mirror import Mirror
-from reconciler.repo.protocol import Refs, Repo
-from reconciler.repo.store import Store
+from tests.reconciler.gitstore.faults import FaultyDisk, FaultyTransport, How, Killed, Steps
+from tests.reconciler.gitstore.worlds import MemoryWorld, MirrorWorld
 from tests.reconciler.loop.fleet import (
     SETTINGS,
     SMALL,
@@ -26,8 +28,6 @@ from tests.reconciler.loop.fleet import (
     snapped,
     texts,
 )
-from tests.reconciler.repo.faults import FaultyDisk, FaultyTransport, How, Killed, Steps
-from tests.reconciler.repo.worlds import MemoryWorld, MirrorWorld
 
 VOLATILE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f-]{22}|20\d\d-\d\d-\d\dT[0-9:]+Z")
 # What people do, one after the other, each once everything rests.

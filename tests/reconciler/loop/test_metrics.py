@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from reconciler.loop.metrics import Metrics
 from reconciler.plan import Action, Base, Change, Held, Plan, Unplaced
-from reconciler.record import NOTHING
+from reconciler.world.record import NOTHING
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem, Severity
 

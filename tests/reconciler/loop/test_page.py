@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.loop.metrics import Metrics
+from tests.reconciler.gitstore.worlds import MirrorWorld
 from tests.reconciler.loop.fleet import SETTINGS, SMALL, Clock, Host, People, machine, reconciler, settle
-from tests.reconciler.repo.worlds import MirrorWorld
 from tests.servers.repository import git
 
 PAGE = Path(__file__).parents[3] / "docs" / "run.md"

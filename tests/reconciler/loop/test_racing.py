@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.gitstore.protocol import Refs, Repo
+from reconciler.gitstore.wake import Waker
 from reconciler.loop.loop import Loop, Pace
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Rested
 from reconciler.loop.tick import Reconciler, Self
-from reconciler.record import record_of
-from reconciler.repo.protocol import Refs, Repo
-from reconciler.repo.wake import Waker
+from reconciler.world.record import record_of
 from schemas.kinds import Kind
 from schemas.model import MachineStatus
+from tests.reconciler.gitstore.worlds import MirrorWorld
 from tests.reconciler.loop.fleet import (
     SETTINGS,
     SMALL,
@@ -33,7 +34,6 @@ from tests.reconciler.loop.fleet import (
     snapped,
     texts,
 )
-from tests.reconciler.repo.worlds import MirrorWorld
 from tests.servers.repository import git
 
 SECONDS = 90.0

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.loop.outcome import Rested
-from reconciler.record import condition
+from reconciler.world.record import condition
 from schemas.kinds import Kind
 from schemas.model import MachinePool, decode
+from tests.reconciler.gitstore.worlds import MirrorWorld
 from tests.reconciler.loop.fleet import (
     LIVE,
     REPORTS,
@@ -20,7 +21,6 @@ from tests.reconciler.loop.fleet import (
     machine,
     reconciler,
 )
-from tests.reconciler.repo.worlds import MirrorWorld
 
 
 class Site(Cast):

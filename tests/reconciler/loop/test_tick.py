@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.gitstore.commit import decoded
 from reconciler.loop.outcome import Rested, Wrote
-from reconciler.repo.commit import decoded
 from schemas.kinds import Kind
+from tests.reconciler.gitstore.worlds import MemoryWorld
 from tests.reconciler.loop.fleet import (
     LIVE,
     SETTINGS,
@@ -18,7 +19,6 @@ from tests.reconciler.loop.fleet import (
     snapped,
     texts,
 )
-from tests.reconciler.repo.worlds import MemoryWorld
 
 
 class Site(Cast):

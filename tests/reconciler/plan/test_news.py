@@ -5,8 +5,8 @@ import pytest
 
 from reconciler.plan import Action, Change
 from reconciler.plan.news import is_minor
-from reconciler.record import Record
-from reconciler.writeback.message import subject
+from reconciler.world.record import Record
+from reconciler.write.message import subject
 from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Condition, MachineNetworkInterfaceStatus, MachineStatus
 

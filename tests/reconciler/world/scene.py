@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from reconciler.record import Record, fields
-from reconciler.repo.commit import SOURCE
-from reconciler.repo.memory import MemoryObjects, MemoryRemote, MemoryTransport
-from reconciler.repo.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot, Unchanged
-from reconciler.repo.store import Store
+from reconciler.gitstore.commit import SOURCE
+from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
+from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot, Unchanged
+from reconciler.gitstore.store import Store
 from reconciler.world.advance import Advance
+from reconciler.world.record import Record, fields
 from reconciler.world.world import World
 from schemas.edit import edit
 from schemas.edit.outcome import Edited

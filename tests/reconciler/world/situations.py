@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.record import Record
+from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
 from schemas.report import Machine as SaidMachine
 from schemas.report import MachineStatus as SaidStatus

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.record import Record
+from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import OwnerReference

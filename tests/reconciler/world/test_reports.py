@@ -7,9 +7,9 @@ import dataclasses
 import msgspec
 import pytest
 
-from reconciler.observed.freshness import Freshness
 from reconciler.world.known import Standing
 from reconciler.world.pool_status import folded_pool
+from reconciler.world.reports.freshness import Freshness
 from reconciler.world.world import World
 from schemas.report import Orphan
 from tests.reconciler.world.scene import (

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.observed.freshness import Freshness
-from reconciler.record import Record
-from reconciler.repo.protocol import Snapshot
+from reconciler.gitstore.protocol import Snapshot
 from reconciler.world.advance import Advance
 from reconciler.world.pool_status import folded_pool
+from reconciler.world.record import Record
+from reconciler.world.reports.freshness import Freshness
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import MachinePoolStatus

@@ -7,8 +7,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from reconciler.record import Record
 from reconciler.world.known import Place, Standing
+from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, Machine
 from tests.reconciler.world.scene import (

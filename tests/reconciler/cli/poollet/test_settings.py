@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from poollet.children import is_served
+from poollet.runtimes.children import is_served
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.poollet import add_arguments, settings
 

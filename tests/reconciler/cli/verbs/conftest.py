@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli import main
-from tests.reconciler.repo.git import commit, git
+from tests.reconciler.gitstore.git import commit, git
 
 # As a process of its own that hears Ctrl-C, also where the tests run in the background and so with it ignored.
 GITVIRT = (

@@ -11,7 +11,7 @@ import pytest
 from reconciler.cli.changing.branch import branch
 from reconciler.cli.exits import Exit
 from tests.reconciler.cli.verbs.conftest import POOL, gitvirt, machine
-from tests.reconciler.repo.git import commit, git
+from tests.reconciler.gitstore.git import commit, git
 
 Capture = pytest.CaptureFixture[str]
 

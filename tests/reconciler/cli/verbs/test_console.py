@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.cli.exits import Exit
 from tests.reconciler.cli.verbs.conftest import POOL, POOL_STATUS, gitvirt
-from tests.reconciler.repo.git import commit, git
+from tests.reconciler.gitstore.git import commit, git
 
 Capture = pytest.CaptureFixture[str]
 

@@ -23,7 +23,7 @@ from iri.simulated.serving import SimulatedServer
 from tests.iri.exec.screen import Screen
 from tests.iri.quick import PROFILE
 from tests.reconciler.cli.verbs.conftest import GITVIRT, machine
-from tests.reconciler.repo.git import commit, git
+from tests.reconciler.gitstore.git import commit, git
 
 PATIENCE_SECONDS = 120.0
 LATEST_SECONDS = 0.6

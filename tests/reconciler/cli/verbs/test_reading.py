@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.cli.exits import Exit
 from tests.reconciler.cli.verbs.conftest import RUNNING, gitvirt, machine
-from tests.reconciler.repo.git import commit, git
+from tests.reconciler.gitstore.git import commit, git
 
 Capture = pytest.CaptureFixture[str]
 

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.cli.exits import Exit
 from tests.reconciler.cli.verbs.conftest import gitvirt
-from tests.reconciler.repo.git import commit, git, init
+from tests.reconciler.gitstore.git import commit, git, init
 from tests.servers.web import WebServer
 
 Capture = pytest.CaptureFixture[str]

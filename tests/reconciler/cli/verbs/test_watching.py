@@ -17,10 +17,10 @@ import pytest
 
 from reconciler.cli.location import Location, opened
 from reconciler.cli.watching import moves
-from reconciler.repo import address
-from reconciler.repo.wake import Waker
+from reconciler.gitstore import address
+from reconciler.gitstore.wake import Waker
 from tests.reconciler.cli.verbs.conftest import GITVIRT, RUNNING, machine
-from tests.reconciler.repo.git import commit, git
+from tests.reconciler.gitstore.git import commit, git
 
 PATIENCE_SECONDS = 120.0
 

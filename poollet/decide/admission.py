@@ -1,0 +1,144 @@
+"""Whether a host takes one more: the one `fits`, over everything that it is charged with. Counts; orders nothing.
+
+Charged are all orders for it, made real or not, what is there without an order, and other people's objects. What is
+there is charged as the larger of what it is and what it is to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from iri.machine import Machine as IRIMachine
+from iri.volume import Volume as IRIVolume
+from poollet.decide.assignments import Order
+from poollet.decide.facts import HostFacts, PoolFacts
+from poollet.decide.inventory import Found
+from poollet.sync.view import Lookup
+from schemas import report
+from schemas.capacity import SHARE, STORAGE, WHOLE_HOST, Shortfall, Vector, amount, class_count, fits, needs
+from schemas.charge import MACHINE, VOLUME, machine_charge, volume_charge
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, MachineClass, Volume
+
+PoolId = tuple[Kind, str]
+
+
+class Ledger:
+    """What is left of each pool. It only ever gets fuller."""
+
+    def __init__(self, facts: HostFacts, classes: Lookup) -> None:
+        self._facts = facts
+        self._classes = classes
+        self._free: dict[PoolId, dict[str, int]] = {
+            pool: _stock(found) for pool, found in facts.pools.items() if found.allocatable is not None
+        }
+
+    def is_known(self, pool: PoolId) -> bool:
+        return pool in self._free
+
+    def charge(self, pool: PoolId, charge: Vector) -> None:
+        free = self._free.get(pool)
+        for resource, count in charge.items() if free is not None else ():
+            free[resource] = free.get(resource, 0) - count  # type: ignore[index, union-attr]
+
+    def shortfalls(self, pool: PoolId, need: Vector) -> tuple[report.Reason, ...]:
+        """Every reason why it does not fit."""
+        return tuple(_reason(short) for short in sorted(fits(need, self._free.get(pool, {}))))
+
+    def overdrawn(self, pool: PoolId, wants: Vector, has: Vector) -> tuple[report.Reason, ...]:
+        """Why what is charged with `wants` already cannot become that much from what it `has`."""
+        free = self._free.get(pool, {})
+        more = {name: count - has.get(name, 0) for name, count in wants.items() if count > has.get(name, 0)}
+        left = {name: free.get(name, 0) + count for name, count in more.items()}
+        return tuple(_reason(short) for short in sorted(fits(more, left)))
+
+    def of_order(self, order: Order) -> Vector:
+        """What the order takes of its pool."""
+        match order.object:
+            case Machine() as machine:
+                return self._machine(order.pool, machine)
+            case Volume() as volume:
+                pool = self._facts.pools[(Kind.VOLUME_POOL, order.pool)]
+                name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref else ""
+                return volume_charge(volume.spec, is_counted=_counts(pool, class_count(VOLUME, name)))
+            case _:
+                return {}
+
+    def _machine(self, pool_name: str, machine: Machine) -> Vector:
+        name = machine.spec.machine_class_ref.name
+        pool = self._facts.pools[(Kind.MACHINE_POOL, pool_name)]
+        machine_class = self._class(name)
+        if pool.shares is not None:
+            return {SHARE: pool.shares.get(name, WHOLE_HOST + 1)}
+        if machine_class is None:
+            return {}
+        counted = _counts(pool, class_count(MACHINE, name))
+        return machine_charge(machine_class, machine.spec, is_counted=counted)
+
+    def of_object(self, pool: PoolId, found: Found) -> Vector:
+        """What is there takes, as far as its class is known."""
+        match found.object:
+            case IRIMachine() as machine:
+                return self._iri_machine(pool, machine)
+            case IRIVolume() as volume:
+                asked = volume.spec.resources.storage_bytes if volume.spec.resources else 0
+                there = volume.status.resources.storage_bytes if volume.status.resources else 0
+                size = max(asked, there)
+                charge = {STORAGE: size}
+                counted = class_count(VOLUME, volume.spec.class_name)
+                known = self._facts.pools.get(pool)
+                return charge | {counted: size} if known is not None and _counts(known, counted) else charge
+            case _:
+                return {}
+
+    def _iri_machine(self, pool: PoolId, machine: IRIMachine) -> Vector:
+        name, known = machine.spec.class_name, self._facts.pools.get(pool)
+        if known is not None and known.shares is not None:
+            return {SHARE: known.shares.get(name, 0)}
+        machine_class = self._class(name)
+        charge = needs(machine_class.capabilities) if machine_class is not None else {}
+        disks = sum(
+            disk.local_disk.size_bytes for disk in machine.spec.volumes if disk.local_disk is not None
+        )
+        if disks:
+            charge[STORAGE] = charge.get(STORAGE, 0) + disks
+        counted = class_count(MACHINE, name)
+        return charge | {counted: 1} if known is not None and _counts(known, counted) else charge
+
+    def _class(self, name: str) -> MachineClass | None:
+        found = self._classes.get(Key(Kind.MACHINE_CLASS, "", name))
+        return found if isinstance(found, MachineClass) else None
+
+
+def larger(vectors: Iterable[Vector]) -> dict[str, int]:
+    """The larger of each resource: either may be the true one."""
+    result: dict[str, int] = {}
+    for vector in vectors:
+        for resource, count in vector.items():
+            result[resource] = max(result.get(resource, 0), count)
+    return result
+
+
+def _stock(pool: PoolFacts) -> dict[str, int]:
+    return dict(pool.allocatable or {}) if pool.shares is None else {SHARE: WHOLE_HOST}
+
+
+def _counts(pool: PoolFacts, resource: str) -> bool:
+    return resource in (pool.allocatable or {})
+
+
+def _reason(short: Shortfall) -> report.Reason:
+    need, have = amount(short.resource, short.need), amount(short.resource, max(0, short.have))
+    message = f"{short.resource}: {need} needed, {have} left"
+    return report.Reason("Insufficient", message, short.resource, need, have)
+
+
+def pool_of(found: Found, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str) -> PoolId | None:
+    """The pool that an object without an order belongs to: as its label says, else the first of its runtime."""
+    named = (kind, label)
+    if named in facts and facts[named].runtime == found.runtime:
+        return named
+    return min(
+        (pool for pool, known in facts.items() if pool[0] is kind and known.runtime == found.runtime),
+        default=None,
+    )

@@ -1,0 +1,97 @@
+"""How a machine reaches a volume: by what this host's own runtime says of it, else by what the target branch does.
+
+Access secrets never stand in Git. For a volume of this host they come straight from its runtime; for one of another
+host, the operator puts them into this host's secrets file under the volume's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from iri.machine import Connection
+from iri.volume import Volume as IRIVolume
+from iri.volume import VolumeState
+from poollet.decide import secrets
+from poollet.decide.facts import HostFacts
+from poollet.decide.inventory import Inventory
+from poollet.decide.secrets import Unready
+from poollet.decide.step import Ref
+from poollet.report import conditions
+from poollet.sync.view import Lookup
+from schemas.kinds import Kind
+from schemas.model import Volume
+
+
+def connection(
+    volume: Volume, objects: Lookup, inventory: Inventory, facts: HostFacts
+) -> Connection | Unready:
+    encryption = encryption_data(volume, objects, facts)
+    if isinstance(encryption, Unready):
+        return encryption
+    assignment = volume.status.assignment
+    if assignment is not None and (pool := facts.pools.get((Kind.VOLUME_POOL, assignment.pool))):
+        here = inventory.at(Ref(IRIVolume, volume.metadata.uid), pool.runtime)
+        return of_here(volume, here if isinstance(here, IRIVolume) else None, encryption)
+    return of_elsewhere(volume, objects, facts, encryption)
+
+
+def of_here(volume: Volume, here: IRIVolume | None, encryption: Mapping[str, bytes]) -> Connection | Unready:
+    if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
+        why = f": {here.detail.message}" if here is not None and here.detail.message else ""
+        return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
+    access = here.status.access
+    if access is None:
+        return Unready("VolumeNotReady", f"Volume {volume.name} says not yet how to reach it")
+    return Connection(
+        driver=access.driver,
+        handle=access.handle,
+        attributes=access.attributes,
+        secret_data=access.secret_data,
+        encryption_data=encryption,
+        effective_storage_bytes=here.status.resources.storage_bytes if here.status.resources else 0,
+    )
+
+
+def of_elsewhere(
+    volume: Volume, objects: Lookup, facts: HostFacts, encryption: Mapping[str, bytes]
+) -> Connection | Unready:
+    access = volume.status.access
+    if volume.status.state != "Available" or access is None or not access.handle:
+        return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet")
+    secret = access_secret(volume, objects, facts)
+    if isinstance(secret, Unready):
+        return secret
+    storage = volume.status.resources.get("storage")
+    return Connection(
+        driver=access.driver,
+        handle=access.handle,
+        attributes=access.volume_attributes,
+        secret_data=secret,
+        encryption_data=encryption,
+        effective_storage_bytes=storage.ceil() if storage is not None else 0,
+    )
+
+
+def access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | Unready:
+    access = volume.status.access
+    if access is not None and access.secret_ref is not None:
+        found = secrets.values(volume.namespace, access.secret_ref.name, objects, facts)
+        return found if isinstance(found, Unready) else found.by_key
+    wanted = [one for one in volume.status.conditions if one.type == conditions.ACCESS_SECRET]
+    if not wanted or wanted[0].status != "True":
+        return {}
+    own = facts.secrets.get(volume.namespace, volume.name)
+    if own is None:
+        return Unready(
+            "AccessSecretMissing",
+            f"Volume {volume.name} needs {wanted[0].message} to be reached: "
+            f"put them into this host's secrets file as {volume.namespace}/{volume.name}",
+        )
+    return own
+
+
+def encryption_data(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | Unready:
+    if volume.spec.encryption is None:
+        return {}
+    found = secrets.values(volume.namespace, volume.spec.encryption.secret_ref.name, objects, facts)
+    return found if isinstance(found, Unready) else found.by_key

@@ -1,0 +1,59 @@
+"""What one look at everything is made of, and what comes out of it. Values only; `decide` makes the one of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from poollet.decide.facts import HostFacts
+from poollet.decide.memory import Attempts, Entry, Memory
+from poollet.decide.step import Step
+from poollet.runtimes.observed import Observed
+from poollet.sync.view import LiveView
+from schemas import report
+from schemas.kinds import Key
+
+Name = tuple[str, ...]
+AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnapshot)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before.
+
+    `heard`: what the last decision said stands on the ref, and nobody goes by what stood there before.
+    """
+
+    view: LiveView | None
+    observed: Observed
+    attempts: Attempts
+    memory: Memory
+    facts: HostFacts
+    now_ms: int
+    obeyed: bool = True
+    heard: bool = True
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens. `postponed`
+    are machines that are to start once their promise to stay off is taken back for sure. `waits` is what keeps all of it from
+    being reported."""
+
+    steps: tuple[Step, ...] = ()
+    machines: Mapping[Name, report.Machine] = field(default_factory=dict)
+    volumes: Mapping[Name, report.Volume] = field(default_factory=dict)
+    snapshots: Mapping[Name, report.VolumeSnapshot] = field(default_factory=dict)
+    orphans: tuple[report.Orphan, ...] = ()
+    memory: Memory = field(default_factory=Memory)
+    again_ms: int | None = None
+    postponed: tuple[Key, ...] = ()
+    waits: str = ""
+
+
+def by_name(entries: Mapping[Key, Entry], kind: type[AnyEntry]) -> dict[Name, AnyEntry]:
+    """Those of a kind, as the report keeps them."""
+    return {
+        (key.namespace, key.name): entry for key, entry in sorted(entries.items()) if isinstance(entry, kind)
+    }

@@ -1,0 +1,134 @@
+"""What a machine that is there lacks to be as wished: the changes in their order, and what cannot be changed for now.
+
+Detach before attach, because a device or a name is free only then. Nothing is ever detached because it is not ready:
+only because the manifest does not name it any more, or names another in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from iri.change import (
+    AttachInterface,
+    AttachVolume,
+    Change,
+    DetachInterface,
+    DetachVolume,
+    UpdateVolume,
+)
+from iri.machine import AttachmentStatus, Connection, Disk, NetworkInterface
+from iri.machine import Machine as IRIMachine
+from poollet.decide.prerequisites import MachineNeeds
+from poollet.decide.secrets import Unready
+
+Device = TypeVar("Device", Disk, NetworkInterface)
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """`waits` are parts that are left as they are, and why."""
+
+    changes: tuple[Change, ...] = ()
+    waits: tuple[Unready, ...] = ()
+
+
+def disks(needs: MachineNeeds, there: IRIMachine, holders: Mapping[str, set[str]]) -> Differences:
+    """`holders`: ids of machines by the handle of what they hold; a volume goes into one machine at a time."""
+    has = {disk.name: disk for disk in there.spec.volumes}
+    leaving = still_there(there.status.volumes, has)
+    detach: list[Change] = [DetachVolume(name) for name in has if name not in needs.disks]
+    attach: list[Change] = []
+    waits: list[Unready] = []
+    for name, wanted in needs.disks.items():
+        if isinstance(wanted, Unready):
+            continue  # Not ready is no reason to touch what is there.
+        found = has.get(name)
+        if found is None:
+            others = holders_of(wanted, holders) - {there.id}
+            if name in leaving:
+                waits.append(Unready("Detaching", f"volume {name} is still being detached"))
+            elif others:
+                waits.append(Unready("VolumeHeld", f"volume {name} is still attached to {min(others)}"))
+            else:
+                attach.append(AttachVolume(wanted))
+        elif is_other(found, wanted):
+            detach.append(DetachVolume(name))
+        elif fault := local_fault(found, wanted):
+            waits.append(fault)
+        elif differs(found, wanted):
+            attach.append(UpdateVolume(wanted))
+    return Differences((*detach, *attach), tuple(waits))
+
+
+def interfaces(needs: MachineNeeds, there: IRIMachine) -> Differences:
+    """An interface is never changed in place: the interface to the runtime has no call for that."""
+    has = {interface.name: interface for interface in there.spec.network_interfaces}
+    leaving = still_there(there.status.network_interfaces, has)
+    detach: list[Change] = [DetachInterface(name) for name in has if name not in needs.interfaces]
+    attach: list[Change] = []
+    waits: list[Unready] = []
+    for name, wanted in needs.interfaces.items():
+        if isinstance(wanted, Unready):
+            continue
+        found = has.get(name)
+        if found is not None and found != wanted:
+            detach.append(DetachInterface(name))
+        elif found is None and name in leaving:
+            waits.append(Unready("Detaching", f"network interface {name} is still being detached"))
+        elif found is None:
+            attach.append(AttachInterface(wanted))
+    return Differences((*detach, *attach), tuple(waits))
+
+
+def still_there(status: tuple[AttachmentStatus, ...], has: Mapping[str, Device]) -> set[str]:
+    return {entry.name for entry in status} - has.keys()
+
+
+def held(needs: MachineNeeds, holders: Mapping[str, set[str]]) -> tuple[Unready, ...]:
+    """Volumes of a machine that is not made yet, and that another machine still has."""
+    return tuple(
+        Unready("VolumeHeld", f"volume {name} is still attached to {min(others)}")
+        for name, wanted in needs.disks.items()
+        if not isinstance(wanted, Unready) and (others := holders_of(wanted, holders))
+    )
+
+
+def holders_of(disk: Disk, holders: Mapping[str, set[str]]) -> set[str]:
+    return holders.get(disk.connection.handle, set()) if disk.connection is not None else set()
+
+
+def is_other(found: Disk, wanted: Disk) -> bool:
+    """Another volume in the place of this one."""
+    if (found.connection is None) != (wanted.connection is None):
+        return True
+    if found.connection is None or wanted.connection is None:
+        return False
+    return identity(found.connection) != identity(wanted.connection)
+
+
+def identity(connection: Connection) -> tuple[str, str]:
+    return connection.driver, connection.handle
+
+
+def local_fault(found: Disk, wanted: Disk) -> Unready | None:
+    """A disk of the host's own is made once: making it anew would throw away what is on it."""
+    if found.local_disk is None or found.local_disk == wanted.local_disk:
+        return None
+    return Unready(
+        "LocalDiskDiffers", f"local disk {found.name} stays as it was made; its size or image differs"
+    )
+
+
+def differs(found: Disk, wanted: Disk) -> bool:
+    """Providers may drop the effective size, and one that does would be told again for ever."""
+    if found.connection is None or wanted.connection is None:
+        return found.device != wanted.device and found.local_disk is None
+    if found.device != wanted.device:
+        return True
+    silent = found.connection.effective_storage_bytes == 0
+    compared = replace(wanted.connection, effective_storage_bytes=0) if silent else wanted.connection
+    return found.connection != compared

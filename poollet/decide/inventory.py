@@ -1,0 +1,167 @@
+"""What is on the host, by what it is to us: each object by its uid, whether it is really missing, and who holds a disk.
+
+A list that lacks what was there before proves nothing by itself: a runtime that has just started, or is in trouble, may
+answer with less than it has. Missing is what two lists in a row lack, and some time apart, the longer where nobody removed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from iri.identity import UID_LABELS
+from iri.machine import Machine
+from iri.runtime import Kind, Object
+from iri.volume import Snapshot, Volume
+from poollet.decide.memory import Attempts, Memory, Missing
+from poollet.decide.step import Ref, Remove
+from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+
+FLEET = "gitvirt.dev/fleet"
+POOL = "gitvirt.dev/pool"
+KINDS: tuple[Kind, ...] = (Machine, Volume, Snapshot)
+DOUBT_MS = 2_000  # between two lists that lack what nobody removed
+EMPTY_MS = 10_000  # and that lack everything
+EXPECTED_MS = 300  # and that lack what was being removed, or never was there
+
+
+class Found(NamedTuple):
+    runtime: str
+    object: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The runtime does not answer."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """What was done to it last does not show in the list yet, or is still being done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """A list lacks it; the next ones tell. `missing` is what to remember, `again_ms` when to look."""
+
+    missing: Missing
+    again_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """It is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    object: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """More than one object of the uid, or one at another runtime than its pool's: a person has to decide."""
+
+    found: tuple[Found, ...]
+
+
+Presence = Unknown | Unsettled | Doubtful | Absent | Present | Several
+
+
+def is_ours(object: Object, kind: Kind, fleet: str) -> bool:
+    return object.labels.get(FLEET) == fleet and bool(object.labels.get(UID_LABELS[kind]))
+
+
+class Inventory:
+    """Made anew for each decision, in one pass over the lists."""
+
+    def __init__(self, observed: Observed, attempts: Attempts, memory: Memory, fleet: str) -> None:
+        self.observed = observed
+        self.attempts = attempts
+        self.memory = memory
+        self.ours: dict[Ref, list[Found]] = {}
+        self.foreign: list[Found] = []
+        self.holders: dict[str, set[str]] = {}  # ids of machines, by the handle of a disk they hold
+        self.uids: dict[str, str] = {}  # of machines of ours, by id
+        for place in sorted(observed.lists, key=lambda place: (place.runtime, place.kind.__name__)):
+            answer = observed.lists[place]
+            for object in _objects(answer).values():
+                self._add(Found(place.runtime, object), place.kind, fleet)
+
+    def _add(self, found: Found, kind: Kind, fleet: str) -> None:
+        if is_ours(found.object, kind, fleet):
+            self.ours.setdefault(Ref(kind, found.object.labels[UID_LABELS[kind]]), []).append(found)
+        else:
+            self.foreign.append(found)
+        if isinstance(found.object, Machine):
+            if is_ours(found.object, kind, fleet):
+                self.uids[found.object.id] = found.object.labels[UID_LABELS[kind]]
+            for handle in handles(found.object):
+                self.holders.setdefault(handle, set()).add(found.object.id)
+
+    def presence(self, ref: Ref, runtime: str, *, was_there: bool, is_doubted: bool) -> Presence:
+        """`was_there`: it was reported before. `is_doubted`: that one list lacks it is not enough all the same."""
+        answer = self.observed.lists.get(Place(runtime, ref.kind))
+        if not isinstance(answer, Listing):
+            return Unknown(answer.reason if answer is not None else "the runtime has not answered yet")
+        if not self.is_settled(ref, answer):
+            return Unsettled()
+        found = self.ours.get(ref, [])
+        if len(found) == 1 and found[0].runtime == runtime:
+            return Present(found[0].object)
+        if found:
+            return Several(tuple(sorted(found, key=lambda one: (one.runtime, one.object.id))))
+        if not was_there and not is_doubted and ref not in self.attempts.ended_ms:
+            return Absent()
+        return self.missing(ref, answer, was_there=was_there)
+
+    def is_settled(self, ref: Ref, listing: Listing) -> bool:
+        return ref not in self.attempts.busy and self.attempts.ended_ms.get(ref, -1) < listing.begun_ms
+
+    def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | Doubtful:
+        since = self.memory.missing.get(ref)
+        if since is None or since.since_ms <= self.attempts.ended_ms.get(ref, -1):
+            since = Missing(
+                listing.number, listing.begun_ms
+            )  # What was missing before may have been made since.
+        wait_ms = EMPTY_MS if not listing.objects else DOUBT_MS
+        if not was_there or self._was_removed(ref):
+            wait_ms = EXPECTED_MS
+        if listing.number > since.number and listing.begun_ms - since.since_ms >= wait_ms:
+            return Absent()
+        return Doubtful(since, max(since.since_ms + wait_ms, listing.begun_ms))
+
+    def _was_removed(self, ref: Ref) -> bool:
+        """Whether its removal was called for, so that it is expected to be missing."""
+        return any(isinstance(pace.call, Remove) for pace in self.memory.paces.get(ref, ()))
+
+    def at(self, ref: Ref, runtime: str) -> Object | None:
+        """The one object of the uid, if the runtime says now that it has it."""
+        found = self.ours.get(ref, [])
+        if len(found) != 1 or found[0].runtime != runtime:
+            return None
+        return found[0].object if self.observed.listing(Place(runtime, ref.kind)) is not None else None
+
+    def knows_all_machines(self, runtimes: Iterable[str]) -> bool:
+        """Whether each of these runtimes says now which machines it has, and every other that was asked too."""
+        asked = {place.runtime for place in self.observed.lists if place.kind is Machine}
+        return all(
+            self.observed.listing(Place(runtime, Machine)) is not None for runtime in asked | set(runtimes)
+        )
+
+
+def _objects(answer: Listing | Unanswered) -> Mapping[str, Object]:
+    """The last list there was, where there is none now: what was there is charged, and held, until it is known better."""
+    if isinstance(answer, Listing):
+        return answer.objects
+    return answer.last.objects if answer.last is not None else {}
+
+
+def handles(machine: Machine) -> set[str]:
+    """Of the disks that it holds or is to hold; one that was detached stays until it is really out."""
+    wanted = {disk.connection.handle for disk in machine.spec.volumes if disk.connection is not None}
+    there = {entry.handle for entry in machine.status.volumes}
+    return {handle for handle in wanted | there if handle}

@@ -1,0 +1,339 @@
+"""What becomes of one machine: the calls it needs next, and what the report says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace as replaced
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from iri.change import Change, Resize, SetAnnotations, SetPower, UpdateVolume
+from iri.machine import Machine as IRIMachine
+from iri.machine import MachineSpec, MachineState, Power
+from poollet.decide import differences, prerequisites, refusals, translate
+from poollet.decide.assignments import Go, Have, Keep, Leave, Order
+from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.prerequisites import MachineNeeds
+from poollet.decide.removal import removal_calls
+from poollet.decide.replaceable import may_start, with_promise
+from poollet.decide.round import FINAL, Round, Standing
+from poollet.decide.secrets import Unready
+from poollet.decide.settled import Tracked, settle, still_settled
+from poollet.decide.step import Alter, Call, Create, Happening
+from poollet.report import told
+from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition
+from poollet.report.waits import faults_of, known_faults, readiness, reasons_of, up_to_date, waiting
+from schemas import report
+from schemas.kinds import Kind
+from schemas.model import Machine
+
+OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
+DUPLICATES = "Duplicates"
+
+
+def machine_entry(
+    standing: Standing, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Machine:
+    """`shortfalls`: why the pool does not take it."""
+    before = round.before(standing.order, report.Machine)
+    return with_promise(machine, said_of(standing, machine, shortfalls, round), standing.presence, before)
+
+
+def said_of(
+    standing: Standing, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Machine:
+    order, before = standing.order, round.before(standing.order, report.Machine)
+    if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
+        return before
+    match standing.presence:
+        case Unknown():
+            return replace(before or fresh(order), phase="unknown")
+        case Unsettled():
+            round.keep_missing(order.ref)
+            return before or pending(order, ())
+        case Doubtful() as doubtful:
+            round.doubt(order.ref, doubtful)
+            return before or pending(order, ())
+        case Several(found):
+            ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
+            fault = condition(UP_TO_DATE, False, DUPLICATES, f"more than one object has its uid: {ids}")
+            return with_conditions(before or pending(order, ()), (fault,))
+        case Absent():
+            round.keep_missing(order.ref)
+            return of_absent(order, machine, shortfalls, round)
+        case Present(there):
+            assert isinstance(there, IRIMachine)
+            return of_present(order, machine, there, round)
+        case _:
+            assert_never(standing.presence)
+
+
+def of_absent(
+    order: Order, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Machine:
+    match order.intent:
+        case Go():
+            return report.Machine(order.ref.uid, order.assignment, "gone", order.pool)
+        case Leave(reason, message):
+            return pending(order, (condition(UP_TO_DATE, False, reason, message),))
+        case Keep():
+            return pending(order, ())
+        case Have():
+            return created(order, machine, shortfalls, round)
+        case _:
+            assert_never(order.intent)
+
+
+def created(
+    order: Order, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Machine:
+    was_there = round.was_reported(order)
+    if shortfalls:
+        return rejected(order, shortfalls)
+    needs = prerequisites.of_machine(order, machine, round.around)
+    if not round.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
+        fault = condition(
+            CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
+        )
+        return pending(order, (*waiting(needs), fault))
+    held = differences.held(needs, round.inventory.holders)
+    if held or not needs.is_complete:
+        return pending(order, waiting(needs, held))
+    wanted = wanted_machine(order, machine, needs, round)
+    told_as = (
+        Happening("Recreated", "it was gone, and is made anew", True)
+        if was_there
+        else Happening("Created", "created")
+    )
+    calls = (Create(wanted),) if may_start(order, round) else ()
+    result = round.step(order, calls, (told_as,))
+    refused = refusals.told(known_faults(result), wanted)
+    if refused.rejecting and not was_there:
+        round.steps = [step for step in round.steps if step.ref != order.ref]
+        return rejected(order, reasons_of(refused.rejecting))
+    return pending(order, waiting(needs, refused=refused))
+
+
+def wanted_machine(order: Order, machine: Machine, needs: MachineNeeds, round: Round) -> IRIMachine:
+    """All of it is at hand. A new machine has nothing to restart, so its token counts as carried out."""
+    token = machine.metadata.annotations.get(translate.RESTART, "")
+    return IRIMachine(
+        labels=translate.labels(order, round.situation.facts.fleet),
+        annotations=translate.notes(machine, needs.mapping, token),
+        spec=wanted_spec(machine, needs),
+    )
+
+
+def wanted_spec(machine: Machine, needs: MachineNeeds) -> MachineSpec:
+    disks = [disk for disk in needs.disks.values() if not isinstance(disk, Unready)]
+    interfaces = [nic for nic in needs.interfaces.values() if not isinstance(nic, Unready)]
+    ignition = needs.ignition if isinstance(needs.ignition, bytes) else b""
+    return translate.machine_spec(machine, ignition, disks, interfaces)
+
+
+def of_present(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.Machine:
+    match order.intent:
+        case Go(reason):
+            found = round.step(
+                order, removal_calls(order.ref, there, round), (Happening("Removing", reason),)
+            )
+            ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
+            return entry_of(order, machine, there, (ending, *up_to_date(found, ())), round)
+        case Leave(reason, message):
+            return entry_of(order, machine, there, (condition(UP_TO_DATE, False, reason, message),), round)
+        case Keep():
+            return entry_of(order, machine, there, (), round)
+        case Have():
+            return kept(order, machine, there, round)
+        case _:
+            assert_never(order.intent)
+
+
+def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.Machine:
+    """There, and to be there: what differs is put right."""
+    known = still_settled(order, there, round)
+    if known is not None:
+        round.step(order, ())
+        round.settled[order.ref] = known
+        return known.entry
+    tracked = Tracked(round.view.objects)
+    needs = prerequisites.of_machine(order, machine, replaced(round.around, objects=tracked))
+    disks = differences.disks(needs, there, round.inventory.holders)
+    interfaces = differences.interfaces(needs, there)
+    token = restart_token(machine, there)
+    resize, resize_fault = resizing(order, machine, there, needs, round)
+    changes: list[Change] = [
+        *renoted(machine, there, needs, token),
+        *disks.changes,
+        *interfaces.changes,
+        *resize,
+        *powered(machine, there, is_restarting=is_restarting(machine, token)),
+    ]
+    before = round.before(order, report.Machine)
+    is_held = SetPower(Power.ON) in changes and not may_start(order, round)
+    if is_held:
+        changes.remove(SetPower(Power.ON))
+    needed = () if there.deleted_at else tuple(Alter(there.id, change) for change in changes)
+    waits = (*disks.waits, *interfaces.waits, *resize_fault, *fixed(machine, there, needs))
+    revision = wish_revision(machine, needs)
+    said_before = before.status.observed_revision if before is not None and before.status is not None else ""
+    is_drift = said_before != "" and said_before == revision
+    found = round.step(order, needed, happenings(needed, is_drift=is_drift))
+    settled = not (needed or waits or is_held) and there.status.observed_generation >= there.generation
+    said = (*faults_of(needs, there), *up_to_date(found, waits))
+    entry = entry_of(order, machine, there, said, round, needs)
+    assert entry.status is not None
+    taken_in = revision if settled and revision else said_before
+    entry = replace(entry, status=replace(entry.status, observed_revision=taken_in))
+    if settled and revision:
+        settle(order, machine, there, entry, tracked, round)
+    return entry
+
+
+def wish_revision(machine: Machine, needs: MachineNeeds) -> str:
+    """Empty while a part of the wish is not at hand."""
+    if not needs.is_complete:
+        return ""
+    token = machine.metadata.annotations.get(translate.RESTART, "")
+    return translate.revision(wanted_spec(machine, needs), translate.notes(machine, needs.mapping, token))
+
+
+def restart_token(machine: Machine, there: IRIMachine) -> str:
+    """The token to note as carried out: the one that is asked for once the machine is off, else the last one."""
+    asked = machine.metadata.annotations.get(translate.RESTART, "")
+    done = there.annotations.get(translate.RESTART, "")
+    if not asked or asked == done:
+        return asked or done
+    is_off = there.status.state in OFF
+    return asked if is_off or machine.spec.power == "Off" else done
+
+
+def is_restarting(machine: Machine, token: str) -> bool:
+    asked = machine.metadata.annotations.get(translate.RESTART, "")
+    return asked != "" and asked != token
+
+
+def renoted(machine: Machine, there: IRIMachine, needs: MachineNeeds, token: str) -> list[Change]:
+    """The annotations are replaced as a whole, so those of others are kept. While interfaces are not ready their entry stays,
+    and only a restart is noted: one that is carried out without that would begin again and again."""
+    if any(isinstance(found, Unready) for found in needs.interfaces.values()):
+        noted = dict(there.annotations) | ({translate.RESTART: token} if token else {})
+        return [] if noted == there.annotations else [SetAnnotations(noted)]
+    wanted = translate.notes(machine, needs.mapping, token)
+    own = wanted.keys() | translate.OWN_NOTES
+    rest = {key: value for key, value in there.annotations.items() if key not in own}
+    annotations = rest | wanted
+    return [] if annotations == there.annotations else [SetAnnotations(annotations)]
+
+
+def resizing(
+    order: Order, machine: Machine, there: IRIMachine, needs: MachineNeeds, round: Round
+) -> tuple[list[Change], tuple[Unready, ...]]:
+    name = machine.spec.machine_class_ref.name
+    if there.spec.class_name == name:
+        return [], ()
+    if needs.class_fault is not None:
+        return [], (needs.class_fault,)
+    reasons = round.resize_refusals.get(order.ref, ())
+    if reasons:
+        message = "; ".join(reason.message for reason in reasons)
+        return [], (Unready("InsufficientForResize", f"there is no room for class {name}: {message}"),)
+    return [Resize(name)], ()
+
+
+def powered(machine: Machine, there: IRIMachine, *, is_restarting: bool) -> list[Change]:
+    """On means on: a guest that went off is started again. A restart is off first, and on once it is off."""
+    wanted = translate.power(machine)
+    if is_restarting and there.status.state not in OFF:
+        wanted = Power.OFF
+    is_off = there.status.state in OFF
+    if wanted is Power.ON:
+        return [SetPower(Power.ON)] if is_off or there.spec.power is not Power.ON else []
+    is_running = there.status.state is MachineState.RUNNING
+    return [SetPower(Power.OFF)] if is_running or there.spec.power is not Power.OFF else []
+
+
+def fixed(machine: Machine, there: IRIMachine, needs: MachineNeeds) -> tuple[Unready, ...]:
+    """What is given to a guest when it is made, and cannot be changed afterwards."""
+    result = []
+    hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
+    if hostname and hostname != machine.hostname:
+        result.append(
+            Unready("HostnameDiffers", "the guest has read its host name; a new one is for a new machine")
+        )
+    if (
+        there.spec.ignition_data
+        and isinstance(needs.ignition, bytes)
+        and there.spec.ignition_data != needs.ignition
+    ):
+        result.append(
+            Unready("IgnitionDiffers", "the guest has read its ignition; a new one is for a new machine")
+        )
+    return tuple(result)
+
+
+def happenings(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[Happening, ...]:
+    if not needed:
+        return ()
+    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, Alter))
+    is_drift = is_drift and not all(
+        isinstance(call, Alter) and isinstance(call.change, UpdateVolume) for call in needed
+    )  # A volume may have grown.
+    if is_drift:
+        return (Happening("DriftCorrected", f"it was changed on the host; put right: {names}", True),)
+    return (Happening("Changed", names),)
+
+
+def entry_of(
+    order: Order,
+    machine: Machine,
+    there: IRIMachine,
+    said: tuple[report.Condition, ...],
+    round: Round,
+    needs: MachineNeeds | None = None,
+) -> report.Machine:
+    """Present, with what the runtime tells and what we add to it."""
+    before = round.before(order, report.Machine)
+    last = before.status if before is not None else None
+    mapping: Mapping[str, tuple[str, str]] = needs.mapping if needs is not None else {}
+    ours = (*said, *readiness(there, tuple(said)))
+    types = {one.type for one in ours}
+    others = tuple(one for one in told.runtime_conditions(there) if one.type not in types)
+    status = report.MachineStatus(
+        machine_id=told.full_id(round.provider(order.runtime), there.id),
+        state=told.machine_state(there),
+        observed_revision=last.observed_revision if last is not None else "",
+        conditions=ordered((*ours, *others)),
+        volumes=told.attached_volumes(machine, there),
+        network_interfaces=told.attached_interfaces(machine, there, mapping),
+        restart=there.annotations.get(translate.RESTART, "")[: told.LONGEST_NAME],
+    )
+    return report.Machine(order.ref.uid, order.assignment, "present", order.pool, status=status)
+
+
+def rejected(order: Order, reasons: tuple[report.Reason, ...]) -> report.Machine:
+    return report.Machine(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
+
+
+def fresh(order: Order) -> report.Machine:
+    return report.Machine(order.ref.uid, order.assignment, "present", order.pool)
+
+
+def pending(order: Order, said: tuple[report.Condition, ...]) -> report.Machine:
+    """Taken on by this pool, and not made yet: it has no id."""
+    waits = [one for one in said if one.status == "False" and one.type != READY]
+    ready = condition(READY, False, waits[0].reason if waits else "Pending")
+    status = report.MachineStatus(state="Pending", conditions=ordered((*said, ready)))
+    return replace(fresh(order), status=status)
+
+
+def with_conditions(entry: report.Machine, said: tuple[report.Condition, ...]) -> report.Machine:
+    status = entry.status or report.MachineStatus()
+    types = {one.type for one in said}
+    kept_ones = tuple(one for one in status.conditions if one.type not in types)
+    return replace(entry, phase="present", status=replace(status, conditions=ordered((*said, *kept_ones))))
+
+
+def ordered(found: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
+    return tuple(sorted(found, key=lambda one: one.type))

@@ -1,0 +1,132 @@
+"""Objects with our labels and no order: reported, charged, and left alone until people say that they may go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal
+
+from iri.machine import Machine
+from iri.runtime import Kind as IRIKind
+from iri.volume import Snapshot, Volume
+from poollet.decide import translate
+from poollet.decide.admission import pool_of
+from poollet.decide.assignments import UID
+from poollet.decide.inventory import POOL, Absent, Doubtful, Found
+from poollet.decide.removal import removal_calls
+from poollet.decide.round import Round
+from poollet.decide.step import NAMES, Call, Happening, Ref, Remove, Step
+from poollet.decide.warrant import of_orphan
+from poollet.runtimes.observed import Place
+from schemas import report
+from schemas.charge import written
+from schemas.kinds import Kind
+
+KINDS: Mapping[IRIKind, Kind] = {
+    Machine: Kind.MACHINE,
+    Volume: Kind.VOLUME,
+    Snapshot: Kind.VOLUME_SNAPSHOT,
+}
+IRI_KINDS: Mapping[str, IRIKind] = {name: kind for kind, name in NAMES.items()}
+UNORDERED = "the target branch has no order for it"
+
+
+def pool_kind(kind: IRIKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]:
+    return Kind.MACHINE_POOL if kind is Machine else Kind.VOLUME_POOL
+
+
+def unordered(round: Round, ordered: Collection[Ref]) -> list[tuple[Ref, Found]]:
+    return [
+        (ref, found)
+        for ref in sorted(round.inventory.ours, key=lambda ref: (NAMES[ref.kind], ref.uid))
+        if ref not in ordered
+        for found in round.inventory.ours[ref]
+    ]
+
+
+def orphans(round: Round, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]:
+    """In a stable order, those included of which a runtime says nothing at present."""
+    found = unordered(round, ordered)
+    seen = {(NAMES[ref.kind], one.object.id) for ref, one in found}
+    result = [orphan for ref, one in found if (orphan := orphan_of(ref, one, round)) is not None]
+    for ref, one in found:
+        remove_if_told(ref, one, round)
+    result += [one for one in held_over(round, ordered) if (one.kind, one.id) not in seen]
+    return tuple(sorted(result, key=lambda one: (one.kind, one.pool, one.id)))
+
+
+def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
+    facts = round.situation.facts.pools
+    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(POOL, ""))
+    if pool is None:
+        return None
+    namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
+    return report.Orphan(
+        kind=NAMES[ref.kind],
+        pool=pool[1],
+        id=found.object.id,
+        uid=ref.uid if UID.fullmatch(ref.uid) else None,
+        namespace=namespace[:63],
+        name=name[:253],
+        charge=dict(written(round.ledger.of_object(pool, found))),
+        reason=UNORDERED,
+    )
+
+
+def held_over(round: Round, ordered: Collection[Ref]) -> Iterable[report.Orphan]:
+    """Reported before and not seen now: it stays until its runtime says twice that it is gone."""
+    for orphan in round.situation.memory.orphans:
+        kind = IRI_KINDS[orphan.kind]
+        pool = round.situation.facts.pools.get((pool_kind(kind), orphan.pool))
+        ref = Ref(kind, orphan.uid or "")
+        if pool is None or ref in ordered:
+            continue
+        listing = round.inventory.observed.listing(Place(pool.runtime, kind))
+        if listing is None:
+            yield orphan
+        elif orphan.id not in listing.objects and orphan.uid is not None:
+            missing = round.inventory.missing(ref, listing, was_there=True)
+            if isinstance(missing, Doubtful):
+                round.doubt(ref, missing)
+                yield orphan
+            else:
+                assert isinstance(missing, Absent)
+
+
+def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
+    """By a file on the target branch, which names the pool that reported it. Never while a part of the branch is unread."""
+    facts = round.situation.facts.pools
+    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(POOL, ""))
+    told = [order for order in round.view.orphan_orders if order.uid == ref.uid]
+    if pool is None or round.view.unread or not any(order.pool == pool[1] for order in told):
+        return
+    if len(round.inventory.ours[ref]) > 1 or not is_settled(ref, found, round):
+        return
+    calls: tuple[Call, ...]
+    match found.object:
+        case Machine() as machine:
+            calls = removal_calls(ref, machine, round)
+        case Volume() as volume:
+            calls = () if is_held(volume, round) else removed(ref, found)
+        case Snapshot():
+            calls = removed(ref, found)
+    namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
+    events = (Happening("RemovingOrphan", "by order of people"),)
+    warrant = of_orphan(ref.uid, pool[1], round.view)
+    round.due_of(Step(ref, found.runtime, namespace, name, calls, events, warrant))
+
+
+def is_settled(ref: Ref, found: Found, round: Round) -> bool:
+    listing = round.inventory.observed.listing(Place(found.runtime, ref.kind))
+    return listing is not None and round.inventory.is_settled(ref, listing)
+
+
+def is_held(volume: Volume, round: Round) -> bool:
+    """Of a volume that is not available the handle is not known, and neither is who has it."""
+    if not round.inventory.knows_all_machines(round.situation.facts.machine_runtimes):
+        return True
+    access = volume.status.access
+    return access is None or bool(round.inventory.holders.get(access.handle))
+
+
+def removed(ref: Ref, found: Found) -> tuple[Call, ...]:
+    return () if found.object.deleted_at else (Remove(ref.kind, found.object.id),)

@@ -1,0 +1,229 @@
+"""What a machine or a volume needs before it can be made, each part either at hand or with the reason why it is not yet.
+
+Asks the target branch and this host's lists; waits for nothing and orders nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iri.machine import Disk, NetworkInterface
+from iri.volume import DataSource, Encryption, ImageSource, Snapshot, SnapshotSource, SnapshotState
+from poollet.decide import secrets, translate
+from poollet.decide.assignments import Order
+from poollet.decide.connections import connection
+from poollet.decide.facts import HostFacts
+from poollet.decide.inventory import Inventory
+from poollet.decide.secrets import Unready
+from poollet.decide.step import Ref
+from poollet.sync.view import Lookup
+from schemas.kinds import Key, Kind
+from schemas.model import (
+    EphemeralNetworkInterface,
+    EphemeralVolume,
+    LocalDisk,
+    Machine,
+    MachineClass,
+    MachineNetworkInterface,
+    MachineVolume,
+    Network,
+    NetworkInterfaceSpec,
+    Volume,
+    VolumeClass,
+    VolumeSnapshot,
+)
+from schemas.model import NetworkInterface as InterfaceObject
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What prerequisites are looked for in."""
+
+    objects: Lookup
+    inventory: Inventory
+    facts: HostFacts
+
+
+@dataclass(frozen=True)
+class MachineNeeds:
+    """By the name of the attachment, in the order of the manifest. `mapping` names the interface objects."""
+
+    disks: Mapping[str, Disk | Unready]
+    interfaces: Mapping[str, NetworkInterface | Unready]
+    mapping: Mapping[str, tuple[str, str]]
+    ignition: bytes | Unready
+    class_fault: Unready | None
+
+    @property
+    def is_complete(self) -> bool:
+        parts = (*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_fault)
+        return not any(isinstance(part, Unready) for part in parts)
+
+
+@dataclass(frozen=True)
+class VolumeNeeds:
+    encryption: Encryption | Unready | None = None
+    source: DataSource | Unready | None = None
+    class_fault: Unready | None = field(default=None)
+
+    @property
+    def is_complete(self) -> bool:
+        return not any(isinstance(part, Unready) for part in (self.encryption, self.source, self.class_fault))
+
+
+def of_machine(order: Order, machine: Machine, around: Surroundings) -> MachineNeeds:
+    interfaces: dict[str, NetworkInterface | Unready] = {}
+    mapping: dict[str, tuple[str, str]] = {}
+    for entry in machine.spec.network_interfaces:
+        found = interface_object(machine, entry, around.objects)
+        if isinstance(found, Unready):
+            interfaces[entry.name] = found
+            continue
+        spec, name, uid = found
+        interfaces[entry.name] = interface(entry.name, spec, machine.namespace, name, around)
+        mapping[entry.name] = (name, uid)
+    return MachineNeeds(
+        disks={entry.name: disk(machine, entry, around) for entry in machine.spec.volumes},
+        interfaces=interfaces,
+        mapping=mapping,
+        ignition=ignition(machine, around),
+        class_fault=class_fault(
+            Kind.MACHINE_CLASS, Kind.MACHINE_POOL, machine.spec.machine_class_ref.name, order, around
+        ),
+    )
+
+
+def of_volume(order: Order, volume: Volume, around: Surroundings) -> VolumeNeeds:
+    reference = volume.spec.volume_class_ref
+    if reference is None:
+        return VolumeNeeds(
+            class_fault=Unready("NoClass", "a volume without a class is provided from outside")
+        )
+    return VolumeNeeds(
+        encryption=encryption(volume, around),
+        source=data_source(order, volume, around),
+        class_fault=class_fault(Kind.VOLUME_CLASS, Kind.VOLUME_POOL, reference.name, order, around),
+    )
+
+
+def class_fault(kind: Kind, pool_kind: Kind, name: str, order: Order, around: Surroundings) -> Unready | None:
+    if not isinstance(around.objects.get(Key(kind, "", name)), MachineClass | VolumeClass):
+        return Unready("ClassMissing", f"there is no {kind} {name}")
+    if name not in around.facts.pools[(pool_kind, order.pool)].classes:
+        return Unready("ClassNotOffered", f"pool {order.pool} does not offer {kind} {name} as it is declared")
+    return None
+
+
+def volume_key(machine: Machine, entry: MachineVolume) -> Key | None:
+    """The Volume that is to be attached; None for a disk of the host's own."""
+    match entry.source:
+        case LocalDisk():
+            return None
+        case EphemeralVolume():
+            return Key(Kind.VOLUME, machine.namespace, f"{machine.name}-{entry.name}")
+        case reference:
+            return Key(Kind.VOLUME, machine.namespace, reference.name)
+
+
+def disk(machine: Machine, entry: MachineVolume, around: Surroundings) -> Disk | Unready:
+    key = volume_key(machine, entry)
+    if key is None:
+        assert isinstance(entry.source, LocalDisk)
+        return translate.local_disk(entry, entry.source)
+    volume = around.objects.get(key)
+    if not isinstance(volume, Volume):
+        return Unready("VolumeMissing", f"there is no Volume {key.name} yet")
+    if entry.ephemeral is not None and not is_owned(volume, machine):
+        return Unready("VolumeNotOwned", f"Volume {key.name} exists and is not this machine's own")
+    if fault := claim_fault(machine, volume):
+        return fault
+    found = connection(volume, around.objects, around.inventory, around.facts)
+    if isinstance(found, Unready):
+        return found
+    return Disk(name=entry.name, device=entry.device, connection=found)
+
+
+def claim_fault(machine: Machine, volume: Volume) -> Unready | None:
+    """The fence: a volume is attached only by the host of the machine that holds its claim."""
+    if volume.metadata.is_deleting:
+        return Unready("VolumeDeleting", f"Volume {volume.name} is being deleted")
+    claim = volume.spec.claim_ref
+    if claim is None:
+        return Unready("VolumeUnclaimed", f"Volume {volume.name} is not claimed by this machine yet")
+    if claim.uid != machine.metadata.uid:
+        return Unready("VolumeClaimed", f"Volume {volume.name} is claimed by machine {claim.name}")
+    return None
+
+
+def is_owned(object: Volume | InterfaceObject, machine: Machine) -> bool:
+    return any(owner.uid == machine.metadata.uid for owner in object.metadata.owner_references)
+
+
+def interface_object(
+    machine: Machine, entry: MachineNetworkInterface, objects: Lookup
+) -> tuple[NetworkInterfaceSpec, str, str] | Unready:
+    """Its spec, name and uid. One of the machine's own is as its template says until it is on the target branch."""
+    source = entry.source
+    is_own = isinstance(source, EphemeralNetworkInterface)
+    name = f"{machine.name}-{entry.name}" if isinstance(source, EphemeralNetworkInterface) else source.name
+    found = objects.get(Key(Kind.NETWORK_INTERFACE, machine.namespace, name))
+    if not isinstance(found, InterfaceObject):
+        if isinstance(source, EphemeralNetworkInterface):
+            return source.network_interface_template.spec, name, ""
+        return Unready("NetworkInterfaceMissing", f"there is no NetworkInterface {name}")
+    if is_own and not is_owned(found, machine):
+        return Unready(
+            "NetworkInterfaceNotOwned", f"NetworkInterface {name} exists and is not this machine's own"
+        )
+    if found.metadata.is_deleting:
+        return Unready("NetworkInterfaceDeleting", f"NetworkInterface {name} is being deleted")
+    return found.spec, name, found.metadata.uid
+
+
+def interface(
+    entry: str, spec: NetworkInterfaceSpec, namespace: str, name: str, around: Surroundings
+) -> NetworkInterface | Unready:
+    network = around.objects.get(Key(Kind.NETWORK, namespace, spec.network_ref.name))
+    if not isinstance(network, Network):
+        return Unready("NetworkMissing", f"there is no Network {spec.network_ref.name}")
+    if network.metadata.is_deleting:
+        return Unready("NetworkDeleting", f"Network {network.name} is being deleted")
+    fleet = around.facts.fleet
+    mac = spec.mac_address or translate.mac_address(fleet, namespace, name)
+    return translate.interface(entry, spec, network, fleet, mac)
+
+
+def ignition(machine: Machine, around: Surroundings) -> bytes | Unready:
+    reference = machine.spec.ignition_ref
+    if reference is None:
+        return b""
+    return secrets.value(machine.namespace, reference.name, reference.key, around.objects, around.facts)
+
+
+def encryption(volume: Volume, around: Surroundings) -> Encryption | Unready | None:
+    if volume.spec.encryption is None:
+        return None
+    name = volume.spec.encryption.secret_ref.name
+    found = secrets.values(volume.namespace, name, around.objects, around.facts)
+    return found if isinstance(found, Unready) else Encryption(secret_data=found.by_key)
+
+
+def data_source(order: Order, volume: Volume, around: Surroundings) -> DataSource | Unready | None:
+    source = volume.spec.data_source
+    if source is None:
+        return None
+    if source.os_image is not None:
+        image = ImageSource(image=source.os_image.image, architecture=source.os_image.architecture or "")
+        return DataSource(image_data_source=image)
+    assert source.volume_snapshot_ref is not None, "the schema demands one of the two"
+    name = source.volume_snapshot_ref.name
+    snapshot = around.objects.get(Key(Kind.VOLUME_SNAPSHOT, volume.namespace, name))
+    if not isinstance(snapshot, VolumeSnapshot):
+        return Unready("SnapshotMissing", f"there is no VolumeSnapshot {name}")
+    here = around.inventory.at(Ref(Snapshot, snapshot.metadata.uid), order.runtime)
+    if not isinstance(here, Snapshot):
+        return Unready("SnapshotElsewhere", f"VolumeSnapshot {name} is not known to the runtime of this pool")
+    if here.status.state is not SnapshotState.READY or here.deleted_at:
+        return Unready("SnapshotNotReady", f"VolumeSnapshot {name} is not ready yet")
+    return DataSource(snapshot_data_source=SnapshotSource(snapshot_id=here.id))

@@ -1,0 +1,86 @@
+"""What a runtime's refusal to make an object is about: a network, an image, or the object as a whole. Pure.
+
+Runtimes of ours say so by the class of the error. Others have only words, in which the name of the network or image stands: that is
+taken for the same, so that people read one reason whoever runs their machines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from iri.errors import ImageNotResolvable, NetworkNotReady
+from iri.machine import Machine
+from iri.runtime import Object
+from iri.volume import Volume
+from poollet.decide.memory import Fault
+
+NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
+# They say themselves what it is about, whatever else their message quotes.
+PRECISE = frozenset((NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE))
+# No answer to the wish itself, or one that says no to it for certain: never taken for anything else.
+PLAIN = frozenset(
+    ("Unavailable", "TimedOut", "ResourceExhausted", "Unimplemented", "NetworkNotOffered", "InvalidArgument")
+)
+# A no of this host, whatever it waits for; another one may say yes.
+REJECTED = frozenset(("ResourceExhausted", "InvalidArgument", "NetworkNotOffered", "Unimplemented"))
+
+
+class Told(NamedTuple):
+    """Why it is not made yet, by what has to be mended."""
+
+    networks: tuple[Fault, ...] = ()
+    images: tuple[Fault, ...] = ()
+    others: tuple[Fault, ...] = ()
+
+    @property
+    def rejecting(self) -> tuple[Fault, ...]:
+        """Those for which another host may be better."""
+        return tuple(fault for fault in self.others if fault.code in REJECTED)
+
+
+def told(faults: Iterable[Fault], wanted: Object) -> Told:
+    found = tuple(understood(fault, wanted) for fault in faults)
+    return Told(
+        networks=tuple(one for one in found if one.code == NETWORK_NOT_READY),
+        images=tuple(one for one in found if one.code == IMAGE_NOT_RESOLVABLE),
+        others=tuple(one for one in found if one.code not in PRECISE),
+    )
+
+
+def understood(fault: Fault, wanted: Object) -> Fault:
+    """By its code where that says it; else by the first name of `wanted` that its message quotes, images first."""
+    if fault.code in PLAIN or fault.code in PRECISE:
+        return fault
+    if any(is_named(image, fault.message) for image in images_of(wanted)):
+        return fault._replace(code=IMAGE_NOT_RESOLVABLE)
+    if any(is_named(id, fault.message) for id in networks_of(wanted)):
+        return fault._replace(code=NETWORK_NOT_READY)
+    return fault
+
+
+def images_of(wanted: Object) -> Iterable[str]:
+    match wanted:
+        case Machine():
+            disks = (disk.local_disk for disk in wanted.spec.volumes)
+            return [disk.image.image for disk in disks if disk is not None and disk.image is not None]
+        case Volume():
+            source = wanted.spec.volume_data_source
+            image = source.image_data_source if source is not None else None
+            return [image.image] if image is not None else []
+        case _:
+            return []
+
+
+def networks_of(wanted: Object) -> Iterable[str]:
+    """As they are sent, and as the host itself calls them."""
+    if not isinstance(wanted, Machine):
+        return []
+    ids = [interface.network_id for interface in wanted.spec.network_interfaces]
+    return [*ids, *(name for id in ids if (name := id.partition(":")[2]))]
+
+
+def is_named(name: str, message: str) -> bool:
+    """As a whole, so that `lan` is not found in `vlan2`."""
+    return name != "" and re.search(rf"(?<![\w./:-]){re.escape(name)}(?![\w/-])", message) is not None

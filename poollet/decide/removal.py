@@ -1,0 +1,22 @@
+"""How a machine is let go: its guest is told to switch itself off, and after a while it is removed whatever it does."""
+
+from __future__ import annotations
+
+from iri.change import SetPower
+from iri.machine import Machine, MachineState, Power
+from poollet.decide.round import Round
+from poollet.decide.step import Alter, Call, Ref, Remove
+
+
+def removal_calls(ref: Ref, there: Machine, round: Round) -> tuple[Call, ...]:
+    since_ms = round.situation.memory.going.get(ref, round.now_ms)
+    round.going[ref] = since_ms
+    if there.deleted_at:
+        return ()
+    off = Alter(there.id, SetPower(Power.OFF))
+    deadline_ms = since_ms + 1000 * round.situation.facts.grace_seconds
+    is_refused = any(failure.call == off for failure in round.situation.attempts.failures.get(ref, ()))
+    if there.status.state is not MachineState.RUNNING or is_refused or round.now_ms >= deadline_ms:
+        return (Remove(Machine, there.id),)
+    round.look_again(deadline_ms)
+    return (off,) if there.spec.power is not Power.OFF else ()

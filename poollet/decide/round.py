@@ -1,0 +1,164 @@
+"""One round of deciding: everything that is looked at, and what it has come to so far.
+
+The parts that decide about machines, volumes and snapshots read it and put their steps here; none sees another's inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from poollet.decide.admission import Ledger
+from poollet.decide.assignments import Order
+from poollet.decide.decision import Situation
+from poollet.decide.inventory import Doubtful, Inventory, Presence
+from poollet.decide.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled, is_of_other_host
+from poollet.decide.pacing import Paced, paced
+from poollet.decide.prerequisites import Surroundings
+from poollet.decide.step import Call, Happening, Ref, Step
+from poollet.decide.warrant import of_order
+from poollet.sync.view import LiveView
+from schemas import report
+from schemas.kinds import Key
+
+AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnapshot)
+FINAL = ("rejected", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An order, and whether what it is about is there."""
+
+    order: Order
+    presence: Presence
+
+
+class Round:
+    def __init__(self, situation: Situation, view: LiveView, inventory: Inventory) -> None:
+        self.situation = situation
+        self.view = view
+        self.inventory = inventory
+        self.around = Surroundings(view.objects, inventory, situation.facts)
+        self.ledger = Ledger(situation.facts, view.objects)
+        self.steps: list[Step] = []
+        self.entries: dict[Key, Entry] = {}
+        self.missing: dict[Ref, Missing] = {}
+        self.going: dict[Ref, int] = {}
+        self.paces: dict[Ref, tuple[Pace, ...]] = {}
+        self.inherited: dict[Ref, Fault] = {}
+        self.refused: dict[Ref, tuple[Refused, ...]] = {}
+        self.resize_refusals: dict[Ref, tuple[report.Reason, ...]] = {}
+        self.settled: dict[Ref, Settled] = {}
+        self.postponed: list[Key] = []
+        self._again_ms: list[int] = []
+        self._stepped: set[Ref] = set()
+
+    @property
+    def now_ms(self) -> int:
+        return self.situation.now_ms
+
+    def provider(self, runtime: str) -> str:
+        return self.situation.facts.providers.get(runtime, runtime)
+
+    def step(self, standing: Order, needed: tuple[Call, ...], events: tuple[Happening, ...] = ()) -> Paced:
+        """Of the calls that are needed those that are due become the object's step."""
+        key = standing.key
+        whole = Step(
+            standing.ref, standing.runtime, key.namespace, key.name, needed, events, of_order(standing)
+        )
+        return self.due_of(whole)
+
+    def due_of(self, whole: Step) -> Paced:
+        ref, needed = whole.ref, whole.calls
+        self._stepped.add(ref)
+        found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)
+        if found.paces:
+            self.paces[ref] = found.paces
+        if found.inherited is not None:
+            self.inherited[ref] = found.inherited
+        if found.refused:
+            self.refused[ref] = found.refused
+        if found.calls:
+            told = () if found.is_repeated else whole.events
+            self.steps.append(changed(whole, calls=found.calls, events=told))
+        if found.again_ms is not None:
+            self.look_again(found.again_ms)
+        return found
+
+    def carry(self, refs: Iterable[Ref]) -> None:
+        """Of what could not be judged this time, all that was remembered still holds."""
+        before = self.situation.memory
+        for ref in refs:
+            if ref in self._stepped:
+                continue
+            if ref in before.going:
+                self.going.setdefault(ref, before.going[ref])
+            if ref in before.paces:
+                self.paces.setdefault(ref, before.paces[ref])
+            if ref in before.refused:
+                self.refused.setdefault(ref, before.refused[ref])
+            if ref in before.inherited:
+                self.inherited.setdefault(ref, before.inherited[ref])
+
+    def look_again(self, at_ms: int) -> None:
+        self._again_ms.append(at_ms)
+
+    @property
+    def again_ms(self) -> int | None:
+        return min(self._again_ms, default=None)
+
+    def doubt(self, ref: Ref, doubtful: Doubtful) -> None:
+        self.missing[ref] = doubtful.missing
+        self.look_again(doubtful.again_ms)
+
+    def keep_missing(self, ref: Ref) -> None:
+        """What is missing for sure stays so until it is there."""
+        if (known := self.situation.memory.missing.get(ref)) is not None:
+            self.missing[ref] = known
+
+    def before(self, order: Order, kind: type[AnyEntry]) -> AnyEntry | None:
+        """What was reported of this very object; an answer to another assignment is none to this one."""
+        entry = self.situation.memory.entries.get(order.key)
+        if not isinstance(entry, kind) or entry.uid != order.ref.uid:
+            return None
+        if entry.assignment == order.assignment:
+            return entry
+        if entry.phase in FINAL or is_of_other_host(entry):
+            return None
+        return replace(entry, assignment=order.assignment, pool=order.pool)
+
+    def was_reported(self, order: Order) -> bool:
+        """Whether it was there once, by this poollet's own report."""
+        entry = self.situation.memory.entries.get(order.key)
+        if entry is None or entry.uid != order.ref.uid or is_of_other_host(entry):
+            return False
+        return has_id(entry)
+
+
+def has_id(entry: Entry) -> bool:
+    match entry.status:
+        case report.MachineStatus() as status:
+            return status.machine_id != ""
+        case report.VolumeStatus() as status:
+            return status.volume_id != ""
+        case report.VolumeSnapshotStatus() as status:
+            return status.snapshot_id != ""
+        case None:
+            return False
+
+
+def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
+    return Memory(
+        entries=round.entries,
+        orphans=orphans,
+        missing=round.missing,
+        going=round.going,
+        paces=round.paces,
+        refused=round.refused,
+        inherited=round.inherited,
+        settled=round.settled,
+    )

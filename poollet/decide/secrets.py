@@ -1,0 +1,63 @@
+"""Where a Secret's values come from: the operator's file on the host, else the repository where plain ones are allowed."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from poollet.decide.facts import HostFacts
+from poollet.sync.view import Lookup
+from schemas.kinds import Key, Kind
+from schemas.model import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """Why something cannot be had yet: a reason in CamelCase and the same for people."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Values:
+    """They stay out of every text made of them."""
+
+    by_key: Mapping[str, bytes]
+
+    def __repr__(self) -> str:
+        return f"Values({sorted(self.by_key)})"
+
+
+def values(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> Values | Unready:
+    """All values of the Secret."""
+    own = facts.secrets.get(namespace, name)
+    if own is not None:
+        return Values(own)
+    secret = objects.get(Key(Kind.SECRET, namespace, name))
+    if not isinstance(secret, Secret):
+        return Unready("SecretMissing", f"there is no Secret {namespace}/{name}, on this host neither")
+    if secret.is_encrypted:
+        return Unready(
+            "SecretEncrypted",
+            f"Secret {namespace}/{name} is encrypted; put its values into this host's secrets file",
+        )
+    if not facts.plain_secrets:
+        return Unready(
+            "SecretPlain", f"Secret {namespace}/{name} is in plain text, which gitvirt.yaml denies"
+        )
+    try:
+        found = {key: secret.value(key) for key in secret.keys}
+    except (binascii.Error, ValueError):
+        return Unready("SecretMalformed", f"a value of Secret {namespace}/{name} is not base64")
+    return Values({key: value for key, value in found.items() if value is not None})
+
+
+def value(namespace: str, name: str, key: str, objects: Lookup, facts: HostFacts) -> bytes | Unready:
+    found = values(namespace, name, objects, facts)
+    if isinstance(found, Unready):
+        return found
+    if key not in found.by_key:
+        return Unready("SecretKeyMissing", f"Secret {namespace}/{name} has no key {key}")
+    return found.by_key[key]

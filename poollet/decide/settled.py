@@ -1,0 +1,57 @@
+"""What is as it is to be need not be worked out again until something that it follows from is another.
+
+With a thousand machines on a host, of which one changes, this is what a decision costs. Leaving it out changes nothing else.
+"""
+
+from __future__ import annotations
+
+from iri.machine import Machine as IRIMachine
+from poollet.decide.assignments import Order
+from poollet.decide.memory import Settled
+from poollet.decide.prerequisites import volume_key
+from poollet.decide.round import Round
+from poollet.sync.view import Lookup
+from schemas import report
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Object
+
+
+class Tracked:
+    """Remembers what was looked up, and what was found."""
+
+    def __init__(self, objects: Lookup) -> None:
+        self._objects = objects
+        self.reads: dict[Key, Object | None] = {}
+
+    def get(self, key: Key, /) -> Object | None:
+        found = self._objects.get(key)
+        self.reads[key] = found
+        return found
+
+
+def facts_of(order: Order, round: Round) -> tuple[object, ...]:
+    """What the host contributes to what is said of a machine."""
+    facts = round.situation.facts
+    classes = facts.pools[(Kind.MACHINE_POOL, order.pool)].classes
+    provider = round.provider(order.runtime)
+    return facts.fleet, classes, facts.secrets, facts.plain_secrets, provider, order.pool, order.assignment
+
+
+def still_settled(order: Order, there: IRIMachine, round: Round) -> Settled | None:
+    known = round.situation.memory.settled.get(order.ref)
+    if known is None or known.document is not order.object or known.there is not there:
+        return None
+    if known.facts != facts_of(order, round):
+        return None
+    objects = round.view.objects
+    return known if all(objects.get(key) is found for key, found in known.reads) else None
+
+
+def settle(
+    order: Order, machine: Machine, there: IRIMachine, entry: report.Machine, tracked: Tracked, round: Round
+) -> None:
+    """Machines with volumes are looked at each time: how a volume is reached follows from more than documents."""
+    if any(volume_key(machine, entry) is not None for entry in machine.spec.volumes):
+        return
+    reads = tuple(tracked.reads.items())
+    round.settled[order.ref] = Settled(machine, there, facts_of(order, round), reads, entry)

@@ -1,0 +1,133 @@
+"""What becomes of one snapshot of a volume: the calls it needs next, and what the report says of it.
+
+As with volumes, one that was there and is missing is never made anew: it would hold other data.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from iri.volume import Snapshot, SnapshotSpec, SnapshotState, VolumeState
+from iri.volume import Volume as IRIVolume
+from poollet.decide import translate
+from poollet.decide.assignments import Go, Have, Keep, Leave, Order
+from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.machines import DUPLICATES, ordered
+from poollet.decide.round import Round, Standing
+from poollet.decide.secrets import Unready
+from poollet.decide.step import Call, Create, Happening, Ref, Remove
+from poollet.decide.volumes import LOST
+from poollet.report import told
+from poollet.report.conditions import READY, SOURCE_READY, UP_TO_DATE, all_of, condition
+from poollet.report.waits import up_to_date
+from schemas import report
+from schemas.kinds import Key, Kind
+from schemas.model import Volume, VolumeSnapshot
+
+
+def snapshot_entry(standing: Standing, snapshot: VolumeSnapshot, round: Round) -> report.VolumeSnapshot:
+    order, before = standing.order, round.before(standing.order, report.VolumeSnapshot)
+    match standing.presence:
+        case Unknown():
+            return replace(before or said_of(order, None, ()), phase="unknown")
+        case Unsettled():
+            round.keep_missing(order.ref)
+            return before or pending(order, ())
+        case Doubtful() as doubtful:
+            round.doubt(order.ref, doubtful)
+            return before or pending(order, ())
+        case Several(found):
+            ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
+            fault = condition(UP_TO_DATE, False, DUPLICATES, f"more than one object has its uid: {ids}")
+            status = (before.status if before is not None else None) or report.VolumeSnapshotStatus()
+            return said_of(order, status, (fault,))
+        case Absent():
+            round.keep_missing(order.ref)
+            return of_absent(order, snapshot, round)
+        case Present(there):
+            assert isinstance(there, Snapshot)
+            return of_present(order, there, round)
+        case _:
+            assert_never(standing.presence)
+
+
+def of_absent(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.VolumeSnapshot:
+    match order.intent:
+        case Go():
+            return report.VolumeSnapshot(order.ref.uid, order.assignment, "gone", order.pool)
+        case Leave(reason, message):
+            return pending(order, (condition(UP_TO_DATE, False, reason, message),))
+        case Keep():
+            return lost(order, round)
+        case Have():
+            return lost(order, round) if round.was_reported(order) else created(order, snapshot, round)
+        case _:
+            assert_never(order.intent)
+
+
+def lost(order: Order, round: Round) -> report.VolumeSnapshot:
+    before = round.before(order, report.VolumeSnapshot)
+    status = (before.status if before is not None else None) or report.VolumeSnapshotStatus()
+    fault = condition(READY, False, LOST, "the runtime does not have it any more, and its data neither")
+    return replace(said_of(order, replace(status, state="Failed"), (fault,)), phase="unknown")
+
+
+def created(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.VolumeSnapshot:
+    source = source_id(order, snapshot, round)
+    if isinstance(source, Unready):
+        return pending(order, (all_of(SOURCE_READY, [(source.reason, source.message)]),))
+    wanted = Snapshot(
+        labels=translate.labels(order, round.situation.facts.fleet), spec=SnapshotSpec(volume_id=source)
+    )
+    found = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
+    return pending(order, up_to_date(found, ()))
+
+
+def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | Unready:
+    """The runtime's id of the volume that it is taken of."""
+    name = snapshot.spec.volume_ref.name
+    volume = round.view.objects.get(Key(Kind.VOLUME, snapshot.namespace, name))
+    if not isinstance(volume, Volume):
+        return Unready("VolumeMissing", f"there is no Volume {name}")
+    there = round.inventory.at(Ref(IRIVolume, volume.metadata.uid), order.runtime)
+    if (
+        not isinstance(there, IRIVolume)
+        or there.status.state is not VolumeState.AVAILABLE
+        or there.deleted_at
+    ):
+        return Unready("VolumeNotReady", f"Volume {name} is not available yet")
+    return there.id
+
+
+def of_present(order: Order, there: Snapshot, round: Round) -> report.VolumeSnapshot:
+    status = told.snapshot_status(there, round.provider(order.runtime))
+    is_ready = there.status.state is SnapshotState.READY and not there.deleted_at
+    ready = condition(READY, is_ready, status.state or "Unknown")
+    match order.intent:
+        case Go(reason):
+            round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
+            calls: tuple[Call, ...] = () if there.deleted_at else (Remove(Snapshot, there.id),)
+            found = round.step(order, calls, (Happening("Removing", reason),))
+            ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
+            return said_of(order, status, (ending, *up_to_date(found, ())))
+        case Leave(reason, message):
+            return said_of(order, status, (ready, condition(UP_TO_DATE, False, reason, message)))
+        case Keep() | Have():
+            return said_of(order, status, (ready,))
+        case _:
+            assert_never(order.intent)
+
+
+def pending(order: Order, said: tuple[report.Condition, ...]) -> report.VolumeSnapshot:
+    waits = [one for one in said if one.status == "False"]
+    ready = condition(READY, False, waits[0].reason if waits else "Pending")
+    return said_of(order, report.VolumeSnapshotStatus(state="Pending"), (*said, ready))
+
+
+def said_of(
+    order: Order, status: report.VolumeSnapshotStatus | None, said: tuple[report.Condition, ...]
+) -> report.VolumeSnapshot:
+    whole = replace(status, conditions=ordered(said)) if status is not None else None
+    return report.VolumeSnapshot(order.ref.uid, order.assignment, "present", order.pool, status=whole)

@@ -1,0 +1,140 @@
+"""From the model to the runtime interface: labels, annotations, disks, network interfaces. Whether they may be is asked elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from iri.machine import Disk, GuestConfig, Image, LocalDisk, MachineSpec, NetworkInterface, Power
+from poollet.decide.assignments import Order
+from poollet.decide.inventory import FLEET, POOL
+from poollet.decide.step import Ref
+from schemas.kinds import Kind
+from schemas.model import LocalDisk as LocalDiskWish
+from schemas.model import Machine, MachineVolume, Network, NetworkInterfaceSpec
+
+MACHINE_PREFIX = "machinepoollet.ironcore.dev/"
+LABELS: Mapping[Kind, str] = {
+    Kind.MACHINE: f"{MACHINE_PREFIX}machine",
+    Kind.VOLUME: "volumepoollet.ironcore.dev/volume",
+    Kind.VOLUME_SNAPSHOT: "volumepoollet.ironcore.dev/volume-snapshot",
+}
+GENERATION = f"{MACHINE_PREFIX}machine-generation"
+IRI_GENERATION = f"{MACHINE_PREFIX}irimachine-generation"
+INTERFACES = f"{MACHINE_PREFIX}networkinterfacemapping"
+EFI_VARIABLES = "gitvirt.dev/efi-variables"
+PRIORITY = "gitvirt.dev/priority"
+RESTART = "gitvirt.dev/restart"
+OWN_NOTES = frozenset((GENERATION, IRI_GENERATION, INTERFACES, EFI_VARIABLES, PRIORITY, RESTART))
+
+_MACS = uuid.UUID("0c1e5e0e-9d3a-5b49-8a44-0e2a4be26a51")
+
+
+def labels(order: Order, fleet: str) -> dict[str, str]:
+    prefix = LABELS[order.key.kind]
+    return {
+        f"{prefix}-uid": order.ref.uid,
+        f"{prefix}-namespace": order.key.namespace,
+        f"{prefix}-name": order.key.name,
+        FLEET: fleet,
+        POOL: order.pool,
+    }
+
+
+def named(ref: Ref, kind: Kind, found: Mapping[str, str]) -> tuple[str, str]:
+    """Namespace and name in an object's labels; its uid where they say nothing."""
+    prefix = LABELS[kind]
+    return found.get(f"{prefix}-namespace", ""), found.get(f"{prefix}-name", "") or ref.uid
+
+
+def notes(machine: Machine, interfaces: Mapping[str, tuple[str, str]], restart: str) -> dict[str, str]:
+    """`interfaces` are name and uid of the interface objects, by attachment; `restart` is the token carried out last."""
+    result = {
+        GENERATION: "0",
+        IRI_GENERATION: "0",
+        INTERFACES: _json({name: {"name": found, "uid": uid} for name, (found, uid) in interfaces.items()}),
+    }
+    if machine.spec.efi_vars:
+        result[EFI_VARIABLES] = _json(
+            [{"name": each.name, "uuid": each.uuid, "value": each.value} for each in machine.spec.efi_vars]
+        )
+    if machine.spec.priority:
+        result[PRIORITY] = str(machine.spec.priority)
+    if restart:
+        result[RESTART] = restart
+    return result
+
+
+def machine_spec(
+    machine: Machine, ignition: bytes, disks: Iterable[Disk], interfaces: Iterable[NetworkInterface]
+) -> MachineSpec:
+    return MachineSpec(
+        power=power(machine),
+        class_name=machine.spec.machine_class_ref.name,
+        ignition_data=ignition,
+        volumes=tuple(disks),
+        network_interfaces=tuple(interfaces),
+        guest_config=GuestConfig(hostname=machine.hostname),
+    )
+
+
+def power(machine: Machine) -> Power:
+    return Power.ON if machine.spec.power == "On" else Power.OFF
+
+
+def local_disk(disk: MachineVolume, wish: LocalDiskWish) -> Disk:
+    image = Image(image=wish.image) if wish.image else None
+    return Disk(
+        name=disk.name, device=disk.device, local_disk=LocalDisk(size_bytes=wish.size_bytes, image=image)
+    )
+
+
+def interface(
+    name: str, spec: NetworkInterfaceSpec, network: Network, fleet: str, mac: str
+) -> NetworkInterface:
+    """A network that nobody provides is one of this fleet, by its own name on whichever host."""
+    attributes = dict(spec.attributes) | {"mac": mac}
+    ipv4 = network.spec.ipv4
+    if ipv4 is not None:
+        attributes |= {"cidr": ipv4.cidr, "dhcp": _flag(ipv4.dhcp), "nat": _flag(ipv4.nat)}
+    return NetworkInterface(
+        name=name,
+        network_id=network.spec.provider_id or f"{fleet}/{network.namespace}/{network.name}",
+        ips=spec.addresses,
+        attributes=attributes,
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def mac_address(fleet: str, namespace: str, name: str) -> str:
+    """Of the network interface of that name: the same for ever, on whichever host. Locally administered."""
+    digest = uuid.uuid5(_MACS, f"{fleet}/{namespace}/{name}").bytes
+    return ":".join(f"{byte:02x}" for byte in (0x02, *digest[:5]))
+
+
+def revision(spec: MachineSpec, notes: Mapping[str, str]) -> str:
+    """Tells one wish from another. Made without secrets: a digest of a short one would give it away."""
+    plain = replace(spec, ignition_data=b"", volumes=tuple(map(_without_secrets, spec.volumes)))
+    body = msgspec.json.encode((plain, dict(notes)), order="deterministic")
+    return hashlib.blake2b(body, digest_size=8).hexdigest()
+
+
+def _without_secrets(disk: Disk) -> Disk:
+    if disk.connection is None:
+        return disk
+    plain = replace(disk.connection, secret_data={}, encryption_data={}, effective_storage_bytes=0)
+    return replace(disk, connection=plain)
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,294 @@
+"""What becomes of one volume: the calls it needs next, and what the report says of it.
+
+A volume that was there and is missing is never made anew: an empty one in its place would hide that its data is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from iri.change import ExpandVolume
+from iri.volume import Resources, VolumeSpec, VolumeState
+from iri.volume import Volume as IRIVolume
+from poollet.decide import prerequisites, refusals, translate
+from poollet.decide.assignments import UID, Go, Have, Keep, Leave, Order
+from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.machines import DUPLICATES, ordered
+from poollet.decide.prerequisites import VolumeNeeds
+from poollet.decide.refusals import Told
+from poollet.decide.round import FINAL, Round, Standing
+from poollet.decide.secrets import Unready
+from poollet.decide.step import Alter, Call, Create, Happening, Remove
+from poollet.report import told
+from poollet.report.conditions import (
+    CLASS_READY,
+    READY,
+    SECRETS_READY,
+    SOURCE_READY,
+    UP_TO_DATE,
+    all_of,
+    condition,
+)
+from poollet.report.waits import NOTHING, known_faults, reasons_of, up_to_date
+from schemas import report
+from schemas.kinds import Key, Kind
+from schemas.model import Volume, VolumeClass
+
+LOST = "Lost"
+RETAINED = "Retained"
+STAYS = "it was made before it was ordered away, and its data stays: its deletion policy is not Delete"
+
+
+@dataclass(frozen=True)
+class Holders:
+    """Who may have a volume: machines that are gone for sure, and volumes that a step under way may attach."""
+
+    gone: frozenset[str] = frozenset()  # uids
+    being_attached: Collection[Key] = ()
+
+
+def volume_entry(
+    standing: Standing, volume: Volume, shortfalls: tuple[report.Reason, ...], holders: Holders, round: Round
+) -> report.Volume:
+    order, before = standing.order, round.before(standing.order, report.Volume)
+    if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
+        return before
+    match standing.presence:
+        case Unknown():
+            return replace(
+                before or report.Volume(order.ref.uid, order.assignment, "unknown", order.pool),
+                phase="unknown",
+            )
+        case Unsettled():
+            round.keep_missing(order.ref)
+            return before or pending(order, ())
+        case Doubtful() as doubtful:
+            round.doubt(order.ref, doubtful)
+            return before or pending(order, ())
+        case Several(found):
+            ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
+            fault = condition(UP_TO_DATE, False, DUPLICATES, f"more than one object has its uid: {ids}")
+            return with_conditions(before or pending(order, ()), (fault,))
+        case Absent():
+            round.keep_missing(order.ref)
+            return of_absent(order, volume, shortfalls, round)
+        case Present(there):
+            assert isinstance(there, IRIVolume)
+            return of_present(order, volume, there, holders, round)
+        case _:
+            assert_never(standing.presence)
+
+
+def of_absent(
+    order: Order, volume: Volume, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Volume:
+    match order.intent:
+        case Go():
+            return report.Volume(order.ref.uid, order.assignment, "gone", order.pool)
+        case Leave(reason, message):
+            return pending(order, (condition(UP_TO_DATE, False, reason, message),))
+        case Keep():
+            return lost(order, round)
+        case Have():
+            return (
+                lost(order, round) if round.was_reported(order) else created(order, volume, shortfalls, round)
+            )
+        case _:
+            assert_never(order.intent)
+
+
+def lost(order: Order, round: Round) -> report.Volume:
+    before = round.before(order, report.Volume)
+    status = (before.status if before is not None else None) or report.VolumeStatus()
+    fault = condition(READY, False, LOST, "the runtime does not have it any more, and its data neither")
+    return report.Volume(
+        order.ref.uid,
+        order.assignment,
+        "unknown",
+        order.pool,
+        status=replace(status, state="Error", access=None, conditions=(fault,)),
+    )
+
+
+def created(
+    order: Order, volume: Volume, shortfalls: tuple[report.Reason, ...], round: Round
+) -> report.Volume:
+    if shortfalls:
+        return report.Volume(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
+    needs = prerequisites.of_volume(order, volume, round.around)
+    if not round.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
+        fault = condition(
+            CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
+        )
+        return pending(order, (fault,))
+    if not needs.is_complete:
+        return pending(order, waiting(needs))
+    wanted = IRIVolume(
+        labels=translate.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
+    )
+    result = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
+    refused = refusals.told(known_faults(result), wanted)
+    if refused.rejecting:
+        round.steps = [step for step in round.steps if step.ref != order.ref]
+        reasons = reasons_of(refused.rejecting)
+        return report.Volume(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
+    return pending(order, waiting(needs, refused))
+
+
+def wanted_spec(volume: Volume, needs: VolumeNeeds) -> VolumeSpec:
+    assert volume.spec.volume_class_ref is not None
+    assert not isinstance(needs.encryption, Unready)
+    assert not isinstance(needs.source, Unready)
+    return VolumeSpec(
+        class_name=volume.spec.volume_class_ref.name,
+        resources=Resources(storage_bytes=volume.spec.storage_bytes),
+        encryption=needs.encryption,
+        volume_data_source=needs.source,
+    )
+
+
+def of_present(
+    order: Order, volume: Volume, there: IRIVolume, holders: Holders, round: Round
+) -> report.Volume:
+    match order.intent:
+        case Go() if is_to_stay(volume) and not there.deleted_at:
+            return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, STAYS),), round)
+        case Go(reason):
+            blocked = held_by(order, volume, there, holders, round)
+            calls: tuple[Call, ...] = ()
+            if there.deleted_at or not blocked:
+                round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
+                calls = () if there.deleted_at else (Remove(IRIVolume, there.id),)
+            found = round.step(order, calls, (Happening("Removing", reason),))
+            ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
+            return entry_of(order, there, (ending, *up_to_date(found, blocked)), round)
+        case Leave(reason, message):
+            return entry_of(order, there, (condition(UP_TO_DATE, False, reason, message),), round)
+        case Keep():
+            return entry_of(order, there, (), round)
+        case Have():
+            calls, waits = grown(order, volume, there, round)
+            found = round.step(order, calls, (Happening("Expanding", "it is being made larger"),))
+            return entry_of(order, there, up_to_date(found, waits), round)
+        case _:
+            assert_never(order.intent)
+
+
+def held_by(
+    order: Order, volume: Volume, there: IRIVolume, holders: Holders, round: Round
+) -> tuple[Unready, ...]:
+    """Why it may not be removed. An attached volume is never removed, and neither is one of which that is not known."""
+    if not round.inventory.knows_all_machines(round.situation.facts.machine_runtimes):
+        return (Unready("HoldersUnknown", "a runtime does not say which machines there are"),)
+    if order.key in holders.being_attached:
+        return (Unready("Attaching", "a machine that refers to it is being changed"),)
+    claim = volume.spec.claim_ref
+    if claim is not None and claim.uid not in holders.gone:
+        return (Unready("Claimed", f"machine {claim.name} holds the claim to it"),)
+    ids = sorted(holders_of(order, there, round))
+    return (Unready("Attached", f"attached to {', '.join(ids)}"),) if ids else ()
+
+
+def is_to_stay(volume: Volume) -> bool:
+    """Ordered away as one that was never made, for all that the target branch knew, and there all the same: it may hold data."""
+    match volume.spec.deletion_policy:
+        case "Delete":
+            return False
+        case "Retain":
+            return True
+        case None:
+            return not volume.metadata.owner_references
+
+
+def holders_of(order: Order, there: IRIVolume, round: Round) -> set[str]:
+    """By the handle it has, or had when it was last available."""
+    before = round.before(order, report.Volume)
+    last = before.status.access if before is not None and before.status is not None else None
+    handles = {there.status.access.handle if there.status.access else "", last.handle if last else ""}
+    return set[str]().union(*(round.inventory.holders.get(handle, set()) for handle in handles if handle))
+
+
+def grown(
+    order: Order, volume: Volume, there: IRIVolume, round: Round
+) -> tuple[tuple[Call, ...], tuple[Unready, ...]]:
+    asked = volume.spec.storage_bytes
+    has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
+    name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref is not None else ""
+    if there.deleted_at or asked == has:
+        other = there.spec.class_name != name
+        return (), (Unready("ClassDiffers", f"it stays of class {there.spec.class_name}"),) if other else ()
+    if asked < has:
+        return (), (Unready("Shrinks", f"it has {has} bytes, and a volume never gets smaller"),)
+    declared = round.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
+    if not isinstance(declared, VolumeClass) or declared.resize_policy != "ExpandOnly":
+        return (), (Unready("NotExpandable", f"volumes of class {name} keep the size they were made with"),)
+    reasons = round.resize_refusals.get(order.ref, ())
+    if reasons:
+        message = "; ".join(reason.message for reason in reasons)
+        return (), (Unready("InsufficientForExpansion", message),)
+    return (Alter(there.id, ExpandVolume(Resources(storage_bytes=asked))),), ()
+
+
+def entry_of(
+    order: Order, there: IRIVolume, said: tuple[report.Condition, ...], round: Round
+) -> report.Volume:
+    status = told.volume_status(there, round.provider(order.runtime))
+    conditions = (*said, *faulty(there, said), *told.access_conditions(there))
+    holders = holders_of(order, there, round)
+    uids = sorted(uid for id in holders if UID.fullmatch(uid := round.inventory.uids.get(id, "")))
+    return report.Volume(
+        order.ref.uid,
+        order.assignment,
+        "present",
+        order.pool,
+        attached_to=tuple(uids[:64]),
+        status=replace(status, conditions=ordered(conditions)),
+    )
+
+
+def faulty(there: IRIVolume, said: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
+    """Whether it is ready, and what its runtime says keeps it from being as it was asked for."""
+    reason, message = there.detail.reason[: told.LONGEST_NAME], there.detail.message
+    is_available = there.status.state is VolumeState.AVAILABLE and not there.deleted_at
+    state = told.VOLUME_STATES.get(there.status.state) or "Unknown"
+    ready = condition(READY, is_available, *((state, "") if is_available else (reason or state, message)))
+    found = [ready]
+    if reason == refusals.IMAGE_NOT_RESOLVABLE:
+        found.append(condition(SOURCE_READY, False, reason, message))
+    elif reason:
+        found.append(condition(UP_TO_DATE, False, reason, message))
+    types = {one.type for one in said}
+    return tuple(one for one in found if one.type not in types)
+
+
+def waiting(needs: VolumeNeeds, refused: Told = NOTHING) -> tuple[report.Condition, ...]:
+    """`refused`: why its runtime did not make it."""
+    parts: list[tuple[str, list[tuple[str, str]]]] = [
+        (type, [(part.reason, part.message)] if isinstance(part, Unready) else [])
+        for type, part in (
+            (CLASS_READY, needs.class_fault),
+            (SECRETS_READY, needs.encryption),
+            (SOURCE_READY, needs.source),
+        )
+    ]
+    parts[-1][1].extend(refused.images)
+    said = tuple(all_of(type, faults) for type, faults in parts)
+    return (*said, all_of(UP_TO_DATE, refused.others)) if refused.others else said
+
+
+def pending(order: Order, said: tuple[report.Condition, ...]) -> report.Volume:
+    waits = [one for one in said if one.status == "False"]
+    ready = condition(READY, False, waits[0].reason if waits else "Pending")
+    status = report.VolumeStatus(state="Pending", conditions=ordered((*said, ready)))
+    return report.Volume(order.ref.uid, order.assignment, "present", order.pool, status=status)
+
+
+def with_conditions(entry: report.Volume, said: tuple[report.Condition, ...]) -> report.Volume:
+    status = entry.status or report.VolumeStatus()
+    types = {one.type for one in said}
+    rest = tuple(one for one in status.conditions if one.type not in types)
+    return replace(entry, phase="present", status=replace(status, conditions=ordered((*said, *rest))))

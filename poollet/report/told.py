@@ -1,0 +1,167 @@
+"""From the runtime interface to the report: what a runtime says of an object, in the words of the model. Never a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from iri.machine import AttachmentState, AttachmentStatus, MachineState
+from iri.machine import Machine as IRIMachine
+from iri.volume import Access, Snapshot, SnapshotState, VolumeState
+from iri.volume import Volume as IRIVolume
+from poollet.decide.prerequisites import volume_key
+from poollet.report.conditions import ACCESS_SECRET, condition
+from schemas import report
+from schemas.capacity import STORAGE, amount
+from schemas.model import Machine
+
+State = Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"]
+
+MACHINE_STATES: Mapping[MachineState, State] = {
+    MachineState.PENDING: "Pending",
+    MachineState.RUNNING: "Running",
+    MachineState.SUSPENDED: "Shutdown",
+    MachineState.STOPPED: "Shutdown",
+    MachineState.TERMINATED: "Terminated",
+    MachineState.TERMINATING: "Terminating",
+}
+VOLUME_STATES: Mapping[VolumeState, Literal["Pending", "Available", "Error"]] = {
+    VolumeState.PENDING: "Pending",
+    VolumeState.AVAILABLE: "Available",
+    VolumeState.ERROR: "Error",
+}
+SNAPSHOT_STATES: Mapping[SnapshotState, Literal["Pending", "Ready", "Failed"]] = {
+    SnapshotState.PENDING: "Pending",
+    SnapshotState.READY: "Ready",
+    SnapshotState.FAILED: "Failed",
+}
+# What a report can carry; a runtime may say more.
+LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_IP, LONGEST_PROVIDER = 512, 253, 4096, 64, 128
+MOST_ATTRIBUTES, MOST_IPS, MOST_CONDITIONS = 64, 256, 32
+MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
+
+
+def full_id(provider: str, id: str) -> str:
+    return f"{provider[:LONGEST_PROVIDER]}://{id}"[:LONGEST_ID]
+
+
+def machine_state(machine: IRIMachine) -> State | None:
+    return "Terminating" if machine.deleted_at else MACHINE_STATES.get(machine.status.state)
+
+
+def attached_volumes(machine: Machine, there: IRIMachine) -> tuple[report.AttachedVolume, ...]:
+    """Those of the manifest in its order, then what is there besides and on its way out."""
+    seen = named(there.status.volumes)
+    wanted = {disk.name: disk for disk in there.spec.volumes}
+    result = []
+    for entry in machine.spec.volumes:
+        status = seen.pop(entry.name, None)
+        disk = wanted.get(entry.name)
+        handle = disk.connection.handle if disk is not None and disk.connection is not None else ""
+        key = volume_key(machine, entry)
+        result.append(
+            report.AttachedVolume(
+                name=entry.name,
+                state=attachment_state(status),
+                handle=(status.handle if status is not None and status.handle else handle)[:LONGEST_TEXT],
+                volume_ref=report.ObjectRef(key.name) if key is not None else None,
+            )
+        )
+    for name, rest in sorted(seen.items()):
+        result.append(report.AttachedVolume(name, attachment_state(rest), rest.handle[:LONGEST_TEXT]))
+    return tuple(result)
+
+
+def named(found: Iterable[AttachmentStatus]) -> dict[str, AttachmentStatus]:
+    return {entry.name: entry for entry in found if 0 < len(entry.name) <= LONGEST_NAME}
+
+
+def attached_interfaces(
+    machine: Machine, there: IRIMachine, mapping: Mapping[str, tuple[str, str]]
+) -> tuple[report.AttachedInterface, ...]:
+    seen = named(there.status.network_interfaces)
+    details = {detail.name: detail for detail in there.detail.network_interfaces}
+    macs = {entry.name: entry.attributes.get("mac", "") for entry in there.spec.network_interfaces}
+    names = [entry.name for entry in machine.spec.network_interfaces]
+    result = []
+    for name in [*names, *sorted(seen.keys() - set(names))]:
+        status, detail = seen.get(name), details.get(name)
+        mac = (detail.mac if detail is not None else "") or macs.get(name, "")
+        result.append(
+            report.AttachedInterface(
+                name=name,
+                state=attachment_state(status),
+                handle=status.handle[:LONGEST_TEXT] if status is not None else "",
+                ips=tuple(ips_of(detail.ips if detail is not None else ())),
+                mac_address=mac.lower() if MAC.fullmatch(mac.lower()) else None,
+                network_interface_ref=report.ObjectRef(mapping[name][0]) if name in mapping else None,
+            )
+        )
+    return tuple(result)
+
+
+def ips_of(found: Iterable[str]) -> Iterable[str]:
+    return [ip for ip in found if len(ip) <= LONGEST_IP][:MOST_IPS]
+
+
+def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Attached"]:
+    return "Attached" if status is not None and status.state is AttachmentState.ATTACHED else "Pending"
+
+
+def runtime_conditions(machine: IRIMachine) -> tuple[report.Condition, ...]:
+    """What the runtime itself states, as far as the report can carry it."""
+    found = {
+        one.type: report.Condition(
+            type=one.type, status=status, reason=one.reason[:LONGEST_NAME], message=one.message[:LONGEST_TEXT]
+        )
+        for one in machine.status.conditions
+        if 0 < len(one.type) <= LONGEST_NAME and (status := _truth(one.status)) is not None
+    }
+    return tuple(found.values())[:MOST_CONDITIONS]
+
+
+def volume_status(volume: IRIVolume, provider: str) -> report.VolumeStatus:
+    access = volume.status.access
+    there = volume.status.resources
+    return report.VolumeStatus(
+        volume_id=full_id(provider, volume.id),
+        state=VOLUME_STATES.get(volume.status.state),
+        access=volume_access(access) if access is not None else None,
+        resources={STORAGE: amount(STORAGE, there.storage_bytes)} if there is not None else {},
+    )
+
+
+def volume_access(access: Access) -> report.VolumeAccess | None:
+    """All of it or nothing: with a part of it nobody would reach the volume."""
+    attributes = dict(access.attributes)
+    is_small = len(attributes) <= MOST_ATTRIBUTES and all(
+        len(value) <= LONGEST_TEXT for value in attributes.values()
+    )
+    if not is_small or len(access.driver) > LONGEST_NAME or len(access.handle) > LONGEST_TEXT:
+        return None
+    return report.VolumeAccess(access.driver, access.handle, attributes)
+
+
+def access_conditions(volume: IRIVolume) -> tuple[report.Condition, ...]:
+    """That another host needs a secret to reach it, and which keys; the values stay on the host."""
+    access = volume.status.access
+    if access is None or not access.secret_data:
+        return ()
+    return (condition(ACCESS_SECRET, True, "Required", ", ".join(sorted(access.secret_data))),)
+
+
+def snapshot_status(snapshot: Snapshot, provider: str) -> report.VolumeSnapshotStatus:
+    return report.VolumeSnapshotStatus(
+        snapshot_id=full_id(provider, snapshot.id),
+        state=SNAPSHOT_STATES.get(snapshot.status.state),
+        size=amount(STORAGE, snapshot.status.size) if snapshot.status.size else None,
+    )
+
+
+def _truth(status: str) -> Literal["True", "False", "Unknown"] | None:
+    match status:
+        case "True" | "False" | "Unknown":
+            return status
+        case _:
+            return None

@@ -1,0 +1,124 @@
+"""What a machine waits for, as conditions: parts that are not at hand, calls that did not succeed, what its runtime says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from iri.machine import AttachmentState, AttachmentStatus, MachineState
+from iri.machine import Machine as IRIMachine
+from poollet.decide import refusals
+from poollet.decide.memory import Fault
+from poollet.decide.pacing import Paced
+from poollet.decide.prerequisites import MachineNeeds
+from poollet.decide.refusals import Told
+from poollet.decide.secrets import Unready
+from poollet.report import told
+from poollet.report.conditions import (
+    CLASS_READY,
+    IMAGE_READY,
+    INTERFACES_READY,
+    READY,
+    SECRETS_READY,
+    UP_TO_DATE,
+    VOLUMES_READY,
+    all_of,
+    condition,
+)
+from schemas import report
+
+NOTHING = Told()
+
+
+def readiness(there: IRIMachine, said: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
+    """Ready or not, and why by the runtime's own words where it has some."""
+    if any(one.type == READY for one in said):
+        return ()
+    state = told.machine_state(there) or "Unknown"
+    is_ready = state == "Running" and not there.deleted_at
+    trouble = trouble_of(there)
+    if is_ready or there.deleted_at or trouble is None:
+        return (condition(READY, is_ready, state),)
+    parts = [
+        condition(type, False, trouble.code, trouble.message)
+        for type, code in (
+            (INTERFACES_READY, refusals.NETWORK_NOT_READY),
+            (IMAGE_READY, refusals.IMAGE_NOT_RESOLVABLE),
+        )
+        if trouble.code == code
+    ]
+    return (*parts, condition(READY, False, trouble.code, trouble.message))
+
+
+def trouble_of(there: IRIMachine) -> Fault | None:
+    """What keeps the machine from being made, when its runtime tells."""
+    for one in told.runtime_conditions(there):
+        if one.type == READY and one.status == "False" and one.reason and one.message:
+            return refusals.understood(Fault(one.reason, one.message), there)
+    return None
+
+
+def faults_of(needs: MachineNeeds, there: IRIMachine) -> tuple[report.Condition, ...]:
+    """What is not at hand, and in a guest that runs what has not arrived."""
+    volumes, interfaces = unready(needs.disks), unready(needs.interfaces)
+    if there.status.state is MachineState.RUNNING:
+        volumes += pending_of("volume", needs.disks, there.status.volumes)
+        interfaces += pending_of("network interface", needs.interfaces, there.status.network_interfaces)
+    return all_of(VOLUMES_READY, volumes), all_of(INTERFACES_READY, interfaces)
+
+
+def unready(found: Mapping[str, object]) -> list[tuple[str, str]]:
+    return [(one.reason, one.message) for one in found.values() if isinstance(one, Unready)]
+
+
+def pending_of(
+    what: str, wanted: Mapping[str, object], there: tuple[AttachmentStatus, ...]
+) -> list[tuple[str, str]]:
+    arrived = {entry.name for entry in there if entry.state is AttachmentState.ATTACHED}
+    return [
+        ("NotAttached", f"{what} {name} is not attached yet")
+        for name, found in wanted.items()
+        if name not in arrived and not isinstance(found, Unready)
+    ]
+
+
+def waiting(
+    needs: MachineNeeds, held: tuple[Unready, ...] = (), refused: Told = NOTHING
+) -> tuple[report.Condition, ...]:
+    """What a machine that is not made yet waits for. `refused`: why its runtime did not make it."""
+    secrets = [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, Unready) else []
+    classes = [(needs.class_fault.reason, needs.class_fault.message)] if needs.class_fault is not None else []
+    volumes = [*unready(needs.disks), *((one.reason, one.message) for one in held)]
+    return (
+        all_of(VOLUMES_READY, volumes),
+        all_of(INTERFACES_READY, [*unready(needs.interfaces), *refused.networks]),
+        all_of(SECRETS_READY, secrets),
+        all_of(CLASS_READY, classes),
+        *(all_of(type, faults) for type, faults in faulty(refused)),
+    )
+
+
+def faulty(refused: Told) -> Iterable[tuple[str, tuple[Fault, ...]]]:
+    """Only said while it is not so."""
+    return [
+        (type, found)
+        for type, found in ((IMAGE_READY, refused.images), (UP_TO_DATE, refused.others))
+        if found
+    ]
+
+
+def known_faults(found: Paced) -> tuple[Fault, ...]:
+    """Of an object that is not there yet: why its creation failed, by this run or else by the one before."""
+    return (found.inherited,) if found.inherited is not None else found.faults
+
+
+def reasons_of(faults: Iterable[Fault]) -> tuple[report.Reason, ...]:
+    return tuple(report.Reason(one.code, one.message[: told.LONGEST_TEXT]) for one in faults)
+
+
+def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.Condition, ...]:
+    """Only said while it is not."""
+    faults = [(fault.code, fault.message) for fault in found.faults]
+    faults += [(one.reason, one.message) for one in waits]
+    if (known := found.inherited) is not None:  # as it was told, and what is new
+        faults = [known, *((code, message) for code, message in faults if message not in known.message)]
+    return (all_of(UP_TO_DATE, faults),) if faults else ()

@@ -1,0 +1,98 @@
+"""Which commit of the target branch may be acted on: it is well signed where that is asked, and follows from the last one.
+
+Owns the way back for people: a `live` that was written anew is obeyed once a commit in it says so. It must not read what
+stands in the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from reconciler.gitstore.commit import decoded, trailers_of
+from reconciler.gitstore.signature import Verifier
+from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.trust import Mode, rule
+
+CONFIRM = "Confirm-Live"
+
+
+class History(Protocol):
+    """What is needed of a Repo."""
+
+    def read(self, id: ObjectId) -> bytes: ...
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
+
+    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
+
+
+class Hold(StrEnum):
+    """Why a head is not acted on; also the reason of a condition."""
+
+    MISSING = "LiveMissing"
+    REWRITTEN = "LiveRewritten"
+    UNTRUSTED = "LiveUntrusted"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """`use` is the commit to read. With `hold`, what it says is looked at and not acted on, unless it was acted on before:
+    then nothing newer counts. `message` says what is the matter, also where nothing is held."""
+
+    use: ObjectId | None
+    hold: Hold | None = None
+    message: str = ""
+
+    @property
+    def is_obeyed(self) -> bool:
+        return self.use is not None and self.hold in (None, Hold.UNTRUSTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    mode: Mode
+    verifier: Verifier
+
+
+def follow(
+    history: History, head: ObjectId | None, good: ObjectId | None, trust: Trust, at: datetime
+) -> Followed:
+    """`good` is what was acted on last, by this process or as its last report says; None at the very first start."""
+    if head is None:
+        cause = "the target branch does not exist" if good is None else "the target branch is gone"
+        return Followed(None, Hold.MISSING, f"{cause}; nothing is changed until the reconciler writes it")
+    if good is not None and head != good and not history.descends(head, good):
+        root = first_commit(history, head)
+        if not is_confirmed(history, head, good, root):
+            return Followed(good, Hold.REWRITTEN, _rewritten(good, root))
+        good = None  # people vouch for what came instead; its signatures are looked at as at a first start
+    ruling = rule(history, head, good, trust.verifier, trust.mode, at)
+    hold = Hold.UNTRUSTED if ruling.is_held else None
+    return Followed(ruling.use, hold, ruling.message)
+
+
+def first_commit(history: History, head: ObjectId) -> ObjectId:
+    """Where the first-parent line began: what tells one `live` from another that was begun later."""
+    commit = head
+    while parents := decoded(history.read(commit)).parents:
+        commit = parents[0]
+    return commit
+
+
+def is_confirmed(history: History, head: ObjectId, old: ObjectId, root: ObjectId) -> bool:
+    """Whether a commit that the old `live` did not have names the first commit of the new one."""
+    return any(
+        (CONFIRM, root) in trailers_of(decoded(history.read(commit)).message)
+        for commit in history.commits(head, old)
+    )
+
+
+def _rewritten(good: ObjectId, root: ObjectId) -> str:
+    return (
+        f"the target branch was written anew and does not follow {good[:12]}, which was acted on last; nothing is "
+        f"changed until a commit on the source with the trailer `{CONFIRM}: {root}` has reached it"
+    )

@@ -1,0 +1,201 @@
+"""What stands on the target branch, kept up to date at the cost of what changed: decoded objects by key and by pool.
+
+Owns no decision: which commit to follow is follow.py's, and what the objects order is worked out by pure code that reads
+this. One thread advances it; nobody else may change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, TypeVar
+
+from poollet.sync.view import ORPHANS, Document, LiveView, OrphanOrder, Pools, is_current
+from reconciler.gitstore.protocol import Change
+from reconciler.gitstore.tree import Mode, ObjectId
+from schemas import fleet
+from schemas.fleet import Settings
+from schemas.ignore import NOTHING, Ignore, is_manifest
+from schemas.ignore import PATH as IGNORE
+from schemas.kinds import Key, Kind
+from schemas.manifest import Manifest, parse
+from schemas.model import Machine, Object, Volume, VolumeSnapshot, decode
+from schemas.problem import Problem
+from schemas.reader import Unreadable, read
+
+AnyObject = TypeVar("AnyObject", bound=Object)
+
+
+class Tree(Protocol):
+    """What is needed of a Repo."""
+
+    def read(self, id: ObjectId) -> bytes: ...
+
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]: ...
+
+
+class Place(NamedTuple):
+    """Where a document stands; the order of places decides between two of one key."""
+
+    path: str
+    number: int
+
+
+@dataclass
+class Live:
+    """`frozen`: files that do not read, of which the last good state is kept. `settings` are those of gitvirt.yaml."""
+
+    commit: ObjectId | None = None
+    settings: Settings | None = None
+    frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
+    _ignore: Ignore = NOTHING
+    _files: dict[str, tuple[Object, ...]] = field(default_factory=dict)
+    _places: dict[Key, dict[Place, Object]] = field(default_factory=dict)
+    _kinds: dict[Kind, dict[Key, Object]] = field(default_factory=dict)
+    _objects: dict[Key, Object] = field(default_factory=dict)
+    _pools: dict[tuple[Kind, str], dict[Place, Object]] = field(default_factory=dict)
+    _snapshots: dict[Place, Object] = field(default_factory=dict)
+    _orphans: dict[str, OrphanOrder] = field(default_factory=dict)
+
+    def get(self, key: Key) -> Object | None:
+        return self._objects.get(key)
+
+    def objects(self) -> Iterator[Object]:
+        """Every one that stands there, those included that wait aside for their end."""
+        for found in self._files.values():
+            yield from found
+
+    def all(self, type: type[AnyObject]) -> Iterator[AnyObject]:
+        """All of a kind, but those that wait aside for their end."""
+        for found in self._kinds.get(type.KIND, {}).values():
+            assert isinstance(found, type)
+            yield found
+
+    def view(self, pools: Pools) -> LiveView | None:
+        """What stands there now as the owner of these pools looks at it; good until the next step."""
+        if self.commit is None:
+            return None
+        mine = [item for pool in pools for item in self._pools.get(pool, {}).items()]
+        return LiveView(
+            commit=self.commit,
+            objects=MappingProxyType(self._objects),
+            mine=tuple(Document(place.path, found) for place, found in (*mine, *self._snapshots.items())),
+            orphan_orders=tuple(self._orphans.values()),
+            unread=tuple(path for path in self.frozen if is_manifest(path) and not self._ignore(path)),
+        )
+
+    def advance(self, tree: Tree, commit: ObjectId | None) -> bool:
+        """Up to that commit, all of it or nothing; whether anything differs. Raises what the repo raises."""
+        if commit == self.commit:
+            return False
+        files: dict[str, tuple[Object, ...] | Manifest] = {}
+        others: dict[str, bytes] = {}
+        orphans: dict[str, OrphanOrder | None] = {}
+        for path, _, after in tree.difference(self.commit, commit):
+            is_file = after is not None and after.mode in (Mode.FILE, Mode.EXECUTABLE)
+            if path in (fleet.PATH, IGNORE):
+                others[path] = tree.read(after.id) if after is not None and is_file else b""
+            elif path.startswith(ORPHANS):
+                orphans[path] = (
+                    _orphan_order(path, tree.read(after.id)) if after is not None and is_file else None
+                )
+            elif is_manifest(path):
+                files[path] = _objects(path, tree.read(after.id)) if after is not None and is_file else ()
+        # Nothing can fail from here on, so nobody ever sees half a step.
+        if IGNORE in others:
+            self._ignore_anew(Ignore(others[IGNORE]))
+        if fleet.PATH in others:
+            self._set(others[fleet.PATH])
+        for path, found in files.items():
+            if isinstance(found, Manifest):
+                self.frozen[path] = found.problems
+            else:
+                self.frozen.pop(path, None)
+                self._put(path, found)
+        for path, order in orphans.items():
+            self._orphans.pop(path, None)
+            if order is not None:
+                self._orphans[path] = order
+        self.commit = commit
+        return bool(files or others or orphans)
+
+    def _set(self, data: bytes) -> None:
+        settings = fleet.parse(data)
+        if isinstance(settings, Settings):
+            self.settings = settings
+            self.frozen.pop(fleet.PATH, None)
+        else:
+            self.frozen[fleet.PATH] = settings
+
+    def _ignore_anew(self, ignore: Ignore) -> None:
+        files, self._files = self._files, {}
+        for index in (self._places, self._kinds, self._objects, self._pools, self._snapshots):
+            index.clear()
+        self._ignore = ignore
+        for path, objects in files.items():
+            self._put(path, objects)
+
+    def _put(self, path: str, objects: tuple[Object, ...]) -> None:
+        for index, old in enumerate(self._files.pop(path, ())):
+            self._remove(Place(path, index), old)
+        if objects:
+            self._files[path] = objects
+        for index, new in enumerate(objects):
+            # What is ignored is nobody's; what the reconciler took up before it was ignored stays an order.
+            if new.metadata.uid or not self._ignore(path):
+                self._add(Place(path, index), new)
+
+    def _add(self, place: Place, found: Object) -> None:
+        if is_current(place.path):
+            self._places.setdefault(found.key, {})[place] = found
+            self._settle(found.key)
+        if isinstance(found, VolumeSnapshot):
+            self._snapshots[place] = found
+        elif pool := _pool(found):
+            self._pools.setdefault(pool, {})[place] = found
+
+    def _remove(self, place: Place, found: Object) -> None:
+        if self._places.get(found.key, {}).pop(place, None) is not None:
+            self._settle(found.key)
+        self._snapshots.pop(place, None)
+        if pool := _pool(found):
+            self._pools.get(pool, {}).pop(place, None)
+
+    def _settle(self, key: Key) -> None:
+        """Of two documents of one key, the one that the reconciler took up; else the first by its place."""
+        kind = self._kinds.setdefault(key.kind, {})
+        places = self._places.get(key)
+        if places:
+            chosen = min(places, key=lambda place: (not places[place].metadata.uid, place))
+            kind[key] = self._objects[key] = places[chosen]
+        else:
+            self._places.pop(key, None)
+            self._objects.pop(key, None)
+            kind.pop(key, None)
+
+
+def _pool(found: Object) -> tuple[Kind, str] | None:
+    """Whose order it is."""
+    if not isinstance(found, Machine | Volume) or found.status.assignment is None:
+        return None
+    kind = Kind.MACHINE_POOL if isinstance(found, Machine) else Kind.VOLUME_POOL
+    return kind, found.status.assignment.pool
+
+
+def _orphan_order(path: str, data: bytes) -> OrphanOrder | None:
+    """None where the file says anything else than which pool."""
+    values = read(data.decode("utf-8", "replace"))
+    if isinstance(values, Unreadable) or len(values) != 1 or not isinstance(values[0], dict):
+        return None
+    pool = values[0].get("pool")
+    uid = path.removeprefix(ORPHANS).rpartition(".")[0]
+    return OrphanOrder(uid, pool) if isinstance(pool, str) and uid else None
+
+
+def _objects(path: str, data: bytes) -> tuple[Object, ...] | Manifest:
+    """The objects of a file, or the manifest that says why it cannot be read."""
+    found = parse(path, data)
+    if found.is_malformed:
+        return found
+    return tuple(decode(document.kind, document.body) for document in found.documents)

@@ -1,0 +1,146 @@
+"""The Git side, for all poollets of a process that share a repo: one snapshot, one push of all that is due, one `live`.
+
+Owns the repo and what was read of `live`. Its turns may hang with the network; the hosts' side never waits for them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from poollet.clock import Clock
+from poollet.sync.follow import Followed, Trust, follow
+from poollet.sync.live import Live
+from poollet.sync.post import Offer, Post
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.protocol import Draft, Repo, Snapshot
+from reconciler.gitstore.transport import Refused, Stale, Unavailable
+from reconciler.gitstore.tree import ObjectId
+from schemas.fleet import Settings
+
+log = logging.getLogger(__name__)
+
+# Signers' keys expire while nothing moves.
+RULING_KEPT_MS = 60_000
+
+Due: TypeAlias = tuple[Post, Draft, Offer]
+
+
+class Remote:
+    """`settings` hold until `live` brings its own. `moved` is called when there is something new to decide by."""
+
+    def __init__(
+        self, repo: Repo, trust: Trust, settings: Settings | None, clock: Clock, moved: Callable[[], None]
+    ) -> None:
+        self.repo = repo
+        self.posts: list[Post] = []
+        self.reading = threading.Lock()  # held by whoever reads `live` or makes it advance
+        self.live = Live(settings=settings)
+        self.trouble = ""
+        self.seen_ms = 0  # when it was asked for what is known of it
+        self._trust, self._clock, self._moved = trust, clock, moved
+        self._head: ObjectId | None = None
+        self._has_seen = False
+        self._rulings: dict[tuple[ObjectId | None, ObjectId | None], tuple[int, Followed]] = {}
+
+    def look(self) -> bool:
+        """Takes a snapshot; False when the remote could not be used."""
+        asked_ms = self._clock.moment_ms()
+        snapshot = self.repo.snapshot()
+        if isinstance(snapshot, Unavailable):
+            if self.trouble != snapshot.cause:
+                log.warning(
+                    "remote unavailable trouble=%s cause=%s cure=%s",
+                    snapshot.trouble,
+                    snapshot.cause,
+                    snapshot.cure,
+                )
+            self.trouble = snapshot.cause
+            return False
+        if self.trouble:
+            log.info("remote is back")
+            for post in self.posts:
+                post.hurry()
+        self.trouble = ""
+        is_claimed = [post.last is not None or bool(post.ended) for post in self.posts]
+        self._see(snapshot)
+        was = (self._has_seen, self._head)
+        self._head, self._has_seen, self.seen_ms = snapshot.target, True, asked_ms
+        if was != (True, self._head) or is_claimed != [
+            post.last is not None or bool(post.ended) for post in self.posts
+        ]:
+            self._moved()
+        return True
+
+    def push(self, *, is_last: bool = False) -> None:
+        """Writes all reports that are due, in one push as far as they can be."""
+        due: list[Due] = [
+            (post, *found) for post in self.posts if (found := post.draft(is_last=is_last)) is not None
+        ]
+        while due:
+            outcome = self.repo.write([draft for _, draft, _ in due])
+            settled = self._settled(due, outcome)
+            for post, draft, offer in settled:
+                is_first = not post.has_landed
+                post.settle(draft, offer, outcome)
+                if is_first and post.has_landed:
+                    self._moved()
+            due = [one for one in due if one not in settled]
+
+    def follow(self, good: ObjectId | None) -> Followed | None:
+        """What may be acted on after `good`; None as long as the remote has not been seen. Call it `reading`."""
+        if not self._has_seen:
+            return None
+        now_ms, head = self._clock.moment_ms(), self._head
+        key = (head, good)
+        known = self._rulings.get(key)
+        if known is None or now_ms - known[0] > RULING_KEPT_MS:
+            try:
+                found = follow(self.repo, head, good, self._trust, self._clock.now())
+            except RepoError as error:
+                log.warning("live cannot be followed head=%s cause=%s", head, error.cause)
+                return known[1] if known else None
+            if found.message and (known is None or known[1] != found):
+                log.warning("live is not followed as it stands hold=%s message=%s", found.hold, found.message)
+            self._rulings = {
+                key: (now_ms, found),
+                **{k: v for k, v in self._rulings.items() if k[0] == head},
+            }
+            return found
+        return known[1]
+
+    def ruling(self, good: ObjectId | None) -> Followed | None:
+        """What `follow` would say, where that is known already. For any thread: it waits for nobody."""
+        known = self._rulings.get((self._head, good))
+        if not self._has_seen or known is None or self._clock.moment_ms() - known[0] > RULING_KEPT_MS:
+            return None
+        return known[1]
+
+    def advance(self, commit: ObjectId) -> bool:
+        """Brings `live` there; False when that is not possible now. Call it `reading`."""
+        try:
+            self.live.advance(self.repo, commit)
+        except RepoError as error:
+            log.warning("live cannot be read commit=%s cause=%s", commit, error.cause)
+            return False
+        return True
+
+    def _see(self, snapshot: Snapshot) -> None:
+        for post in self.posts:
+            try:
+                post.see(self.repo, snapshot.reports.get(post.ref.rpartition("/")[2]))
+            except RepoError as error:
+                log.warning("report cannot be read ref=%s cause=%s", post.ref, error.cause)
+
+    def _settled(self, due: Sequence[Due], outcome: object) -> list[Due]:
+        """Those whom the outcome is about: a push of several fails whole for what one of them met."""
+        match outcome:
+            case Stale(refs):
+                met = [one for one in due if refs.get(one[0].ref, one[1].expected) != one[1].expected]
+            case Refused(refs, _):
+                met = [one for one in due if one[0].ref in refs]
+            case _:
+                met = []
+        return met if 0 < len(met) < len(due) else list(due)

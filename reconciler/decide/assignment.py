@@ -1,0 +1,92 @@
+"""What a pool says of its assignment, taken into the record: what is reported, a rejection, the end, an adoption. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from reconciler.decide.rejection import noted
+from reconciler.decide.turn import Turn
+from reconciler.decide.view import View
+from reconciler.plan.action import Action
+from reconciler.world.record.condition import EVICTION, SCHEDULED
+from reconciler.world.reports.folding import folded
+from reconciler.world.reports.said import Said
+from schemas.model import VolumeStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """About the pool that an object is assigned to. `said` is its word on that assignment; `destroyed` are all pools that are."""
+
+    said: Said | None = None
+    is_lost: bool = False
+    destroyed: Collection[str] = frozenset()
+
+
+def settled(turn: Turn, fact: Fact) -> Turn:
+    """With what the pool's word means for the assignment. What a lost pool said last stays as it is on live."""
+    assignment, said = turn.assignment, fact.said
+    if assignment is None:
+        return turn
+    if assignment.pool in fact.destroyed:
+        return given_up(turn, fact.destroyed)
+    if said is None or fact.is_lost:
+        return turn
+    if said.phase in ("rejected", "gone") and has_data(turn):
+        told = f"pool {assignment.pool} says that it is {said.phase}, and nobody ordered that; its data may be there"
+        return turn.says("Ready", "Unknown", "Contradictory", told)
+    match said.phase:
+        case "rejected":
+            rejections = noted(turn.rejections, assignment, said.reasons, turn.now)
+            why = next(each.message for each in rejections if each.pool == assignment.pool)
+            reason = f"{assignment.pool} rejected it: {why}"
+            return turn.with_status(rejections=rejections).released().does(Action.WITHDRAW, reason)
+        case "gone":
+            reason = f"gone from {assignment.pool}" + (f": {turn.evict.reason}" if turn.evict else "")
+            return turn.released().unsays(EVICTION).does(Action.WITHDRAW, reason)
+        case "present" | "unknown":
+            return observed(turn, said)
+
+
+def given_up(turn: Turn, destroyed: Collection[str]) -> Turn:
+    """On no pool any more, where its pool is destroyed. This is said while the order is followed: later its new host may be heard."""
+    assignment = turn.assignment
+    if assignment is None or assignment.pool not in destroyed:
+        return turn
+    return turn.released().unsays(EVICTION).does(Action.WITHDRAW, f"pool {assignment.pool} is destroyed")
+
+
+def has_data(turn: Turn) -> bool:
+    """A volume that was made. No word of its pool but on an order ends that: it would come back empty."""
+    status = turn.record.status
+    return isinstance(status, VolumeStatus) and status.volume_id != "" and turn.evict is None
+
+
+def observed(turn: Turn, said: Said) -> Turn:
+    """With what is reported as its status."""
+    status = folded(turn.record, said, turn.now)
+    if status == turn.record.status:
+        return turn
+    state = getattr(status, "state", "") or "Pending"
+    before = getattr(turn.record.status, "state", "")
+    told = state.lower() if state != before else f"{state.lower()}, as {said.poollet} reports"
+    return turn.with_record(status=status).does(Action.STATUS, told)
+
+
+def claims_on(view: View, turn: Turn, fact: Fact) -> tuple[Said, ...]:
+    """Who says that it is there, now that live gives it to nobody. What a destroyed pool said last gives nothing back: the
+    next tick would take it away again."""
+    if turn.known.record.assignment is not None:
+        return ()
+    return tuple(one for one in view.claimed(turn.known.key) if one.pool not in fact.destroyed)
+
+
+def adopted(turn: Turn, said: Said) -> Turn | None:
+    """Back where a poollet has it, with the uid that it has there; None when that is another object of the same name."""
+    if turn.record.uid not in ("", said.uid) and turn.before is not None and turn.before.uid:
+        return None
+    turn = turn.with_record(uid=said.uid).assigned(said.pool, said.assignment)
+    turn = turn.says(SCHEDULED, "True", "Placed", f"on {said.pool}")
+    turn = turn.with_record(status=folded(turn.record, said, turn.now))
+    return turn.does(Action.ADOPT, f"{said.poollet} has it on {said.pool}")

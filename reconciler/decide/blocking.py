@@ -1,0 +1,97 @@
+"""Why an object cannot go on as it is declared. Pure; each reason is one word and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from reconciler.decide.claim import contention
+from reconciler.decide.expansion import expansions
+from reconciler.decide.retained import is_returning
+from reconciler.decide.use import owner_of, volumes_of
+from reconciler.decide.view import View
+from reconciler.world.known import Known
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, Secret, Volume, VolumeSpec
+from schemas.problem import Severity
+from schemas.validate.references import references
+from schemas.validate.tree import Entry
+
+# Who came first is told from the claims on live, not from the order of files.
+DECIDED_HERE = frozenset({"GV320"})
+
+
+class Obstacle(NamedTuple):
+    reason: str
+    message: str
+
+
+def obstacle(view: View, known: Known) -> Obstacle | None:
+    """The first there is."""
+    return next(obstacles(view, known), None)
+
+
+def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
+    for fault in view.faults(known.key):
+        if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
+            yield Obstacle(fault.code, fault.message)
+    said = {fault.pointer for fault in view.faults(known.key) if fault.code == "GV310"}
+    yield from missing(view, known, said)
+    yield from sealed(view, known)
+    if isinstance(known.object, Machine):
+        if reason := contention(view, known):
+            yield Obstacle("VolumeInUse", reason)
+        for key in volumes_of(known.object):
+            if is_returning(view, key):
+                yield Obstacle("VolumeReturns", f"the retained data of volume {key.name} comes back first")
+        yield from taken_names(view, known, known.object)
+
+
+def missing(view: View, known: Known, said: Collection[str]) -> Iterator[Obstacle]:
+    """Validation leaves out what may stand in a file that cannot be read; it is not there for all that. What it has `said`,
+    by the place in the document, is not said twice."""
+    if known.key.kind is Kind.VOLUME_SNAPSHOT:
+        return  # which may outlive its volume
+    for each in references(Entry("", 0, known.key, known.object)):
+        if each.pointer not in said and Key(each.kind, each.namespace, each.name) not in view.known:
+            yield Obstacle("Missing", f"there is no {each.kind} {each.name}")
+
+
+def sealed(view: View, known: Known) -> Iterator[Obstacle]:
+    """Secrets that nobody can read yet."""
+    for name in sorted(secrets_of(known)):
+        found = view.known.get(Key(Kind.SECRET, known.key.namespace, name))
+        if found is not None and isinstance(found.object, Secret) and found.object.is_encrypted:
+            yield Obstacle("SecretEncrypted", f"Secret {name} is encrypted, and decryption is not available")
+
+
+def secrets_of(known: Known) -> set[str]:
+    names = set()
+    match known.object:
+        case Machine() as machine:
+            if machine.spec.ignition_ref is not None:
+                names.add(machine.spec.ignition_ref.name)
+            for disk in machine.spec.volumes:
+                if disk.ephemeral is not None:
+                    names |= encrypting(disk.ephemeral.volume_template.spec)
+        case Volume() as volume:
+            names |= encrypting(volume.spec)
+        case _:
+            pass
+    return names
+
+
+def encrypting(spec: VolumeSpec) -> set[str]:
+    return set() if spec.encryption is None else {spec.encryption.secret_ref.name}
+
+
+def taken_names(view: View, known: Known, machine: Machine) -> Iterator[Obstacle]:
+    """What its ephemeral entries become must not be somebody else's."""
+    for each in expansions(machine, known.record.uid):
+        there = view.known.get(each.key)
+        if there is None:
+            continue
+        if owner_of(there) != known.key:
+            yield Obstacle("NameTaken", f"{each.key} is there already and does not belong to this machine")
+        elif not there.is_staying and there.record.is_deleting:
+            yield Obstacle("StillDeleting", f"{each.key} of an earlier time is still being deleted")

@@ -1,0 +1,105 @@
+"""The attach fence: which machine holds a volume. Given when a placed machine needs it, taken back when it is let go. Pure."""
+
+from __future__ import annotations
+
+from reconciler.decide.turn import Turn
+from reconciler.decide.use import machines_of, volumes_of
+from reconciler.decide.view import View
+from reconciler.plan.action import Action
+from reconciler.world.known import Known
+from schemas.kinds import Key, Kind
+from schemas.model import ClaimRef, Machine
+from schemas.report.objects import MachineStatus as Reported
+
+
+def claimed(view: View, turn: Turn) -> Turn:
+    """The volume with the claim that it should have, given where machines are."""
+    turn = released(view, turn)
+    if turn.record.claim is not None or turn.assignment is None:
+        return turn
+    machine = next_holder(view, turn.known)
+    return turn if machine is None else given(turn, machine.key.name, machine.record.uid)
+
+
+def released(view: View, turn: Turn) -> Turn:
+    """Without the claim of a holder that has let go. One that is ordered gone needs that too: its host waits for it."""
+    held = turn.record.claim
+    reason = "" if held is None else let_go(view, turn.known, held)
+    return turn.with_record(claim=None).does(Action.CLAIM, reason) if reason else turn
+
+
+def given(turn: Turn, machine: str, uid: str) -> Turn:
+    claim = ClaimRef(name=machine, uid=uid)
+    if turn.record.claim == claim:
+        return turn
+    return turn.with_record(claim=claim).does(Action.CLAIM, f"held by machine {machine}")
+
+
+def let_go(view: View, volume: Known, claim: ClaimRef) -> str:
+    """Why the holder holds it no longer, or nothing."""
+    said = view.said(volume.key)
+    if said is not None and claim.uid in said.attached_to:
+        return ""
+    holder = view.known.get(Key(Kind.MACHINE, volume.key.namespace, claim.name))
+    if holder is None or holder.record.uid != claim.uid:
+        return f"machine {claim.name} is gone"
+    if holder.record.assignment is None:
+        return f"machine {claim.name} is on no pool"
+    if is_asked_for(volume.key, holder) or is_attached(view, volume, holder):
+        return ""
+    return f"machine {claim.name} does not use it any more"
+
+
+def is_asked_for(volume: Key, machine: Known) -> bool:
+    return isinstance(machine.object, Machine) and volume in volumes_of(machine.object)
+
+
+def is_attached(view: View, volume: Known, machine: Known) -> bool:
+    """As far as the machine's own poollet says; a poollet that says nothing has not let go."""
+    said = view.said(machine.key)
+    if said is None or said.phase == "unknown" or not isinstance(said.status, Reported):
+        return said is None or said.phase in ("present", "unknown")
+    return said.phase == "present" and any(
+        disk.volume_ref is not None and disk.volume_ref.name == volume.key.name
+        for disk in said.status.volumes
+    )
+
+
+def next_holder(view: View, volume: Known) -> Known | None:
+    """A placed machine that asks for it: the one that has it already, else the first by name."""
+    said = view.said(volume.key)
+    attached = said.attached_to if said is not None else ()
+    asking = [
+        machine
+        for machine in machines_of(view, volume)
+        if machine.record.assignment is not None and machine.is_staying and is_asked_for(volume.key, machine)
+    ]
+    return min(asking, key=lambda machine: (machine.record.uid not in attached, machine.key), default=None)
+
+
+def contention(view: View, machine: Known) -> str:
+    """Why the machine cannot have one of its volumes now: another one holds it, or asked before. Nothing when it can."""
+    if not isinstance(machine.object, Machine):
+        return ""
+    for key in volumes_of(machine.object):
+        volume = view.known.get(key)
+        if volume is None:
+            continue
+        claim = volume.record.claim
+        if claim is not None and claim.uid != machine.record.uid:
+            return f"volume {key.name} is held by machine {claim.name}"
+        rivals = [
+            other for other in machines_of(view, volume) if other.is_staying and other.key != machine.key
+        ]
+        placed = [other for other in rivals if other.record.assignment is not None]
+        if claim is None and machine.record.assignment is None:
+            first = min(
+                (*placed, *(other for other in rivals if other.key < machine.key)), key=by_place, default=None
+            )
+            if first is not None:
+                return f"volume {key.name} is asked for by machine {first.key.name} too"
+    return ""
+
+
+def by_place(machine: Known) -> tuple[bool, Key]:
+    return machine.record.assignment is None, machine.key

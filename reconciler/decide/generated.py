@@ -1,0 +1,80 @@
+"""Objects that a machine brings along: made when it is accepted, made anew when its entry changes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from reconciler.decide import interface
+from reconciler.decide.assignment import Fact
+from reconciler.decide.expansion import Expansion, expansions
+from reconciler.decide.identity import uid
+from reconciler.decide.need import Blocked, Deed, Need
+from reconciler.decide.turn import Turn
+from reconciler.decide.view import View
+from reconciler.decide.volume import volume
+from reconciler.plan.action import Action
+from reconciler.world.known import Known, Standing
+from reconciler.world.record import Record, empty_status
+from schemas.kinds import Kind
+from schemas.model import Machine, NetworkInterface, Object, Volume, decode
+
+
+def brought(view: View, owner: Need, owner_known: Known) -> Iterator[tuple[Known, Expansion]]:
+    """What the machine's entries become, as known already or as it will be. Nothing for one that cannot go on."""
+    machine = owner_known.object
+    if not isinstance(machine, Machine) or (isinstance(owner, Blocked) and owner.record.assignment is None):
+        return
+    for each in expansions(machine, owner.record.uid):
+        known = view.known.get(each.key)
+        yield known or fresh(view, each), each
+
+
+def fresh(view: View, expansion: Expansion) -> Known:
+    """As it will be known once it is on live; no document yet."""
+    key = expansion.key
+    object = decode(key.kind, expansion.body)
+    record = Record(
+        uid=uid(view.settings.fleet.id, key, view.source or ""),
+        owners=object.metadata.owner_references,
+        status=empty_status(key.kind),
+    )
+    return Known(key=key, object=object, standing=Standing.GENERATED, record=record)
+
+
+def differs(known: Known, expansion: Expansion) -> bool:
+    """Whether live has it otherwise than the machine's entry says now."""
+    if known.live is None:
+        return True
+    wanted = decode(expansion.key.kind, expansion.body)
+    return meant(known.object, wanted) != meant(wanted, wanted)
+
+
+def meant(found: Object, wanted: Object) -> Object:
+    """Without what the reconciler writes into it."""
+    metadata = msgspec.structs.replace(
+        wanted.metadata, labels=found.metadata.labels, annotations=found.metadata.annotations
+    )
+    if isinstance(found, Volume) and isinstance(wanted, Volume):
+        spec = msgspec.structs.replace(
+            found.spec, volume_pool_ref=wanted.spec.volume_pool_ref, claim_ref=wanted.spec.claim_ref
+        )
+        return msgspec.structs.replace(wanted, metadata=metadata, spec=spec)
+    if isinstance(found, NetworkInterface) and isinstance(wanted, NetworkInterface):
+        return msgspec.structs.replace(wanted, metadata=metadata, spec=found.spec)
+    return found
+
+
+def need(view: View, turn: Turn, expansion: Expansion, owner: Need, fact: Fact) -> Need:
+    """Of one generated object. A volume is placed with its owner, or beside it when that stands already."""
+    found: Need
+    if expansion.key.kind is Kind.VOLUME:
+        found = volume(view, turn, fact)
+    else:
+        found = interface.keep(view, turn, {owner.key: owner})
+    if not differs(turn.known, expansion):
+        return found
+    deed = Deed(Action.GENERATE, f"brought by machine {owner.key.name}")
+    return replace(found, body=expansion.body, deeds=(*found.deeds, deed))

@@ -1,0 +1,97 @@
+"""What one object needs in this tick, as a closed union. Values only.
+
+Each need carries the record that the object has afterwards as far as no placement changes it, and the deeds that led there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from reconciler.plan.action import Action
+from reconciler.world.record import Record
+from schemas.edit.fields import Value
+from schemas.kinds import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One thing that happens to an object, and why."""
+
+    action: Action
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What all needs have. `before` is None for what is not on `live` yet; `due` is when time alone changes the answer.
+
+    `body` is the document of an object that exists on `live` alone, when that has to be written.
+    """
+
+    key: Key
+    before: Record | None
+    record: Record
+    deeds: tuple[Deed, ...] = ()
+    body: Mapping[str, Value] | None = None
+    due: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place(Course):
+    """Find a pool. `beside` is the pool of the machine that a volume alone is for, when that stands already."""
+
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep(Course):
+    """Nothing but what is reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopt(Course):
+    """A poollet has it and `live` forgot: it gets its place back."""
+
+
+class Step(StrEnum):
+    HOLD = "hold"  # a person has to confirm, or the source leaves doubt
+    WAIT = "wait"  # for those who use it, or for its pool to state that it is gone
+    ORDER = "order"  # the deletion timestamp
+    RETAIN = "retain"  # a volume whose data stays
+    DROP = "drop"  # the document goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove(Course):
+    step: Step
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost(Course):
+    """Its pool was not heard of for its grace. It may still run, so nothing is done to it."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain(Course):
+    """It has to leave its pool: it is ordered to, it is due and waits for its turn, or it waits for consent."""
+
+    reason: str
+    is_ordered: bool
+    is_due: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked(Course):
+    """It cannot go on as it is declared."""
+
+    reason: str
+
+
+Need: TypeAlias = Place | Keep | Adopt | Remove | Lost | Drain | Blocked

@@ -1,0 +1,187 @@
+"""The board of one pass: every pool with what is free of it, who stands where, and what is left of the quotas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
+from reconciler.decide.placement.requests import Recorded
+from reconciler.schedule import Board, Policy, Pool, Request, VolumePool
+from reconciler.schedule import board as plain_board
+from reconciler.schedule.board import take
+from reconciler.world.known import Known
+from reconciler.world.ledger import Charge
+from reconciler.world.pool import PoolState
+from reconciler.world.population import anti_affinity
+from reconciler.world.record import Record
+from reconciler.world.world import World
+from schemas.capacity import SHARE, WHOLE_HOST, class_count
+from schemas.charge import MACHINE
+from schemas.kinds import Key, Kind
+from schemas.model import Machine, MachineClass, Volume
+from schemas.selector import Selector
+
+Classes = Mapping[str, MachineClass]
+
+
+def policy(world: World) -> Policy:
+    return Policy(world.settings.scoring.policy)
+
+
+def board(world: World, requests: Iterable[Request], needs: Iterable[Recorded] = ()) -> Board:
+    """As live has it, and as this pass has already decided: what `needs` let go of is free, what they take back is taken."""
+    requests = tuple(requests)
+    made = plain_board(
+        (_pool(state) for _, state in sorted(world.pools.items())),
+        (_volume_pool(state) for _, state in sorted(world.volume_pools.items())),
+    )
+    for name, state in world.pools.items():
+        take(made.free[name], _used(world, state))
+    for name, state in world.volume_pools.items():
+        take(made.volume_free[name], world.ledger.used(state.key))
+    moves = _moves(world, needs)
+    for move in moves:
+        _charge(world, made, move)
+    _populate(world, made, requests, moves)
+    made.quotas = {
+        namespace: quotas(world, namespace) for namespace in {request.key.namespace for request in requests}
+    }
+    for move in moves:
+        _grant(world, made, move)
+    return made
+
+
+def _pool(state: PoolState) -> Pool:
+    return Pool(
+        name=state.name,
+        allocatable=state.allocatable,
+        labels=state.labels,
+        taints=state.taints,
+        is_cordoned=state.is_cordoned,
+        why_not_ready=state.why_not_ready,
+        is_known=state.announced is not None,
+        classes=state.classes,
+        shares=state.shares,
+    )
+
+
+def _volume_pool(state: PoolState) -> VolumePool:
+    return VolumePool(
+        name=state.name,
+        allocatable=state.allocatable,
+        labels=state.labels,
+        taints=state.taints,
+        is_cordoned=state.is_cordoned,
+        why_not_ready=state.why_not_ready,
+        is_known=state.announced is not None,
+        classes=state.classes,
+        reachable_from=state.reachable_from,
+        machine_pool_selector=state.machine_pool_selector,
+    )
+
+
+def _used(world: World, state: PoolState) -> Mapping[str, int]:
+    used = world.ledger.used(state.key)
+    if state.shares is None:
+        return used
+    # Orphans tell what they take by class there too.
+    machines = Counter(world.ledger.classes(state.key))
+    for name in state.shares:
+        machines[name] += used.get(class_count(MACHINE, name), 0)
+    return {SHARE: sum(_share(state, name) * count for name, count in machines.items())}
+
+
+def _share(state: PoolState, class_name: str) -> int:
+    return (state.shares or {}).get(class_name, WHOLE_HOST + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An object that stands elsewhere by now than live says: `sign` is 1 where it comes, -1 where it goes."""
+
+    known: Known
+    charge: Charge
+    sign: int
+
+
+def _moves(world: World, needs: Iterable[Recorded]) -> list[Move]:
+    classes: Classes = {
+        name: found
+        for name, found in world.state.offers[Kind.MACHINE_POOL].classes.items()
+        if isinstance(found, MachineClass)
+    }
+    found = []
+    for need in needs:
+        known = world.known.get(need.key)
+        if known is None or known.record.pool == need.record.pool:
+            continue
+        for record, sign in ((known.record, -1), (need.record, 1)):
+            charge = world.ledger.charge_of(_with(known, record), classes)
+            if charge is not None:
+                found.append(Move(known, charge, sign))
+    return found
+
+
+def _with(known: Known, record: Record) -> Known:
+    return Known(known.key, known.object, known.standing, record, known.source, known.live)
+
+
+def _charge(world: World, made: Board, move: Move) -> None:
+    charge, name = move.charge, move.charge.pool.name
+    if charge.pool.kind is Kind.VOLUME_POOL:
+        if name in made.volume_free:
+            take(made.volume_free[name], {key: move.sign * need for key, need in charge.vector.items()})
+    elif name in made.free:
+        state = world.pools[name]
+        vector = {SHARE: _share(state, charge.class_name)} if state.shares is not None else charge.vector
+        take(made.free[name], {key: move.sign * need for key, need in vector.items()})
+
+
+def _grant(world: World, made: Board, move: Move) -> None:
+    """What goes makes room in its namespace's quotas too."""
+    namespace, object = move.known.key.namespace, move.known.object
+    if isinstance(object, Volume):
+        need = volume_need(world, namespace, object.spec)
+    else:
+        size = world.known.get(Key(Kind.MACHINE_CLASS, "", move.charge.class_name))
+        if size is None or not isinstance(size.object, MachineClass):
+            return
+        need = machine_need(world, namespace, size.object)
+    for quota in made.quotas.get(namespace, ()):
+        take(
+            quota.free,
+            {name: move.sign * amount for name, amount in need.items() if name in quota.free},
+        )
+
+
+def _populate(world: World, made: Board, requests: Iterable[Request], moves: Iterable[Move]) -> None:
+    """Who stands where, for spread and anti-affinity."""
+    population = world.state.population
+    moved = [
+        (each.known.key.namespace, each.known.object, each.charge.pool.name, each.sign)
+        for each in moves
+        if isinstance(each.known.object, Machine)
+    ]
+
+    def count(namespace: str, selector: Selector) -> Mapping[str, int]:
+        found = Counter(population.count(namespace, selector))
+        for there, machine, pool, sign in moved:
+            if there == namespace and selector.matches(machine.metadata.labels):
+                found[pool] += sign
+        return found
+
+    made.population = count
+    made.machines = Counter(population.machines)
+    for _, _, pool, sign in moved:
+        made.machines[pool] += sign
+    for namespace in {request.key.namespace for request in requests}:
+        holding = Counter(population.holding(namespace))
+        for there, machine, pool, sign in moved:
+            rule = anti_affinity(machine)
+            if there == namespace and rule is not None and rule.is_required:
+                holding[rule, pool] += sign
+        for (rule, pool), holders in holding.items():
+            if holders > 0 and pool in made.pools:
+                made.hold(namespace, rule, pool)

@@ -1,0 +1,177 @@
+"""Requests: each machine that needs a place together with its volumes that have none, and volumes that no such machine waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from reconciler.decide.placement.quotas import machine_need, volume_need
+from reconciler.schedule import Rejection, Request, Spread, VolumeRequest
+from reconciler.schedule.request import Labels
+from reconciler.world.known import Known, Standing
+from reconciler.world.population import anti_affinity
+from reconciler.world.record import NOTHING, Record
+from reconciler.world.record.backoff import standing
+from reconciler.world.world import World
+from schemas.capacity import add
+from schemas.charge import machine_charge, volume_charge
+from schemas.kinds import Key, Kind
+from schemas.model import (
+    Machine,
+    MachineClass,
+    MachineSpec,
+    MachineStatus,
+    NameRef,
+    Volume,
+    VolumeSpec,
+    VolumeStatus,
+)
+from schemas.validate.tree import derived_name
+
+
+class Recorded(Protocol):
+    """`record` is the one that the object has once this pass is over, but for where it places it."""
+
+    @property
+    def key(self) -> Key: ...
+
+    @property
+    def record(self) -> Record: ...
+
+
+class Asked(Recorded, Protocol):
+    """What is asked for one object: `beside` is the pool that a volume is needed at."""
+
+    @property
+    def beside(self) -> str: ...
+
+
+def requests(world: World, places: Iterable[Asked], now: datetime) -> tuple[Request, ...]:
+    """In the order of their keys. A machine of a class that is not there cannot be asked for, and is left out."""
+    asked = {each.key: each for each in places}
+    found: list[Request] = []
+    taken: set[Key] = set()
+    for key in sorted(key for key in asked if key.kind is Kind.MACHINE):
+        request = _machine(world, asked[key], asked, now)
+        if request is not None:
+            found.append(request)
+            taken.update(volume.key for volume in request.volumes)
+    for key in sorted(key for key in asked if key.kind is Kind.VOLUME and key not in taken):
+        known = world.known.get(key)
+        if known is not None and isinstance(known.object, Volume):
+            volume = _volume(key, known.object.spec, asked[key].record, pin_of(known), now)
+            quota = volume_need(world, key.namespace, known.object.spec)
+            found.append(Request(key, volumes=(volume,), beside=asked[key].beside, quota=quota))
+    return tuple(found)
+
+
+def _machine(world: World, asked: Asked, others: Mapping[Key, Asked], now: datetime) -> Request | None:
+    known = world.known.get(asked.key)
+    if known is None or not isinstance(known.object, Machine):
+        return None
+    machine = known.object
+    spec, namespace = machine.spec, asked.key.namespace
+    size = world.known.get(Key(Kind.MACHINE_CLASS, "", spec.machine_class_ref.name))
+    if size is None or not isinstance(size.object, MachineClass):
+        return None
+    volumes, placed, quotas = [], set(), [machine_need(world, namespace, size.object)]
+    for key, volume_spec in _volumes(world, machine):
+        record = _record(world, key, others)
+        if record.pool:
+            placed.add(record.pool)
+        elif volume_spec.volume_class_ref is not None:
+            there = world.known.get(key)
+            pin = pin_of(there) if there and there.standing is Standing.DECLARED else _pin(volume_spec)
+            volumes.append(_volume(key, volume_spec, record, pin, now))
+            quotas.append(volume_need(world, namespace, volume_spec))
+    return Request(
+        key=asked.key,
+        machine_class=spec.machine_class_ref.name,
+        charge=machine_charge(size.object, spec),
+        priority=spec.priority,
+        labels=_sorted(machine.metadata.labels),
+        selector=_sorted(spec.machine_pool_selector),
+        tolerations=spec.tolerations,
+        anti_affinity=anti_affinity(machine),
+        spread=_spread(spec),
+        volumes=tuple(volumes),
+        volume_pools=tuple(sorted(placed)),
+        rejections=_rejections(asked.record, now),
+        pinned=pin_of(known),
+        quota=add(quotas),
+    )
+
+
+def _volumes(world: World, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]:
+    """Those that it refers to, as far as they are there, and those that its ephemeral entries become."""
+    for entry in machine.spec.volumes:
+        if entry.volume_ref:
+            key = Key(Kind.VOLUME, machine.namespace, entry.volume_ref.name)
+            known = world.known.get(key)
+            if known is not None and isinstance(known.object, Volume):
+                yield key, known.object.spec
+        elif entry.ephemeral:
+            key = Key(Kind.VOLUME, machine.namespace, derived_name(machine, entry.name))
+            yield key, entry.ephemeral.volume_template.spec
+
+
+def _record(world: World, key: Key, others: Mapping[Key, Asked]) -> Record:
+    if key in others:
+        return others[key].record
+    known = world.known.get(key)
+    return known.record if known else NOTHING
+
+
+def _volume(key: Key, spec: VolumeSpec, record: Record, pin: str, now: datetime) -> VolumeRequest:
+    return VolumeRequest(
+        key=key,
+        volume_class=spec.volume_class_ref.name if spec.volume_class_ref else "",
+        charge=volume_charge(spec, is_counted=True),
+        selector=_sorted(spec.volume_pool_selector),
+        tolerations=spec.tolerations,
+        rejections=_rejections(record, now),
+        pinned=pin,
+    )
+
+
+def pin_of(known: Known) -> str:
+    """The pool that people pin it to. In a text of live the reference is the reconciler's own while anything is assigned."""
+    if known.standing is not Standing.DECLARED and known.record.pool:
+        return ""
+    match known.object:
+        case Machine() as machine:
+            return _name(machine.spec.machine_pool_ref)
+        case Volume() as volume:
+            return _pin(volume.spec)
+        case _:
+            return ""
+
+
+def _pin(spec: VolumeSpec) -> str:
+    return _name(spec.volume_pool_ref)
+
+
+def _name(reference: NameRef | None) -> str:
+    return reference.name if reference else ""
+
+
+def _rejections(record: Record, now: datetime) -> tuple[Rejection, ...]:
+    status = record.status
+    if not isinstance(status, MachineStatus | VolumeStatus):
+        return ()
+    return tuple(
+        Rejection(each.pool, each.message or each.reason) for each in standing(status.rejections, now)
+    )
+
+
+def _spread(spec: MachineSpec) -> Spread | None:
+    rule = spec.spread
+    if rule is None:
+        return None
+    is_required = rule.when_unsatisfiable == "DoNotSchedule"
+    return Spread(rule.label_selector.selector, rule.topology_key, rule.max_skew, is_required)
+
+
+def _sorted(labels: Mapping[str, str]) -> Labels:
+    return tuple(sorted(labels.items()))

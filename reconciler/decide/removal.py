@@ -1,0 +1,233 @@
+"""Deletion: an order in two phases, guarded. Owns who may be ordered gone, who waits, and whose document goes. Pure.
+
+What is absent is ordered gone unless it is in doubt, paused, in use, or too much at once; its document goes when its pool
+has stated that it is gone and nobody uses it any more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.decide.assignment import given_up
+from reconciler.decide.claim import released
+from reconciler.decide.destroyed import destroyed_pools
+from reconciler.decide.guard import Losses, objection, stricter
+from reconciler.decide.identity import digest
+from reconciler.decide.need import Remove, Step
+from reconciler.decide.turn import Turn
+from reconciler.decide.use import holders, named, owner_of
+from reconciler.decide.view import View
+from reconciler.plan.action import Action
+from reconciler.world.advance import Confirm, Confirmation
+from reconciler.world.known import Known, Standing
+from reconciler.world.record import Status, stamp
+from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
+from schemas.kinds import Key, Kind
+from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
+
+PAUSED = "gitvirt.dev/paused"
+KEEPS = "its deletion policy keeps the data"
+LEAST_DIGITS = 12  # of a digest that somebody types
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """About everything that is absent: why it is held, by reason; what is not in `why` may be ordered gone.
+
+    `held` groups what one confirmation is asked for. `idle` are confirmations that name nothing which is held.
+    """
+
+    why: Mapping[Key, tuple[str, str]]
+    held: tuple[tuple[Kind, str, tuple[Key, ...]], ...] = ()
+    trailer: str = ""
+    idle: tuple[Confirmation, ...] = ()
+
+
+def is_paused(known: Known) -> bool:
+    return known.object.metadata.annotations.get(PAUSED) == "true"
+
+
+def verdicts(view: View) -> Verdicts:
+    """Looks at all that is absent at once, because how much goes is counted over all of it."""
+    why: dict[Key, tuple[str, str]] = {}
+    free: dict[Kind, list[Known]] = defaultdict(list)
+    counted: dict[Kind, int] = defaultdict(int)
+    for key in sorted(view.absent):
+        known = view.known[key]
+        if follows_its_owner(view, known) or is_announced(view, key):
+            continue  # whose own going was counted; a pool that only changes who says that it is there
+        counted[key.kind] += 1
+        if reason := withheld(view, known):
+            why[key] = reason
+        else:
+            free[key.kind].append(known)
+    held = tuple(objections(view, free, counted))
+    keys = [key for _, _, keys in held for key in keys]
+    trailer = f"{Confirm.DELETION}: {digest([token(view.known[key]) for key in keys])}" if keys else ""
+    given = [each for each in view.confirmations if each.about is Confirm.DELETION]
+    idle = tuple(each for each in given if not is_for(each, trailer))
+    if not keys or len(idle) < len(given):
+        return Verdicts(why, idle=idle)
+    why |= {key: ("TooMany", f"{reason}; to confirm: {trailer}") for _, reason, keys in held for key in keys}
+    return Verdicts(why, held, trailer, idle)
+
+
+def withheld(view: View, known: Known) -> tuple[str, str] | None:
+    """What no confirmation helps against."""
+    if doubt := view.doubt(known.key):
+        return IN_DOUBT, doubt
+    if is_paused(known):
+        return "Paused", f"it is paused: declare it without {PAUSED} first"
+    owner = view.known.get(key) if (key := owner_of(known)) is not None else None
+    if owner is not None and is_paused(owner):
+        return "Paused", f"machine {owner.key.name}, which it goes with, is paused"
+    if may_have_got_data(view, known):
+        return (
+            IN_DOUBT,
+            f"pool {known.record.pool} is not heard of, and may have made it: then its data is to stay",
+        )
+    staying = tuple(each for each in holders(view, known) if each.is_staying)
+    if staying:
+        return "InUse", f"still used by {named(staying)}"
+    return None
+
+
+def may_have_got_data(view: View, known: Known) -> bool:
+    """A volume that is retained once it was made, on a pool whose last word may be older than that."""
+    volume, record = known.object, known.record
+    if not isinstance(volume, Volume) or volume.spec.deletion_policy is not None or record.assignment is None:
+        return False
+    if record.owners or known.standing is Standing.GENERATED or was_made(record.status):
+        return False
+    pool = view.volume_pools.get(record.pool)
+    return (pool is None or pool.is_lost) and record.pool not in destroyed_pools(view)
+
+
+def objections(
+    view: View, free: Mapping[Kind, list[Known]], counted: Mapping[Kind, int]
+) -> Iterable[tuple[Kind, str, tuple[Key, ...]]]:
+    before = view.settings_before or view.settings
+    limit = stricter(before.limits.delete, view.settings.limits.delete)
+    for kind in sorted(free):
+        losses = Losses(view.live_count(kind), len(view.leaving(kind)), counted[kind])
+        if reason := objection(losses, limit):
+            yield kind, reason, tuple(known.key for known in free[kind])
+
+
+def token(known: Known) -> str:
+    """What stands for the object in the digest; a kind without uids goes by its name."""
+    return known.record.uid or str(known.key)
+
+
+def is_for(confirmation: Confirmation, trailer: str) -> bool:
+    _, _, wanted = trailer.partition(": ")
+    return len(confirmation.value) >= LEAST_DIGITS and wanted.startswith(confirmation.value.lower())
+
+
+def follows_its_owner(view: View, known: Known) -> bool:
+    """A generated object whose owner is going or gone."""
+    owner = owner_of(known)
+    if owner is None:
+        return False
+    found = view.known.get(owner)
+    return found is None or found.record.is_deleting
+
+
+def is_announced(view: View, key: Key) -> bool:
+    """A pool that its poollet announces is there without being declared, where the fleet is open to that."""
+    if key.kind not in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) or view.settings.pools != "open":
+        return False
+    state = (view.pools if key.kind is Kind.MACHINE_POOL else view.volume_pools).get(key.name)
+    return state is not None and state.announced is not None
+
+
+def absent(turn: Turn, verdict: Verdicts) -> Remove:
+    """The first phase."""
+    known = turn.known
+    held = verdict.why.get(known.key)
+    if held is not None:
+        reason, message = held
+        turn = turn.says(DELETION_HELD, "True", reason, message).does(Action.HOLD, message)
+        return removal(turn, Step.HOLD, message)
+    turn = turn.unsays(DELETION_HELD, ACCEPTED)
+    if is_retained(turn):
+        return removal(turn.does(Action.RETAIN, KEEPS), Step.RETAIN, KEEPS)
+    owner = owner_of(known)
+    reason = "it left the source" if owner is None else f"machine {owner.name} brings it no more"
+    turn = turn.with_record(deletion_timestamp=stamp(turn.now)).does(Action.ORDER, reason)
+    return removal(turn, Step.ORDER, reason)
+
+
+def leaving(view: View, turn: Turn, destroyed: Collection[str]) -> Remove:
+    """The second phase."""
+    if reason := stays_for(view, turn, destroyed):
+        if is_retained(turn) and not is_paused(turn.known):
+            # Ordered gone while nobody knew that its runtime had made it: its host kept it.
+            turn, reason = released(view, turn).with_record(deletion_timestamp=""), KEEPS
+            return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
+        return removal(released(view, given_up(turn, destroyed)), Step.WAIT, reason)
+    reason = (
+        f"pool {turn.record.pool} is destroyed"
+        if turn.record.pool in destroyed
+        else f"gone from {turn.record.pool}"
+        if turn.record.pool
+        else "it was on no pool"
+    )
+    if turn.known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
+        reason = "nobody uses it any more"
+    return removal(turn.does(Action.REMOVE, reason), Step.DROP, reason)
+
+
+def stays_for(view: View, turn: Turn, destroyed: Collection[str]) -> str:
+    """What a document that is ordered gone still waits for."""
+    known, said = turn.known, view.said(turn.known.key)
+    if is_paused(known):
+        return "it is paused"
+    is_destroyed = turn.record.pool in destroyed or (said is not None and said.pool in destroyed)
+    is_gone = is_destroyed or (said is not None and said.phase == "gone")
+    if turn.assignment is not None and not is_gone:
+        if said is not None and said.phase == "rejected" and said.assignment == turn.assignment.id:
+            return ""
+        return f"pool {turn.record.pool} has not stated that it is gone"
+    if known.key.kind is Kind.VOLUME_SNAPSHOT and not is_gone and snapshot_may_be(known, view):
+        return "its pool has not stated that it is gone"
+    # Its owner that asks for it anew gets another one once this one is gone.
+    others = tuple(each for each in holders(view, known) if each.key != owner_of(known))
+    if others and known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
+        return f"still used by {named(others)}"
+    return ""
+
+
+def snapshot_may_be(known: Known, view: View) -> bool:
+    status = known.record.status
+    is_made = isinstance(status, VolumeSnapshotStatus) and (status.snapshot_id or status.state)
+    return bool(is_made) or view.said(known.key) is not None
+
+
+def is_retained(turn: Turn) -> bool:
+    """A volume that holds data, or may: its policy decides, and without one only what a machine brought along goes."""
+    known, volume = turn.known, turn.known.object
+    if not isinstance(volume, Volume) or known.record.assignment is None:
+        return False
+    match volume.spec.deletion_policy:
+        case "Delete":
+            return False
+        case "Retain":
+            return True
+        case None:
+            # The turn has what was reported since live was written.
+            made = was_made(turn.record.status)
+            return known.standing is not Standing.GENERATED and not known.record.owners and made
+
+
+def was_made(status: Status | None) -> bool:
+    """Once its runtime had made it, somebody may have written to it."""
+    return isinstance(status, VolumeStatus) and bool(
+        status.volume_id or status.state in ("Available", "Error")
+    )
+
+
+def removal(turn: Turn, step: Step, reason: str) -> Remove:
+    return Remove(**turn.course(), step=step, reason=reason)

@@ -1,0 +1,47 @@
+"""Volumes whose data is retained: one that is declared again is what it was, and never an empty one of the same name; one whose pool
+is destroyed is gone with it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+import msgspec
+
+from reconciler.decide.need import Remove, Step
+from reconciler.decide.turn import Turn
+from reconciler.decide.view import View
+from reconciler.plan.action import Action
+from reconciler.world.known import Known, Standing
+from schemas.kinds import Key, Kind
+
+
+def kept_for(view: View, known: Known) -> Known | None:
+    """The volume of that name whose data was kept when it was declared no more, if there is exactly one."""
+    if known.key.kind is not Kind.VOLUME or known.standing is not Standing.DECLARED or known.live is not None:
+        return None
+    kept = [each for each in view.retained.values() if each.key == known.key]
+    return kept[0] if len(kept) == 1 else None
+
+
+def taken_back(known: Known, kept: Known, now: datetime) -> Turn:
+    """With its identity, its pool and its data."""
+    record = msgspec.structs.replace(kept.record, deletion_timestamp="", claim=None)
+    return Turn(known, record, now).does(Action.ADOPT, f"its data was retained on {record.pool}")
+
+
+def is_returning(view: View, key: Key) -> bool:
+    """It stands on its pool from this tick on: whoever needs it is placed by that, in the next one."""
+    known = view.known.get(key)
+    return known is not None and kept_for(view, known) is not None
+
+
+def lost(view: View, destroyed: Collection[str], now: datetime) -> Iterator[Remove]:
+    """Said while the order is followed: later its new host may be heard, and would be asked for data that it never had. One that is
+    declared again in this very tick is taken back, and off its pool as all that is there."""
+    for kept in view.retained.values():
+        if kept.record.pool in destroyed and kept.key not in view.known:
+            reason = f"pool {kept.record.pool} is destroyed, and its retained data with it"
+            turn = Turn(kept, kept.record, now).does(Action.REMOVE, reason)
+            yield Remove(**turn.course(), step=Step.DROP, reason=reason)

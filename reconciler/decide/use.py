@@ -1,0 +1,79 @@
+"""Who uses what: machines their volumes and interfaces, everybody their classes, secrets and networks. Pure look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.decide.view import View
+from reconciler.world.known import Known
+from schemas.kinds import Key, Kind
+from schemas.model import Machine
+from schemas.validate.tree import derived_name
+
+
+def volumes_of(machine: Machine) -> Iterator[Key]:
+    """All that it attaches, generated ones too, in the order of its entries."""
+    for disk in machine.spec.volumes:
+        if disk.volume_ref is not None:
+            yield Key(Kind.VOLUME, machine.namespace, disk.volume_ref.name)
+        elif disk.ephemeral is not None:
+            yield Key(Kind.VOLUME, machine.namespace, derived_name(machine, disk.name))
+
+
+def interfaces_of(machine: Machine) -> Iterator[Key]:
+    """The same of network interfaces."""
+    for port in machine.spec.network_interfaces:
+        name = (
+            port.network_interface_ref.name
+            if port.network_interface_ref
+            else derived_name(machine, port.name)
+        )
+        yield Key(Kind.NETWORK_INTERFACE, machine.namespace, name)
+
+
+def owner_of(known: Known) -> Key | None:
+    """The machine that a generated object goes with."""
+    for owner in known.record.owners:
+        return Key(Kind(owner.kind), known.key.namespace, owner.name)
+    return None
+
+
+def machines_of(view: View, used: Known) -> tuple[Known, ...]:
+    """Those that name the volume or interface, and its owner; sorted by key."""
+    keys = {key for key in view.users(used.key) if key.kind is Kind.MACHINE}
+    if (owner := owner_of(used)) is not None:
+        keys.add(owner)
+    found = (view.known.get(key) for key in sorted(keys))
+    return tuple(each for each in found if each is not None)
+
+
+def holders(view: View, known: Known) -> tuple[Known, ...]:
+    """Whoever keeps the object from going: all that refer to it and are still on live or in the source.
+
+    A snapshot may outlive its volume. An owner holds what one of its entries still asks for.
+    """
+    keys = {key for key in view.users(known.key) if key.kind is not Kind.VOLUME_SNAPSHOT}
+    if known.key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
+        keys |= set(view.on_pool(known.key))
+    if (owner := owner_of(known)) is not None:
+        keys.add(owner)
+    found = (view.known.get(key) for key in sorted(keys - {known.key}))
+    return tuple(
+        each for each in found if each is not None and (each.key != owner or brings(each, known.key))
+    )
+
+
+def brings(owner: Known, generated: Key) -> bool:
+    """Whether an entry of the machine is that object."""
+    machine = owner.object
+    if not isinstance(machine, Machine):
+        return False
+    entries = [disk.name for disk in machine.spec.volumes if disk.ephemeral is not None]
+    if generated.kind is Kind.NETWORK_INTERFACE:
+        entries = [port.name for port in machine.spec.network_interfaces if port.ephemeral is not None]
+    return generated.name in (derived_name(machine, entry) for entry in entries)
+
+
+def named(users: tuple[Known, ...]) -> str:
+    first = ", ".join(str(each.key) for each in users[:3])
+    return first if len(users) <= 3 else f"{first} and {len(users) - 3} more"

@@ -1,0 +1,127 @@
+"""What these rules ask of the world. The World is one; tests make small ones by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from reconciler.gitstore.tree import ObjectId
+from reconciler.world.advance import Confirmation, Held
+from reconciler.world.known import Known
+from reconciler.world.pool import PoolState
+from reconciler.world.reports.said import Said
+from reconciler.world.unsettled import Unsettled
+from schemas.capacity import Shortfall
+from schemas.fleet import Settings
+from schemas.kinds import Key, Kind
+from schemas.problem import Problem
+from schemas.validate.finding import Finding
+
+
+class View(Protocol):
+    @property
+    def source(self) -> ObjectId | None:
+        """The source commit that is gone by."""
+
+    @property
+    def target(self) -> ObjectId | None: ...
+
+    @property
+    def held_source(self) -> Held | None:
+        """Why the source head is not followed."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def settings_before(self) -> Settings | None:
+        """Those of the source commit that was reconciled last."""
+
+    @property
+    def known(self) -> Mapping[Key, Known]: ...
+
+    @property
+    def retained(self) -> Mapping[str, Known]:
+        """Volumes whose data is kept though nobody declares them, by uid."""
+
+    @property
+    def pools(self) -> Mapping[str, PoolState]: ...
+
+    @property
+    def volume_pools(self) -> Mapping[str, PoolState]: ...
+
+    @property
+    def absent(self) -> Collection[Key]:
+        """On live, cleanly gone from the source (or from their owner), and not ordered gone."""
+
+    @property
+    def waiting(self) -> Collection[Key]:
+        """To be placed, and on no pool."""
+
+    @property
+    def evicting(self) -> Collection[Key]:
+        """Those with an eviction order on live."""
+
+    @property
+    def destroyed(self) -> Collection[Key]:
+        """Pools of which live says that people said so, and whose hosts have not shown otherwise."""
+
+    @property
+    def confirmations(self) -> Collection[Confirmation]:
+        """Of the source commits since the last that was reconciled."""
+
+    @property
+    def is_live_lost(self) -> bool:
+        """There is no live, and poollets report: nothing may be placed that may be there already."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Every known report was seen to change, or its ref is gone and its grace over."""
+
+    @property
+    def unsettled(self) -> Sequence[Unsettled]:
+        """Whose reports those are that it is not settled for."""
+
+    def said(self, key: Key) -> Said | None:
+        """The word of the pool that the object is assigned to, on that assignment or an order about it."""
+
+    def claimed(self, key: Key) -> tuple[Said, ...]:
+        """Whoever reports an object that live assigns to nobody."""
+
+    def refused_claims(self, key: Key) -> Collection[str]:
+        """What poollets say of the object, or the pool, that they may not say."""
+
+    @property
+    def frozen(self) -> Mapping[str, tuple[Problem, ...]]:
+        """Files of the source that cannot be used, and why."""
+
+    def users(self, key: Key) -> Collection[Key]:
+        """Whose documents refer to it."""
+
+    def owned(self, key: Key) -> Collection[Key]:
+        """Generated objects of an owner."""
+
+    def held_by(self, key: Key) -> Collection[Key]:
+        """Volumes whose claim names the machine, whether or not that asks for them still."""
+
+    def report_of(self, pool: Key) -> tuple[ObjectId, datetime] | None:
+        """The commit of the report that speaks of a pool, relied on or not, and when that was written."""
+
+    def on_pool(self, key: Key) -> Collection[Key]:
+        """What is assigned to a pool."""
+
+    def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
+        """What a pool has too little of to take a machine that stands elsewhere."""
+
+    def doubt(self, key: Key) -> str:
+        """Why its absence is not certain, or nothing."""
+
+    def faults(self, key: Key) -> Collection[Finding]:
+        """What validation holds against the object as it is declared."""
+
+    def live_count(self, kind: Kind) -> int:
+        """Objects of a kind on live."""
+
+    def leaving(self, kind: Kind) -> Collection[Key]:
+        """Those of them that are ordered gone."""

@@ -1,0 +1,97 @@
+"""What makes a remote unfit to reconcile, or a source head one that a person must look at first. Pure but for reading.
+
+Owns the findings, as Problems. What to hold because of one is for its reader to decide.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from reconciler.gitstore.commit import decoded
+from reconciler.gitstore.protocol import Refs, Repo, Snapshot
+from reconciler.gitstore.tree import Mode, ObjectId, Read, entries, mode_of, text
+from schemas.problem import Problem, Severity
+
+_Groups: TypeAlias = tuple[tuple[str, ...], ...]
+_Folders: TypeAlias = tuple[tuple[str, ObjectId], ...]
+
+
+def of_refs(refs: Refs, snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Whether there is anything to reconcile at all."""
+    if refs.source is None or snapshot.source is not None:
+        return ()
+    if snapshot.is_empty:
+        cause = "the repo is empty"
+        return (
+            Problem(
+                file="",
+                code="GV810",
+                message=cause,
+                hint="gitvirt init writes what belongs into a first commit: commit it and push",
+            ),
+        )
+    default = snapshot.default_branch
+    hint = (
+        f"the repo's default branch is {default}: set branches.source to it" if default else "push the branch"
+    )
+    if default == refs.source:
+        hint = "nothing has been pushed to it yet"
+    return (
+        Problem(file="", code="GV811", message=f"the source branch {refs.source} does not exist", hint=hint),
+    )
+
+
+def of_history(repo: Repo, last: ObjectId | None, head: ObjectId | None) -> tuple[Problem, ...]:
+    """Whether `head` goes on from the source commit that was reconciled last. If not, history was rewritten."""
+    if last is None or head is None or repo.descends(head, last):
+        return ()
+    cause = f"the source head {head[:12]} does not descend from {last[:12]}, which was reconciled last"
+    hint = "if the force push was meant, confirm it as the condition says; else push the old head again"
+    return (Problem(file="", code="GV812", message=cause, hint=hint),)
+
+
+class Collisions:
+    """Paths that are one where case, or the form of an accent, does not count: macOS and Windows cannot check them out.
+
+    Remembers folders by their ids, so that asking again costs what changed.
+    """
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._known: dict[ObjectId, tuple[_Groups, _Folders]] = {}
+
+    def problems(self, commit: ObjectId) -> tuple[Problem, ...]:
+        return tuple(
+            Problem(
+                file=group[0],
+                code="GV813",
+                severity=Severity.WARNING,
+                message="differs only in case or accents from " + ", ".join(group[1:]),
+                hint="rename all but one: macOS and Windows check out only one of them",
+            )
+            for group in sorted(self._groups(decoded(self._read(commit)).tree))
+        )
+
+    def _groups(self, tree: ObjectId) -> Iterator[tuple[str, ...]]:
+        seen: dict[ObjectId, tuple[_Groups, _Folders]] = {}
+        waiting = [("", tree)]
+        while waiting:
+            prefix, id = waiting.pop()
+            seen[id] = groups, folders = seen.get(id) or self._known.get(id) or _folder(self._read(id))
+            yield from (tuple(prefix + name for name in group) for group in groups)
+            waiting.extend((f"{prefix}{name}/", below) for name, below in folders)
+        self._known = seen
+
+
+def _folder(tree: bytes) -> tuple[_Groups, _Folders]:
+    folded: defaultdict[str, list[str]] = defaultdict(list)
+    folders = []
+    for mode, raw_name, id in entries(tree):
+        name = text(raw_name)
+        folded[unicodedata.normalize("NFC", name).casefold()].append(name)
+        if mode_of(mode) is Mode.FOLDER:
+            folders.append((name, id.hex()))
+    return tuple(tuple(names) for names in folded.values() if len(names) > 1), tuple(folders)

@@ -1,0 +1,152 @@
+"""A Git remote and its clients in memory: for simulations, for `plan`, for tests. The same objects with the same ids.
+
+Ships with the package and passes the contract suites of the real ones. It must not know disks or processes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from reconciler.gitstore import history
+from reconciler.gitstore.commit import Commit, decoded
+from reconciler.gitstore.errors import DamageError
+from reconciler.gitstore.objects import Object, Type
+from reconciler.gitstore.transport import Fetched, Landed, Listed, RefSet, Refused, Stale, Unavailable, Update
+from reconciler.gitstore.tree import ObjectId
+
+Call: TypeAlias = Literal["list_refs", "fetch", "push"]
+Fault: TypeAlias = Callable[[Call, Literal["before", "after"]], Unavailable | None]
+Hook: TypeAlias = Callable[[Sequence[Update]], str]  # the server's words when it refuses, else nothing
+Fallback: TypeAlias = Callable[[ObjectId], tuple[Type, bytes] | None]
+
+
+def no_fault(_call: Call, _when: Literal["before", "after"]) -> Unavailable | None:
+    return None
+
+
+def no_hook(_updates: Sequence[Update]) -> str:
+    return ""
+
+
+class MemoryRemote:
+    """What a Git server keeps. Its clients share the objects, so a fetch copies only refs.
+
+    `hook` refuses pushes as a server's does. `fallback` reads what is not in memory, as from a checkout that is planned on.
+    """
+
+    def __init__(
+        self, default_branch: str = "refs/heads/main", hook: Hook = no_hook, fallback: Fallback | None = None
+    ) -> None:
+        self.default_branch = default_branch
+        self.hook = hook
+        self.refs: dict[str, ObjectId] = {}
+        self.objects: dict[ObjectId, tuple[Type, bytes]] = {}
+        self._fallback = fallback
+        self._moving = threading.Lock()
+
+    def get(self, id: ObjectId) -> tuple[Type, bytes]:
+        found = self.objects.get(id) or (self._fallback(id) if self._fallback else None)
+        if found is None:
+            raise DamageError(f"object {id} is missing")
+        return found
+
+    def move(self, updates: Sequence[Update]) -> Landed | Stale | Refused:
+        """All or none, by compare-and-swap."""
+        if words := self.hook(updates):
+            return Refused(tuple(update.ref for update in updates), words)
+        with self._moving:
+            if any(self.refs.get(update.ref) != update.old for update in updates):
+                return Stale({update.ref: self.refs.get(update.ref) for update in updates})
+            for update in updates:
+                if update.new is None:
+                    self.refs.pop(update.ref, None)
+                else:
+                    self.refs[update.ref] = update.new
+        return Landed({update.ref: update.new for update in updates})
+
+
+class MemoryObjects:
+    """One client's own copy: its refs are those of its last fetch."""
+
+    def __init__(self, remote: MemoryRemote) -> None:
+        self.remote = remote
+        self.fetched: dict[str, ObjectId] = {}
+
+    @property
+    def folder(self) -> None:
+        """Nothing of it outlives the process."""
+        return None
+
+    def get(self, id: ObjectId) -> tuple[Type, bytes]:
+        return self.remote.get(id)
+
+    def add(self, objects: Sequence[Object]) -> None:
+        self.remote.objects.update((object.id, (object.type, object.data)) for object in objects)
+
+    def forget(self) -> None:
+        """Memory keeps garbage: other clients may have made the same object."""
+
+    def refs(self) -> Mapping[str, ObjectId]:
+        return dict(self.fetched)
+
+    def point(self, refs: Mapping[str, ObjectId]) -> None:
+        self.fetched.update(refs)
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
+        return history.commits(self._commit, head, since)
+
+    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+        return history.descends(self._commit, commit, ancestor)
+
+    def heal(self, is_thorough: bool) -> bool:
+        del is_thorough  # what memory lacks, it never had
+        return False
+
+    def consolidate(self, pins: Sequence[ObjectId]) -> None:
+        """Nothing to tidy: it all goes with the process."""
+
+    def settle(self, refs: Collection[str]) -> None:
+        self.fetched = {ref: id for ref, id in self.fetched.items() if ref in refs}
+
+    def close(self) -> None:
+        self.fetched.clear()
+
+    def _commit(self, id: ObjectId) -> Commit:
+        return decoded(self.remote.get(id)[1])
+
+
+class MemoryTransport:
+    """Between one client and the remote. `fault` may answer, or raise, before or after the effect of each call."""
+
+    def __init__(self, local: MemoryObjects, fault: Fault = no_fault) -> None:
+        self.local = local
+        self.fault = fault
+
+    def list_refs(self, wanted: Sequence[str], seconds: float) -> Listed | Unavailable:
+        del seconds  # memory answers at once
+        if trouble := self.fault("list_refs", "before"):
+            return trouble
+        remote, asked = self.local.remote, RefSet(wanted)
+        listed = Listed(
+            {ref: id for ref, id in sorted(remote.refs.items()) if ref in asked}, remote.default_branch
+        )
+        return self.fault("list_refs", "after") or listed
+
+    def fetch(self, wanted: Sequence[str], seconds: float) -> Fetched | Unavailable:
+        del seconds
+        if trouble := self.fault("fetch", "before"):
+            return trouble
+        there, asked = self.local.remote.refs, RefSet(wanted)
+        others = {ref: id for ref, id in self.local.fetched.items() if ref not in asked}
+        self.local.fetched = others | {ref: id for ref, id in there.items() if ref in asked}
+        missing = tuple(ref for ref in wanted if not ref.endswith("/*") and ref not in there)
+        return self.fault("fetch", "after") or Fetched(missing)
+
+    def push(self, updates: Sequence[Update], seconds: float) -> Landed | Stale | Refused | Unavailable:
+        del seconds
+        if trouble := self.fault("push", "before"):
+            return trouble
+        done = self.local.remote.move(updates)
+        return self.fault("push", "after") or done

@@ -1,0 +1,61 @@
+"""What a person's own Git says: which remote a checkout follows, where its files are, and who it is that commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pygit2
+
+from reconciler.gitstore.protocol import Identity
+
+_USUAL = "origin"
+
+
+def remote_url(directory: Path) -> str | None:
+    """Of `origin`, or of the only remote there is; None where nobody could say which is meant."""
+    found = _remote(directory)
+    return None if found is None else found[1]
+
+
+def bringing(directory: Path, branch: str) -> str:
+    """The command that brings a branch of the remote into this checkout, whatever its branches follow; nothing where it has
+    no remote."""
+    found = _remote(directory)
+    if found is None:
+        return ""
+    repo = pygit2.Repository(pygit2.discover_repository(str(directory)))
+    if repo.head_is_detached or repo.head_is_unborn or repo.head.shorthand != branch:
+        return f"git fetch {found[0]} {branch}"
+    try:
+        follows_it = repo.branches.local[branch].upstream_name == f"refs/remotes/{found[0]}/{branch}"
+    except KeyError:
+        follows_it = False
+    return "git pull" if follows_it else f"git pull {found[0]} {branch}"
+
+
+def _remote(directory: Path) -> tuple[str, str] | None:
+    """Name and address."""
+    found = pygit2.discover_repository(str(directory))
+    if found is None:
+        return None
+    urls = {str(remote.name): str(remote.url) for remote in pygit2.Repository(found).remotes}
+    name = _USUAL if _USUAL in urls else next(iter(urls)) if len(urls) == 1 else None
+    return None if name is None else (name, urls[name])
+
+
+def identity(directory: Path | None, environment: Mapping[str, str]) -> Identity | None:
+    """Who commits: as the environment says, else the checkout's or the person's configuration. None when nobody said."""
+    name = environment.get("GIT_AUTHOR_NAME") or environment.get("GIT_COMMITTER_NAME")
+    email = environment.get("GIT_AUTHOR_EMAIL") or environment.get("GIT_COMMITTER_EMAIL")
+    name, email = name or _configured(directory, "user.name"), email or _configured(directory, "user.email")
+    return Identity(name, email) if name and email else None
+
+
+def _configured(directory: Path | None, key: str) -> str:
+    found = None if directory is None else pygit2.discover_repository(str(directory))
+    try:
+        config = pygit2.Repository(found).config if found else pygit2.Config.get_global_config()
+        return str(config[key])
+    except (KeyError, OSError, pygit2.GitError):
+        return ""

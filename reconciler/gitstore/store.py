@@ -1,0 +1,276 @@
+"""The Repo: reads and writes over a place for objects and a way to the remote, whichever they are.
+
+Owns what is the same for the mirror on disk and the twin in memory: snapshots, and how a push ended. It must not know
+processes, files or the Git library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from reconciler.gitstore.commit import Sign
+from reconciler.gitstore.draft import Builder
+from reconciler.gitstore.errors import DamageError
+from reconciler.gitstore.objects import Objects
+from reconciler.gitstore.protocol import Change, Draft, Outcome, Pushed, Refs, Snapshot, Unchanged
+from reconciler.gitstore.reader import Reader
+from reconciler.gitstore.signing import SigningError
+from reconciler.gitstore.transport import (
+    Landed,
+    Listed,
+    RefSet,
+    Stale,
+    Transport,
+    Trouble,
+    Unavailable,
+    Update,
+)
+from reconciler.gitstore.tree import File, ObjectId
+
+# A tick compares its snapshot with the one before; both must outlive housekeeping.
+_SNAPSHOTS_KEPT = 2
+# Git looks each name up in all that the remote lists; beyond this many it is cheaper to ask for all reports.
+_NAMES_AT_MOST = 64
+# What a damaged mirror may look like.
+_OURS = (Trouble.MIRROR, Trouble.PROTOCOL)
+
+
+class Store:
+    """See `Repo`. `seconds` bounds each call to the remote. One party writes; any thread may read."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        transport: Transport,
+        refs: Refs,
+        *,
+        sign: Sign | None = None,
+        seconds: float = 60,
+    ) -> None:
+        self._objects = objects
+        self._transport = transport
+        self._refs = refs
+        self._seconds = seconds
+        self._reader = Reader(objects)
+        self._builder = Builder(self._reader, objects.descends, sign)
+        self._wanted = _wanted(refs)
+        self._asked = RefSet(self._wanted)
+        self._have = self._held()
+        self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
+        self._missing: set[ObjectId] = set()  # could not be read since the last snapshot
+        self._absent: set[ObjectId] = set()  # and after a thorough look are just not in this repo
+        self._failures = {"fetch": 0, "push": 0}  # in a row
+        self._is_suspicious = False
+        self._turn = threading.Lock()
+
+    def snapshot(self) -> Snapshot | Unavailable:
+        with self._turn:
+            listed = self._transport.list_refs(self._wanted, self._seconds)
+            if isinstance(listed, Unavailable):
+                return listed
+            if trouble := self._brought(listed):
+                return trouble
+            self._recent.append(dict(self._have))
+            return _snapshot(self._refs, self._have, listed.default_branch)
+
+    def read(self, id: ObjectId) -> bytes:
+        try:
+            return self._reader.read(id)
+        except DamageError:
+            self._notice(id)
+            raise
+
+    def files(self, commit: ObjectId) -> Iterator[File]:
+        with self._noticing(commit):
+            yield from self._reader.files(commit)
+
+    def file(self, commit: ObjectId, path: str) -> File | None:
+        with self._noticing(commit):
+            return self._reader.file(commit, path)
+
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
+        with self._noticing(new or old or ""):
+            yield from self._reader.difference(old, new)
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
+        with self._noticing(head):
+            yield from self._objects.commits(head, since)
+
+    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+        return self._objects.descends(commit, ancestor)
+
+    def write(self, drafts: Sequence[Draft]) -> Outcome:
+        if len({draft.ref for draft in drafts}) != len(drafts):
+            raise ValueError("two drafts of one ref")
+        with self._turn:
+            try:
+                with self._noticing(drafts[0].base or "" if drafts else ""):
+                    built = {
+                        draft.ref: (draft, made) for draft in drafts if (made := self._builder.built(draft))
+                    }
+            except SigningError as error:
+                return Unavailable(Trouble.MIRROR, error.cause, error.cure)
+            if not built:
+                return Unchanged()
+            try:
+                self._objects.add([object for _, made in built.values() for object in made.objects])
+            except OSError as error:
+                return _own_disk(error)
+            updates = [Update(ref, draft.expected, made.commit) for ref, (draft, made) in built.items()]
+            outcome = self._pushed(updates)
+            if isinstance(outcome, Pushed):
+                # The push is what counts. A ref that the mirror cannot move now is fetched by the next snapshot.
+                with contextlib.suppress(OSError):
+                    self._objects.point(outcome.commits)
+                    self._have.update(outcome.commits)
+            self._objects.forget()
+            return outcome
+
+    def housekeep(self) -> Unavailable | None:
+        pins = {id for refs in tuple(self._recent) for id in refs.values()}
+        try:
+            self._objects.consolidate(sorted(pins))
+            with self._turn:
+                self._objects.settle(self._have.keys())
+        except OSError as error:
+            return _own_disk(error)
+        return None
+
+    @property
+    def folder(self) -> Path | None:
+        """Where what is made of these objects may lie: it is this party's alone until `close`, and goes when they go."""
+        return self._objects.folder
+
+    def close(self) -> None:
+        self._objects.close()
+
+    def _brought(self, listed: Listed) -> Unavailable | None:
+        """The mirror up to what was listed. Refs that move meanwhile are taken as the fetch found them."""
+        try:
+            if self._missing or self._is_suspicious:
+                self._healed(is_thorough=True)
+            trouble = self._fetched(listed)
+            if trouble and self._healed(is_thorough=False) and trouble.trouble in _OURS:
+                trouble = self._fetched(listed)
+        except OSError as error:
+            return _own_disk(error)
+        self._count("fetch", trouble)
+        return trouble
+
+    def _fetched(self, listed: Listed) -> Unavailable | None:
+        there = {ref: id for ref, id in listed.refs.items() if ref in self._asked}
+        differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
+        if not differing:
+            return None
+        # With any of them come source and target, as they are now: a target that merged a source newer than the one that
+        # was listed would look like a source that was rewritten.
+        heads = {ref for ref in (self._refs.source, self._refs.target) if ref in there}
+        differing = sorted(heads.union(differing))
+        if len(differing) > _NAMES_AT_MOST:
+            differing = [name for name in self._wanted if name.endswith("/*") or name in differing]
+        outcome = self._transport.fetch(differing, self._seconds)
+        self._have = self._held()
+        if isinstance(outcome, Unavailable):
+            return outcome
+        # A ref that was listed and did not come is unknown, which must never pass for absent.
+        if lost := sorted(there.keys() - self._have.keys() - set(outcome.missing)):
+            return Unavailable(
+                Trouble.PROTOCOL, f"the remote lists {lost[0]} and does not give it", "git fetch tells more"
+            )
+        return None
+
+    def _held(self) -> dict[str, ObjectId]:
+        """What the mirror has, without what other settings made it fetch."""
+        return {ref: id for ref, id in self._objects.refs().items() if ref in self._asked}
+
+    def _healed(self, *, is_thorough: bool) -> bool:
+        """Whether the mirror was changed, so that a second try makes sense."""
+        changed = self._objects.heal(is_thorough)
+        self._absent = set() if changed else self._absent | self._missing
+        self._missing.clear()
+        self._is_suspicious = False
+        self._have = self._held()
+        return changed
+
+    def _count(self, call: str, outcome: object) -> None:
+        """A mirror whose damage was not noticed makes the same call fail again and again."""
+        is_ours = isinstance(outcome, Unavailable) and outcome.trouble in _OURS
+        failures = self._failures[call] + 1 if is_ours else 0
+        self._failures[call] = failures
+        # The first or second in a row, and then ever more seldom, since a thorough look takes its time.
+        is_own = isinstance(outcome, Unavailable) and outcome.trouble is Trouble.MIRROR
+        self._is_suspicious |= failures >= 2 - is_own and failures & (failures - 1) == 0
+
+    def _pushed(self, updates: Sequence[Update]) -> Outcome:
+        outcome = self._transport.push(updates, self._seconds)
+        self._count("push", outcome)
+        new = {update.ref: update.new for update in updates if update.new}
+        match outcome:
+            case Landed():
+                return Pushed(new)
+            case Stale(refs) if refs == new:
+                return Pushed(new)  # an earlier try had landed, and only its answer was lost
+            case Unavailable(is_unknown=True):
+                return self._reread(updates, new) or outcome
+            case _:
+                return outcome
+
+    def _reread(self, updates: Sequence[Update], new: Mapping[str, ObjectId]) -> Pushed | Stale | None:
+        """After a push without an answer: what the refs say. They cannot tell a push that is still under way."""
+        listed = self._transport.list_refs(list(new), self._seconds)
+        if isinstance(listed, Unavailable):
+            return None
+        now = {ref: listed.refs.get(ref) for ref in new}
+        if now == new:
+            return Pushed(new)
+        return Stale(now) if any(now[update.ref] != update.old for update in updates) else None
+
+    @contextlib.contextmanager
+    def _noticing(self, id: ObjectId) -> Iterator[None]:
+        """What could not be read is looked into by the next snapshot."""
+        try:
+            yield
+        except DamageError:
+            self._notice(id)
+            raise
+
+    def _notice(self, id: ObjectId) -> None:
+        if id not in self._absent:
+            self._missing.add(id)
+
+
+def _own_disk(error: OSError) -> Unavailable:
+    reason = error.strerror or str(error)
+    return Unavailable(
+        Trouble.MIRROR,
+        f"the mirror cannot be written: {reason}",
+        "make room on its disk, or make its directory writable",
+    )
+
+
+def _wanted(refs: Refs) -> list[str]:
+    reports = [ref + "*" if ref.endswith("/") else ref for ref in _reports(refs)]
+    return [ref for ref in (refs.source, refs.target, *reports) if ref]
+
+
+def _reports(refs: Refs) -> tuple[str, ...]:
+    if isinstance(refs.reports, tuple):
+        return refs.reports
+    return (refs.reports,) if refs.reports else ()
+
+
+def _snapshot(refs: Refs, have: Mapping[str, ObjectId], default_branch: str | None) -> Snapshot:
+    reports: dict[str, ObjectId] = {}
+    for wanted in _reports(refs):
+        folder = wanted[: wanted.rindex("/") + 1]
+        found = have.items() if wanted == folder else ((wanted, have[wanted]),) if wanted in have else ()
+        for ref, id in sorted(found):
+            if ref.startswith(folder) and ref not in (refs.source, refs.target):
+                reports[ref[len(folder) :]] = id
+    source = have.get(refs.source) if refs.source else None
+    target = have.get(refs.target) if refs.target else None
+    return Snapshot(source, target, reports, default_branch)

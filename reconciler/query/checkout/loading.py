@@ -1,0 +1,121 @@
+"""Files into entries: read, parse, check each document by itself. In this process, or in several when it is worth it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from reconciler.query.checkout.source import Source
+from schemas import manifest
+from schemas.kinds import Key
+from schemas.manifest import Document
+from schemas.model import decode
+from schemas.problem import Problem, Severity
+from schemas.validate import within
+from schemas.validate.finding import Finding
+from schemas.validate.policy import Policy
+from schemas.validate.tree import AnyEntry, Entry
+
+Ids: TypeAlias = Mapping[str, str]
+Progress: TypeAlias = Callable[[int, int], None]  # files read, of how many
+
+FEW = 4_000  # files that one process reads sooner than others are started
+BATCH = 500
+
+
+class WorkerLostError(Exception):
+    """Another process ended in the middle of its work, as the system does to one when memory runs out."""
+
+
+@dataclass(slots=True)
+class Parsed:
+    """What stands in a number of files, as far as each tells by itself."""
+
+    documents: list[Document] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)  # files that may hold anything
+    refused: list[Key] = field(default_factory=list)  # identities whose documents are invalid
+    same: list[str] = field(default_factory=list)  # files that are as they were at the earlier revision
+    foreign: int = 0
+
+
+@dataclass(slots=True)
+class Loaded:
+    """The same for all files, with documents decoded and checked."""
+
+    entries: list[AnyEntry] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    refused: list[Key] = field(default_factory=list)
+    same: set[str] = field(default_factory=set)
+    foreign: int = 0
+
+
+def load(source: Source, paths: Sequence[str], policy: Policy, then: Ids, progress: Progress) -> Loaded:
+    """`then` are the ids that files had at an earlier revision."""
+    cores = len(os.sched_getaffinity(0))
+    if len(paths) > FEW and cores > 1:
+        from reconciler.query.checkout.parallel import parsed_by_several
+
+        batches = parsed_by_several(source, list(parts(paths)), then, cores)
+    else:
+        batches = enumerate(parsed(source, part, then) for part in parts(paths))
+    return joined(batches, len(paths), policy, progress)
+
+
+def parts(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))
+
+
+def joined(batches: Iterable[tuple[int, Parsed]], files: int, policy: Policy, progress: Progress) -> Loaded:
+    """Batches come in any order; what they hold is put into that of their numbers."""
+    loaded, entries = Loaded(), {}
+    for done, (number, batch) in enumerate(batches, 1):
+        entries[number] = entered(batch, policy, loaded)
+        loaded.problems += batch.problems
+        loaded.unreadable += batch.unreadable
+        loaded.refused += batch.refused
+        loaded.same.update(batch.same)
+        loaded.foreign += batch.foreign
+        progress(min(done * BATCH, files), files)
+    loaded.entries = [entry for number in sorted(entries) for entry in entries[number]]
+    return loaded
+
+
+def entered(batch: Parsed, policy: Policy, loaded: Loaded) -> list[AnyEntry]:
+    entries: list[AnyEntry] = []
+    for document in batch.documents:
+        object = decode(document.kind, document.body)
+        entry: AnyEntry = Entry(document.path, document.index, document.key, object)
+        entries.append(entry)
+        loaded.findings += within(entry, document.body, policy)
+    return entries
+
+
+def parsed(source: Source, paths: Sequence[str], then: Ids) -> Parsed:
+    batch = Parsed()
+    for path in paths:
+        data = source.read(path)
+        if isinstance(data, Problem):
+            batch.problems.append(data)
+            batch.unreadable.append(path)
+            continue
+        if path in then and then[path] == blob_id(data):
+            batch.same.append(path)
+        found = manifest.parse(path, data)
+        batch.documents += found.documents
+        batch.problems += found.problems
+        batch.foreign += found.foreign
+        batch.refused += found.refused
+        if any(problem.severity is Severity.ERROR and not problem.object for problem in found.problems):
+            batch.unreadable.append(path)  # one of its documents may be anything
+    return batch
+
+
+def blob_id(data: bytes) -> str:
+    """What Git would call these bytes."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()

@@ -1,0 +1,38 @@
+"""What the rules need to know of gitvirt.yaml, and of the branch that is checked; and what may not happen to that file."""
+
+from __future__ import annotations
+
+from reconciler.query.checkout.source import Source
+from schemas import fleet
+from schemas.problem import Problem
+from schemas.validate.policy import Policy, policy_of
+
+ABSENT = "GV185"
+GONE = "the file is gone: the reconciler keeps to what it said last, and no change of settings takes effect"
+GONE_CURE = "put it back as it was, with the same fleet.id: git checkout REV -- gitvirt.yaml"
+
+
+def policy_at(source: Source, branch: str) -> tuple[Policy, tuple[Problem, ...]]:
+    """Without settings, or with broken ones, the defaults hold: they allow the least."""
+    fallback = Policy(is_target=branch == fleet.Branches().target)
+    data = source.read(fleet.PATH)
+    if isinstance(data, Problem):
+        is_absent = data.code == ABSENT
+        return fallback, () if is_absent else (data,)
+    found = fleet.parse(data)
+    return (policy_of(found, branch), ()) if isinstance(found, fleet.Settings) else (fallback, found)
+
+
+def since(source: Source, earlier: Source, name: str) -> tuple[Problem, ...]:
+    """What the change from the revision called `name` does to the fleet as a whole."""
+    before = earlier.read(fleet.PATH)
+    if isinstance(before, Problem):
+        return ()
+    now = source.read(fleet.PATH)
+    if isinstance(now, Problem):
+        if now.code != ABSENT:
+            return ()  # told already
+        cure = GONE_CURE.replace("REV", name)
+        return (Problem(file=fleet.PATH, code="GV601", message=GONE, hint=cure),)
+    was = fleet.parse(before)
+    return fleet.changed_id(now, was, name) if isinstance(was, fleet.Settings) else ()

@@ -1,0 +1,114 @@
+"""Objects from the files of a commit, and reports from theirs. What does not read is left out and counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.gitstore.protocol import Repo, Snapshot
+from reconciler.gitstore.tree import Mode, ObjectId
+from reconciler.world.bulk import bulk
+from schemas import manifest, report
+from schemas.ignore import MANIFESTS, OWN_FOLDER, PATH, Ignore, is_manifest
+from schemas.kinds import Key, Kind
+from schemas.model import Object, decode
+
+_KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)
+_KINDS = frozenset(kind.value for kind in Kind)
+
+RETAINED = f"{OWN_FOLDER}retained/"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An object, and the document that says it."""
+
+    path: str
+    index: int
+    object: Object
+    body: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        return self.object.key
+
+    @property
+    def is_retained(self) -> bool:
+        """A volume that nobody declares any more, with its data."""
+        return self.path.startswith(RETAINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """`broken` are the files that hold what cannot be read. `beside` are retained volumes whose name another one has by now."""
+
+    commit: ObjectId | None
+    items: Mapping[Key, Item]
+    broken: tuple[str, ...] = ()
+    beside: tuple[Item, ...] = ()
+
+    def of(self, kind: Kind) -> list[Item]:
+        every = (*self.items.values(), *self.beside)
+        return sorted((item for item in every if item.key.kind is kind), key=lambda item: item.key)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Item | None:
+        return self.items.get(Key(kind, namespace if kind.is_namespaced else "", name))
+
+
+def inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None = None) -> Inventory:
+    """Of several documents with one identity the first counts, as in validate; those on their way out come last.
+
+    With a kind, files that can hold none of it are passed over: what else is in the inventory is not all there is.
+    """
+    with bulk(is_much=True):
+        return _inventory(repo, commit, kind)
+
+
+def _inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None) -> Inventory:
+    items: dict[Key, Item] = {}
+    broken, beside = [], []
+    for path, data in sorted(
+        manifests(repo, commit), key=lambda file: (file[0].startswith(OWN_FOLDER), file[0])
+    ):
+        if kind is not None and _is_of_others(data, kind):
+            continue
+        found = manifest.parse(path, data)
+        if found.is_malformed or found.refused:
+            broken.append(path)
+        for document in found.documents:
+            item = Item(path, document.index, decode(document.kind, document.body), document.body)
+            if item.is_retained and item.key in items:
+                beside.append(item)
+            items.setdefault(item.key, item)
+    return Inventory(commit, items, tuple(broken), tuple(beside))
+
+
+def _is_of_others(data: bytes, kind: Kind) -> bool:
+    """Whether a text names another kind and never this one; with an escape in it, nobody knows without reading."""
+    if kind.value.encode() in data or b"\\" in data:
+        return False
+    named = _KIND.search(data)
+    return named is not None and named[1].decode() in _KINDS
+
+
+def manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]]:
+    if commit is None:
+        return
+    ignore = repo.file(commit, PATH)
+    is_ignored = Ignore(b"" if ignore is None else repo.read(ignore.id))
+    for file in repo.files(commit):
+        if file.mode in (Mode.LINK, Mode.SUBMODULE) or not file.path.endswith(MANIFESTS):
+            continue
+        if is_manifest(file.path) and not is_ignored(file.path, False):
+            yield file.path, repo.read(file.id)
+
+
+def reports(repo: Repo, snapshot: Snapshot) -> Mapping[str, report.Report]:
+    """By the name of the poollet."""
+    return {name: report_at(repo, commit) for name, commit in snapshot.reports.items()}
+
+
+def report_at(repo: Repo, commit: ObjectId) -> report.Report:
+    return report.read({file.path: repo.read(file.id) for file in repo.files(commit)})

@@ -1,0 +1,37 @@
+"""What the reconciler itself keeps about one object, as it stands on the target branch: read from a document, written as fields.
+
+Pure. `record_of` the edited text is the record that was written, so that writing it again changes nothing.
+"""
+
+from reconciler.world.record.condition import condition, folded, own, with_condition, without_condition
+from reconciler.world.record.moment import moment, stamp
+from reconciler.world.record.reading import record_of
+from reconciler.world.record.record import (
+    ASSIGNABLE,
+    NOTHING,
+    PLACED,
+    Record,
+    Status,
+    assignment_of,
+    empty_status,
+)
+from reconciler.world.record.writing import fields
+
+__all__ = [
+    "ASSIGNABLE",
+    "NOTHING",
+    "PLACED",
+    "Record",
+    "Status",
+    "assignment_of",
+    "condition",
+    "empty_status",
+    "fields",
+    "folded",
+    "moment",
+    "own",
+    "record_of",
+    "stamp",
+    "with_condition",
+    "without_condition",
+]

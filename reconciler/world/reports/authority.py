@@ -1,0 +1,98 @@
+"""Who may say what: a poollet speaks for the pools that it owns, and of objects that are assigned to them. Pure.
+
+Whatever else a report claims is refused and said so; it is never acted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reconciler.world.record import Record
+from reconciler.world.reports.reports import Report
+from reconciler.world.reports.said import Said
+from schemas.fleet import Settings
+from schemas.kinds import Key, Kind
+
+POOL_OF = {
+    Kind.MACHINE: Kind.MACHINE_POOL,
+    Kind.VOLUME: Kind.VOLUME_POOL,
+    Kind.VOLUME_SNAPSHOT: Kind.VOLUME_POOL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """By the settings as they are and as they were at the last reconciled source: both must allow it."""
+
+    settings: Settings
+    before: Settings
+
+    def is_ours(self, report: Report) -> str:
+        """Why a report is none of this fleet's; nothing when it is."""
+        poollet = report.poollet
+        if poollet is None:
+            return "it has no poollet.json that can be read"
+        if poollet.fleet != self.settings.fleet.id:
+            return f"it is of another fleet, {poollet.fleet}"
+        if poollet.name != report.name:
+            return f"it says that it is of {poollet.name}"
+        return report.unsigned if report.is_refused else ""
+
+    def owns(self, poollet: str, pool: Key) -> bool:
+        if pool.kind is Kind.VOLUME_POOL:
+            return self.settings.owns_volumes(poollet, pool.name) and self.before.owns_volumes(
+                poollet, pool.name
+            )
+        return self.settings.owns(poollet, pool.name) and self.before.owns(poollet, pool.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What of all that is said about one object counts.
+
+    `said` speaks of the assignment on live. `claims` come from owners of pools, while live assigns the object to nobody.
+    """
+
+    said: Said | None = None
+    claims: tuple[Said, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+SILENCE = Hearing()
+
+
+def heard(key: Key, record: Record, says: Iterable[Said], authority: Authority) -> Hearing:
+    """A volume's snapshot has no assignment of its own: `record.pool` is then that of its volume."""
+    said, claims, refused = None, [], []
+    assignment = record.assignment
+    for each in says:
+        pool = each.pool or record.pool
+        if each.phase == "unknown" and not each.assignment and not each.uid:
+            continue
+        if pool and not authority.owns(each.poollet, Key(POOL_OF[key.kind], "", pool)):
+            if each.is_there:
+                refused.append(f"poollet {each.poollet} reports it on {pool}, which is not its pool")
+        elif _is_of(key, record, each, pool):
+            said = each
+        elif assignment is None:
+            claims += [each] if each.is_there else []
+        elif each.is_there and each.phase == "present" and each.uid == record.uid:
+            refused.append(
+                f"poollet {each.poollet} reports it on {pool}, and it is assigned to {assignment.pool}"
+            )
+    if len({each.pool for each in claims}) > 1:
+        names = " and ".join(sorted({each.pool or each.poollet for each in claims}))
+        refused.append(f"it is reported by two at once: {names}")
+    return Hearing(said, tuple(claims), tuple(refused))
+
+
+def _is_of(key: Key, record: Record, said: Said, pool: str) -> bool:
+    """Whether it speaks of the assignment that stands."""
+    if key.kind is Kind.VOLUME_SNAPSHOT:
+        return said.uid == record.uid and record.pool in (
+            "",
+            pool,
+        )  # which its volume may have left before it
+    assignment = record.assignment
+    return assignment is not None and said.assignment == assignment.id and pool == assignment.pool

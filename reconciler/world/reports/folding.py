@@ -1,0 +1,160 @@
+"""What is reported, as status: observed facts come from the report, orders and our own conditions stay as live has them. Pure.
+
+What nobody reports stays as it was: silence is unknown, not absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from reconciler.world.record import stamp
+from reconciler.world.record.condition import folded as folded_conditions
+from reconciler.world.record.record import Record, Status
+from reconciler.world.reports.said import Said
+from schemas.model import (
+    Condition,
+    MachineNetworkInterfaceStatus,
+    MachineStatus,
+    MachineVolumeStatus,
+    NameRef,
+    NetworkInterfaceStatus,
+    VolumeAccess,
+    VolumeSnapshotStatus,
+    VolumeStatus,
+)
+from schemas.quantity import Quantity, QuantityError, parse
+from schemas.report import objects as report
+
+S = TypeVar(
+    "S",
+    MachineVolumeStatus,
+    MachineNetworkInterfaceStatus,
+    VolumeStatus,
+    VolumeSnapshotStatus,
+    NetworkInterfaceStatus,
+)
+replace = msgspec.structs.replace
+
+
+def folded(record: Record, said: Said | None, now: datetime) -> Status | None:
+    """The status of a machine, a volume or a snapshot; that of the record where nothing new is said."""
+    status = record.status
+    if said is None or said.status is None:
+        return status
+    match status, said.status:
+        case MachineStatus(), report.MachineStatus():
+            return _machine(status, said.status, now)
+        case VolumeStatus(), report.VolumeStatus():
+            return _volume(status, said.status, now)
+        case VolumeSnapshotStatus(), report.VolumeSnapshotStatus():
+            return _snapshot(status, said.status, now)
+        case _:
+            return status
+
+
+def folded_interface(
+    status: NetworkInterfaceStatus, seen: MachineNetworkInterfaceStatus | None, now: datetime
+) -> NetworkInterfaceStatus:
+    """What its machine's pool sees of an interface; without a machine there is nothing to see."""
+    if seen is None:
+        return replace(_moved(status, "", now), ips=(), mac_address="")
+    state = "Available" if seen.state == "Attached" else "Pending"
+    return replace(_moved(status, state, now), ips=seen.ips, mac_address=seen.mac_address)
+
+
+def _machine(before: MachineStatus, seen: report.MachineStatus, now: datetime) -> MachineStatus:
+    return replace(
+        before,
+        machine_id=seen.machine_id,
+        state=seen.state or "",
+        observed_revision=seen.observed_revision,
+        conditions=folded_conditions(before.conditions, map(condition_of, seen.conditions), now),
+        volumes=tuple(_disk(each, before.volumes, now) for each in seen.volumes),
+        network_interfaces=tuple(
+            _card(each, before.network_interfaces, now) for each in seen.network_interfaces
+        ),
+        restart=seen.restart or before.restart,
+    )
+
+
+def _disk(
+    seen: report.AttachedVolume, before: tuple[MachineVolumeStatus, ...], now: datetime
+) -> MachineVolumeStatus:
+    was = next((each for each in before if each.name == seen.name), MachineVolumeStatus(name=seen.name))
+    reference = NameRef(name=seen.volume_ref.name) if seen.volume_ref else None
+    return replace(_moved(was, seen.state, now), handle=seen.handle, volume_ref=reference)
+
+
+def _card(
+    seen: report.AttachedInterface, before: tuple[MachineNetworkInterfaceStatus, ...], now: datetime
+) -> MachineNetworkInterfaceStatus:
+    was = next(
+        (each for each in before if each.name == seen.name), MachineNetworkInterfaceStatus(name=seen.name)
+    )
+    reference = NameRef(name=seen.network_interface_ref.name) if seen.network_interface_ref else None
+    return replace(
+        _moved(was, seen.state, now),
+        handle=seen.handle,
+        ips=seen.ips,
+        mac_address=seen.mac_address or "",
+        network_interface_ref=reference,
+    )
+
+
+def _volume(before: VolumeStatus, seen: report.VolumeStatus, now: datetime) -> VolumeStatus:
+    access = seen.access
+    return replace(
+        _moved(before, seen.state or "", now),
+        volume_id=seen.volume_id,
+        access=VolumeAccess(
+            driver=access.driver, handle=access.handle, volume_attributes=dict(access.volume_attributes)
+        )
+        if access
+        else None,
+        resources=amounts(seen.resources),
+        conditions=folded_conditions(before.conditions, map(condition_of, seen.conditions), now),
+    )
+
+
+def _snapshot(
+    before: VolumeSnapshotStatus, seen: report.VolumeSnapshotStatus, now: datetime
+) -> VolumeSnapshotStatus:
+    return replace(
+        _moved(before, seen.state or "", now),
+        snapshot_id=seen.snapshot_id,
+        size=None if seen.size is None else amounts({"size": seen.size}).get("size"),
+        conditions=folded_conditions(before.conditions, map(condition_of, seen.conditions), now),
+    )
+
+
+def _moved(before: S, state: str, now: datetime) -> S:
+    """The time moves with the state; a state that is not known has none."""
+    if before.state == state:
+        return before
+    return replace(before, state=state, last_state_transition_time=stamp(now) if state else "")
+
+
+def condition_of(seen: report.Condition) -> Condition:
+    return Condition(
+        type=seen.type,
+        status=seen.status,
+        reason=seen.reason,
+        message=seen.message,
+        observed_generation=seen.observed_generation,
+        last_transition_time=seen.last_transition_time or "",
+    )
+
+
+def amounts(written: Mapping[str, str | int]) -> dict[str, Quantity]:
+    """What is no amount is left out: it is a host's word, and says nothing."""
+    found = {}
+    for resource, value in written.items():
+        try:
+            found[resource] = parse(value)
+        except QuantityError:
+            continue
+    return found

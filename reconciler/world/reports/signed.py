@@ -1,0 +1,39 @@
+"""Whether a report is signed by one of its poollet's signers, where the fleet asks for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from reconciler.gitstore.signature import Bad, Verifier
+from reconciler.gitstore.signers import Signers, SignersError, parse
+from reconciler.world.reports.reports import Report
+from schemas.fleet import Poollet, Settings
+
+
+def judge(
+    report: Report,
+    commit: bytes,
+    fleets: tuple[Settings, ...],
+    verifier: Callable[[Signers], Verifier],
+    now: datetime,
+) -> None:
+    """By the settings as they are and as they were: either may ask. A poollet without signers of its own is not asked."""
+    report.judged, report.unsigned, report.is_refused = report.commit, "", False
+    for fleet in fleets:
+        signers = (fleet.poollets.get(report.name) or Poollet()).signers
+        if fleet.signatures.mode == "off" or not signers:
+            continue
+        if why := _why_not(commit, signers, verifier, now):
+            report.unsigned = why
+            report.is_refused |= fleet.signatures.mode == "enforce"
+
+
+def _why_not(
+    commit: bytes, signers: tuple[str, ...], verifier: Callable[[Signers], Verifier], now: datetime
+) -> str:
+    try:
+        verdict = verifier(parse(signers)).verify(commit, now)
+    except SignersError as error:
+        return f"its signers cannot be read: {error.cause}"
+    return f"its commit is not signed as it should be: {verdict.words}" if isinstance(verdict, Bad) else ""

@@ -1,0 +1,120 @@
+"""The draft of the one commit that a plan becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.gitstore.objects import Type, named
+from reconciler.gitstore.protocol import Blob, Draft, Edit, Identity
+from reconciler.gitstore.tree import File
+from reconciler.plan import Change, Plan
+from reconciler.write import home
+from reconciler.write.ground import Ground
+from reconciler.write.housing import Housing
+from reconciler.write.message import message
+from reconciler.write.text import Read, Stuck, Texts
+from schemas.kinds import Key
+from schemas.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """What every commit says of its making."""
+
+    author: Identity
+    time: datetime
+    source: str  # the name of the branch that people write
+    target: str  # the full name of the ref
+    trailers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`draft` is None when the target branch is as it should be. `changes` are those that it carries out."""
+
+    draft: Draft | None
+    changes: tuple[Change, ...]
+    problems: tuple[Problem, ...]
+
+
+def draft(
+    plan: Plan, ground: Ground, paths: Iterable[str], is_news: bool, read: Read, signing: Signing
+) -> Written:
+    """`paths` are files that may have to be written although no object changes: those that differ from before in the source
+    or on the target branch. `is_news`: the source has moved, which the target branch records whatever comes of it."""
+    changes = {change.key: change for change in plan.changes}
+    concerned = {path for path in paths if not home.is_own(path) or is_there(path, ground)}
+    edits, problems, stuck = _edits(changes, ground, concerned, read)
+    done = tuple(change for key, change in changes.items() if key not in stuck)
+    if not edits and not is_news:
+        return Written(None, done, problems)
+    restored = sorted(path for path in edits if ground.on_target(path) != ground.live_files.get(path))
+    taken = sorted(
+        path for path in edits if path in concerned and not home.is_own(path) and path not in restored
+    )
+    return Written(
+        Draft(
+            ref=signing.target,
+            expected=ground.target,
+            base=ground.target,
+            edits=edits,
+            message=message(done, taken, signing.source, restored),
+            author=signing.author,
+            time=signing.time,
+            source=ground.source,
+            trailers=signing.trailers,
+            even_if_unchanged=is_news,
+        ),
+        done,
+        problems,
+    )
+
+
+def _edits(
+    changes: Mapping[Key, Change], ground: Ground, concerned: Collection[str], read: Read
+) -> tuple[dict[str, Edit], tuple[Problem, ...], frozenset[Key]]:
+    """Until nothing new is stuck: an object that cannot move to its new file must stay in its old one."""
+    stuck: frozenset[Key] = frozenset()
+    problems: dict[str, Problem] = {}
+    while True:
+        housing = Housing(ground, changes, concerned, stuck)
+        texts = Texts(ground, housing, read)
+        arriving: dict[str, set[Key]] = {path: set() for path in concerned}
+        for path in tuple(arriving):
+            for key in _keys_at(ground, path):
+                for place in housing.paths(key):
+                    arriving.setdefault(place, set()).add(key)
+        for key in changes:
+            for place in housing.paths(key):
+                arriving.setdefault(place, set()).add(key)
+        edits: dict[str, Edit] = {}
+        found: set[Key] = set()
+        for path, keys in arriving.items():
+            wanted = texts.wanted(path, keys)
+            if isinstance(wanted, Stuck):
+                problems[path] = wanted.problem
+                found.update(wanted.keys)
+            elif _differs(wanted, ground.on_target(path)):
+                edits[path] = wanted
+        if found <= stuck:
+            return edits, tuple(problems[path] for path in sorted(problems)), stuck
+        stuck |= found
+
+
+def is_there(path: str, ground: Ground) -> bool:
+    return path in ground.live_files or ground.on_target(path) is not None
+
+
+def _keys_at(ground: Ground, path: str) -> Iterable[Key]:
+    yield from (key for _, key in ground.source_keys(path))
+    yield from (key for _, key in ground.live_keys(path))
+
+
+def _differs(wanted: Edit, file: File | None) -> bool:
+    if wanted is None or file is None:
+        return wanted is not None or file is not None
+    if isinstance(wanted, Blob):
+        return wanted != (file.mode, file.id)
+    return named(Type.BLOB, wanted).id != file.id

@@ -1,0 +1,43 @@
+"""What writing back needs to know of the world. A World is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from reconciler.gitstore.tree import File, ObjectId
+from reconciler.world.known import Known
+from schemas.kinds import Key
+
+
+class Ground(Protocol):
+    @property
+    def source(self) -> ObjectId | None:
+        """The source commit that is gone by, which is not the head when that is held."""
+
+    @property
+    def target(self) -> ObjectId | None: ...
+
+    @property
+    def known(self) -> Mapping[Key, Known]: ...
+
+    @property
+    def source_files(self) -> Mapping[str, File]: ...
+
+    @property
+    def live_files(self) -> Mapping[str, File]:
+        """As a reconciler wrote them last."""
+
+    def on_target(self, path: str) -> File | None:
+        """What the head of the target branch has there, whoever wrote it."""
+
+    def is_taken(self, path: str) -> bool:
+        """Whether the text of a file of the source goes onto the target branch; a file that cannot be understood does not."""
+
+    def source_keys(self, path: str) -> Sequence[tuple[int, Key]]:
+        """The documents of ours in a file of the source: which of the file, and what it declares."""
+
+    def live_keys(self, path: str) -> Sequence[tuple[int, Key]]: ...
+
+    def retained_at(self, path: str) -> Sequence[tuple[int, Known]]:
+        """Retained volumes in a file of the target branch; they are not among `known`."""

@@ -1,0 +1,102 @@
+"""Which file of the target branch each object's document belongs into once a plan is carried out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+
+from reconciler.plan import Action, Change
+from reconciler.world.known import Known, Standing
+from reconciler.world.record import Record
+from reconciler.write import home
+from reconciler.write.ground import Ground
+from schemas.kinds import Key, Kind
+
+
+class Housing:
+    """`news` are files that differ from before: a folder that takes the place of a file comes with one of them. `stuck` are objects
+    whose new text cannot be written: they stay where and as they are."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        changes: Mapping[Key, Change],
+        news: Collection[str],
+        stuck: Collection[Key] = (),
+    ) -> None:
+        self._ground = ground
+        self._changes = changes
+        self._news = news
+        self._stuck = stuck
+
+    def change(self, key: Key) -> Change | None:
+        return None if key in self._stuck else self._changes.get(key)
+
+    def record(self, key: Key) -> Record | None:
+        """What the object's document is going to say; None when it goes."""
+        change = self.change(key)
+        if change is not None:
+            return change.after
+        known = self._ground.known.get(key)
+        return known.record if known is not None else None
+
+    def home(self, key: Key) -> str | None:
+        change, known = self.change(key), self._ground.known.get(key)
+        if change is not None:
+            if change.after is None:
+                return None
+            if change.body is not None:
+                is_pool = key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+                return home.announced(key) if is_pool else home.generated(key)
+            if change.action is Action.RETAIN:
+                return home.retained(key)
+            if known is None:
+                raise ValueError(f"a change of {key}, which nobody knows, that makes no document")
+        return None if known is None else self._standing_home(known)
+
+    def paths(self, key: Key) -> Iterator[str]:
+        """Every file that is concerned when the object is: where its document is written, stands, and will stand."""
+        known = self._ground.known.get(key)
+        if known is not None and known.source is not None:
+            yield known.source.path
+        if known is not None and known.live is not None:
+            yield known.live.path
+        if (place := self.home(key)) is not None:
+            yield place
+        change = self.change(key)
+        if key.kind is Kind.VOLUME and change is not None and (change.before is None or known is None):
+            yield home.retained(key)  # it may be what it was taken back from, or is lost from there
+
+    def _standing_home(self, known: Known) -> str | None:
+        if known.key in self._stuck:
+            return known.live.path if known.live else None
+        match known.standing:
+            case Standing.DECLARED:
+                return known.source.path if known.source else None
+            case Standing.LEAVING | Standing.FROZEN if known.live is not None:
+                if home.is_own(known.live.path) or not self._is_reused(known.live.path):
+                    return known.live.path
+                is_leaving = known.standing is Standing.LEAVING
+                return home.deleting(known.key) if is_leaving else home.frozen(known.key)
+            case _:
+                return known.live.path if known.live else None
+
+    def _is_reused(self, path: str) -> bool:
+        """Whether the source has something there that goes onto the target branch: a file, or a folder in a file's place."""
+        files = self._ground.source_files
+        if path in files:
+            return self._ground.is_taken(path)
+        above = [path[:end] for end, letter in enumerate(path) if letter == "/"]
+        return path in self._folders or any(
+            folder in files and self._ground.is_taken(folder) for folder in above
+        )
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        return frozenset(
+            path[:end]
+            for path in self._news
+            if path in self._ground.source_files
+            for end, letter in enumerate(path)
+            if letter == "/"
+        )

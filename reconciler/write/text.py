@@ -1,0 +1,157 @@
+"""The bytes of one file of the target branch: a function of what people wrote there and of the records of its documents.
+
+The same world gives the same bytes, so writing what was read is no change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reconciler.gitstore.protocol import Blob, Edit
+from reconciler.gitstore.tree import ObjectId
+from reconciler.world.known import Known, Place
+from reconciler.world.record import NOTHING, fields
+from reconciler.write import home
+from reconciler.write.ground import Ground
+from reconciler.write.housing import Housing
+from reconciler.write.pieces import joined, piece, without
+from schemas import fleet
+from schemas.edit import Edited, Refused, UnwritableError, edit_all, render
+from schemas.edit.fields import Changes
+from schemas.kinds import Key
+from schemas.problem import Problem
+
+Read: TypeAlias = Callable[[ObjectId], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The file cannot be written as it should be; the objects in it stay as they are."""
+
+    problem: Problem
+    keys: tuple[Key, ...]
+
+
+class Texts:
+    def __init__(self, ground: Ground, housing: Housing, read: Read) -> None:
+        self._ground = ground
+        self._housing = housing
+        self._read = read
+
+    def wanted(self, path: str, arriving: Collection[Key]) -> Edit | Stuck:
+        """`arriving` are objects whose document may be new in this file. None: there is no such file."""
+        if home.is_own(path):
+            return self._own(path, arriving)
+        if path in self._ground.source_files and self._ground.is_taken(path):
+            return self._taken(path)
+        if path not in self._ground.live_files:
+            return None
+        return self._settings() if path == fleet.PATH else self._kept(path)
+
+    def _settings(self) -> Edit:
+        """The last that could be read, though the source has none now: hosts and the next tick go by them."""
+        file = self._ground.live_files[fleet.PATH]
+        return Blob(file.mode, file.id)
+
+    def _taken(self, path: str) -> Edit | Stuck:
+        """What people wrote, with what is kept about it."""
+        file = self._ground.source_files[path]
+        documents = self._ground.source_keys(path)
+        if not documents:
+            return Blob(file.mode, file.id)
+        gone = [index for index, key in documents if not self._stands(key, path, index)]
+        changes: dict[int, Changes] = {}
+        for index, key in documents:
+            if index not in gone:
+                record = self._housing.record(key)
+                changes[index] = dict(fields(key.kind, NOTHING if record is None else record))
+        return self._edited(path, self._read(file.id), changes, gone, tuple(key for _, key in documents))
+
+    def _stands(self, key: Key, path: str, index: int) -> bool:
+        known = self._ground.known.get(key)
+        is_it = known is not None and known.source == Place(path, index)
+        return is_it and self._housing.home(key) == path
+
+    def _kept(self, path: str) -> Edit | Stuck:
+        """What the target branch has: of a file that left the source, or that cannot be understood there."""
+        file = self._ground.live_files[path]
+        documents = self._ground.live_keys(path)
+        if not documents:
+            return Blob(file.mode, file.id) if path in self._ground.source_files else None
+        staying = {index: key for index, key in documents if self._housing.home(key) == path}
+        gone = [index for index, _ in documents if index not in staying]
+        if not staying:
+            return None
+        return self._edited(path, self._read(file.id), self._upkeep(staying), gone, tuple(staying.values()))
+
+    def _upkeep(self, staying: dict[int, Key]) -> dict[int, Changes]:
+        changes: dict[int, Changes] = {}
+        for index, key in staying.items():
+            record, known = self._housing.record(key), self._ground.known[key]
+            changes[index] = dict(fields(key.kind, record or NOTHING, base=known.record))
+        return changes
+
+    def _own(self, path: str, arriving: Collection[Key]) -> Edit | Stuck:
+        there = {key for _, key in self._ground.live_keys(path)} | set(arriving)
+        keys = sorted(key for key in there if self._housing.home(key) == path)
+        parts = [part for _, part in self._retained(path)]
+        for key in keys:
+            part = self._part(key, path)
+            if isinstance(part, Stuck):
+                return part
+            parts.append(part)
+        return joined(parts) if parts else None
+
+    def _retained(self, path: str) -> list[tuple[Key, bytes]]:
+        """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool."""
+        file = self._ground.live_files.get(path)
+        if file is None:
+            return []
+        return [
+            (known.key, piece(self._read(file.id), index))
+            for index, known in self._ground.retained_at(path)
+            if not self._is_over(known)
+        ]
+
+    def _is_over(self, retained: Known) -> bool:
+        change = self._housing.change(retained.key)
+        if change is None or (change.before is None) is (change.after is None):
+            return False
+        is_lost = change.after is None
+        record = change.before if is_lost else change.after
+        assert record is not None
+        return record.uid == retained.record.uid and not (is_lost and retained.key in self._ground.known)
+
+    def _part(self, key: Key, path: str) -> bytes | Stuck:
+        change, record = self._housing.change(key), self._housing.record(key) or NOTHING
+        if change is not None and change.body is not None:
+            try:
+                data, base = render(change.body), NOTHING
+            except UnwritableError as error:
+                return Stuck(_unwritable(path, key, str(error)), (key,))
+        else:
+            known = self._ground.known[key]
+            if known.live is None:
+                raise ValueError(f"{key} has no document to move to {path}")
+            file = self._ground.live_files[known.live.path]
+            data, base = piece(self._read(file.id), known.live.index), known.record
+        done = self._edited(path, data, {0: dict(fields(key.kind, record, base=base))}, (), (key,))
+        assert not isinstance(done, Blob)
+        assert done is not None
+        return done
+
+    @staticmethod
+    def _edited(
+        path: str, data: bytes, changes: dict[int, Changes], gone: Collection[int], keys: tuple[Key, ...]
+    ) -> bytes | Stuck | None:
+        match edit_all(data, changes, path=path):
+            case Edited(edited):
+                return without(edited, gone) if gone else edited
+            case Refused(problem):
+                return Stuck(problem, keys)
+
+
+def _unwritable(path: str, key: Key, words: str) -> Problem:
+    return Problem(file=path, object=str(key), code="GV705", message=f"it cannot be written: {words}")

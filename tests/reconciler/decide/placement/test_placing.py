@@ -1,0 +1,248 @@
+"""What the scheduler is asked, given a world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from reconciler.decide import placement as placing
+from reconciler.decide.placement.quotas import used
+from reconciler.schedule import Decision, Placed, Predicate, Unschedulable, schedule
+from reconciler.world.record import NOTHING, Record, stamp
+from reconciler.world.world import World
+from schemas.capacity import SHARE, WHOLE_HOST
+from schemas.kinds import Key, Kind
+from schemas.model import MachineStatus, Rejection, ResourceQuota
+from schemas.report import Pool, PoolStatus, Report
+from schemas.report.objects import ClassRef
+from tests.reconciler.world.scene import Scene, assigned, machine, pool, recorded, report, using, volume
+
+UID = "6d0d0f8e-8d5b-4a53-9b53-1c1c3a3b8f10"
+SPREAD = "  antiAffinity:\n    labelSelector: {matchLabels: {app: web}}\n"
+LABELLED = "  labels: {app: web}\n"
+
+
+@dataclass(frozen=True)
+class Ask:
+    key: Key
+    record: Record = field(default_factory=Record)
+    beside: str = ""
+
+
+def key(name: str, kind: Kind = Kind.MACHINE) -> Key:
+    return Key(kind, "default", name)
+
+
+def decided(scene: Scene, world: World, *asks: Ask) -> dict[str, Decision]:
+    requests = placing.requests(world, asks, scene.now)
+    found = schedule(requests, placing.board(world, requests, asks), placing.policy(world))
+    return {each.key.name: each for each in found}
+
+
+def why(decision: Decision) -> set[Predicate]:
+    assert isinstance(decision, Unschedulable), decision
+    return {reason.predicate for refusal in decision.refusals for reason in refusal.reasons}
+
+
+def test_a_machine_is_placed_along_with_its_volumes() -> None:
+    scene = Scene({"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data")})
+    scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
+    world = scene.world()
+    found = decided(scene, world, Ask(key("web-1")), Ask(key("data", Kind.VOLUME)))
+    assert list(found) == ["web-1"]
+    placed = found["web-1"]
+    assert isinstance(placed, Placed)
+    assert (placed.pool, placed.volumes) == ("pool-a", ((key("data", Kind.VOLUME), "pool-a"),))
+
+
+def test_a_volume_alone_is_placed_beside_its_machine() -> None:
+    scene = Scene({"data.yaml": volume("data")})
+    scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
+    found = decided(scene, scene.world(), Ask(key("data", Kind.VOLUME), beside="pool-a"))
+    assert isinstance(found["data"], Placed)
+
+
+def test_ephemeral_volumes_are_volumes_of_the_request() -> None:
+    ephemeral = (
+        "  volumes:\n    - name: scratch\n      ephemeral:\n        volumeTemplate:\n"
+        "          spec: {volumeClassRef: {name: fast}, resources: {storage: 1Gi}}\n"
+    )
+    scene = Scene({"web.yaml": machine("web-1", ephemeral)})
+    scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
+    placed = decided(scene, scene.world(), Ask(key("web-1")))["web-1"]
+    assert isinstance(placed, Placed)
+    assert placed.volumes == ((key("web-1-scratch", Kind.VOLUME), "pool-a"),)
+
+
+def test_what_is_assigned_takes_its_room_and_what_lets_go_gives_it_back() -> None:
+    web = recorded(machine("web-1"), Kind.MACHINE, assigned("pool-a", "1", UID))
+    scene = Scene({"web.yaml": machine("web-1"), "b.yaml": machine("b")})
+    scene.live({"web.yaml": web})
+    scene.report("pool-a", report("pool-a", 1))
+    world = scene.world()
+    assert why(decided(scene, world, Ask(key("b")))["b"]) == {Predicate.CAPACITY}
+    assert isinstance(decided(scene, world, Ask(key("web-1")))["web-1"], Placed)
+    taken_back = Ask(key("b"), assigned("pool-a"))
+    requests = placing.requests(world, [Ask(key("b"))], scene.now)
+    room = placing.board(world, requests, [Ask(key("web-1")), taken_back])
+    assert room.free["pool-a"] == {"cpu": 0, "memory": 0}
+    assert room.machines["pool-a"] == 1
+
+
+def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
+    status = PoolStatus(
+        state="Ready",
+        available_machine_classes=(ClassRef(name="small"),),
+        capacity={"class/machine.small": 2},
+    )
+    web = recorded(machine("web-1"), Kind.MACHINE, assigned("pool-a", "1", UID))
+    scene = Scene({"web.yaml": machine("web-1"), "b.yaml": machine("b"), "c.yaml": machine("c")})
+    scene.live({"web.yaml": web})
+    base = report("pool-a")
+    scene.report("pool-a", Report(poollet=base.poollet, pools={"pool-a": Pool(status=status)}))
+    world = scene.world()
+    requests = placing.requests(world, [Ask(key("b"))], scene.now)
+    assert placing.board(world, requests).free["pool-a"] == {SHARE: WHOLE_HOST // 2}
+    found = decided(scene, world, Ask(key("b")), Ask(key("c")))
+    assert isinstance(found["b"], Placed)
+    assert why(found["c"]) == {Predicate.CAPACITY}
+
+
+def test_whoever_stands_there_keeps_others_away() -> None:
+    text = machine("web-1", SPREAD, LABELLED)
+    scene = Scene({"web.yaml": text, "b.yaml": machine("b", meta=LABELLED), "c.yaml": machine("c")})
+    scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
+    scene.report("pool-a")
+    world = scene.world()
+    assert why(decided(scene, world, Ask(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
+    assert isinstance(decided(scene, world, Ask(key("c")))["c"], Placed)
+    # It may come back to where it stood alone.
+    assert isinstance(decided(scene, world, Ask(key("web-1")))["web-1"], Placed)
+
+
+def test_counts_follow_the_world_after_the_first_question() -> None:
+    text = machine("web-1", meta=LABELLED)
+    apart = machine("b", SPREAD, LABELLED)
+    scene = Scene({"web.yaml": text, "b.yaml": apart})
+    scene.live()
+    scene.report("pool-a")
+    world = scene.world()
+    assert isinstance(decided(scene, world, Ask(key("b")))["b"], Placed)
+    scene.live({"web.yaml": recorded(text, Kind.MACHINE, assigned("pool-a", "1", UID))})
+    scene.step(world)
+    assert why(decided(scene, world, Ask(key("b")))["b"]) == {Predicate.ANTI_AFFINITY}
+
+
+def test_a_rejection_is_honoured_until_its_backoff_is_over() -> None:
+    scene = Scene({"web.yaml": machine("web-1")})
+    scene.report("pool-a")
+    world = scene.world()
+    refused = Rejection(pool="pool-a", reason="Full", message="no room", count=3, time=stamp(scene.now))
+    ask = Ask(key("web-1"), Record(status=MachineStatus(rejections=(refused,))))
+    for seconds, is_honoured in ((0, True), (39, True), (41, False)):
+        scene.now += timedelta(seconds=seconds)
+        decision = decided(scene, world, ask)["web-1"]
+        assert (isinstance(decision, Unschedulable) and why(decision) == {Predicate.REJECTED}) == is_honoured
+        scene.now -= timedelta(seconds=seconds)
+
+
+def test_a_pin_binds_and_our_own_reference_does_not() -> None:
+    pinned = machine("web-1", "  machinePoolRef: {name: pool-b}\n")
+    scene = Scene({"web.yaml": pinned})
+    scene.report("pool-a")
+    world = scene.world()
+    assert Predicate.PINNED in why(decided(scene, world, Ask(key("web-1")))["web-1"])
+    scene = Scene({"web.yaml": machine("web-1")})
+    scene.live({"web.yaml": recorded(machine("web-1"), Kind.MACHINE, assigned("pool-b", "1", UID))})
+    scene.source({"web.yaml": "a: ["})
+    scene.report("pool-a")
+    assert isinstance(decided(scene, scene.world(), Ask(key("web-1")))["web-1"], Placed)
+
+
+def quota(name: str, hard: str, scope: str = "") -> str:
+    return (
+        f"apiVersion: core.ironcore.dev/v1alpha1\nkind: ResourceQuota\nmetadata: {{name: {name}}}\n"
+        f"spec:\n  hard: {{{hard}}}\n{scope}"
+    )
+
+
+def test_a_quota_counts_what_is_placed() -> None:
+    machines = {f"{name}.yaml": machine(name) for name in ("a", "b", "c")}
+    scene = Scene(
+        {**machines, "q.yaml": quota("q", "requests.cpu: 4, count/machines.compute.ironcore.dev: 9")}
+    )
+    scene.live({"a.yaml": recorded(machine("a"), Kind.MACHINE, assigned("pool-a", "1", UID))})
+    scene.report("pool-a")
+    world = scene.world()
+    declared = world.known[Key(Kind.RESOURCE_QUOTA, "default", "q")].object
+    assert isinstance(declared, ResourceQuota)
+    assert used(world, "default", declared) == {
+        "count/machines": 1,
+        "requests.cpu": 2000,
+        "requests.memory": 4 << 30,
+    }
+    found = decided(scene, world, Ask(key("b")), Ask(key("c")))
+    assert isinstance(found["b"], Placed)
+    assert isinstance(found["c"], Unschedulable)
+    (reason,) = found["c"].refusals[0].reasons
+    assert (reason.predicate, reason.resource, reason.need, reason.have) == (
+        Predicate.QUOTA,
+        "requests.cpu",
+        "2",
+        "0",
+    )
+    # What lets go of its place gives back its share.
+    assert isinstance(decided(scene, world, Ask(key("a")), Ask(key("b")))["a"], Placed)
+
+
+def test_a_quota_of_some_classes_binds_them_alone() -> None:
+    scope = (
+        "  scopeSelector:\n    matchExpressions: [{scopeName: MachineClass, operator: In, values: [big]}]\n"
+    )
+    big = (
+        "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachineClass\nmetadata: {name: big}\n"
+        "capabilities: {cpu: 3, memory: 4Gi}\n"
+    )
+    scene = Scene(
+        {
+            "big.yaml": big,
+            "a.yaml": machine("a"),
+            "b.yaml": machine("b", size="big"),
+            "q.yaml": quota("q", "requests.cpu: 2", scope),
+        }
+    )
+    scene.report("pool-a", report("pool-a", classes=("small", "big")))
+    found = decided(scene, scene.world(), Ask(key("a")), Ask(key("b")))
+    assert isinstance(found["a"], Placed)
+    assert isinstance(found["b"], Unschedulable)
+    (reason,) = found["b"].refusals[0].reasons
+    assert (reason.resource, reason.need, reason.have) == ("requests.cpu of q", "3", "2")
+
+
+def test_a_machine_of_a_class_that_is_not_there_is_not_asked_for() -> None:
+    scene = Scene({"web.yaml": machine("web-1", size="medium")})
+    assert placing.requests(scene.world(), [Ask(key("web-1"), NOTHING)], scene.now) == ()
+
+
+def test_pools_carry_what_people_say() -> None:
+    spec = (
+        'spec:\n  unschedulable: true\n  taints: [{key: lab, effect: NoSchedule}]\n  overcommit: {cpu: "2"}\n'
+    )
+    scene = Scene({"web.yaml": machine("web-1"), "p.yaml": pool("pool-a", spec)})
+    scene.report("pool-a")
+    world = scene.world()
+    assert why(decided(scene, world, Ask(key("web-1")))["web-1"]) == {Predicate.CORDON, Predicate.TAINT}
+    assert world.pools["pool-a"].allocatable["cpu"] == 40_000
+
+
+def test_of_a_pool_that_nobody_announces_only_that_is_said() -> None:
+    scene = Scene(
+        {"web.yaml": machine("web-1", using("data")), "data.yaml": volume("data"), "p.yaml": pool("pool-a")}
+    )
+    world = scene.world()
+    decision = decided(scene, world, Ask(key("web-1")))["web-1"]
+    assert isinstance(decision, Unschedulable)
+    (refusal,) = decision.refusals
+    assert [
+        reason.predicate for reason in refusal.reasons if reason.predicate is not Predicate.VOLUME_CAPACITY
+    ] == [Predicate.READY]

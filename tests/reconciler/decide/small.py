@@ -1,0 +1,271 @@
+"""A world made by hand: what a test says there is, and nothing else. Answers every question by looking at all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from reconciler.decide.use import owner_of
+from reconciler.world.advance import Confirm, Confirmation, Held
+from reconciler.world.known import Known, Place, Standing
+from reconciler.world.pool import PoolState
+from reconciler.world.record import Record, empty_status, record_of
+from reconciler.world.relations import is_said_destroyed
+from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.said import Said
+from reconciler.world.unsettled import Unsettled
+from schemas.capacity import Shortfall
+from schemas.fleet import Fleet, Settings
+from schemas.kinds import Key, Kind, api_version
+from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus, decode
+from schemas.problem import Problem
+from schemas.report import objects as report
+from schemas.validate.finding import Finding
+from schemas.validate.references import references
+from schemas.validate.tree import Entry
+
+FLEET = "5a1e9a5e-0d5c-4f0b-9a54-6d1b6f6f7f10"
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LIVE = "1" * 40
+SOURCE = "2" * 40
+
+
+@dataclass
+class Small:
+    known: dict[Key, Known] = field(default_factory=lambda: {each.key: each for each in classes()})
+    reports: dict[str, str] = field(default_factory=dict)  # commits, by the pool that they speak of
+    reported: datetime = NOW - timedelta(minutes=1)  # all of them
+    words: dict[Key, Said] = field(default_factory=dict)
+    claims: dict[Key, tuple[Said, ...]] = field(default_factory=dict)
+    pools: dict[str, PoolState] = field(default_factory=dict)
+    volume_pools: dict[str, PoolState] = field(default_factory=dict)
+    absent: set[Key] = field(default_factory=set)
+    short: dict[str, tuple[Shortfall, ...]] = field(default_factory=dict)
+    doubts: dict[Key, str] = field(default_factory=dict)
+    findings: dict[Key, tuple[Finding, ...]] = field(default_factory=dict)
+    frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
+    refused: dict[Key, tuple[str, ...]] = field(default_factory=dict)
+    confirmations: list[Confirmation] = field(default_factory=list)
+    settings: Settings = field(default_factory=lambda: Settings(fleet=Fleet(id=FLEET)))
+    settings_before: Settings | None = None
+    source: str | None = SOURCE
+    target: str | None = LIVE
+    held_source: Held | None = None
+    is_live_lost: bool = False
+    is_settled: bool = True
+    unsettled: tuple[Unsettled, ...] = ()
+    retained: dict[str, Known] = field(default_factory=dict)
+
+    @property
+    def evicting(self) -> Collection[Key]:
+        return {key for key, known in self.known.items() if getattr(known.record.status, "evict", None)}
+
+    @property
+    def waiting(self) -> Collection[Key]:
+        return {
+            key
+            for key, known in self.known.items()
+            if key.kind in (Kind.MACHINE, Kind.VOLUME) and known.is_staying and not known.record.pool
+        }
+
+    @property
+    def destroyed(self) -> Collection[Key]:
+        return {key for key, known in self.known.items() if is_said_destroyed(known)}
+
+    def report_of(self, pool: Key) -> tuple[str, datetime] | None:
+        found = self.reports.get(pool.name)
+        return (found, self.reported) if found is not None else None
+
+    def said(self, key: Key) -> Said | None:
+        return self.words.get(key)
+
+    def claimed(self, key: Key) -> tuple[Said, ...]:
+        return self.claims.get(key, ())
+
+    def refused_claims(self, key: Key) -> Collection[str]:
+        return self.refused.get(key, ())
+
+    def users(self, key: Key) -> Collection[Key]:
+        def refers(known: Known) -> bool:
+            named = references(Entry("", 0, known.key, known.object))
+            return any(Key(each.kind, each.namespace, each.name) == key for each in named)
+
+        return {other for other, known in self.known.items() if refers(known)}
+
+    def owned(self, key: Key) -> Collection[Key]:
+        return {other for other, known in self.known.items() if owner_of(known) == key}
+
+    def held_by(self, key: Key) -> Collection[Key]:
+        def holder(known: Known) -> str:
+            return known.record.claim.name if known.record.claim else ""
+
+        return {
+            other
+            for other, known in self.known.items()
+            if key.kind is Kind.MACHINE and holder(known) == key.name
+        }
+
+    def on_pool(self, key: Key) -> Collection[Key]:
+        kind = Kind.MACHINE if key.kind is Kind.MACHINE_POOL else Kind.VOLUME
+        return {
+            other
+            for other, known in self.known.items()
+            if other.kind is kind and known.record.pool == key.name
+        }
+
+    def shortfalls(self, machine: Key, pool: str) -> Collection[Shortfall]:
+        return self.short.get(pool, ())
+
+    def doubt(self, key: Key) -> str:
+        return self.doubts.get(key, "")
+
+    def faults(self, key: Key) -> Collection[Finding]:
+        return self.findings.get(key, ())
+
+    def live_count(self, kind: Kind) -> int:
+        return sum(known.key.kind is kind and known.live is not None for known in self.known.values())
+
+    def leaving(self, kind: Kind) -> Collection[Key]:
+        return {key for key, known in self.known.items() if key.kind is kind and known.record.is_deleting}
+
+    # What tests make it of.
+
+    def add(self, *many: Known) -> Small:
+        self.known |= {known.key: known for known in many}
+        return self
+
+    def goes(self, *keys: Key) -> Small:
+        """Gone from the source."""
+        for key in keys:
+            self.known[key] = msgspec.structs.replace(self.known[key], standing=Standing.LEAVING, source=None)
+            self.absent.add(key)
+        return self
+
+    def ordered_gone(self, key: Key) -> Small:
+        known = self.known[key]
+        record = msgspec.structs.replace(known.record, deletion_timestamp="2026-03-01T11:00:00Z")
+        self.known[key] = msgspec.structs.replace(
+            known, record=record, standing=Standing.LEAVING, source=None
+        )
+        self.absent.discard(key)
+        return self
+
+    def pool(self, name: str, **changes: Any) -> Small:
+        given: dict[str, Any] = {
+            "poollet": name,
+            "freshness": Freshness.FRESH,
+            "announced": report.Pool(status=report.PoolStatus(state="Ready")),
+            "classes": frozenset({"small"}),
+        }
+        self.pools[name] = PoolState(Key(Kind.MACHINE_POOL, "", name), is_declared=False, **(given | changes))
+        return self
+
+    def volume_pool(self, name: str, **changes: Any) -> Small:
+        given: dict[str, Any] = {"poollet": name, "freshness": Freshness.FRESH}
+        key = Key(Kind.VOLUME_POOL, "", name)
+        self.volume_pools[name] = PoolState(key, is_declared=False, **(given | changes))
+        return self
+
+    def confirms(self, about: Confirm, value: str) -> Small:
+        self.confirmations.append(Confirmation(about, value, SOURCE, NOW))
+        return self
+
+    def says(self, key: Key, phase: Any, **changes: Any) -> Small:
+        """The word of the pool that it is assigned to."""
+        record = self.known[key].record
+        assignment = record.assignment
+        assert assignment is not None
+        given: dict[str, Any] = {
+            "poollet": assignment.pool,
+            "pool": assignment.pool,
+            "uid": record.uid,
+            "assignment": assignment.id,
+            "phase": phase,
+        }
+        self.words[key] = Said(**(given | changes))
+        return self
+
+
+def classes() -> tuple[Known, ...]:
+    """That nobody has to mention."""
+    return (
+        known(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}}),
+        known(Kind.MACHINE_CLASS, "huge", {"capabilities": {"cpu": 64, "memory": 64}}),
+        known(Kind.VOLUME_CLASS, "fast", {"capabilities": {"tps": 1, "iops": 1}}),
+    )
+
+
+def uid_of(name: str) -> str:
+    return f"00000000-0000-4000-8000-{abs(hash_of(name)):012d}"
+
+
+def hash_of(name: str) -> int:
+    """The same in every process."""
+    return int.from_bytes(name.encode()[-5:], "big") % 10**12
+
+
+def known(
+    kind: Kind,
+    name: str,
+    spec: Mapping[str, Any] | None = None,
+    *,
+    on: str = "",
+    is_new: bool = False,
+    standing: Standing = Standing.DECLARED,
+    status: Mapping[str, Any] | None = None,
+    **metadata: Any,
+) -> Known:
+    """An object of the source that live has too, unless `is_new`; `on` is the pool that it is assigned to."""
+    key = Key(kind, "default" if kind.is_namespaced else "", name)
+    whole: dict[str, Any] = {"name": name, **metadata}
+    if kind.is_namespaced:
+        whole["namespace"] = "default"
+    body: dict[str, Any] = {"apiVersion": api_version(kind), "kind": kind.value, "metadata": whole}
+    if spec is not None:
+        body |= spec if kind in (Kind.SECRET, Kind.MACHINE_CLASS, Kind.VOLUME_CLASS) else {"spec": spec}
+    place = Place(f"{kind.value}-{name}.yaml", 0)
+    if is_new:
+        return Known(key, decode(kind, body), standing, Record(), place, None)
+    live = body | {"metadata": whole | {"uid": "" if kind is Kind.SECRET else uid_of(name)}}
+    if status is not None:
+        live["status"] = status
+    record = record_of(kind, live)
+    if on:
+        assert isinstance(record.status, MachineStatus | VolumeStatus)
+        assigned = msgspec.structs.replace(
+            record.status, assignment=Assignment(pool=on, id=f"{uid_of(name)[:-1]}a")
+        )
+        record = msgspec.structs.replace(record, pool=on, status=assigned)
+    if record.status is None:
+        record = msgspec.structs.replace(record, status=empty_status(kind))
+    return Known(key, decode(kind, body), standing, record, place, place)
+
+
+def machine(name: str, *, on: str = "", **changes: Any) -> Known:
+    spec = {"machineClassRef": {"name": "small"}, **changes.pop("spec", {})}
+    return known(Kind.MACHINE, name, spec, on=on, **changes)
+
+
+def volume(name: str, *, on: str = "", **changes: Any) -> Known:
+    spec = {
+        "volumeClassRef": {"name": "fast"},
+        "resources": {"storage": "1Gi"},
+        **changes.pop("spec", {}),
+    }
+    return known(Kind.VOLUME, name, spec, on=on, **changes)
+
+
+def evicted(known: Known, reason: str = "Drained") -> Known:
+    status = known.record.status
+    assert isinstance(status, MachineStatus)
+    assert status.assignment is not None
+    order = Evict(assignment=status.assignment.id, reason=reason)
+    changed = msgspec.structs.replace(status, evict=order)
+    return msgspec.structs.replace(known, record=msgspec.structs.replace(known.record, status=changed))
+
+
+DRAIN = Taint(key="gitvirt.dev/drain", effect="NoExecute")

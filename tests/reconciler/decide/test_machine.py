@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconciler.decide import Adopt, Blocked, Drain, Keep, Lost, Need, Place, diff, obstacles
+from reconciler.plan.action import Action
+from reconciler.world.advance import Confirm
+from reconciler.world.known import Standing
+from reconciler.world.record import condition
+from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.said import Said
+from schemas.capacity import Shortfall
+from schemas.kinds import Key, Kind
+from schemas.model import MachineStatus, Taint
+from schemas.report import objects as report
+from schemas.validate.finding import Finding
+from tests.reconciler.decide.small import DRAIN, FLEET, NOW, Small, evicted, known, machine, uid_of, volume
+
+WEB = Key(Kind.MACHINE, "default", "web")
+FORCED = Taint(key="gitvirt.dev/drain", effect="NoExecute", value="force")
+PATIENT = [{"key": "gitvirt.dev/drain", "operator": "Exists", "tolerationSeconds": 300}]
+LOCAL = [{"name": "root", "localDisk": {}}]
+RUNNING = report.MachineStatus(machine_id="libvirt://1", state="Running")
+OFF: dict[str, Any] = {
+    "status": report.MachineStatus(machine_id="libvirt://1", state="Shutdown"),
+    "stays_off": True,
+}
+CRASHED = OFF | {"stays_off": False}
+BROKEN = OFF | {"status": RUNNING}
+FULL = (report.Reason(code="InsufficientCapacity", message="memory is short"),)
+LOST = {"freshness": Freshness.LOST}
+
+
+def word(**changes: Any) -> Said:
+    given: dict[str, Any] = {
+        "poollet": "b",
+        "pool": "b",
+        "uid": uid_of("web"),
+        "assignment": "a" * 8,
+        "phase": "present",
+    }
+    return Said(**(given | changes))
+
+
+def fault(code: str) -> tuple[Finding, ...]:
+    return (Finding("web.yaml", 0, str(WEB), "/spec", code, "there is no Secret"),)
+
+
+def small(**spec: Any) -> Small:
+    return Small().add(machine("web", spec=spec)).pool("a").pool("b")
+
+
+def on_a(**spec: Any) -> Small:
+    return Small().add(machine("web", on="a", spec=spec)).pool("a").pool("b")
+
+
+def secret(value: str) -> Any:
+    return known(Kind.SECRET, "boot", {"stringData": {"ignition.yaml": value}})
+
+
+Case = tuple[str, Callable[[], Small], type[Need], str]
+PAUSED: Any = {"annotations": {"gitvirt.dev/paused": "true"}}
+
+CASES: list[Case] = [
+    ("new", lambda: Small().add(machine("web", is_new=True)), Place, ""),
+    ("unplaced", small, Place, ""),
+    ("paused", lambda: Small().add(machine("web", **PAUSED)), Keep, ""),
+    ("dangling", lambda: _with(small(), findings={WEB: fault("GV310")}), Blocked, "GV310"),
+    ("shared volume is told elsewhere", lambda: _with(small(), findings={WEB: fault("GV320")}), Place, ""),
+    ("sealed", lambda: small(ignitionRef={"name": "boot"}).add(secret("ENC[AES256,data:x]")), Blocked, "SecretEncrypted"),
+    ("plain secret", lambda: small(ignitionRef={"name": "boot"}).add(secret("#cloud-config")), Place, ""),
+    ("claimed by one", lambda: _with(small(), claims={WEB: (word(),)}), Adopt, ""),
+    ("claimed by two", lambda: _with(small(), claims={WEB: (word(), word(poollet="c"))}), Blocked, "ReportedTwice"),
+    ("claimed under another uid", lambda: _with(small(), claims={WEB: (word(uid="other"),)}), Place, ""),
+    ("at rest", on_a, Keep, ""),
+    ("running", lambda: on_a().says(WEB, "present", status=RUNNING), Keep, ""),
+    ("unknown to its runtime", lambda: on_a().says(WEB, "unknown"), Keep, ""),
+    ("rejected", lambda: on_a().says(WEB, "rejected", reasons=FULL), Place, ""),
+    ("dangling but placed", lambda: _with(on_a(), findings={WEB: fault("GV310")}), Blocked, "GV310"),
+    ("a class that its pool lacks", lambda: on_a(machineClassRef={"name": "huge"}), Blocked, "ClassNotOffered"),
+    ("pool lost", lambda: on_a().pool("a", **LOST), Lost, ""),
+    ("pool unproven", lambda: on_a().pool("a", freshness=Freshness.UNPROVEN), Keep, ""),
+    ("pool not announced", lambda: on_a().pool("a", freshness=None, announced=None), Lost, ""),
+    ("pool not there at all", lambda: Small().add(machine("web", on="a")), Lost, ""),
+    ("pool lost, may be replaced, ran", lambda: on_a(onPoolLost="Replace").says(WEB, "present", status=RUNNING).pool("a", **LOST), Lost, ""),
+    ("pool lost, may be replaced, silent", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), Lost, ""),
+    ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").says(WEB, "unknown", **OFF).pool("a", **LOST), Lost, ""),
+    ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF).pool("a", **LOST), Place, ""),
+    ("pool lost, may be replaced, was off without a promise", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **CRASHED).pool("a", **LOST), Lost, ""),
+    ("pool lost, may be replaced, runs against a promise", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **BROKEN).pool("a", **LOST), Lost, ""),
+    ("pool lost, must stay, was off", lambda: on_a().says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
+    ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF), Keep, ""),
+    ("pool destroyed", lambda: on_a().pool("a", **LOST).confirms(Confirm.POOL_DESTROYED, "a"), Place, ""),
+    ("pool said destroyed, and alive", lambda: on_a().confirms(Confirm.POOL_DESTROYED, "a"), Keep, ""),
+    ("cordoned", lambda: on_a().pool("a", is_cordoned=True), Keep, ""),
+    ("pinned elsewhere", lambda: on_a(machinePoolRef={"name": "b"}), Drain, "machinePoolRef names b now"),
+    ("drained", lambda: on_a().pool("a", taints=(DRAIN,)), Drain, "its pool is being drained"),
+    ("drained, tolerated for a while", lambda: on_a(tolerations=PATIENT).pool("a", taints=(DRAIN,)), Keep, ""),
+    ("drained, paused", lambda: Small().add(machine("web", on="a", **PAUSED)).pool("a", taints=(DRAIN,)), Keep, ""),
+    ("drained while lost", lambda: on_a().pool("a", taints=(DRAIN,), **LOST), Lost, ""),
+    ("ordered to leave", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
+    ("ordered to leave, not drained any more", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
+    ("left", lambda: Small().add(evicted(machine("web", on="a"))).pool("a").says(WEB, "gone"), Place, ""),
+    ("frozen", lambda: Small().add(machine("web", on="a", standing=Standing.FROZEN)).pool("a"), Keep, ""),
+]  # fmt: skip
+
+
+def _with(world: Small, **changes: Any) -> Small:
+    for name, value in changes.items():
+        setattr(world, name, value)
+    return world
+
+
+def need(world: Small, key: Key = WEB) -> Need:
+    return next(each for each in diff(world, {key}, NOW) if each.key == key)
+
+
+@pytest.mark.parametrize(
+    ("make", "want", "reason"), [row[1:] for row in CASES], ids=[row[0] for row in CASES]
+)
+def test_need(make: Callable[[], Small], want: type[Need], reason: str) -> None:
+    found = need(make())
+    assert type(found) is want
+    assert getattr(found, "reason", "") == reason
+
+
+@pytest.mark.parametrize("make", [row[1] for row in CASES], ids=[row[0] for row in CASES])
+def test_what_was_decided_is_decided_again_without_a_change(make: Callable[[], Small]) -> None:
+    """As if the record had been written and read: nothing more happens for as long as the world stands still."""
+    world = make()
+    first = need(world)
+    written = msgspec.structs.replace(world.known[WEB], record=first.record, live=world.known[WEB].source)
+    world.add(written)
+    if written.record.assignment is None:
+        world.words.pop(WEB, None)
+    again = need(world)
+    assert again.record == first.record
+
+
+def test_a_placed_machine_never_loses_its_pool_without_cause() -> None:
+    for id, make, _, _ in CASES:
+        world = make()
+        before, after = world.known[WEB].record, need(world).record
+        if before.pool and after.pool != before.pool:
+            assert id in {"rejected", "left", "pool lost, may be replaced, was off", "pool destroyed"}
+
+
+def test_the_first_sight_of_an_object_gives_it_its_uid() -> None:
+    found = need(Small().add(machine("web", is_new=True)))
+    assert found.before is None
+    assert found.record.uid == need(Small().add(machine("web", is_new=True))).record.uid != ""
+    assert FLEET not in found.record.uid
+
+
+def test_a_rejection_is_remembered_and_the_next_is_asked() -> None:
+    found = need(on_a().says(WEB, "rejected", reasons=FULL))
+    assert found.record.pool == ""
+    status = found.record.status
+    assert isinstance(status, MachineStatus)
+    assert status.assignment is None
+    assert [(each.pool, each.reason, each.count) for each in status.rejections] == [
+        ("a", "InsufficientCapacity", 1)
+    ]
+    assert found.due == NOW + timedelta(seconds=10)
+    assert [deed.action for deed in found.deeds] == [Action.WITHDRAW]
+    assert found.deeds[0].reason == "a rejected it: memory is short"
+
+
+def test_what_is_reported_becomes_status_and_ends_with_the_assignment() -> None:
+    world = on_a().says(WEB, "present", status=RUNNING)
+    status = need(world).record.status
+    assert isinstance(status, MachineStatus)
+    assert (status.state, status.machine_id) == ("Running", "libvirt://1")
+    world.add(msgspec.structs.replace(evicted(world.known[WEB]), record=need(world).record))
+    world.says(WEB, "gone")
+    gone = need(world).record.status
+    assert isinstance(gone, MachineStatus)
+    assert (gone.state, gone.machine_id, gone.assignment, gone.evict) == ("Pending", "", None, None)
+
+
+def test_a_lost_pool_leaves_everything_but_says_so() -> None:
+    world = on_a().says(WEB, "present", status=RUNNING).pool("a", **LOST)
+    found = need(world)
+    assert found.record.assignment == world.known[WEB].record.assignment
+    ready = condition(getattr(found.record.status, "conditions", ()), "Ready")
+    assert ready is not None
+    assert (ready.status, ready.reason) == ("Unknown", "PoolLost")
+
+
+def eviction(found: Need) -> tuple[str, str]:
+    said = condition(getattr(found.record.status, "conditions", ()), "Eviction")
+    return (said.status, said.reason) if said else ("", "")
+
+
+@pytest.mark.parametrize(
+    ("spec", "taint", "want"),
+    [
+        pytest.param({}, DRAIN, ("True", "Ordered"), id="nothing-local"),
+        pytest.param({"volumes": LOCAL}, DRAIN, ("False", "NeedsConsent"), id="a-local-disk-stays"),
+        pytest.param({"volumes": LOCAL}, FORCED, ("True", "Ordered"), id="with-force"),
+        pytest.param(
+            {"volumes": LOCAL, "onPoolLost": "Replace"}, DRAIN, ("True", "Ordered"), id="with-the-owners-word"
+        ),
+        pytest.param({"tolerations": PATIENT}, DRAIN, ("Unknown", "Tolerated"), id="tolerated"),
+    ],
+)
+def test_eviction_needs_consent_where_data_is_lost(
+    spec: dict[str, Any], taint: Taint, want: tuple[str, str]
+) -> None:
+    found = need(on_a(**spec).pool("a", taints=(taint,)))
+    assert eviction(found) == want
+    status = found.record.status
+    assert isinstance(status, MachineStatus)
+    assert (status.evict is not None) == (want == ("True", "Ordered"))
+    assert found.record.pool == "a"  # until its pool states that it is gone
+
+
+def test_a_volume_on_the_host_counts_as_local_data() -> None:
+    world = on_a(volumes=[{"name": "data", "volumeRef": {"name": "v"}}]).add(volume("v", on="a-disks"))
+    world.pool("a", taints=(DRAIN,)).volume_pool("a-disks", reachable_from=frozenset({"a"}))
+    assert eviction(need(world)) == ("False", "NeedsConsent")
+    world.volume_pool("a-disks", reachable_from=frozenset({"a", "b"}))
+    assert eviction(need(world)) == ("True", "Ordered")
+
+
+def test_a_toleration_runs_out() -> None:
+    world = on_a(tolerations=PATIENT).pool("a", taints=(DRAIN,))
+    first = need(world)
+    assert first.due == NOW + timedelta(seconds=300)
+    world.add(msgspec.structs.replace(world.known[WEB], record=first.record))
+    (later,) = diff(world, {WEB}, NOW + timedelta(seconds=299))
+    assert later.record == first.record
+    (after,) = diff(world, {WEB}, NOW + timedelta(seconds=300))
+    assert eviction(after) == ("True", "Ordered")
+
+
+def test_so_many_leave_at_once_the_least_important_first() -> None:
+    world = Small().pool("a", taints=(DRAIN,))
+    for number in range(8):
+        world.add(machine(f"m{number}", on="a", spec={"priority": 10 - number}))
+    found = {each.key.name: eviction(each) for each in diff(world, set(world.known), NOW)}
+    assert {name for name, said in found.items() if said == ("True", "Ordered")} == {
+        "m3",
+        "m4",
+        "m5",
+        "m6",
+        "m7",
+    }
+    assert found["m0"] == ("True", "Due")
+    # Written, and one has left: one more may go.
+    for each in diff(world, set(world.known), NOW):
+        world.add(msgspec.structs.replace(world.known[each.key], record=each.record))
+    assert len(world.evicting) == 5
+    gone = Key(Kind.MACHINE, "default", "m7")
+    world.says(gone, "gone")
+    found = {each.key.name: eviction(each) for each in diff(world, {gone}, NOW)}
+    assert found["m2"] == ("True", "Ordered")
+    assert found["m1"] == ("True", "Due")
+
+
+def test_the_stricter_limit_of_evictions_counts() -> None:
+    world = Small().pool("a", taints=(DRAIN,))
+    world.add(*(machine(f"m{number}", on="a") for number in range(8)))
+    limits = msgspec.structs.replace(world.settings.limits, evict=2)
+    world.settings_before = msgspec.structs.replace(world.settings, limits=limits)
+    orders = [each for each in diff(world, set(world.known), NOW) if eviction(each) == ("True", "Ordered")]
+    assert len(orders) == 2
+
+
+def test_adoption_takes_back_what_the_poollet_has() -> None:
+    world = Small().add(machine("web", is_new=True))
+    world.claims[WEB] = (word(uid="c0ffee00-0000-4000-8000-000000000001", status=RUNNING),)
+    found = need(world)
+    assert found.record.uid == "c0ffee00-0000-4000-8000-000000000001"
+    assert found.record.pool == "b"
+    assert found.record.assignment is not None
+    assert found.record.assignment.id == "a" * 8
+    assert getattr(found.record.status, "state", "") == "Running"
+
+
+LET_GO = {
+    "its pool is lost still": ({"onPoolLost": "Replace"}, LOST, OFF, Place),
+    "its pool is back": ({"onPoolLost": "Replace"}, {}, OFF, Adopt),
+    "its pool is lost, and said that it runs": ({"onPoolLost": "Replace"}, LOST, {"status": RUNNING}, Adopt),
+    "its pool is lost, and it ran against a promise": ({"onPoolLost": "Replace"}, LOST, BROKEN, Adopt),
+    "its pool is lost, and promised nothing": ({"onPoolLost": "Replace"}, LOST, CRASHED, Adopt),
+    "its pool is lost, and nobody gave it free": ({}, LOST, OFF, Adopt),
+}
+
+
+@pytest.mark.parametrize(("spec", "pool", "said", "want"), LET_GO.values(), ids=LET_GO.keys())
+def test_what_was_let_go_with_its_pool_comes_back_only_with_it(
+    spec: dict[str, Any], pool: dict[str, Any], said: dict[str, Any], want: type[Need]
+) -> None:
+    world = small(**spec).pool("b", **pool)
+    world.claims[WEB] = (word(**said),)
+    assert type(need(world)) is want
+
+
+def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
+    """Else it would be given back and taken away with each tick."""
+    world = small().pool("b", **LOST).confirms(Confirm.POOL_DESTROYED, "b")
+    world.claims[WEB] = (word(status=RUNNING),)
+    assert type(need(world)) is Place
+
+
+def test_a_lost_live_waits_for_every_report() -> None:
+    world = small()
+    world.is_live_lost, world.is_settled, world.target = True, False, None
+    assert diff(world, set(world.known), NOW) == ()
+    world.is_settled = True
+    assert type(need(world)) is Place
+
+
+def test_a_frozen_one_says_why_and_a_false_claim_is_told() -> None:
+    world = Small().add(machine("web", on="a", standing=Standing.FROZEN)).pool("a")
+    world.refused[WEB] = ("c reports it, and it is not there",)
+    conditions = getattr(need(world).record.status, "conditions", ())
+    told = {each.type: (each.status, each.reason) for each in conditions}
+    assert told["Accepted"] == ("False", "Frozen")
+    assert told["ClaimRefused"] == ("True", "NotItsOwn")
+    assert [each.type for each in conditions] == sorted(told)
+
+
+@pytest.mark.parametrize(
+    ("pool", "said"),
+    [
+        pytest.param(None, "there is no pool c", id="nowhere"),
+        pytest.param({"why_not_ready": "no poollet announces it"}, "is not ready", id="not ready"),
+        pytest.param({"is_cordoned": True}, "is cordoned", id="cordoned"),
+        pytest.param({"taints": (DRAIN,)}, "has the taint gitvirt.dev/drain", id="tainted"),
+        pytest.param({"classes": frozenset()}, "does not offer class small", id="without the class"),
+        pytest.param({}, "has no room", id="full"),
+    ],
+)
+def test_a_pin_to_a_pool_that_cannot_take_it_moves_nobody(pool: dict[str, Any] | None, said: str) -> None:
+    world = on_a(machinePoolRef={"name": "c"}).says(WEB, "present", status=RUNNING)
+    if pool is not None:
+        world.pool("c", **pool)
+    world.short["c"] = (Shortfall("memory", 2, 1),)
+    found = need(world)
+    assert isinstance(found, Keep), found
+    assert found.record.pool == "a"
+    assert eviction(found) == ("False", "PinInVain")
+    assert found.record.status is not None
+    told = condition(found.record.status.conditions, "Eviction")
+    assert told is not None
+    assert said in told.message
+    # Once it can, it moves.
+    world.pool("c").short.clear()
+    assert isinstance(need(world), Drain)
+
+
+def test_a_reason_is_told_once() -> None:
+    """Validation and the look-up here find the same."""
+    world = Small().add(machine("web", spec={"machineClassRef": {"name": "none"}}))
+    finding = Finding(
+        "web.yaml", 0, str(WEB), "/spec/machineClassRef/name", "GV310", 'there is no MachineClass "none"'
+    )
+    world.findings[WEB] = (finding,)
+    assert [each.message for each in obstacles(world, world.known[WEB])] == [
+        'there is no MachineClass "none"'
+    ]
+    world.findings.clear()
+    assert [each.message for each in obstacles(world, world.known[WEB])] == ["there is no MachineClass none"]

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.decide import Keep, Remove, Step, diff, verdicts
+from reconciler.plan.action import Action
+from reconciler.plan.compose import compose
+from reconciler.world.advance import Confirm
+from reconciler.world.known import Standing
+from reconciler.world.record import condition
+from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.said import Said
+from schemas.fleet import DeleteLimit
+from schemas.kinds import Key, Kind
+from schemas.report import objects as report
+from tests.reconciler.decide.small import NOW, Small, known, machine, uid_of, volume
+
+WEB = Key(Kind.MACHINE, "default", "web")
+DATA = Key(Kind.VOLUME, "default", "data")
+DAILY = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
+SMALL = Key(Kind.MACHINE_CLASS, "", "small")
+LAN = Key(Kind.NETWORK_INTERFACE, "default", "web-lan")
+ASKS_FOR_LAN = {
+    "networkInterfaces": [
+        {
+            "name": "lan",
+            "ephemeral": {"networkInterfaceTemplate": {"spec": {"networkRef": {"name": "office"}}}},
+        }
+    ]
+}
+USES_DATA = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
+MADE = {"volumeID": "libvirt://v", "state": "Available"}
+IS_MADE = report.VolumeStatus(volume_id="libvirt://v", state="Available")
+OWNER = {
+    "apiVersion": "compute.ironcore.dev/v1alpha1",
+    "kind": "Machine",
+    "name": "web",
+    "uid": uid_of("web"),
+}
+
+
+def crowd(count: int = 9) -> Small:
+    """Enough of everything that one may go without a question."""
+    world = Small().pool("a").volume_pool("a")
+    world.add(*(machine(f"other{number}", on="a") for number in range(count)))
+    world.add(*(volume(f"other{number}", on="a") for number in range(count)))
+    world.add(
+        *(
+            known(Kind.MACHINE_CLASS, f"other{n}", {"capabilities": {"cpu": 1, "memory": 1}})
+            for n in range(count)
+        )
+    )
+    return world
+
+
+def with_snapshot(pool: str) -> Small:
+    """Ordered gone, and its volume has gone before it."""
+    world = crowd().add(known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}))
+    world.words[DAILY] = Said(pool, uid=uid_of("daily"), assignment="a1", phase="unknown", pool=pool)
+    return world.ordered_gone(DAILY)
+
+
+def small_class() -> Any:
+    return known(Kind.MACHINE_CLASS, "small", {"capabilities": {"cpu": 1, "memory": 1}})
+
+
+def with_volume(**spec: Any) -> Small:
+    return crowd().add(volume("data", on="a", spec=spec, status=MADE))
+
+
+def _lan() -> Any:
+    spec = {"networkRef": {"name": "office"}}
+    return known(Kind.NETWORK_INTERFACE, "web-lan", spec, ownerReferences=[OWNER])
+
+
+Case = tuple[str, Callable[[], Small], Key, Step]
+
+CASES: list[Case] = [
+    ("an unplaced machine is ordered gone too", lambda: crowd().add(machine("web")).goes(WEB), WEB, Step.ORDER),
+    ("a placed one", lambda: crowd().add(machine("web", on="a")).goes(WEB), WEB, Step.ORDER),
+    ("in doubt", lambda: _doubting(crowd().add(machine("web", on="a")).goes(WEB), WEB), WEB, Step.HOLD),
+    ("paused", lambda: crowd().add(machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})).goes(WEB), WEB, Step.HOLD),
+    ("a class in use", lambda: crowd().add(small_class()).goes(SMALL), SMALL, Step.HOLD),
+    ("a volume in use", lambda: with_volume().add(machine("web", on="a", spec=USES_DATA)).goes(DATA), DATA, Step.HOLD),
+    ("a volume and its machine", lambda: with_volume(deletionPolicy="Delete").add(machine("web", on="a", spec=USES_DATA)).goes(DATA, WEB), DATA, Step.ORDER),
+    ("a volume with data", lambda: with_volume().goes(DATA), DATA, Step.RETAIN),
+    ("a volume without data", lambda: crowd().add(volume("data", on="a")).goes(DATA), DATA, Step.ORDER),
+    ("a volume that was reported since", lambda: crowd().add(volume("data", on="a")).goes(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
+    ("a volume on no pool", lambda: crowd().add(volume("data")).goes(DATA), DATA, Step.ORDER),
+    ("to be deleted by its policy", lambda: with_volume(deletionPolicy="Delete").goes(DATA), DATA, Step.ORDER),
+    ("to be retained by its policy", lambda: crowd().add(volume("data", on="a", spec={"deletionPolicy": "Retain"})).goes(DATA), DATA, Step.RETAIN),
+    ("ordered, its pool is silent", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB), WEB, Step.WAIT),
+    ("ordered, still there", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "present"), WEB, Step.WAIT),
+    ("ordered, its runtime silent", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "unknown"), WEB, Step.WAIT),
+    ("ordered, gone", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "gone"), WEB, Step.DROP),
+    ("ordered, had been rejected", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "rejected"), WEB, Step.DROP),
+    ("ordered, on no pool", lambda: crowd().add(machine("web")).ordered_gone(WEB), WEB, Step.DROP),
+    ("ordered, its pool lost", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB), WEB, Step.WAIT),
+    ("ordered, its pool destroyed", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "b"), WEB, Step.DROP),
+    ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "a"), WEB, Step.WAIT),
+    ("ordered, and made all the same", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
+    ("ordered, made, its runtime silent", lambda: crowd().add(volume("data", on="a", status=MADE)).ordered_gone(DATA).says(DATA, "unknown"), DATA, Step.RETAIN),
+    ("ordered, not made yet", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=report.VolumeStatus(state="Pending")), DATA, Step.WAIT),
+    ("ordered, never made", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
+    ("ordered, made and gone all the same", lambda: with_volume().ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
+    ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).confirms(Confirm.POOL_DESTROYED, "b"), DATA, Step.DROP),
+    ("ordered, a snapshot", lambda: with_snapshot("b"), DAILY, Step.WAIT),
+    ("ordered, a snapshot, its pool destroyed", lambda: with_snapshot("b").confirms(Confirm.POOL_DESTROYED, "b"), DAILY, Step.DROP),
+    ("ordered, a snapshot, its pool said destroyed and alive", lambda: with_snapshot("a").confirms(Confirm.POOL_DESTROYED, "a"), DAILY, Step.WAIT),
+    ("ordered by its policy, still there", lambda: with_volume(deletionPolicy="Delete").ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
+    ("ordered with its owner, still there", lambda: crowd().add(volume("data", on="a", ownerReferences=[OWNER])).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
+    ("ordered, a class whose last user is going", lambda: crowd(0).add(small_class(), machine("web", on="a")).ordered_gone(WEB).ordered_gone(SMALL), SMALL, Step.WAIT),
+    ("ordered, a class that nobody uses", lambda: crowd(0).add(small_class()).ordered_gone(SMALL), SMALL, Step.DROP),
+    ("ordered, and its owner asks for it anew", lambda: crowd().add(_lan(), machine("web", on="a", spec=ASKS_FOR_LAN)).ordered_gone(LAN), LAN, Step.DROP),
+    ("ordered, paused since", lambda: crowd().add(machine("web", annotations={"gitvirt.dev/paused": "true"})).ordered_gone(WEB), WEB, Step.WAIT),
+]  # fmt: skip
+
+
+def _doubting(world: Small, key: Key) -> Small:
+    world.doubts[key] = "web.yaml cannot be read"
+    return world
+
+
+def removal(world: Small, key: Key) -> Remove:
+    found = next(need for need in diff(world, {key}, NOW) if need.key == key)
+    assert isinstance(found, Remove)
+    return found
+
+
+@pytest.mark.parametrize(("make", "key", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+def test_step(make: Callable[[], Small], key: Key, want: Step) -> None:
+    found = removal(make(), key)
+    assert found.step is want
+    assert found.record.is_deleting == (want in (Step.ORDER, Step.WAIT, Step.DROP))
+    assert found.record.assignment == make().known[key].record.assignment
+
+
+@pytest.mark.parametrize(("make", "key", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+def test_only_what_is_dropped_leaves_live(make: Callable[[], Small], key: Key, want: Step) -> None:
+    world = make()
+    plan = compose(world, diff(world, {key}, NOW), (), NOW)
+    gone = {change.key for change in plan.changes if change.after is None}
+    assert gone == ({key} if want is Step.DROP else set())
+
+
+def empty_tree() -> Small:
+    world = crowd(5)
+    return world.goes(*world.known)
+
+
+def test_an_empty_source_tree_deletes_nothing_without_consent() -> None:
+    world = empty_tree()
+    needs = diff(world, set(), NOW)
+    assert {need.key for need in needs} == set(world.known)
+    for need in needs:
+        assert isinstance(need, Remove)
+        assert need.step is Step.HOLD
+        assert not need.record.is_deleting
+    plan = compose(world, needs, (), NOW)
+    assert {change.action for change in plan.changes} == {Action.HOLD}
+    assert {held.kind for held in plan.held} >= {Kind.MACHINE, Kind.VOLUME, Kind.MACHINE_CLASS}
+    (trailer,) = {held.trailer for held in plan.held}
+    assert trailer.startswith("Confirm-Deletion: ")
+    last = next(need for need in needs if need.key.kind is Kind.VOLUME)
+    held = condition(getattr(last.record.status, "conditions", ()), "DeletionHeld")
+    assert held is not None
+    assert trailer in held.message
+
+
+def confirmed(world: Small) -> Small:
+    return world.confirms(Confirm.DELETION, verdicts(world).trailer.removeprefix("Confirm-Deletion: "))
+
+
+def test_a_commit_with_the_digest_confirms_exactly_that() -> None:
+    world = confirmed(empty_tree())
+    steps = {need.key.kind: need.step for need in diff(world, set(), NOW) if isinstance(need, Remove)}
+    assert steps[Kind.MACHINE] is Step.ORDER
+    further = confirmed(empty_tree().add(machine("one-more", on="a")))
+    further.goes(Key(Kind.MACHINE, "default", "one-more"))
+    assert all(need.step is Step.HOLD for need in diff(further, set(), NOW) if isinstance(need, Remove))
+
+
+@pytest.mark.parametrize("digits", ["", "abc", "0" * 64])
+def test_a_wrong_or_short_digest_confirms_nothing(digits: str) -> None:
+    world = empty_tree().confirms(Confirm.DELETION, digits)
+    assert all(need.step is Step.HOLD for need in diff(world, set(), NOW) if isinstance(need, Remove))
+    short = empty_tree()
+    short.confirms(Confirm.DELETION, verdicts(short).trailer.removeprefix("Confirm-Deletion: ")[:11])
+    assert all(need.step is Step.HOLD for need in diff(short, set(), NOW) if isinstance(need, Remove))
+
+
+def test_a_commit_cannot_raise_the_limit_that_it_breaks() -> None:
+    world = crowd(100)
+    world.goes(*(Key(Kind.MACHINE, "default", f"other{number}") for number in range(30)))
+    raised = msgspec.structs.replace(world.settings.limits, delete=DeleteLimit(count=1000, percent=100))
+    world.settings_before = world.settings
+    world.settings = msgspec.structs.replace(world.settings, limits=raised)
+    assert all(need.step is Step.HOLD for need in diff(world, set(), NOW) if isinstance(need, Remove))
+    world.settings_before = world.settings
+    assert all(need.step is Step.ORDER for need in diff(world, set(), NOW) if isinstance(need, Remove))
+
+
+def test_what_is_held_is_released_when_the_source_has_it_again() -> None:
+    world = empty_tree()
+    (need, *_) = [each for each in diff(world, set(), NOW) if each.key.kind is Kind.MACHINE]
+    again = msgspec.structs.replace(
+        world.known[need.key],
+        record=need.record,
+        standing=Standing.DECLARED,
+        source=world.known[need.key].live,
+    )
+    world.absent.discard(need.key)
+    world.add(again)
+    found = next(each for each in diff(world, {need.key}, NOW) if each.key == need.key)
+    assert isinstance(found, Keep)
+    assert condition(getattr(found.record.status, "conditions", ()), "DeletionHeld") is None
+
+
+def test_a_report_that_lists_nothing_changes_nothing() -> None:
+    """Pools of which nobody speaks any more are lost; what stands there stays assigned and is not removed."""
+    world = crowd()
+    world.pools.clear()
+    world.volume_pools.clear()
+    for need in diff(world, set(world.known), NOW):
+        assert not isinstance(need, Remove)
+        assert need.record.assignment == world.known[need.key].record.assignment
+
+
+def test_no_volume_is_moved_or_dropped_for_a_pool_that_is_lost() -> None:
+    world = with_volume().volume_pool("a", freshness=Freshness.LOST).goes(DATA)
+    assert removal(world, DATA).step is Step.RETAIN
+
+
+NAMES = [f"m{number}" for number in range(12)]
+
+
+@given(
+    there=st.sets(st.sampled_from(NAMES), min_size=1),
+    gone=st.sets(st.sampled_from(NAMES)),
+    ordered=st.sets(st.sampled_from(NAMES)),
+)
+def test_never_more_at_once_than_the_guard_lets_pass(
+    there: set[str], gone: set[str], ordered: set[str]
+) -> None:
+    world = Small().pool("a").add(*(machine(name, on="a") for name in sorted(there)))
+    for name in ordered & there:
+        world.ordered_gone(Key(Kind.MACHINE, "default", name))
+    going = len(ordered & there)
+    world.goes(*(Key(Kind.MACHINE, "default", name) for name in (gone & there) - ordered))
+    needs = diff(world, set(), NOW)
+    fresh = [need for need in needs if isinstance(need, Remove) and need.step is Step.ORDER]
+    assert fresh == [] or going + len(fresh) < len(there)
+    if len(there) >= 3:
+        assert fresh == [] or (going + len(fresh)) * 2 < len(there)

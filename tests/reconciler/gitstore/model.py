@@ -1,0 +1,64 @@
+"""The simplest thing that could be a tree: path -> (mode, content). What real code is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+
+from reconciler.gitstore.graft import graft
+from reconciler.gitstore.objects import Object, Type, named
+from reconciler.gitstore.protocol import Blob, Edit
+from reconciler.gitstore.tree import Mode, ObjectId
+
+Model: TypeAlias = dict[str, tuple[Mode, bytes]]
+
+# Few names, so that edits meet; with those that sort differently as a file and as a folder, and one that is not UTF-8.
+NAMES = st.sampled_from(["a", "a.b", "a-b", "a0", "b", "B", "ü", b"\xe9".decode("utf-8", "surrogateescape")])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+CONTENTS = st.binary(max_size=4)
+LEAVES = st.tuples(st.sampled_from([Mode.FILE, Mode.EXECUTABLE, Mode.LINK]), CONTENTS)
+
+
+def fits(path: str, others: Mapping[str, object]) -> bool:
+    """Whether no other path needs a folder where this is a file, or the other way round."""
+    return not any(
+        other != path and (other.startswith(path + "/") or path.startswith(other + "/")) for other in others
+    )
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Model:
+    found: Model = {}
+    for path, leaf in draw(st.lists(st.tuples(PATHS, LEAVES), max_size=12)):
+        if fits(path, found):
+            found[path] = leaf
+    return found
+
+
+class Shelf:
+    """Objects in a dictionary."""
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectId, Object] = {}
+        self.reads: list[ObjectId] = []
+
+    def read(self, id: ObjectId) -> bytes:
+        if id == "4b825dc642cb6eb9a060e54bf8d69288fbee4904":
+            return b""
+        self.reads.append(id)
+        return self.objects[id].data
+
+    def edited(self, tree: ObjectId | None, edits: Mapping[str, Edit]) -> ObjectId:
+        done = graft(self.read, tree, edits)
+        self.objects |= done.objects
+        return done.tree
+
+    def stored(self, model: Model) -> ObjectId:
+        edits: dict[str, Edit] = {}
+        for path, (mode, content) in model.items():
+            blob = named(Type.BLOB, content)
+            self.objects[blob.id] = blob
+            edits[path] = Blob(mode, blob.id)
+        return self.edited(None, edits)

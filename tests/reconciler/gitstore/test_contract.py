@@ -1,0 +1,473 @@
+"""What every Repo does, over a mirror of a real remote and in memory alike."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from reconciler.gitstore.commit import decoded, trailers_of
+from reconciler.gitstore.errors import DamageError, NotACommitError
+from reconciler.gitstore.graft import PathError
+from reconciler.gitstore.memory import Call, MemoryObjects, MemoryRemote, MemoryTransport
+from reconciler.gitstore.protocol import Blob, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.gitstore.signing import SigningError
+from reconciler.gitstore.store import Store
+from reconciler.gitstore.transport import Refused, Stale, Trouble, Unavailable
+from reconciler.gitstore.tree import Mode
+from tests.reconciler.gitstore.worlds import (
+    LIVE,
+    MAIN,
+    REPORTS,
+    ROBOT,
+    START,
+    MemoryWorld,
+    MirrorWorld,
+    World,
+    content,
+    draft,
+    put,
+    snap,
+)
+from tests.servers.fixtures import StartedWhenAsked
+from tests.servers.places import KINDS, place
+
+# A path is what "mirror" is. gitolite makes a repo anew when asked for one that is gone, so "gone" cannot be played there.
+SERVED = [pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind not in ("path", "gitolite")]
+
+
+@pytest.fixture(params=["memory", "mirror", *SERVED])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    if request.param == "memory":
+        yield MemoryWorld()
+        return
+    if request.param == "mirror":
+        real = MirrorWorld(tmp_path)
+        yield real
+        real.close()
+        return
+    servers = StartedWhenAsked(request)
+    with place(request.param, servers, uuid.uuid4().hex[:8]) as served:
+        real = MirrorWorld(tmp_path, served)
+        yield real
+        real.close()
+
+
+@pytest.fixture
+def people(world: World) -> Repo:
+    return world.client()
+
+
+@pytest.fixture
+def robot(world: World) -> Repo:
+    return world.client()
+
+
+def test_a_snapshot_never_has_a_target_that_is_ahead_of_its_source() -> None:
+    remote = MemoryRemote()
+    local, theirs = MemoryObjects(remote), MemoryObjects(remote)
+    other = Store(theirs, MemoryTransport(theirs), Refs())
+    is_watched = False
+
+    def both_move_after_the_listing(call: Call, when: Literal["before", "after"]) -> None:
+        nonlocal is_watched
+        if is_watched and (call, when) == ("list_refs", "after"):
+            is_watched = False
+            put(other, MAIN, {"a": b"2"}, remote.refs[MAIN])
+            put(other, LIVE, {"a": b"2"}, remote.refs[LIVE])
+
+    robot = Store(local, MemoryTransport(local, both_move_after_the_listing), Refs())
+    put(other, MAIN, {"a": b"1"})
+    put(other, LIVE, {"a": b"1"})
+    snap(robot)
+    put(other, LIVE, {"b": b"1"}, remote.refs[LIVE])
+    is_watched = True
+    found = snap(robot)
+    assert not is_watched
+    assert (found.source, found.target) == (remote.refs[MAIN], remote.refs[LIVE])
+
+
+class TestSnapshot:
+    def test_of_an_empty_remote_is_empty(self, robot: Repo) -> None:
+        found = snap(robot)
+        assert found == Snapshot(None, None, {}, found.default_branch)
+        assert found.is_empty
+
+    def test_has_source_target_and_reports(self, people: Repo, robot: Repo) -> None:
+        main = put(people, MAIN, {"a": b"1"})
+        live = put(people, LIVE, {"a": b"2"})
+        one = put(people, REPORTS + "one", {"r": b"3"})
+        two = put(people, REPORTS + "row/two", {"r": b"4"})
+        put(people, "refs/heads/other", {"a": b"5"})
+        found = snap(robot)
+        assert (found.source, found.target, found.reports) == (main, live, {"one": one, "row/two": two})
+        assert not found.is_empty
+        assert content(robot, main) == {"a": b"1"}
+        assert content(robot, two) == {"r": b"4"}
+
+    def test_sees_refs_that_move_appear_and_go(self, people: Repo, robot: Repo, world: World) -> None:
+        first = put(people, MAIN, {"a": b"1"})
+        put(people, REPORTS + "one", {"r": b"1"})
+        assert snap(robot).source == first
+        second = put(people, MAIN, {"a": b"2"}, base=first)
+        live = put(people, LIVE, {"a": b"2"})
+        found = snap(robot)
+        assert (found.source, found.target) == (second, live)
+        assert content(robot, second) == {"a": b"2"}
+        world.delete(REPORTS + "one")
+        assert snap(robot).reports == {}
+
+    def test_of_one_party_has_only_its_refs(self, people: Repo, world: World) -> None:
+        put(people, MAIN, {"a": b"1"})
+        live = put(people, LIVE, {"a": b"2"})
+        mine = put(people, REPORTS + "one", {"r": b"3"})
+        put(people, REPORTS + "one-more", {"r": b"4"})
+        poollet = world.client(Refs(source=None, target=LIVE, reports=REPORTS + "one"))
+        found = snap(poollet)
+        assert (found.source, found.target, found.reports) == (None, live, {"one": mine})
+
+    def test_reports_may_be_branches(self, people: Repo, world: World) -> None:
+        mine = put(people, "refs/heads/gitvirt/poollets/one", {"r": b"3"})
+        found = snap(world.client(Refs(reports="refs/heads/gitvirt/poollets/")))
+        assert found.reports == {"one": mine}
+
+    def test_is_unavailable_while_the_remote_is_gone_and_right_when_it_is_back(
+        self, people: Repo, robot: Repo, world: World
+    ) -> None:
+        first = put(people, MAIN, {"a": b"1"})
+        assert snap(robot).source == first
+        world.go_away(True)
+        assert isinstance(robot.snapshot(), Unavailable)
+        assert content(robot, first) == {"a": b"1"}  # what was brought stays readable
+        world.go_away(False)
+        assert snap(robot).source == first
+
+    def test_follows_a_branch_that_was_rewound(self, people: Repo, robot: Repo, world: World) -> None:
+        first = put(people, MAIN, {"a": b"1"})
+        second = put(people, MAIN, {"a": b"2"}, base=first)
+        assert snap(robot).source == second
+        world.move(MAIN, first)
+        assert snap(robot).source == first
+        assert not robot.descends(first, second)
+        assert robot.descends(second, first)
+        assert robot.descends(first, first)
+        assert not robot.descends(first, "1" * 40)
+        assert not robot.descends("1" * 40, first)
+
+
+class TestReading:
+    def test_files_and_differences(self, people: Repo, robot: Repo) -> None:
+        first = put(people, MAIN, {"a/x": b"1", "a/y": b"2", "b": b"3"})
+        second = put(people, MAIN, {"a/x": b"9", "b": None, "c": b"4"}, base=first)
+        snap(robot)
+        assert [file.path for file in robot.files(first)] == ["a/x", "a/y", "b"]
+        changes = list(robot.difference(first, second))
+        assert [change.path for change in changes] == ["a/x", "b", "c"]
+        assert [
+            (c.before and robot.read(c.before.id), c.after and robot.read(c.after.id)) for c in changes
+        ] == [
+            (b"1", b"9"),
+            (b"3", None),
+            (None, b"4"),
+        ]
+        assert list(robot.difference(second, second)) == []
+        assert [change.path for change in robot.difference(None, first)] == ["a/x", "a/y", "b"]
+        assert [change.path for change in robot.difference(first, None)] == ["a/x", "a/y", "b"]
+
+    def test_one_file_is_found_by_its_path(self, people: Repo, robot: Repo) -> None:
+        commit = put(people, MAIN, {"a/b/c.yaml": b"c", "a/b.yaml": b"b", "d.yaml": b"d"})
+        snap(robot)
+        for path in ("a/b/c.yaml", "a/b.yaml", "d.yaml"):
+            assert robot.file(commit, path) in set(robot.files(commit))
+        assert [robot.file(commit, path) for path in ("a", "a/b", "a/b/c", "d.yaml/e", "", "x/y")] == [
+            None
+        ] * 6
+
+    def test_what_is_not_there_is_damage_and_later_reads_are_fine(self, people: Repo, robot: Repo) -> None:
+        first = put(people, MAIN, {"a": b"1"})
+        snap(robot)
+        for attempt in range(3):
+            with pytest.raises(DamageError):
+                robot.read("1" * 40)
+            with pytest.raises(DamageError):
+                list(robot.files("2" * 40))
+            with pytest.raises(DamageError):
+                list(robot.commits("3" * 40, None))
+            assert snap(robot).source == first, attempt
+            assert content(robot, first) == {"a": b"1"}
+
+    def test_a_ref_that_names_no_commit_is_told(self, people: Repo, robot: Repo, world: World) -> None:
+        put(people, MAIN, {"a": b"1"})
+        [file] = people.files(snap(people).source or "")
+        world.move(REPORTS + "odd", file.id)
+        found = snap(robot)
+        assert found.reports == {"odd": file.id}
+        with pytest.raises(NotACommitError):
+            list(robot.files(file.id))
+
+    def test_commits_are_those_since(self, people: Repo, robot: Repo) -> None:
+        first = put(people, MAIN, {"a": b"1"}, minute=1)
+        second = put(people, MAIN, {"a": b"2"}, base=first, minute=2)
+        third = put(people, MAIN, {"a": b"3"}, base=second, minute=3)
+        snap(robot)
+        assert list(robot.commits(third, first)) == [third, second]
+        assert list(robot.commits(third, None)) == [third, second, first]
+        assert list(robot.commits(first, third)) == []
+        assert list(robot.commits(third, "1" * 40)) == [third, second, first]
+        assert decoded(robot.read(third)).message == "change\n"
+
+
+class TestWriting:
+    def test_a_draft_is_a_commit_on_the_remote(self, people: Repo, robot: Repo, world: World) -> None:
+        main = put(people, MAIN, {"a": b"1", "b/c": b"2"})
+        snap(robot)
+        outcome = robot.write(
+            [
+                draft(
+                    LIVE,
+                    None,
+                    {"d": b"3"},
+                    "place web-1",
+                    author=ROBOT,
+                    source=main,
+                    trailers=[("Reconciler", "one")],
+                )
+            ]
+        )
+        assert isinstance(outcome, Pushed)
+        live = outcome.commits[LIVE]
+        assert world.refs() == {MAIN: main, LIVE: live}
+        commit = decoded(robot.read(live))
+        assert (commit.author, commit.time, commit.parents) == (ROBOT, START, (main,))
+        assert commit.message.startswith("place web-1\n\n")
+        assert trailers_of(commit.message) == (("Source-Commit", main), ("Reconciler", "one"))
+        assert snap(robot).target == live
+        assert snap(people).target == live
+        assert content(people, live) == {"d": b"3"}
+
+    def test_the_source_is_a_parent_only_when_it_moved(self, people: Repo, robot: Repo) -> None:
+        main = put(people, MAIN, {"a": b"1"})
+        snap(robot)
+        live = self.step(robot, None, {"a": b"1", "s": b"1"}, main)
+        again = self.step(robot, live, {"s": b"2"}, main)
+        assert decoded(robot.read(again)).parents == (live,)
+        moved = put(people, MAIN, {"a": b"2"}, base=main)
+        snap(robot)
+        merged = self.step(robot, again, {"a": b"2"}, moved)
+        assert decoded(robot.read(merged)).parents == (again, moved)
+        assert list(robot.commits(merged, again)) in ([merged, moved], [merged])
+        assert robot.descends(merged, moved)
+
+    def step(self, robot: Repo, base: str | None, edits: dict[str, bytes | Blob | None], source: str) -> str:
+        outcome = robot.write([draft(LIVE, base, edits, source=source)])
+        assert isinstance(outcome, Pushed), outcome
+        return outcome.commits[LIVE]
+
+    def test_a_removal_is_never_in_the_commit_that_merges_the_source(self, people: Repo, robot: Repo) -> None:
+        main = put(people, MAIN, {"a": b"1", "b/c": b"2"})
+        snap(robot)
+        live = self.step(robot, None, {"a": b"1", "b/c": b"2"}, main)
+        moved = put(people, MAIN, {"a": b"9", "b/c": None}, base=main)
+        snap(robot)
+        after = self.step(robot, live, {"a": b"9", "b/c": None}, moved)
+        assert content(robot, after) == {"a": b"9"}
+        [parent] = decoded(robot.read(after)).parents
+        assert decoded(robot.read(parent)).parents == (live, moved)
+        assert content(robot, parent) == {"a": b"9", "b/c": b"2"}
+        assert [change.path for change in robot.difference(parent, after)] == ["b/c"]
+
+    def test_a_file_in_place_of_a_folder_merges_in_one_commit(self, people: Repo, robot: Repo) -> None:
+        main = put(people, MAIN, {"a/b": b"1", "c": b"2"})
+        snap(robot)
+        live = self.step(robot, None, {"a/b": b"1", "c": b"2"}, main)
+        moved = put(people, MAIN, {"a/b": None, "a": b"3", "c": None, "c/d": b"4"}, base=main)
+        snap(robot)
+        after = self.step(robot, live, {"a/b": None, "a": b"3", "c": None, "c/d": b"4"}, moved)
+        assert content(robot, after) == {"a": b"3", "c/d": b"4"}
+        assert decoded(robot.read(after)).parents == (live, moved)
+
+    def test_a_draft_on_another_base_removes_what_that_lacks(self, people: Repo, robot: Repo) -> None:
+        main = put(people, MAIN, {"a": b"1"})
+        live = put(people, LIVE, {"a": b"0", "gone": b""})
+        snap(robot)
+        outcome = robot.write([draft(LIVE, main, {"s": b"1"}, expected=live, source=main)])
+        assert isinstance(outcome, Pushed)
+        after = outcome.commits[LIVE]
+        assert content(robot, after) == {"a": b"1", "s": b"1"}
+        [merge] = decoded(robot.read(after)).parents
+        assert decoded(robot.read(merge)).parents == (live, main)
+        assert content(robot, merge) == {"a": b"1", "gone": b"", "s": b"1"}
+
+    def test_a_report_replaces_the_one_before(self, robot: Repo, world: World) -> None:
+        ref = REPORTS + "one"
+        first = robot.write([draft(ref, None, {"r": b"1"}, has_parents=False)])
+        assert isinstance(first, Pushed)
+        second = robot.write([draft(ref, None, {"r": b"2"}, expected=first.commits[ref], has_parents=False)])
+        assert isinstance(second, Pushed)
+        assert decoded(robot.read(second.commits[ref])).parents == ()
+        assert content(robot, second.commits[ref]) == {"r": b"2"}
+        assert world.refs()[ref] == second.commits[ref]
+
+    def test_a_heartbeat_is_a_new_commit_of_the_same_tree(self, robot: Repo) -> None:
+        ref = REPORTS + "one"
+        first = put(robot, ref, {"r": b"1"})
+        later = START + timedelta(seconds=15)
+        beat = draft(ref, first, {}, has_parents=False, even_if_unchanged=True, time=later)
+        outcome = robot.write([beat])
+        assert isinstance(outcome, Pushed)
+        assert outcome.commits[ref] != first
+        assert decoded(robot.read(outcome.commits[ref])).tree == decoded(robot.read(first)).tree
+
+    def test_the_same_tree_is_no_commit(self, robot: Repo, world: World) -> None:
+        first = put(robot, LIVE, {"a": b"1"})
+        for edits in ({}, {"a": b"1"}, {"none": None}):
+            assert robot.write([draft(LIVE, first, edits)]) == Unchanged()
+        assert robot.write([draft(LIVE, None, {"a": b"1"}, expected=first)]) == Unchanged()
+        assert robot.write([]) == Unchanged()
+        assert world.refs() == {LIVE: first}
+
+    def test_writing_what_was_written_says_unchanged(self, robot: Repo) -> None:
+        main = put(robot, MAIN, {"a": b"1"})
+        live = self.step(robot, None, {"a": b"1", "s": b"1"}, main)
+        assert robot.write([draft(LIVE, live, {"a": b"1", "s": b"1"}, source=main)]) == Unchanged()
+
+    def test_who_comes_second_is_stale_and_changes_nothing(
+        self, people: Repo, robot: Repo, world: World
+    ) -> None:
+        first = put(people, LIVE, {"a": b"1"})
+        snap(robot)
+        second = put(people, LIVE, {"a": b"2"}, base=first)
+        assert robot.write([draft(LIVE, first, {"a": b"3"})]) == Stale({LIVE: second})
+        assert world.refs() == {LIVE: second}
+        assert snap(robot).target == second
+        third = put(robot, LIVE, {"a": b"3"}, base=second)
+        assert world.refs() == {LIVE: third}
+
+    def test_a_ref_that_exists_is_not_made(self, people: Repo, robot: Repo) -> None:
+        first = put(people, LIVE, {"a": b"1"})
+        assert robot.write([draft(LIVE, None, {"a": b"3"})]) == Stale({LIVE: first})
+
+    def test_a_ref_that_is_gone_is_stale(self, people: Repo, robot: Repo, world: World) -> None:
+        first = put(people, LIVE, {"a": b"1"})
+        snap(robot)
+        world.delete(LIVE)
+        assert robot.write([draft(LIVE, first, {"a": b"3"})]) == Stale({LIVE: None})
+
+    def test_several_refs_move_together_or_not_at_all(self, people: Repo, robot: Repo, world: World) -> None:
+        live, report = LIVE, REPORTS + "one"
+        first = put(people, live, {"a": b"1"})
+        other = put(people, report, {"r": b"1"})
+        snap(robot)
+        moved = put(people, report, {"r": b"2"}, base=other)
+        both = [draft(live, first, {"a": b"2"}), draft(report, other, {"r": b"3"})]
+        assert robot.write(both) == Stale({live: first, report: moved})
+        assert world.refs() == {live: first, report: moved}
+        snap(robot)
+        outcome = robot.write([draft(live, first, {"a": b"2"}), draft(report, moved, {"r": b"3"})])
+        assert isinstance(outcome, Pushed)
+        assert world.refs() == dict(outcome.commits)
+        assert outcome.commits.keys() == {live, report}
+
+    def test_of_several_drafts_only_those_that_change_anything_are_pushed(
+        self, robot: Repo, world: World
+    ) -> None:
+        first = put(robot, LIVE, {"a": b"1"})
+        outcome = robot.write([draft(LIVE, first, {"a": b"1"}), draft(MAIN, None, {"b": b"1"})])
+        assert isinstance(outcome, Pushed)
+        assert outcome.commits.keys() == {MAIN}
+
+    def test_two_drafts_of_one_ref_are_a_mistake(self, robot: Repo) -> None:
+        with pytest.raises(ValueError, match="two drafts"):
+            robot.write([draft(LIVE, None, {}), draft(LIVE, None, {})])
+
+    def test_a_refusal_carries_the_servers_words(self, people: Repo, robot: Repo, world: World) -> None:
+        first = put(people, LIVE, {"a": b"1"})
+        snap(robot)
+        world.refuse("only on weekdays")
+        outcome = robot.write([draft(LIVE, first, {"a": b"2"})])
+        assert isinstance(outcome, Refused)
+        assert outcome.refs == (LIVE,)
+        assert "only on weekdays" in outcome.words
+        assert world.refs() == {LIVE: first}
+        world.refuse("")
+        assert put(robot, LIVE, {"a": b"2"}, base=first)
+
+    def test_a_remote_that_is_gone_is_unavailable(self, people: Repo, robot: Repo, world: World) -> None:
+        first = put(people, LIVE, {"a": b"1"})
+        snap(robot)
+        world.go_away(True)
+        assert isinstance(robot.write([draft(LIVE, first, {"a": b"2"})]), Unavailable)
+        world.go_away(False)
+        assert world.refs() == {LIVE: first}
+        assert put(robot, LIVE, {"a": b"2"}, base=first)
+
+    def test_files_can_be_taken_over_with_their_modes(self, people: Repo, robot: Repo) -> None:
+        main = put(people, MAIN, {"run.sh": b"#!/bin/sh\n"})
+        [file] = people.files(main)
+        snap(robot)
+        live = put(robot, LIVE, {"bin/run": Blob(Mode.EXECUTABLE, file.id), "link": Blob(Mode.LINK, file.id)})
+        assert [(file.path, file.mode) for file in robot.files(live)] == [
+            ("bin/run", Mode.EXECUTABLE),
+            ("link", Mode.LINK),
+        ]
+        snap(people)
+        assert content(people, live) == {"bin/run": b"#!/bin/sh\n", "link": b"#!/bin/sh\n"}
+
+    def test_a_path_that_git_would_not_check_out_is_a_mistake(self, robot: Repo, world: World) -> None:
+        with pytest.raises(PathError):
+            robot.write([draft(LIVE, None, {"../a": b""})])
+        assert world.refs() == {}
+
+    def test_a_signature_is_in_the_commit(self, world: World) -> None:
+        robot = world.client(sign=lambda payload: f"-----BEGIN-----\n{len(payload)}\n-----END-----")
+        first = put(robot, LIVE, {"a": b"1"})
+        assert decoded(robot.read(first)).signature.startswith("-----BEGIN-----\n")
+
+    def test_a_signer_that_cannot_sign_is_unavailable(self, world: World) -> None:
+        def sign(_payload: bytes) -> str:
+            raise SigningError("the agent is gone", "start it")
+
+        outcome = world.client(sign=sign).write([draft(LIVE, None, {"a": b"1"})])
+        assert outcome == Unavailable(Trouble.MIRROR, "the agent is gone", "start it")
+        assert world.refs() == {}
+
+
+class TestManyTicks:
+    def test_all_reports_move_at_once(self, people: Repo, robot: Repo, world: World) -> None:
+        refs = [f"{REPORTS}host-{number}" for number in range(80)]
+        heads: dict[str, str] = dict.fromkeys(refs, "")
+        for mark in range(2):
+            drafts = [
+                draft(ref, None, {"r": b"%d" % mark}, expected=heads[ref] or None, has_parents=False)
+                for ref in refs
+            ]
+            outcome = people.write(drafts)
+            assert isinstance(outcome, Pushed), outcome
+            heads = dict(outcome.commits)
+            found = snap(robot)
+            assert {REPORTS + name: id for name, id in found.reports.items()} == heads
+        for ref in refs[:70]:
+            world.delete(ref)
+        assert [REPORTS + name for name in snap(robot).reports] == sorted(refs[70:])
+
+    def test_housekeeping_loses_nothing(self, people: Repo, robot: Repo, world: World) -> None:
+        main = put(people, MAIN, {f"f{n % 10}/m{n}": b"%d" % n for n in range(100)})
+        live: str | None = None
+        reports: dict[str, str] = {}
+        for tick in range(20):
+            found = snap(robot)
+            assert (found.source, found.target, found.reports) == (main, live, reports)
+            ref = REPORTS + f"h{tick % 3}"
+            reports[f"h{tick % 3}"] = put(people, ref, {"r": b"%d" % tick}, base=reports.get(f"h{tick % 3}"))
+            live = put(robot, LIVE, {f"f{tick % 10}/s": b"%d" % tick}, base=live)
+            if tick % 5 == 4:
+                robot.housekeep()
+        want = {f"f{n % 10}/s": b"%d" % n for n in range(10, 20)}
+        assert content(robot, live) == want
+        assert len(list(robot.commits(live or "", None))) == 20
+        snap(people)
+        assert content(people, live) == want
