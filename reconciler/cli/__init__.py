@@ -7,7 +7,6 @@ import every package. `gitvirt --help` imports no verb at all.
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import signal
 import sys
@@ -60,7 +59,7 @@ def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -
     verb = VERBS.get(argv[0])
     if verb is None:
         raise CommandError(f"gitvirt has no verb {argv[0]!r}", suggestion(argv[0]), Exit.USAGE)
-    module = importlib.import_module(f"reconciler.cli.{verb.module}")
+    module = verb.load()
     parser = Parser(
         prog=f"gitvirt {argv[0]}",
         description=verb.sentence,

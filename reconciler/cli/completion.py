@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -84,7 +83,7 @@ def candidates(words: Sequence[str], look: Look | None = None) -> list[str]:
     if before[0] not in VERBS:
         return []
     parser = argparse.ArgumentParser(add_help=True)
-    importlib.import_module(f"reconciler.cli.{VERBS[before[0]].module}").add_arguments(parser)
+    VERBS[before[0]].load().add_arguments(parser)
     return beginning(last, of(parser, before[1:], last, look or known))
 
 

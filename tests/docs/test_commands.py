@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -38,7 +37,7 @@ def commands(page: Page) -> Iterator[str]:
 @functools.cache
 def parser_of(verb: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    importlib.import_module(f"reconciler.cli.{VERBS[verb].module}").add_arguments(parser)
+    VERBS[verb].load().add_arguments(parser)
     return parser
 
 

@@ -18,17 +18,15 @@ from reconciler.cli.verbs import VERBS
 ROOT = Path(__file__).parents[3]
 
 
-def test_help_names_every_verb_and_imports_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_every_verb_and_imports_none() -> None:
     program = (
         "import sys; from reconciler.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(result.stderr.split())
-    assert "version" in result.stdout
-    assert not {
-        name for name in loaded if name.split(".")[0] in {"grpc", "libvirt", "pygit2", "msgspec", "ruamel"}
-    }
-    assert "reconciler.cli.version" not in loaded
+    assert all(f"  {name} " in result.stdout for name in VERBS)
+    assert not {name.split(".")[0] for name in loaded} & {"grpc", "libvirt", "pygit2", "msgspec", "ruamel"}
+    assert not {verb.module for verb in VERBS.values()} & loaded
 
 
 def test_unknown_verb_suggests_the_near_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,4 +155,5 @@ def test_the_help_of_a_verb_ends_with_examples_of_it(name: str, capsys: pytest.C
         main([name, "--help"])
     assert exit.value.code == Exit.OK
     _, _, examples = capsys.readouterr().out.partition("examples:\n")
-    assert f"gitvirt {VERBS[name].module}" in examples
+    names = [other for other, verb in VERBS.items() if verb.module == VERBS[name].module]
+    assert any(f"gitvirt {other}" in examples for other in names)
