@@ -29,7 +29,7 @@ VERBS = {
     ),
     "init": Verb("reconciler.cli.init", "a new repo: layout, settings, a class, CI files, editor hints"),
     "poollet": Verb(
-        "reconciler.cli.poollet", "the agent of a host: makes real what is assigned to its pools, and reports"
+        "poollet.cli", "the agent of a host: makes real what is assigned to its pools, and reports"
     ),
     "runtime": Verb("reconciler.cli.runtime", "a server of the runtime interface: libvirt, or simulated"),
     "console": Verb("reconciler.cli.console", "a machine's serial console, on the host it runs on"),

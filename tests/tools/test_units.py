@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from tests.iri.libvirt.world import micro_settings
-from tests.reconciler.cli.poollet.process import Ground, until
+from tests.poollet.cli.process import Ground, until
 from tests.servers.libvirtd import libvirtd
 
 pytestmark = pytest.mark.timeout(600)

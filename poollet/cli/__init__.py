@@ -59,11 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git and runtimes.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     if arguments.action == "join":
-        from reconciler.cli.poollet import join
+        from poollet.cli import join
 
         joined: int = join.run(arguments)
         return joined
-    from reconciler.cli.poollet import serve
+    from poollet.cli import serve
 
     served: int = serve.run(arguments)
     return served

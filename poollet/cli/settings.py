@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from iri.address import parse
 from iri.errors import InvalidArgument
+from poollet.cli import CONFIG
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.findings.outcome import counted
-from reconciler.cli.poollet import CONFIG
 from reconciler.cli.terminal import printable
 from schemas import host
 from schemas.host import Host

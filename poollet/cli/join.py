@@ -12,10 +12,10 @@ from pathlib import Path
 
 from poollet import assembly
 from poollet.assembly import Ambient
+from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.sync.publish import AUTHOR_MAIL
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.poollet import settings
 from reconciler.cli.terminal import Terminal, out, printable
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.protocol import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged

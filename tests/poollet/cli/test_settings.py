@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from poollet.cli import add_arguments, settings
 from poollet.runtimes.children import is_served
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.poollet import add_arguments, settings
 
 PLAIN = "name: h7\nrepo: {url: /srv/fleet.git}\n"
 

@@ -18,7 +18,7 @@ from iri.machine import Machine
 from iri.simulated.host import Host
 from iri.simulated.serving import SimulatedServer
 from tests.iri.quick import PROFILE
-from tests.reconciler.cli.poollet.process import Ground, running, until, web
+from tests.poollet.cli.process import Ground, running, until, web
 from tests.servers.repository import git
 
 
@@ -225,7 +225,7 @@ def test_a_runtime_that_dies_is_begun_again(ground: Ground) -> None:
 def test_a_thread_that_breaks_ends_the_process() -> None:
     """Half a poollet would go on with heartbeats."""
     code = (
-        "import threading\nfrom reconciler.cli.poollet.serve import ends_with_threads\n"
+        "import threading\nfrom poollet.cli.serve import ends_with_threads\n"
         "ended = threading.Event()\nends_with_threads(ended)\n"
         "thread = threading.Thread(target=lambda: 1 / 0, name='half')\nthread.start()\nthread.join()\n"
         "raise SystemExit(0 if ended.is_set() else 1)\n"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from poollet.cli.join import with_entry
 from reconciler.cli.exits import CommandError
-from reconciler.cli.poollet.join import with_entry
 from schemas import fleet
 from schemas.host import Host, Pool, Repo
+from tests.poollet.cli.process import Ground
 from tests.poollet.fleet import FLEET
-from tests.reconciler.cli.poollet.process import Ground
 from tests.servers.repository import git
 
 ONE = Host(name="host-1", repo=Repo(url="x"))

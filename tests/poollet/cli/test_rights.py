@@ -11,8 +11,8 @@ from iri.address import UnixAddress
 from iri.simulated.host import Host
 from iri.simulated.serving import SimulatedServer
 from tests.iri.quick import PROFILE
+from tests.poollet.cli.process import Ground, running, until, web
 from tests.poollet.fleet import SETTINGS, machine_class
-from tests.reconciler.cli.poollet.process import Ground, running, until, web
 from tests.servers import repository
 from tests.servers.gitolite import GitoliteServer
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from poollet import assembly, once
 from poollet.assembly import Ambient, SetupError
+from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.decide.decide import decide
 from poollet.host_secrets import HostSecretsError
 from poollet.running import Running
 from poollet.runtimes.children import Children
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.poollet import settings
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
