@@ -34,6 +34,7 @@ from schemas import report
 from schemas.fleet import Settings
 from schemas.host import Pool
 from schemas.kinds import Key, Kind
+from schemas.live_layout import MAX_TEXT
 from schemas.model import MachineClass, MachinePool, VolumeClass
 from schemas.report import Report, render
 
@@ -320,5 +321,5 @@ def _runtime(connection: Connection) -> report.Runtime:
         state="Unreachable" if answers.trouble or about is None else "Ready",
         name=about.name if about else "",
         version=about.version if about else "",
-        message=answers.trouble[:4096],
+        message=answers.trouble[:MAX_TEXT],
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from schemas.live_layout import SHARE
 from schemas.quantity import Quantity, millis, units
 
 Vector = Mapping[str, int]
@@ -17,7 +18,6 @@ Vector = Mapping[str, int]
 CPU = "cpu"
 MEMORY = "memory"
 STORAGE = "storage"
-SHARE = "gitvirt.dev/share"  # of a whole host, for pools that tell class counts only
 WHOLE_HOST = 10**18  # so fine that rounding down cannot hide a machine too many
 
 

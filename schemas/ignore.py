@@ -5,11 +5,11 @@ One `.gitvirtignore`, at the root. Whether what is newly ignored may be deleted 
 
 from __future__ import annotations
 
+from schemas import live_layout
 from schemas.glob import Pattern, pattern
 from schemas.problem import Problem, Severity
 
 PATH = ".gitvirtignore"
-OWN_FOLDER = ".gitvirt/"  # gitvirt's own, on the target branch
 
 MANIFESTS = (".yaml", ".yml", ".json")
 SETTINGS = "gitvirt.yaml"
@@ -21,7 +21,7 @@ def is_manifest(path: str) -> bool:
     """By the name alone: YAML and JSON, outside of folders that begin with a dot, which hold other tools' files."""
     if not path.endswith(MANIFESTS) or path == SETTINGS:
         return False
-    return (not path.startswith(".") and "/." not in path) or path.startswith(OWN_FOLDER)
+    return (not path.startswith(".") and "/." not in path) or path.startswith(live_layout.FOLDER)
 
 
 class Ignore:

@@ -18,10 +18,10 @@ from poollet.decide.facts import HostFacts, PoolFacts
 from poollet.decide.memory import Entry, Memory, is_of_other_host
 from poollet.decide.step import Ref
 from poollet.sync.view import Document, LiveView
+from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Object, Volume, VolumeSnapshot
 
-PAUSED = "gitvirt.dev/paused"
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -135,8 +135,8 @@ def assigned(document: Document, object: Machine | Volume, kind: IRIKind, facts:
 def intent(document: Document, object: Ordered) -> Intent:
     if document.is_retained:
         return Keep()
-    if object.metadata.annotations.get(PAUSED) == "true":
-        return Leave("Paused", f"paused by the annotation {PAUSED}")
+    if object.metadata.annotations.get(live_layout.PAUSED) == "true":
+        return Leave("Paused", f"paused by the annotation {live_layout.PAUSED}")
     if object.metadata.is_deleting:
         return Go("deleted")
     if not isinstance(object, VolumeSnapshot):

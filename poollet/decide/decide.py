@@ -19,7 +19,7 @@ from poollet.decide import orphans as unordered
 from poollet.decide.admission import larger, pool_of
 from poollet.decide.assignments import Go, Have, Order, orders
 from poollet.decide.decision import Decision, Situation, by_name
-from poollet.decide.inventory import POOL, Absent, Inventory, Presence, Present, Several, Unsettled
+from poollet.decide.inventory import Absent, Inventory, Presence, Present, Several, Unsettled
 from poollet.decide.machines import machine_entry
 from poollet.decide.memory import Entry
 from poollet.decide.prerequisites import volume_key
@@ -28,7 +28,7 @@ from poollet.decide.snapshots import snapshot_entry
 from poollet.decide.standstill import standstill
 from poollet.decide.step import Create, Ref, Step
 from poollet.decide.volumes import Holders, volume_entry
-from schemas import report
+from schemas import live_layout, report
 from schemas.capacity import Vector
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot
@@ -157,7 +157,7 @@ def charge_rest(ordered: set[Ref], round: Round) -> None:
     rest = [(ref.kind, found) for ref, found in unordered.unordered(round, ordered)]
     rest += [(type(found.object), found) for found in round.inventory.foreign]
     for kind, found in rest:
-        label = found.object.labels.get(POOL, "")
+        label = found.object.labels.get(live_layout.POOL, "")
         pool = pool_of(found, unordered.pool_kind(kind), facts, label)
         if pool is not None:
             round.ledger.charge(pool, round.ledger.of_object(pool, found))

@@ -17,9 +17,8 @@ from iri.volume import Snapshot, Volume
 from poollet.decide.memory import Attempts, Memory, Missing
 from poollet.decide.step import Ref, Remove
 from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+from schemas import live_layout
 
-FLEET = "gitvirt.dev/fleet"
-POOL = "gitvirt.dev/pool"
 KINDS: tuple[Kind, ...] = (Machine, Volume, Snapshot)
 DOUBT_MS = 2_000  # between two lists that lack what nobody removed
 EMPTY_MS = 10_000  # and that lack everything
@@ -72,7 +71,7 @@ Presence = Unknown | Unsettled | Doubtful | Absent | Present | Several
 
 
 def is_ours(object: Object, kind: Kind, fleet: str) -> bool:
-    return object.labels.get(FLEET) == fleet and bool(object.labels.get(UID_LABELS[kind]))
+    return object.labels.get(live_layout.FLEET) == fleet and bool(object.labels.get(UID_LABELS[kind]))
 
 
 class Inventory:

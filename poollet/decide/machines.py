@@ -24,7 +24,7 @@ from poollet.decide.step import Alter, Call, Create, Happening
 from poollet.report import told
 from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition
 from poollet.report.waits import faults_of, known_faults, readiness, reasons_of, up_to_date, waiting
-from schemas import report
+from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model import Machine
 
@@ -117,7 +117,7 @@ def created(
 
 def wanted_machine(order: Order, machine: Machine, needs: MachineNeeds, round: Round) -> IRIMachine:
     """All of it is at hand. A new machine has nothing to restart, so its token counts as carried out."""
-    token = machine.metadata.annotations.get(translate.RESTART, "")
+    token = machine.metadata.annotations.get(live_layout.RESTART, "")
     return IRIMachine(
         labels=translate.labels(order, round.situation.facts.fleet),
         annotations=translate.notes(machine, needs.mapping, token),
@@ -195,14 +195,14 @@ def wish_revision(machine: Machine, needs: MachineNeeds) -> str:
     """Empty while a part of the wish is not at hand."""
     if not needs.is_complete:
         return ""
-    token = machine.metadata.annotations.get(translate.RESTART, "")
+    token = machine.metadata.annotations.get(live_layout.RESTART, "")
     return translate.revision(wanted_spec(machine, needs), translate.notes(machine, needs.mapping, token))
 
 
 def restart_token(machine: Machine, there: IRIMachine) -> str:
     """The token to note as carried out: the one that is asked for once the machine is off, else the last one."""
-    asked = machine.metadata.annotations.get(translate.RESTART, "")
-    done = there.annotations.get(translate.RESTART, "")
+    asked = machine.metadata.annotations.get(live_layout.RESTART, "")
+    done = there.annotations.get(live_layout.RESTART, "")
     if not asked or asked == done:
         return asked or done
     is_off = there.status.state in OFF
@@ -210,7 +210,7 @@ def restart_token(machine: Machine, there: IRIMachine) -> str:
 
 
 def is_restarting(machine: Machine, token: str) -> bool:
-    asked = machine.metadata.annotations.get(translate.RESTART, "")
+    asked = machine.metadata.annotations.get(live_layout.RESTART, "")
     return asked != "" and asked != token
 
 
@@ -218,7 +218,7 @@ def renoted(machine: Machine, there: IRIMachine, needs: MachineNeeds, token: str
     """The annotations are replaced as a whole, so those of others are kept. While interfaces are not ready their entry stays,
     and only a restart is noted: one that is carried out without that would begin again and again."""
     if any(isinstance(found, Unready) for found in needs.interfaces.values()):
-        noted = dict(there.annotations) | ({translate.RESTART: token} if token else {})
+        noted = dict(there.annotations) | ({live_layout.RESTART: token} if token else {})
         return [] if noted == there.annotations else [SetAnnotations(noted)]
     wanted = translate.notes(machine, needs.mapping, token)
     own = wanted.keys() | translate.OWN_NOTES
@@ -307,7 +307,7 @@ def entry_of(
         conditions=ordered((*ours, *others)),
         volumes=told.attached_volumes(machine, there),
         network_interfaces=told.attached_interfaces(machine, there, mapping),
-        restart=there.annotations.get(translate.RESTART, "")[: told.LONGEST_NAME],
+        restart=there.annotations.get(live_layout.RESTART, "")[: told.LONGEST_NAME],
     )
     return report.Machine(order.ref.uid, order.assignment, "present", order.pool, status=status)
 

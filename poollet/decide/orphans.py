@@ -11,13 +11,13 @@ from iri.volume import Snapshot, Volume
 from poollet.decide import translate
 from poollet.decide.admission import pool_of
 from poollet.decide.assignments import UID
-from poollet.decide.inventory import POOL, Absent, Doubtful, Found
+from poollet.decide.inventory import Absent, Doubtful, Found
 from poollet.decide.removal import removal_calls
 from poollet.decide.round import Round
 from poollet.decide.step import NAMES, Call, Happening, Ref, Remove, Step
 from poollet.decide.warrant import of_orphan
 from poollet.runtimes.observed import Place
-from schemas import report
+from schemas import live_layout, report
 from schemas.charge import written
 from schemas.kinds import Kind
 
@@ -56,7 +56,7 @@ def orphans(round: Round, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]
 
 def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
     facts = round.situation.facts.pools
-    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(POOL, ""))
+    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     if pool is None:
         return None
     namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
@@ -95,7 +95,7 @@ def held_over(round: Round, ordered: Collection[Ref]) -> Iterable[report.Orphan]
 def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
     """By a file on the target branch, which names the pool that reported it. Never while a part of the branch is unread."""
     facts = round.situation.facts.pools
-    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(POOL, ""))
+    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     told = [order for order in round.view.orphan_orders if order.uid == ref.uid]
     if pool is None or round.view.unread or not any(order.pool == pool[1] for order in told):
         return

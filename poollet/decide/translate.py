@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from iri.machine import Disk, GuestConfig, Image, LocalDisk, MachineSpec, NetworkInterface, Power
 from poollet.decide.assignments import Order
-from poollet.decide.inventory import FLEET, POOL
 from poollet.decide.step import Ref
+from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import LocalDisk as LocalDiskWish
 from schemas.model import Machine, MachineVolume, Network, NetworkInterfaceSpec
@@ -28,10 +28,16 @@ LABELS: Mapping[Kind, str] = {
 GENERATION = f"{MACHINE_PREFIX}machine-generation"
 IRI_GENERATION = f"{MACHINE_PREFIX}irimachine-generation"
 INTERFACES = f"{MACHINE_PREFIX}networkinterfacemapping"
-EFI_VARIABLES = "gitvirt.dev/efi-variables"
-PRIORITY = "gitvirt.dev/priority"
-RESTART = "gitvirt.dev/restart"
-OWN_NOTES = frozenset((GENERATION, IRI_GENERATION, INTERFACES, EFI_VARIABLES, PRIORITY, RESTART))
+OWN_NOTES = frozenset(
+    (
+        GENERATION,
+        IRI_GENERATION,
+        INTERFACES,
+        live_layout.EFI_VARIABLES,
+        live_layout.PRIORITY,
+        live_layout.RESTART,
+    )
+)
 
 _MACS = uuid.UUID("0c1e5e0e-9d3a-5b49-8a44-0e2a4be26a51")
 
@@ -42,8 +48,8 @@ def labels(order: Order, fleet: str) -> dict[str, str]:
         f"{prefix}-uid": order.ref.uid,
         f"{prefix}-namespace": order.key.namespace,
         f"{prefix}-name": order.key.name,
-        FLEET: fleet,
-        POOL: order.pool,
+        live_layout.FLEET: fleet,
+        live_layout.POOL: order.pool,
     }
 
 
@@ -61,13 +67,13 @@ def notes(machine: Machine, interfaces: Mapping[str, tuple[str, str]], restart: 
         INTERFACES: _json({name: {"name": found, "uid": uid} for name, (found, uid) in interfaces.items()}),
     }
     if machine.spec.efi_vars:
-        result[EFI_VARIABLES] = _json(
+        result[live_layout.EFI_VARIABLES] = _json(
             [{"name": each.name, "uuid": each.uuid, "value": each.value} for each in machine.spec.efi_vars]
         )
     if machine.spec.priority:
-        result[PRIORITY] = str(machine.spec.priority)
+        result[live_layout.PRIORITY] = str(machine.spec.priority)
     if restart:
-        result[RESTART] = restart
+        result[live_layout.RESTART] = restart
     return result
 
 

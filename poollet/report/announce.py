@@ -15,20 +15,10 @@ from iri import host as iri
 from poollet.decide.facts import PoolFacts
 from poollet.runtimes.connection import Answers
 from schemas import report
-from schemas.capacity import (
-    CPU,
-    MEMORY,
-    SHARE,
-    STORAGE,
-    WHOLE_HOST,
-    Vector,
-    allocatable,
-    class_count,
-    needs,
-    share,
-)
+from schemas.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, Vector, allocatable, class_count, needs, share
 from schemas.charge import MACHINE, VOLUME, class_counts, pool_allocatable, written
 from schemas.host import Pool as Configured
+from schemas.live_layout import MAX_TEXT, SHARE
 from schemas.model import MachineClass, MachinePool, MachinePoolSpec, VolumeClass
 from schemas.quantity import Quantity, parse
 
@@ -191,7 +181,9 @@ def _following(matter: Matter | None) -> report.Condition:
     if matter is None:
         return report.Condition(type=FOLLOWS, status="True", reason="Following")
     status: Literal["True", "False"] = "False" if matter.is_held else "True"
-    return report.Condition(type=FOLLOWS, status=status, reason=matter.reason, message=matter.message[:4096])
+    return report.Condition(
+        type=FOLLOWS, status=status, reason=matter.reason, message=matter.message[:MAX_TEXT]
+    )
 
 
 def _facts(runtime: str, names: list[str], given: Vector, live: MachinePool | None) -> PoolFacts:
@@ -245,7 +237,7 @@ def _shown(vector: Vector) -> dict[str, str | int]:
 
 def _unreachable(answers: Answers) -> tuple[report.Condition, ...]:
     if answers.trouble:
-        message = answers.trouble[:4096]
+        message = answers.trouble[:MAX_TEXT]
         return (report.Condition(type=READY, status="False", reason="RuntimeUnreachable", message=message),)
     if not answers.is_known:
         message = "the runtime has not answered yet"
@@ -258,7 +250,9 @@ def _unlike(names: list[str]) -> tuple[report.Condition, ...]:
         return ()
     message = f"the runtime means something else by {', '.join(names)}: it offers other capabilities under that name"
     return (
-        report.Condition(type=MATCHED, status="False", reason="CapabilitiesDiffer", message=message[:4096]),
+        report.Condition(
+            type=MATCHED, status="False", reason="CapabilitiesDiffer", message=message[:MAX_TEXT]
+        ),
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Literal
 
 from schemas import report
+from schemas.live_layout import MAX_TEXT
 
-LONGEST = 4096
 VOLUMES_READY = "VolumesReady"
 INTERFACES_READY = "NetworkInterfacesReady"
 READY = "Ready"
@@ -24,7 +24,7 @@ Truth = Literal["True", "False", "Unknown"]
 
 def condition(type: str, status: Truth | bool, reason: str, message: str = "") -> report.Condition:
     said: Truth = status if isinstance(status, str) else "True" if status else "False"
-    return report.Condition(type=type, status=said, reason=reason, message=message[:LONGEST])
+    return report.Condition(type=type, status=said, reason=reason, message=message[:MAX_TEXT])
 
 
 def all_of(type: str, faults: Iterable[tuple[str, str]]) -> report.Condition:

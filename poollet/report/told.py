@@ -14,6 +14,7 @@ from poollet.decide.prerequisites import volume_key
 from poollet.report.conditions import ACCESS_SECRET, condition
 from schemas import report
 from schemas.capacity import STORAGE, amount
+from schemas.live_layout import MAX_TEXT
 from schemas.model import Machine
 
 State = Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"]
@@ -37,7 +38,7 @@ SNAPSHOT_STATES: Mapping[SnapshotState, Literal["Pending", "Ready", "Failed"]] =
     SnapshotState.FAILED: "Failed",
 }
 # What a report can carry; a runtime may say more.
-LONGEST_ID, LONGEST_NAME, LONGEST_TEXT, LONGEST_IP, LONGEST_PROVIDER = 512, 253, 4096, 64, 128
+LONGEST_ID, LONGEST_NAME, LONGEST_IP, LONGEST_PROVIDER = 512, 253, 64, 128
 MOST_ATTRIBUTES, MOST_IPS, MOST_CONDITIONS = 64, 256, 32
 MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 
@@ -64,12 +65,12 @@ def attached_volumes(machine: Machine, there: IRIMachine) -> tuple[report.Attach
             report.AttachedVolume(
                 name=entry.name,
                 state=attachment_state(status),
-                handle=(status.handle if status is not None and status.handle else handle)[:LONGEST_TEXT],
+                handle=(status.handle if status is not None and status.handle else handle)[:MAX_TEXT],
                 volume_ref=report.ObjectRef(key.name) if key is not None else None,
             )
         )
     for name, rest in sorted(seen.items()):
-        result.append(report.AttachedVolume(name, attachment_state(rest), rest.handle[:LONGEST_TEXT]))
+        result.append(report.AttachedVolume(name, attachment_state(rest), rest.handle[:MAX_TEXT]))
     return tuple(result)
 
 
@@ -92,7 +93,7 @@ def attached_interfaces(
             report.AttachedInterface(
                 name=name,
                 state=attachment_state(status),
-                handle=status.handle[:LONGEST_TEXT] if status is not None else "",
+                handle=status.handle[:MAX_TEXT] if status is not None else "",
                 ips=tuple(ips_of(detail.ips if detail is not None else ())),
                 mac_address=mac.lower() if MAC.fullmatch(mac.lower()) else None,
                 network_interface_ref=report.ObjectRef(mapping[name][0]) if name in mapping else None,
@@ -113,7 +114,7 @@ def runtime_conditions(machine: IRIMachine) -> tuple[report.Condition, ...]:
     """What the runtime itself states, as far as the report can carry it."""
     found = {
         one.type: report.Condition(
-            type=one.type, status=status, reason=one.reason[:LONGEST_NAME], message=one.message[:LONGEST_TEXT]
+            type=one.type, status=status, reason=one.reason[:LONGEST_NAME], message=one.message[:MAX_TEXT]
         )
         for one in machine.status.conditions
         if 0 < len(one.type) <= LONGEST_NAME and (status := _truth(one.status)) is not None
@@ -136,9 +137,9 @@ def volume_access(access: Access) -> report.VolumeAccess | None:
     """All of it or nothing: with a part of it nobody would reach the volume."""
     attributes = dict(access.attributes)
     is_small = len(attributes) <= MOST_ATTRIBUTES and all(
-        len(value) <= LONGEST_TEXT for value in attributes.values()
+        len(value) <= MAX_TEXT for value in attributes.values()
     )
-    if not is_small or len(access.driver) > LONGEST_NAME or len(access.handle) > LONGEST_TEXT:
+    if not is_small or len(access.driver) > LONGEST_NAME or len(access.handle) > MAX_TEXT:
         return None
     return report.VolumeAccess(access.driver, access.handle, attributes)
 

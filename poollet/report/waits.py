@@ -25,6 +25,7 @@ from poollet.report.conditions import (
     condition,
 )
 from schemas import report
+from schemas.live_layout import MAX_TEXT
 
 NOTHING = Told()
 
@@ -112,7 +113,7 @@ def known_faults(found: Paced) -> tuple[Fault, ...]:
 
 
 def reasons_of(faults: Iterable[Fault]) -> tuple[report.Reason, ...]:
-    return tuple(report.Reason(one.code, one.message[: told.LONGEST_TEXT]) for one in faults)
+    return tuple(report.Reason(one.code, one.message[:MAX_TEXT]) for one in faults)
 
 
 def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.Condition, ...]:

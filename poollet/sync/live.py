@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
-from poollet.sync.view import ORPHANS, Document, LiveView, OrphanOrder, Pools, is_current
+from poollet.sync.view import Document, LiveView, OrphanOrder, Pools, is_current
 from reconciler.gitstore.protocol import Change
 from reconciler.gitstore.tree import Mode, ObjectId
-from schemas import fleet
+from schemas import fleet, live_layout
 from schemas.fleet import Settings
 from schemas.ignore import NOTHING, Ignore, is_manifest
 from schemas.ignore import PATH as IGNORE
@@ -96,7 +96,7 @@ class Live:
             is_file = after is not None and after.mode in (Mode.FILE, Mode.EXECUTABLE)
             if path in (fleet.PATH, IGNORE):
                 others[path] = tree.read(after.id) if after is not None and is_file else b""
-            elif path.startswith(ORPHANS):
+            elif path.startswith(live_layout.ORPHANS):
                 orphans[path] = (
                     _orphan_order(path, tree.read(after.id)) if after is not None and is_file else None
                 )
@@ -189,7 +189,7 @@ def _orphan_order(path: str, data: bytes) -> OrphanOrder | None:
     if isinstance(values, Unreadable) or len(values) != 1 or not isinstance(values[0], dict):
         return None
     pool = values[0].get("pool")
-    uid = path.removeprefix(ORPHANS).rpartition(".")[0]
+    uid = path.removeprefix(live_layout.ORPHANS).rpartition(".")[0]
     return OrphanOrder(uid, pool) if isinstance(pool, str) and uid else None
 
 

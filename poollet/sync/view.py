@@ -9,12 +9,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Object, Volume, VolumeSnapshot
-
-DELETING = ".gitvirt/deleting/"
-RETAINED = ".gitvirt/retained/"
-ORPHANS = ".gitvirt/orphans/"
 
 Pools = Collection[tuple[Kind, str]]
 
@@ -27,7 +24,7 @@ class Document:
     @property
     def is_retained(self) -> bool:
         """Kept although it left the source: no order removes it."""
-        return self.path.startswith(RETAINED)
+        return self.path.startswith(live_layout.RETAINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class LiveView:
 
 def is_current(path: str) -> bool:
     """Whether a document at this path is the one that its name refers to."""
-    return not path.startswith((DELETING, RETAINED))
+    return not path.startswith((live_layout.DELETING, live_layout.RETAINED))
 
 
 def concerns(object: Object, pools: Pools) -> bool:

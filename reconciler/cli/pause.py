@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from reconciler.cli.changing import change
+from schemas import live_layout
 from schemas.edit import Annotation
 
 EXAMPLES = """examples:
@@ -16,7 +17,7 @@ EXAMPLES = """examples:
 A paused object keeps running as it is: it is not moved, changed, restarted or deleted. A pool that only its
 host announced gets a file for it."""
 
-PAUSED = Annotation("gitvirt.dev/paused")
+PAUSED = Annotation(live_layout.PAUSED)
 INTENT = change.Intent("pause", lambda _: {PAUSED: "true"}, "is paused", "paused already", may_declare=True)
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from reconciler.cli.changing import change
 from reconciler.cli.objects import nouns
+from schemas import live_layout
 from schemas.edit import Annotation
 from schemas.kinds import Kind
 
@@ -17,7 +18,7 @@ EXAMPLES = """examples:
 
 It commits the annotation gitvirt.dev/restart with a new token; the host says in status.restart which one it carried out."""
 
-RESTART = Annotation("gitvirt.dev/restart")
+RESTART = Annotation(live_layout.RESTART)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

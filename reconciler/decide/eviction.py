@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas import live_layout
 from schemas.model import Machine
 from schemas.model.part import Taint, Toleration
 
-DRAIN = "gitvirt.dev/drain"
 FORCED = "force"
 
 
@@ -44,7 +44,7 @@ def expelled(taint: Taint, tolerations: Sequence[Toleration]) -> Expulsion | Non
     if any(seconds is None for seconds in matching):
         return None
     seconds = min((max(0, each) for each in matching if each is not None), default=0)
-    if taint.key == DRAIN:
+    if taint.key == live_layout.DRAIN:
         return Expulsion("Drained", "its pool is being drained", seconds, taint.value == FORCED)
     value = f"={taint.value}" if taint.value else ""
     return Expulsion("TaintNotTolerated", f"its pool has the taint {taint.key}{value}:NoExecute", seconds)

@@ -24,10 +24,10 @@ from reconciler.world.advance import Confirm, Confirmation
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Status, stamp
 from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
+from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
 
-PAUSED = "gitvirt.dev/paused"
 KEEPS = "its deletion policy keeps the data"
 LEAST_DIGITS = 12  # of a digest that somebody types
 
@@ -46,7 +46,7 @@ class Verdicts:
 
 
 def is_paused(known: Known) -> bool:
-    return known.object.metadata.annotations.get(PAUSED) == "true"
+    return known.object.metadata.annotations.get(live_layout.PAUSED) == "true"
 
 
 def verdicts(view: View) -> Verdicts:
@@ -79,7 +79,7 @@ def withheld(view: View, known: Known) -> tuple[str, str] | None:
     if doubt := view.doubt(known.key):
         return IN_DOUBT, doubt
     if is_paused(known):
-        return "Paused", f"it is paused: declare it without {PAUSED} first"
+        return "Paused", f"it is paused: declare it without {live_layout.PAUSED} first"
     owner = view.known.get(key) if (key := owner_of(known)) is not None else None
     if owner is not None and is_paused(owner):
         return "Paused", f"machine {owner.key.name}, which it goes with, is paused"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from reconciler.schedule.request import AntiAffinity, Labels, Pool, Request, VolumePool, VolumeRequest
 from reconciler.schedule.terms import Term, Terms
-from schemas.capacity import SHARE, WHOLE_HOST, Vector
+from schemas.capacity import WHOLE_HOST, Vector
+from schemas.live_layout import SHARE
 from schemas.selector import Selector
 
 Population = Callable[

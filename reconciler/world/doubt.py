@@ -11,7 +11,7 @@ from reconciler.world.known import Known
 from reconciler.world.record import condition
 from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, FROZEN, IN_DOUBT
 from reconciler.world.rules import Rules
-from schemas.ignore import OWN_FOLDER
+from schemas import live_layout
 from schemas.validate.files import has_manifest_name
 
 POINTERS = (Mode.LINK, Mode.SUBMODULE)
@@ -24,7 +24,7 @@ def doubt(known: Known, source: Branch, rules: Rules, news: Collection[str]) -> 
     same now, has not taken in what has left another file since.
     """
     path = known.live.path if known.live else ""
-    if path in source.files and not path.startswith(OWN_FOLDER):
+    if path in source.files and not path.startswith(live_layout.FOLDER):
         if rules.ignored(path):
             return f"{path} is still there, and .gitvirtignore leaves it out"
         if path not in source.contents:
@@ -60,7 +60,7 @@ def hides(path: str, source: Branch, live: Branch) -> bool:
     """Whether what the source has at a path leaves doubt about documents of live: then live keeps its text, or the place
     where they stood, and the doubt with it, would be forgotten with this tick."""
     file, there = source.files.get(path), source.contents.get(path)
-    if file is None or path.startswith(OWN_FOLDER) or (there is not None and not there.is_strange):
+    if file is None or path.startswith(live_layout.FOLDER) or (there is not None and not there.is_strange):
         return False
     docs = below(path, live) if file.mode in POINTERS else at(path, live)
     return any(not source.has(doc.key) and not (doc.record and doc.record.is_deleting) for doc in docs)

@@ -11,13 +11,11 @@ from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents, Wants, live_contents, source_contents, unreadable
 from reconciler.world.readings import AT_ONCE, Name, Readings, name_of, way
 from reconciler.world.rules import Rules
-from reconciler.world.settle import RETAINED
-from schemas.ignore import OWN_FOLDER, is_manifest
+from schemas import live_layout
+from schemas.ignore import is_manifest
 from schemas.kinds import Key
 from schemas.problem import Problem
 from schemas.validate.files import is_read
-
-ORPHANS = f"{OWN_FOLDER}orphans/"
 
 
 @dataclass(slots=True)
@@ -94,7 +92,7 @@ def take_live(
         repo,
         readings,
         way("live"),
-        is_manifest=lambda path: is_manifest(path) and not path.startswith(ORPHANS),
+        is_manifest=lambda path: is_manifest(path) and not path.startswith(live_layout.ORPHANS),
         parsed=lambda path, data: live_contents(path, data, wants),
         fits=lambda path, found: all((doc.object is not None) is wants(doc.key, path) for doc in found.docs),
     )
@@ -132,8 +130,8 @@ def _odd(file: File) -> Contents | None:
 
 def wanted_objects(source: Branch) -> Wants:
     """On live objects are needed only where the source does not say what they are."""
-    return lambda key, path: path.startswith(OWN_FOLDER) or not source.has(key)
+    return lambda key, path: path.startswith(live_layout.FOLDER) or not source.has(key)
 
 
 def is_retained(path: str) -> bool:
-    return path.startswith(RETAINED)
+    return path.startswith(live_layout.RETAINED)

@@ -10,9 +10,10 @@ from reconciler.world.pool import PoolState
 from reconciler.world.record import condition
 from reconciler.world.reports.folding import amounts
 from reconciler.world.reports.freshness import Freshness
-from schemas.capacity import CPU, MEMORY, SHARE, STORAGE, WHOLE_HOST, class_count, share, stocks
+from schemas.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, class_count, share, stocks
 from schemas.charge import MACHINE, VOLUME, pool_allocatable
 from schemas.kinds import Key, Kind
+from schemas.live_layout import SHARE
 from schemas.model import (
     MachineClass,
     MachinePool,

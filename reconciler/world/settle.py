@@ -9,14 +9,9 @@ from reconciler.world.contents import Doc
 from reconciler.world.known import Known, Standing
 from reconciler.world.pools import Announcement
 from reconciler.world.record import NOTHING, Record, empty_status
-from schemas.ignore import OWN_FOLDER
+from schemas import live_layout
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import MachinePool, Metadata, Object, VolumePool
-
-GENERATED = f"{OWN_FOLDER}generated/"
-ANNOUNCED = f"{OWN_FOLDER}pools/"
-DELETING = f"{OWN_FOLDER}deleting/"
-RETAINED = f"{OWN_FOLDER}retained/"
 
 Load = Callable[[Doc], Object]  # the object of a document on live
 
@@ -38,7 +33,7 @@ def settled(key: Key, source: Branch, live: Branch, load: Load) -> Known | None:
 
 def on_live(key: Key, live: Branch) -> Doc | None:
     """The document that its record is read from: an order to go counts before a text that was taken over."""
-    docs = [doc for doc in live.docs(key) if not doc.place.path.startswith(RETAINED)]
+    docs = [doc for doc in live.docs(key) if not doc.place.path.startswith(live_layout.RETAINED)]
     return min(docs, key=_weight, default=None) if len(docs) != 1 else docs[0]
 
 
@@ -57,7 +52,9 @@ def unrecorded(key: Key) -> Record:
 
 def is_live_alone(doc: Doc) -> bool:
     """Whatever the source says: ordered gone, or generated for an owner."""
-    return (doc.record is not None and doc.record.is_deleting) or doc.place.path.startswith(GENERATED)
+    return (doc.record is not None and doc.record.is_deleting) or doc.place.path.startswith(
+        live_layout.GENERATED
+    )
 
 
 def _known(key: Key, source: Branch, there: Doc, load: Load) -> Known:
@@ -71,11 +68,11 @@ def _standing(key: Key, source: Branch, there: Doc) -> Standing:
     path = there.place.path
     if there.record is not None and there.record.is_deleting:
         return Standing.LEAVING
-    if path.startswith(GENERATED):
+    if path.startswith(live_layout.GENERATED):
         return Standing.GENERATED
     if source.refusing(key) or _is_malformed(path, source):
         return Standing.FROZEN
-    return Standing.ANNOUNCED if path.startswith(ANNOUNCED) else Standing.LEAVING
+    return Standing.ANNOUNCED if path.startswith(live_layout.ANNOUNCED) else Standing.LEAVING
 
 
 def _is_malformed(path: str, branch: Branch) -> bool:
@@ -85,7 +82,7 @@ def _is_malformed(path: str, branch: Branch) -> bool:
 
 def _weight(doc: Doc) -> tuple[bool, bool, str, int]:
     has_uid = doc.record is not None and doc.record.uid != ""
-    return not doc.place.path.startswith(DELETING), not has_uid, doc.place.path, doc.place.index
+    return not doc.place.path.startswith(live_layout.DELETING), not has_uid, doc.place.path, doc.place.index
 
 
 def announced(key: Key, announcement: Announcement) -> Known:

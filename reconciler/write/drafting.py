@@ -10,11 +10,11 @@ from reconciler.gitstore.objects import Type, named
 from reconciler.gitstore.protocol import Blob, Draft, Edit, Identity
 from reconciler.gitstore.tree import File
 from reconciler.plan import Change, Plan
-from reconciler.write import home
 from reconciler.write.ground import Ground
 from reconciler.write.housing import Housing
 from reconciler.write.message import message
 from reconciler.write.text import Read, Stuck, Texts
+from schemas import live_layout
 from schemas.kinds import Key
 from schemas.problem import Problem
 
@@ -45,14 +45,16 @@ def draft(
     """`paths` are files that may have to be written although no object changes: those that differ from before in the source
     or on the target branch. `is_news`: the source has moved, which the target branch records whatever comes of it."""
     changes = {change.key: change for change in plan.changes}
-    concerned = {path for path in paths if not home.is_own(path) or is_there(path, ground)}
+    concerned = {path for path in paths if not live_layout.is_reconcilers(path) or is_there(path, ground)}
     edits, problems, stuck = _edits(changes, ground, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
     if not edits and not is_news:
         return Written(None, done, problems)
     restored = sorted(path for path in edits if ground.on_target(path) != ground.live_files.get(path))
     taken = sorted(
-        path for path in edits if path in concerned and not home.is_own(path) and path not in restored
+        path
+        for path in edits
+        if path in concerned and not live_layout.is_reconcilers(path) and path not in restored
     )
     return Written(
         Draft(

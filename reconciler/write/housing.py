@@ -8,8 +8,8 @@ from functools import cached_property
 from reconciler.plan import Action, Change
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Record
-from reconciler.write import home
 from reconciler.write.ground import Ground
+from schemas import live_layout
 from schemas.kinds import Key, Kind
 
 
@@ -47,9 +47,9 @@ class Housing:
                 return None
             if change.body is not None:
                 is_pool = key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
-                return home.announced(key) if is_pool else home.generated(key)
+                return live_layout.announced_path(key) if is_pool else live_layout.generated_path(key)
             if change.action is Action.RETAIN:
-                return home.retained(key)
+                return live_layout.retained_path(key)
             if known is None:
                 raise ValueError(f"a change of {key}, which nobody knows, that makes no document")
         return None if known is None else self._standing_home(known)
@@ -65,7 +65,9 @@ class Housing:
             yield place
         change = self.change(key)
         if key.kind is Kind.VOLUME and change is not None and (change.before is None or known is None):
-            yield home.retained(key)  # it may be what it was taken back from, or is lost from there
+            yield live_layout.retained_path(
+                key
+            )  # it may be what it was taken back from, or is lost from there
 
     def _standing_home(self, known: Known) -> str | None:
         if known.key in self._stuck:
@@ -74,10 +76,12 @@ class Housing:
             case Standing.DECLARED:
                 return known.source.path if known.source else None
             case Standing.LEAVING | Standing.FROZEN if known.live is not None:
-                if home.is_own(known.live.path) or not self._is_reused(known.live.path):
+                if live_layout.is_reconcilers(known.live.path) or not self._is_reused(known.live.path):
                     return known.live.path
                 is_leaving = known.standing is Standing.LEAVING
-                return home.deleting(known.key) if is_leaving else home.frozen(known.key)
+                return (
+                    live_layout.deleting_path(known.key) if is_leaving else live_layout.frozen_path(known.key)
+                )
             case _:
                 return known.live.path if known.live else None
 

@@ -13,11 +13,10 @@ from reconciler.gitstore.protocol import Blob, Edit
 from reconciler.gitstore.tree import ObjectId
 from reconciler.world.known import Known, Place
 from reconciler.world.record import NOTHING, fields
-from reconciler.write import home
 from reconciler.write.ground import Ground
 from reconciler.write.housing import Housing
 from reconciler.write.pieces import joined, piece, without
-from schemas import fleet
+from schemas import fleet, live_layout
 from schemas.edit import Edited, Refused, UnwritableError, edit_all, render
 from schemas.edit.fields import Changes
 from schemas.kinds import Key
@@ -42,7 +41,7 @@ class Texts:
 
     def wanted(self, path: str, arriving: Collection[Key]) -> Edit | Stuck:
         """`arriving` are objects whose document may be new in this file. None: there is no such file."""
-        if home.is_own(path):
+        if live_layout.is_reconcilers(path):
             return self._own(path, arriving)
         if path in self._ground.source_files and self._ground.is_taken(path):
             return self._taken(path)

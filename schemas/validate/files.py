@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from schemas.ignore import MANIFESTS, OWN_FOLDER, is_manifest
+from schemas import live_layout
+from schemas.ignore import MANIFESTS, is_manifest
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
 from schemas.validate.policy import Policy
 
-PEOPLES = f"{OWN_FOLDER}orphans/"
-GONE = tuple(f"{OWN_FOLDER}{folder}/" for folder in ("deleting", "retained", "orphans"))
+NOT_DECLARING = (live_layout.DELETING, live_layout.RETAINED, live_layout.ORPHANS)
 NEAR_MISS = re.compile(
     r"\.(yaml|yml|json)(\.[a-z]+|~)?$|\.(yam|yamll?|ymal|yalm|ylm|ymll?|jsno)$", re.IGNORECASE
 )
@@ -20,7 +20,11 @@ NEAR_MISS = re.compile(
 def findings(paths: Iterable[str], policy: Policy) -> Iterator[Finding]:
     """`paths` are all files of the tree, also those that are not read."""
     for path in paths:
-        if path.startswith(OWN_FOLDER) and not policy.is_target and not path.startswith(PEOPLES):
+        if (
+            path.startswith(live_layout.FOLDER)
+            and not policy.is_target
+            and not path.startswith(live_layout.ORPHANS)
+        ):
             yield Finding(
                 path,
                 None,
@@ -49,9 +53,9 @@ def not_read(path: str) -> Finding:
 
 def is_read(path: str, policy: Policy) -> bool:
     """Whether a file declares objects. Of the reconciler's own files those do that stand for what is in use."""
-    if not path.startswith(OWN_FOLDER):
+    if not path.startswith(live_layout.FOLDER):
         return is_manifest(path)
-    return policy.is_target and is_manifest(path) and not path.startswith(GONE)
+    return policy.is_target and is_manifest(path) and not path.startswith(NOT_DECLARING)
 
 
 def has_manifest_name(path: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from schemas.ignore import OWN_FOLDER
+from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Machine,
@@ -29,7 +29,6 @@ from schemas.problem import Severity
 from schemas.validate.finding import Finding
 
 T_co = TypeVar("T_co", bound=Object, covariant=True)
-GENERATED = f"{OWN_FOLDER}generated/"  # on the target branch only
 Name: TypeAlias = tuple[str, str]  # namespace, empty for cluster-wide kinds; name
 
 
@@ -161,7 +160,7 @@ class Tree:
 
     def is_generated(self, kind: Kind, source: VolumeSource | InterfaceSource) -> bool:
         declared = self.by_kind[kind].get((source.entry.key.namespace, source.name))
-        return declared is not None and declared.path.startswith(GENERATED)
+        return declared is not None and declared.path.startswith(live_layout.GENERATED)
 
     @cached_property
     def volume_sources(self) -> list[VolumeSource]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from schemas import live_layout
 from schemas.edit import Changes, Field, Target, Value
 from schemas.model import MachinePool, Object, VolumePool
 
-DRAIN = "gitvirt.dev/drain"
 FORCED = "force"  # local disks may be lost
 
 
@@ -16,13 +16,13 @@ def taints(pool: Object | None) -> list[Value]:
     return [
         {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
         for taint in pool.spec.taints
-        if taint.key != DRAIN
+        if taint.key != live_layout.DRAIN
     ]
 
 
 def is_draining(pool: Object | None) -> bool:
     return isinstance(pool, MachinePool | VolumePool) and any(
-        taint.key == DRAIN for taint in pool.spec.taints
+        taint.key == live_layout.DRAIN for taint in pool.spec.taints
     )
 
 
@@ -38,9 +38,12 @@ def uncordoned(pool: Object | None) -> Changes:
 
 
 def drained(pool: Object | None) -> Changes:
-    return {Field.UNSCHEDULABLE: True, Field.TAINTS: [*taints(pool), {"key": DRAIN, "effect": "NoExecute"}]}
+    return {
+        Field.UNSCHEDULABLE: True,
+        Field.TAINTS: [*taints(pool), {"key": live_layout.DRAIN, "effect": "NoExecute"}],
+    }
 
 
 def drained_by_force(pool: Object | None) -> Changes:
-    taint: Value = {"key": DRAIN, "value": FORCED, "effect": "NoExecute"}
+    taint: Value = {"key": live_layout.DRAIN, "value": FORCED, "effect": "NoExecute"}
     return {Field.UNSCHEDULABLE: True, Field.TAINTS: [*taints(pool), taint]}

@@ -17,9 +17,10 @@ from reconciler.world.pool import PoolState
 from reconciler.world.population import anti_affinity
 from reconciler.world.record import Record
 from reconciler.world.world import World
-from schemas.capacity import SHARE, WHOLE_HOST, class_count
+from schemas.capacity import WHOLE_HOST, class_count
 from schemas.charge import MACHINE
 from schemas.kinds import Key, Kind
+from schemas.live_layout import SHARE
 from schemas.model import Machine, MachineClass, Volume
 from schemas.selector import Selector
 

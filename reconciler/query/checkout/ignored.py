@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from reconciler.gitstore.worktree import IsIgnored
 from reconciler.query.checkout.source import Source
-from schemas.ignore import OWN_FOLDER, PATH, Ignore
+from schemas import live_layout
+from schemas.ignore import PATH, Ignore
 from schemas.problem import Problem
 
 
@@ -23,7 +24,7 @@ def ignored(source: Source) -> tuple[IsIgnored, tuple[Problem, ...]]:
 
 def is_of_other_tools(path: str, is_folder: bool) -> bool:
     """Folders that begin with a dot; a checkout may hold whole virtual environments in one."""
-    if path.startswith(OWN_FOLDER) or (is_folder and f"{path}/" == OWN_FOLDER):
+    if path.startswith(live_layout.FOLDER) or (is_folder and f"{path}/" == live_layout.FOLDER):
         return False
     folder = f"{path}/" if is_folder else path.rpartition("/")[0] + "/"
     return folder.startswith(".") or "/." in folder

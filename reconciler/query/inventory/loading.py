@@ -10,15 +10,13 @@ from typing import Any
 from reconciler.gitstore.protocol import Repo, Snapshot
 from reconciler.gitstore.tree import Mode, ObjectId
 from reconciler.world.bulk import bulk
-from schemas import manifest, report
-from schemas.ignore import MANIFESTS, OWN_FOLDER, PATH, Ignore, is_manifest
+from schemas import live_layout, manifest, report
+from schemas.ignore import MANIFESTS, PATH, Ignore, is_manifest
 from schemas.kinds import Key, Kind
 from schemas.model import Object, decode
 
 _KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)
 _KINDS = frozenset(kind.value for kind in Kind)
-
-RETAINED = f"{OWN_FOLDER}retained/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Item:
     @property
     def is_retained(self) -> bool:
         """A volume that nobody declares any more, with its data."""
-        return self.path.startswith(RETAINED)
+        return self.path.startswith(live_layout.RETAINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def _inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None) -> Invent
     items: dict[Key, Item] = {}
     broken, beside = [], []
     for path, data in sorted(
-        manifests(repo, commit), key=lambda file: (file[0].startswith(OWN_FOLDER), file[0])
+        manifests(repo, commit), key=lambda file: (file[0].startswith(live_layout.FOLDER), file[0])
     ):
         if kind is not None and _is_of_others(data, kind):
             continue

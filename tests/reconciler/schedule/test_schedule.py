@@ -24,8 +24,9 @@ from reconciler.schedule import (
     explain,
     schedule,
 )
-from schemas.capacity import SHARE, WHOLE_HOST, share
+from schemas.capacity import WHOLE_HOST, share
 from schemas.kinds import Key, Kind
+from schemas.live_layout import SHARE
 from schemas.model.part import Taint, Toleration
 from schemas.selector import Selector
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where

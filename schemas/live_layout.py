@@ -1,0 +1,77 @@
+"""Names that outlive a process: paths under `.gitvirt/`, `gitvirt.dev/` names and the limit of reported texts, each once.
+
+`.gitvirt/` exists on the target branch. The reconciler writes all of it but `orphans/`, which people write in the source:
+
+    generated/<Kind>/<namespace>/<owner>-<entry>.yaml  what a machine's ephemeral entries become
+    pools/<name>.yaml                                  pools that a host announces and no file declares
+    deleting/<Kind>/<namespace>/<name>.yaml            deletion ordered, while the object's own path is taken
+    retained/<Kind>/<namespace>/<name>.yaml            volumes that their policy keeps after their deletion
+    frozen/<Kind>/<namespace>/<name>.yaml              absence unverified, while the object's own path is taken
+    orphans/<uid>.yaml                                 consent to remove an object that no document declares
+
+Must never happen: a path of these that is built or compared anywhere else. Reconciler and poollets of different versions
+meet on one branch, and a folder that only one of them knows is an object that the other one does not see.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.kinds import Key
+
+FOLDER: Final = ".gitvirt/"
+GENERATED: Final = f"{FOLDER}generated/"
+ANNOUNCED: Final = f"{FOLDER}pools/"
+DELETING: Final = f"{FOLDER}deleting/"
+RETAINED: Final = f"{FOLDER}retained/"
+FROZEN: Final = f"{FOLDER}frozen/"
+ORPHANS: Final = f"{FOLDER}orphans/"
+
+# Annotations that people write.
+PAUSED: Final = "gitvirt.dev/paused"
+RESTART: Final = "gitvirt.dev/restart"
+# The key of the taint that drains a pool.
+DRAIN: Final = "gitvirt.dev/drain"
+# Labels that a poollet gives to the objects of its runtimes: to which fleet and pool they belong.
+FLEET: Final = "gitvirt.dev/fleet"
+POOL: Final = "gitvirt.dev/pool"
+# Annotations for inputs that the IRI has no field for.
+EFI_VARIABLES: Final = "gitvirt.dev/efi-variables"
+PRIORITY: Final = "gitvirt.dev/priority"
+# The resource that stands for a whole host, where a pool only reports how many machines of a class it takes.
+SHARE: Final = "gitvirt.dev/share"
+
+# Characters of one text in a report (maxLength of messages in schemas/report/*.json): longer ones are cut.
+MAX_TEXT: Final = 4096
+
+
+def is_reconcilers(path: str) -> bool:
+    """Whether the reconciler alone writes the file. Such a file in the source is not synced."""
+    return path.startswith(FOLDER) and not path.startswith(ORPHANS)
+
+
+def generated_path(key: Key) -> str:
+    """The object's name consists of its owner's and its entry's."""
+    return _path(GENERATED, key)
+
+
+def deleting_path(key: Key) -> str:
+    return _path(DELETING, key)
+
+
+def retained_path(key: Key) -> str:
+    return _path(RETAINED, key)
+
+
+def frozen_path(key: Key) -> str:
+    return _path(FROZEN, key)
+
+
+def announced_path(key: Key) -> str:
+    """A machine pool and a volume pool of one name share the file."""
+    return f"{ANNOUNCED}{key.name}.yaml"
+
+
+def _path(folder: str, key: Key) -> str:
+    parts = (key.kind, key.namespace, f"{key.name}.yaml")
+    return folder + "/".join(part for part in parts if part)
