@@ -102,7 +102,7 @@ class Running:
 
     def _serve_remote(self) -> None:
         backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self._chance)
-        next_look = 0.0
+        next_look = self._seconds()
         reason = Reason.CALLED
         while True:
             started = self._seconds()

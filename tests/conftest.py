@@ -19,7 +19,7 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
-pytest_plugins = ["tests.servers.fixtures"]
+pytest_plugins = ["tests.servers.fixtures", "tests.servers.isolation"]
 
 # Certificate variables beat a test's own configuration of its own server.
 AMBIENT = (

@@ -42,7 +42,7 @@ class Host:
         self._consoles: dict[str, list[Console]] = {}
         self._ledger = ledger
         self._entry = 0
-        self._moment_ns = 0
+        self._moment_ns: int | None = None
         self._lock = threading.RLock()
         if ledger is not None:
             self._restore(ledger)
@@ -60,7 +60,7 @@ class Host:
 
     def moment_ns(self) -> int:
         """When what is being done happens: the time it fell due, else now."""
-        return self._moment_ns or self.clock.now_ns()
+        return self.clock.now_ns() if self._moment_ns is None else self._moment_ns
 
     @contextmanager
     def entered(self, even_when_down: bool = False) -> Iterator[int]:
@@ -74,7 +74,7 @@ class Host:
             try:
                 yield now_ns
             finally:
-                self._moment_ns = 0
+                self._moment_ns = None
             ledger, entry, self._entry = self._ledger, self._entry, 0
         if entry and ledger is not None:
             with _kept():
@@ -87,7 +87,7 @@ class Host:
             for due_ns, (name, id) in self.state.agenda.take_due(now_ns):
                 self._moment_ns = due_ns
                 self._step(TABLES[name], id, due_ns)
-            self._moment_ns = 0
+            self._moment_ns = None
             return now_ns
 
     def set_clock(self, rate: float) -> None:

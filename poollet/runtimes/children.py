@@ -79,7 +79,7 @@ class _Keeper(threading.Thread):
         self.is_over = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
-        self._since = 0.0
+        self._since = time.monotonic()
 
     @property
     def is_own(self) -> bool:

@@ -61,7 +61,7 @@ class Post:
         self._offer: Offer | None = None
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._written_ms = clock.moment_ms() - least_ms
-        self._after_ms = 0
+        self._after_ms: int | None = None
         self._grace_ms: int | None = None  # by the interval that was written last
         self.sure_ms = 0
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class Post:
 
     def hurry(self) -> None:
         """The remote is back after it was away: what is due waits no longer for its pause."""
-        self._after_ms = 0
+        self._after_ms = None
         self._backoff.reset()
 
     def wait(self, message: str) -> None:
@@ -156,7 +156,7 @@ class Post:
                 with self._lock:
                     self._essence = offer.essence
                 self.claimant.has_landed = True
-                self._written_ms, self._after_ms = now_ms, 0
+                self._written_ms, self._after_ms = now_ms, None
                 self._backoff.reset()
                 log.info("report written ref=%s files=%d", self.ref, len(written.edits))
             case Pushed() | Unchanged():
@@ -186,7 +186,8 @@ class Post:
 
     def _due_ms(self, offer: Offer) -> int:
         pause_ms = self._least_ms if offer.essence != self._essence else round(offer.interval_ms * EARLY)
-        return max(self._written_ms + pause_ms, self._after_ms)
+        due_ms = self._written_ms + pause_ms
+        return due_ms if self._after_ms is None else max(due_ms, self._after_ms)
 
 
 def essence(files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -36,7 +36,7 @@ class Paced:
     def __init__(self, wake: Callable[[], None], least: float = LEAST_SECONDS) -> None:
         self._wake, self._least = wake, least
         self._lock = threading.Lock()
-        self._last = -least
+        self._last: float | None = None
         self._is_due = False
 
     def __call__(self) -> None:
@@ -44,7 +44,7 @@ class Paced:
             if self._is_due:
                 return
             self._is_due = True
-            pause = self._last + self._least - time.monotonic()
+            pause = 0.0 if self._last is None else self._last + self._least - time.monotonic()
         if pause > 0:
             later = threading.Timer(pause, self._now)
             later.daemon = True

@@ -8,6 +8,8 @@ from poollet.sync.claim import Claim, Claimant, Found, Take, Wait, Yield
 from schemas.report import Poollet
 from tests.poollet.fleet import FLEET, uid
 
+pytestmark = pytest.mark.clock
+
 GRACE_MS = 50_000
 
 

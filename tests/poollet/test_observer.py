@@ -22,6 +22,8 @@ from poollet.runtimes.observed import Listing, Place, Unanswered
 from poollet.runtimes.observer import Observer, rest
 from tests.iri.quick import PROFILE, quick_host
 
+pytestmark = pytest.mark.clock
+
 MACHINES = Place("r1", Machine)
 SMALL = MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30})
 

@@ -15,6 +15,8 @@ from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, u
 from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
+pytestmark = pytest.mark.clock
+
 REF = REPORTS + "host-1"
 HEARTBEAT_MS = 15_000
 GONE = Unavailable(Trouble.NETWORK, "no route", "wait")

@@ -61,10 +61,11 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     suspects: Mapping[Alias, str] = {}  # devices whose attaching went wrong in QEMU, with where their data is
     addresses: Mapping[str, tuple[str, ...]] = {}  # by MAC address
     restarts: int = 0
-    started_at: float = 0.0
-    ended_at: float = 0.0
-    stopping_since: float = 0.0  # 0: it is not asked to
-    pressed_at: float = 0.0
+    # None: never, as far as this process knows. Zero is a moment: a monotonic clock may have begun seconds ago.
+    started_at: float | None = None
+    ended_at: float | None = None
+    stopping_since: float | None = None
+    pressed_at: float | None = None
     has_asked_agent: bool = False
     is_kept_off: bool = False  # libvirt is known not to start it with the host
     conditions: tuple[Condition, ...] = ()
@@ -131,8 +132,8 @@ def ended(guest: Guest, now: float) -> Guest:
         guest,
         reason=reason,
         ended_at=now,
-        stopping_since=0.0,
-        pressed_at=0.0,
+        stopping_since=None,
+        pressed_at=None,
         has_asked_agent=False,
         grown={},
         asked={},

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from iri.errors import FailedPrecondition, IRIError
 from iri.libvirt.machines.building import ready_disks, ready_interfaces
 from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
+from iri.libvirt.machines.rules import PowerRules
 from iri.libvirt.machines.site import Site
 
 AGENT_SHARE = 1 / 3  # of the grace, until the agent is asked too
@@ -27,9 +28,7 @@ def on(site: Site, guest: Guest, *, is_fresh: bool) -> float | None:
         keep_off(site, guest)
         return None
     if is_restart:
-        lasted = guest.ended_at - guest.started_at
-        restarts = 0 if lasted >= site.rules.steady else guest.restarts
-        wait = guest.ended_at + site.rules.restart_delay(restarts) - site.roster.now()
+        restarts, wait = next_restart(guest, site.rules, site.roster.now())
         if wait > 0:
             return wait
         site.roster.update(guest.id, lambda found: replace(found, restarts=restarts + 1))
@@ -38,6 +37,16 @@ def on(site: Site, guest: Guest, *, is_fresh: bool) -> float | None:
         ready_interfaces(site, guest)
     start(site, guest)
     return site.rules.steady
+
+
+def next_restart(guest: Guest, rules: PowerRules, now: float) -> tuple[int, float]:
+    """The restarts in a row so far, and the seconds until the next one. Nothing to wait for when another process saw the guest
+    end: its delays are not written down."""
+    if guest.ended_at is None:
+        return guest.restarts, 0.0
+    was_steady = guest.started_at is not None and guest.ended_at - guest.started_at >= rules.steady
+    restarts = 0 if was_steady else guest.restarts
+    return restarts, guest.ended_at + rules.restart_delay(restarts) - now
 
 
 def start(site: Site, guest: Guest) -> None:
@@ -66,8 +75,9 @@ def off(site: Site, guest: Guest) -> float:
     """One step towards off. Gives the seconds until the next."""
     rules = site.rules
     now = site.roster.now()
-    since = guest.stopping_since or now
-    if not guest.stopping_since:
+    is_first = guest.stopping_since is None
+    since = now if guest.stopping_since is None else guest.stopping_since
+    if is_first:
         keep_off(site, guest)
         site.roster.update(guest.id, lambda found: replace(found, stopping_since=now))
         site.tell(guest, "Stopping", "Stop", f"the guest has {rules.grace:g} s to power off")
@@ -79,7 +89,7 @@ def off(site: Site, guest: Guest) -> float:
         site.tell(guest, "AskingAgent", "Stop", "the power button did nothing: the guest's agent is asked")
         with contextlib.suppress(IRIError):  # then it is forced in the end
             site.domains.ask_agent_to_power_off(guest.id)
-    elif now - guest.pressed_at >= rules.press or not guest.stopping_since:
+    elif is_first or guest.pressed_at is None or now - guest.pressed_at >= rules.press:
         site.roster.update(guest.id, lambda found: replace(found, pressed_at=now))
         with contextlib.suppress(FailedPrecondition):  # off meanwhile
             site.domains.press_power_button(guest.id)

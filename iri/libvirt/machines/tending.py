@@ -54,8 +54,8 @@ def step(site: Site, guest: Guest) -> float | None:
         if guest.seen.is_on:
             return power.off(site, guest)  # whatever its devices lack, which is seen to once it is off
         power.keep_off(site, guest)
-    elif guest.stopping_since:  # on again before it was off
-        site.roster.update(guest.id, lambda found: replace(found, stopping_since=0.0, has_asked_agent=False))
+    elif guest.stopping_since is not None:  # on again before it was off
+        site.roster.update(guest.id, lambda found: replace(found, stopping_since=None, has_asked_agent=False))
         power.keep_on(site, guest)
     is_fresh = not guest.record.is_built
     found = built(site, guest) if is_fresh else plugging.settled(site, guest)
@@ -84,7 +84,7 @@ def free(site: Site, guest: Guest) -> None:
 
 def steady(site: Site, guest: Guest) -> float | None:
     """A guest that has run long enough has left its crash loop; the seconds until then."""
-    if not guest.restarts or not guest.seen.is_on:
+    if not guest.restarts or not guest.seen.is_on or guest.started_at is None:
         return None
     left = guest.started_at + site.rules.steady - site.roster.now()
     if left > 0:

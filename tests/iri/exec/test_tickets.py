@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from iri.exec.tickets import LIFETIME_SECONDS, Tickets
 from iri.runtime import Console
+
+pytestmark = pytest.mark.clock
 
 
 def nothing() -> Console:

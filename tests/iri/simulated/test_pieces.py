@@ -18,6 +18,8 @@ from iri.simulated.faults import Effect, Fault, Faults
 from iri.simulated.network import AddressRange
 from tests.iri.simulated.world import World, interface, machine
 
+pytestmark = pytest.mark.clock
+
 
 class Real:
     def __init__(self) -> None:

@@ -15,6 +15,8 @@ import pytest
 from reconciler.loop.listening import Health, Listener
 from reconciler.loop.webhook import MOST_BYTES, SIGNATURE, TOKEN, Paced, Webhook
 
+pytestmark = pytest.mark.clock
+
 SECRET = b"correct horse"
 BODY = b'{"ref": "refs/heads/main"}' * 5000
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 import time
 
+import pytest
+
 from iri.change import SetPower
 from iri.libvirt.settings import Settings
 from iri.machine import MachineState, Power
@@ -67,6 +69,7 @@ def test_power_on_before_it_is_off_keeps_it_on(daemon: Libvirtd, settings: Setti
         lab.remove(id)
 
 
+@pytest.mark.clock
 def test_off_while_it_waits_to_be_started_again_is_off_for_its_host_too(
     daemon: Libvirtd, settings: Settings
 ) -> None:

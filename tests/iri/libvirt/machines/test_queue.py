@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from iri.libvirt.machines.queue import Queue
+
+pytestmark = pytest.mark.clock
 
 
 def test_turn_that_breaks_ends_no_others() -> None:
