@@ -25,7 +25,15 @@ from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self, Surroundings
 from reconciler.world.readings import NAME, Readings
-from schemas.report import Pool, Poollet, PoolStatus, Report, VolumePool, VolumePoolStatus, render
+from schemas.report import (
+    PoolletReport,
+    PoolReport,
+    Report,
+    ReportedPoolStatus,
+    ReportedVolumePoolStatus,
+    VolumePoolReport,
+    render,
+)
 from schemas.report.objects import ClassRef
 
 SIZES = (1_000, 10_000)
@@ -66,16 +74,16 @@ def new_machine(number: int) -> tuple[str, bytes]:
 def report() -> Report:
     """One host that has all pools, with room for everything."""
     classes = tuple(ClassRef(name=f"class-{size}") for size in range(fleet.CLASSES))
-    machines = PoolStatus(
+    machines = ReportedPoolStatus(
         state="Ready",
         available_machine_classes=classes,
         capacity={"cpu": 100_000, "memory": "400Ti", "storage": "4000Ti"},
     )
-    volumes = VolumePoolStatus(
+    volumes = ReportedVolumePoolStatus(
         state="Available", available_volume_classes=(ClassRef(name="fast"),), capacity={"storage": "1000Ti"}
     )
     zones = {f"pool-{number}": {ZONE: f"zone-{number % 4}"} for number in range(fleet.POOLS)}
-    poollet = Poollet(
+    poollet = PoolletReport(
         fleet=FLEET,
         name="pool",
         host_id="host",
@@ -84,8 +92,10 @@ def report() -> Report:
     )
     return Report(
         poollet=poollet,
-        pools={name: Pool(status=machines, labels=labels) for name, labels in zones.items()},
-        volume_pools={name: VolumePool(status=volumes, labels=labels) for name, labels in zones.items()},
+        pools={name: PoolReport(status=machines, labels=labels) for name, labels in zones.items()},
+        volume_pools={
+            name: VolumePoolReport(status=volumes, labels=labels) for name, labels in zones.items()
+        },
     )
 
 

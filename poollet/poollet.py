@@ -182,8 +182,8 @@ class Poollet:
         return wanted
 
     def _announced(self, wanted: Wanted) -> tuple[Pools, Mapping[tuple[Kind, str], PoolFacts]]:
-        machines: dict[str, report.Pool] = {}
-        volumes: dict[str, report.VolumePool] = {}
+        machines: dict[str, report.PoolReport] = {}
+        volumes: dict[str, report.VolumePoolReport] = {}
         facts: dict[tuple[Kind, str], PoolFacts] = {}
         for (kind, name), pool in self._pools.items():
             answers = self.connections[pool.runtime or ""].answers
@@ -255,7 +255,7 @@ class Poollet:
 
     def _offer(self, pools: Pools, decision: Decision, settings: Settings) -> None:
         runtimes = {name: _runtime(connection) for name, connection in sorted(self.connections.items())}
-        by = report.Poollet(
+        by = report.PoolletReport(
             fleet=self._fleet,
             name=self.setup.name,
             host_id=self.setup.host_id,
@@ -314,10 +314,10 @@ def _matter(followed: Followed, good: ObjectId | None) -> Matter | None:
     return Matter(reason, followed.message, followed.hold is not None and not is_first)
 
 
-def _runtime(connection: Connection) -> report.Runtime:
+def _runtime(connection: Connection) -> report.RuntimeReport:
     answers = connection.answers
     about = answers.about
-    return report.Runtime(
+    return report.RuntimeReport(
         state="Unreachable" if answers.trouble or about is None else "Ready",
         name=about.name if about else "",
         version=about.version if about else "",

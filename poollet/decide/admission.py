@@ -42,11 +42,11 @@ class Ledger:
         for resource, count in charge.items() if free is not None else ():
             free[resource] = free.get(resource, 0) - count  # type: ignore[index, union-attr]
 
-    def shortfalls(self, pool: PoolId, need: Vector) -> tuple[report.Reason, ...]:
+    def shortfalls(self, pool: PoolId, need: Vector) -> tuple[report.ReportedReason, ...]:
         """Every reason why it does not fit."""
         return tuple(_reason(short) for short in sorted(fits(need, self._free.get(pool, {}))))
 
-    def overdrawn(self, pool: PoolId, wants: Vector, has: Vector) -> tuple[report.Reason, ...]:
+    def overdrawn(self, pool: PoolId, wants: Vector, has: Vector) -> tuple[report.ReportedReason, ...]:
         """Why what is charged with `wants` already cannot become that much from what it `has`."""
         free = self._free.get(pool, {})
         more = {name: count - has.get(name, 0) for name, count in wants.items() if count > has.get(name, 0)}
@@ -128,10 +128,10 @@ def _counts(pool: PoolFacts, resource: str) -> bool:
     return resource in (pool.allocatable or {})
 
 
-def _reason(short: Shortfall) -> report.Reason:
+def _reason(short: Shortfall) -> report.ReportedReason:
     need, have = amount(short.resource, short.need), amount(short.resource, max(0, short.have))
     message = f"{short.resource}: {need} needed, {have} left"
-    return report.Reason("Insufficient", message, short.resource, need, have)
+    return report.ReportedReason("Insufficient", message, short.resource, need, have)
 
 
 def pool_of(found: Found, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str) -> PoolId | None:

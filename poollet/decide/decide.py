@@ -34,7 +34,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot
 
 KINDS = (IRIVolume, Snapshot, IRIMachine)
-Refusals = dict[Ref, tuple[report.Reason, ...]]
+Refusals = dict[Ref, tuple[report.ReportedReason, ...]]
 
 
 def decide(situation: Situation) -> Decision:
@@ -58,9 +58,9 @@ def decide(situation: Situation) -> Decision:
     memory = next_memory(round, found)
     return Decision(
         steps=tuple(sorted(round.steps, key=lambda step: rank(step, priorities))),
-        machines=by_name(round.entries, report.Machine),
-        volumes=by_name(round.entries, report.Volume),
-        snapshots=by_name(round.entries, report.VolumeSnapshot),
+        machines=by_name(round.entries, report.MachineReport),
+        volumes=by_name(round.entries, report.VolumeReport),
+        snapshots=by_name(round.entries, report.SnapshotReport),
         orphans=found,
         memory=memory,
         again_ms=round.again_ms,

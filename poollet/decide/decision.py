@@ -15,7 +15,7 @@ from schemas import report
 from schemas.kinds import Key
 
 Name = tuple[str, ...]
-AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnapshot)
+AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report.SnapshotReport)
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Decision:
     being reported."""
 
     steps: tuple[Step, ...] = ()
-    machines: Mapping[Name, report.Machine] = field(default_factory=dict)
-    volumes: Mapping[Name, report.Volume] = field(default_factory=dict)
-    snapshots: Mapping[Name, report.VolumeSnapshot] = field(default_factory=dict)
+    machines: Mapping[Name, report.MachineReport] = field(default_factory=dict)
+    volumes: Mapping[Name, report.VolumeReport] = field(default_factory=dict)
+    snapshots: Mapping[Name, report.SnapshotReport] = field(default_factory=dict)
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
     again_ms: int | None = None

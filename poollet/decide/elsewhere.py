@@ -104,12 +104,14 @@ def unheard(order: Order) -> Entry:
     ref, assignment, pool = order.ref.uid, order.assignment, order.pool
     match order.key.kind:
         case Kind.MACHINE:
-            return report.Machine(ref, assignment, "unknown", pool, status=report.MachineStatus())
+            return report.MachineReport(
+                ref, assignment, "unknown", pool, status=report.ReportedMachineStatus()
+            )
         case Kind.VOLUME:
-            return report.Volume(ref, assignment, "unknown", pool, status=report.VolumeStatus())
+            return report.VolumeReport(ref, assignment, "unknown", pool, status=report.ReportedVolumeStatus())
         case _:
-            status = report.VolumeSnapshotStatus()
-            return report.VolumeSnapshot(ref, assignment, "unknown", pool, status=status)
+            status = report.ReportedSnapshotStatus()
+            return report.SnapshotReport(ref, assignment, "unknown", pool, status=status)
 
 
 def marked(entry: Entry, former: str) -> Entry:
@@ -120,23 +122,23 @@ def marked(entry: Entry, former: str) -> Entry:
     )
     said = (condition(READY, "Unknown", OTHER_HOST), condition(UP_TO_DATE, False, OTHER_HOST, message))
     match entry:
-        case report.Machine():
-            machine = entry.status or report.MachineStatus()
+        case report.MachineReport():
+            machine = entry.status or report.ReportedMachineStatus()
             status = replace(machine, conditions=with_those(machine.conditions, said))
             return replace(entry, phase="unknown", status=status)
-        case report.Volume():
-            volume = entry.status or report.VolumeStatus()
+        case report.VolumeReport():
+            volume = entry.status or report.ReportedVolumeStatus()
             held = replace(volume, conditions=with_those(volume.conditions, said))
             return replace(entry, phase="unknown", status=held)
-        case report.VolumeSnapshot():
-            shot = entry.status or report.VolumeSnapshotStatus()
+        case report.SnapshotReport():
+            shot = entry.status or report.ReportedSnapshotStatus()
             taken = replace(shot, conditions=with_those(shot.conditions, said))
             return replace(entry, phase="unknown", status=taken)
 
 
 def with_those(
-    before: Iterable[report.Condition], said: tuple[report.Condition, ...]
-) -> tuple[report.Condition, ...]:
+    before: Iterable[report.ReportedCondition], said: tuple[report.ReportedCondition, ...]
+) -> tuple[report.ReportedCondition, ...]:
     types = {one.type for one in said}
     return tuple(sorted((*(one for one in before if one.type not in types), *said), key=lambda one: one.type))
 

@@ -33,17 +33,17 @@ DUPLICATES = "Duplicates"
 
 
 def machine_entry(
-    standing: Standing, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
-) -> report.Machine:
+    standing: Standing, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
+) -> report.MachineReport:
     """`shortfalls`: why the pool does not take it."""
-    before = round.before(standing.order, report.Machine)
+    before = round.before(standing.order, report.MachineReport)
     return with_promise(machine, said_of(standing, machine, shortfalls, round), standing.presence, before)
 
 
 def said_of(
-    standing: Standing, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
-) -> report.Machine:
-    order, before = standing.order, round.before(standing.order, report.Machine)
+    standing: Standing, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
+) -> report.MachineReport:
+    order, before = standing.order, round.before(standing.order, report.MachineReport)
     if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
         return before
     match standing.presence:
@@ -70,11 +70,11 @@ def said_of(
 
 
 def of_absent(
-    order: Order, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
-) -> report.Machine:
+    order: Order, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
+) -> report.MachineReport:
     match order.intent:
         case Go():
-            return report.Machine(order.ref.uid, order.assignment, "gone", order.pool)
+            return report.MachineReport(order.ref.uid, order.assignment, "gone", order.pool)
         case Leave(reason, message):
             return pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Keep():
@@ -86,8 +86,8 @@ def of_absent(
 
 
 def created(
-    order: Order, machine: Machine, shortfalls: tuple[report.Reason, ...], round: Round
-) -> report.Machine:
+    order: Order, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
+) -> report.MachineReport:
     was_there = round.was_reported(order)
     if shortfalls:
         return rejected(order, shortfalls)
@@ -132,7 +132,7 @@ def wanted_spec(machine: Machine, needs: MachineNeeds) -> MachineSpec:
     return translate.machine_spec(machine, ignition, disks, interfaces)
 
 
-def of_present(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.Machine:
+def of_present(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.MachineReport:
     match order.intent:
         case Go(reason):
             found = round.step(
@@ -150,7 +150,7 @@ def of_present(order: Order, machine: Machine, there: IRIMachine, round: Round) 
             assert_never(order.intent)
 
 
-def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.Machine:
+def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.MachineReport:
     """There, and to be there: what differs is put right."""
     known = still_settled(order, there, round)
     if known is not None:
@@ -170,7 +170,7 @@ def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> rep
         *resize,
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
-    before = round.before(order, report.Machine)
+    before = round.before(order, report.MachineReport)
     is_held = SetPower(Power.ON) in changes and not may_start(order, round)
     if is_held:
         changes.remove(SetPower(Power.ON))
@@ -289,18 +289,18 @@ def entry_of(
     order: Order,
     machine: Machine,
     there: IRIMachine,
-    said: tuple[report.Condition, ...],
+    said: tuple[report.ReportedCondition, ...],
     round: Round,
     needs: MachineNeeds | None = None,
-) -> report.Machine:
+) -> report.MachineReport:
     """Present, with what the runtime tells and what we add to it."""
-    before = round.before(order, report.Machine)
+    before = round.before(order, report.MachineReport)
     last = before.status if before is not None else None
     mapping: Mapping[str, tuple[str, str]] = needs.mapping if needs is not None else {}
     ours = (*said, *readiness(there, tuple(said)))
     types = {one.type for one in ours}
     others = tuple(one for one in told.runtime_conditions(there) if one.type not in types)
-    status = report.MachineStatus(
+    status = report.ReportedMachineStatus(
         machine_id=told.full_id(round.provider(order.runtime), there.id),
         state=told.machine_state(there),
         observed_revision=last.observed_revision if last is not None else "",
@@ -309,31 +309,33 @@ def entry_of(
         network_interfaces=told.attached_interfaces(machine, there, mapping),
         restart=there.annotations.get(live_layout.RESTART, "")[: told.LONGEST_NAME],
     )
-    return report.Machine(order.ref.uid, order.assignment, "present", order.pool, status=status)
+    return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 
 
-def rejected(order: Order, reasons: tuple[report.Reason, ...]) -> report.Machine:
-    return report.Machine(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
+def rejected(order: Order, reasons: tuple[report.ReportedReason, ...]) -> report.MachineReport:
+    return report.MachineReport(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
 
 
-def fresh(order: Order) -> report.Machine:
-    return report.Machine(order.ref.uid, order.assignment, "present", order.pool)
+def fresh(order: Order) -> report.MachineReport:
+    return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool)
 
 
-def pending(order: Order, said: tuple[report.Condition, ...]) -> report.Machine:
+def pending(order: Order, said: tuple[report.ReportedCondition, ...]) -> report.MachineReport:
     """Taken on by this pool, and not made yet: it has no id."""
     waits = [one for one in said if one.status == "False" and one.type != READY]
     ready = condition(READY, False, waits[0].reason if waits else "Pending")
-    status = report.MachineStatus(state="Pending", conditions=ordered((*said, ready)))
+    status = report.ReportedMachineStatus(state="Pending", conditions=ordered((*said, ready)))
     return replace(fresh(order), status=status)
 
 
-def with_conditions(entry: report.Machine, said: tuple[report.Condition, ...]) -> report.Machine:
-    status = entry.status or report.MachineStatus()
+def with_conditions(
+    entry: report.MachineReport, said: tuple[report.ReportedCondition, ...]
+) -> report.MachineReport:
+    status = entry.status or report.ReportedMachineStatus()
     types = {one.type for one in said}
     kept_ones = tuple(one for one in status.conditions if one.type not in types)
     return replace(entry, phase="present", status=replace(status, conditions=ordered((*said, *kept_ones))))
 
 
-def ordered(found: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
+def ordered(found: tuple[report.ReportedCondition, ...]) -> tuple[report.ReportedCondition, ...]:
     return tuple(sorted(found, key=lambda one: one.type))

@@ -34,7 +34,7 @@ RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {
     Kind.VOLUME: Volume,
     Kind.VOLUME_SNAPSHOT: Snapshot,
 }
-Entry = report.Machine | report.Volume | report.VolumeSnapshot
+Entry = report.MachineReport | report.VolumeReport | report.SnapshotReport
 Pool = tuple[Kind, str]
 
 
@@ -86,7 +86,7 @@ class Settled:
     there: Machine
     facts: tuple[object, ...]
     reads: tuple[tuple[Key, Object | None], ...]
-    entry: report.Machine
+    entry: report.MachineReport
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def is_of_other_host(entry: Entry) -> bool:
 
 
 def pool_of(entry: Entry) -> Pool:
-    kind = Kind.MACHINE_POOL if isinstance(entry, report.Machine) else Kind.VOLUME_POOL
+    kind = Kind.MACHINE_POOL if isinstance(entry, report.MachineReport) else Kind.VOLUME_POOL
     return kind, entry.pool
 
 

@@ -36,7 +36,7 @@ def while_standing_still(promise: Promise, there: IRIMachine) -> Promise:
 
 def may_start(order: Order, round: Round) -> bool:
     """By what was said of it before, which is all that others know."""
-    before = round.before(order, report.Machine)
+    before = round.before(order, report.MachineReport)
     promise = before.promise if before is not None else ""
     if promise == "" or (promise == "TakenBack" and round.situation.heard):
         return True
@@ -46,8 +46,8 @@ def may_start(order: Order, round: Round) -> bool:
 
 
 def with_promise(
-    machine: Machine, entry: report.Machine, presence: Presence, before: report.Machine | None
-) -> report.Machine:
+    machine: Machine, entry: report.MachineReport, presence: Presence, before: report.MachineReport | None
+) -> report.MachineReport:
     """Promised is only what is seen to be so. What was taken back is said until the machine runs: a promise may stand on the ref
     as long as that is not known."""
     last: Promise = before.promise if before is not None else ""

@@ -25,7 +25,7 @@ from poollet.sync.view import LiveView
 from schemas import report
 from schemas.kinds import Key
 
-AnyEntry = TypeVar("AnyEntry", report.Machine, report.Volume, report.VolumeSnapshot)
+AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report.SnapshotReport)
 FINAL = ("rejected", "gone")
 
 
@@ -51,7 +51,7 @@ class Round:
         self.paces: dict[Ref, tuple[Pace, ...]] = {}
         self.inherited: dict[Ref, Fault] = {}
         self.refused: dict[Ref, tuple[Refused, ...]] = {}
-        self.resize_refusals: dict[Ref, tuple[report.Reason, ...]] = {}
+        self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
         self.settled: dict[Ref, Settled] = {}
         self.postponed: list[Key] = []
         self._again_ms: list[int] = []
@@ -141,11 +141,11 @@ class Round:
 
 def has_id(entry: Entry) -> bool:
     match entry.status:
-        case report.MachineStatus() as status:
+        case report.ReportedMachineStatus() as status:
             return status.machine_id != ""
-        case report.VolumeStatus() as status:
+        case report.ReportedVolumeStatus() as status:
             return status.volume_id != ""
-        case report.VolumeSnapshotStatus() as status:
+        case report.ReportedSnapshotStatus() as status:
             return status.snapshot_id != ""
         case None:
             return False

@@ -48,7 +48,12 @@ def still_settled(order: Order, there: IRIMachine, round: Round) -> Settled | No
 
 
 def settle(
-    order: Order, machine: Machine, there: IRIMachine, entry: report.Machine, tracked: Tracked, round: Round
+    order: Order,
+    machine: Machine,
+    there: IRIMachine,
+    entry: report.MachineReport,
+    tracked: Tracked,
+    round: Round,
 ) -> None:
     """Machines with volumes are looked at each time: how a volume is reached follows from more than documents."""
     if any(volume_key(machine, entry) is not None for entry in machine.spec.volumes):

@@ -27,8 +27,8 @@ from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshot
 
 
-def snapshot_entry(standing: Standing, snapshot: VolumeSnapshot, round: Round) -> report.VolumeSnapshot:
-    order, before = standing.order, round.before(standing.order, report.VolumeSnapshot)
+def snapshot_entry(standing: Standing, snapshot: VolumeSnapshot, round: Round) -> report.SnapshotReport:
+    order, before = standing.order, round.before(standing.order, report.SnapshotReport)
     match standing.presence:
         case Unknown():
             return replace(before or said_of(order, None, ()), phase="unknown")
@@ -41,7 +41,7 @@ def snapshot_entry(standing: Standing, snapshot: VolumeSnapshot, round: Round) -
         case Several(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
             fault = condition(UP_TO_DATE, False, DUPLICATES, f"more than one object has its uid: {ids}")
-            status = (before.status if before is not None else None) or report.VolumeSnapshotStatus()
+            status = (before.status if before is not None else None) or report.ReportedSnapshotStatus()
             return said_of(order, status, (fault,))
         case Absent():
             round.keep_missing(order.ref)
@@ -53,10 +53,10 @@ def snapshot_entry(standing: Standing, snapshot: VolumeSnapshot, round: Round) -
             assert_never(standing.presence)
 
 
-def of_absent(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.VolumeSnapshot:
+def of_absent(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.SnapshotReport:
     match order.intent:
         case Go():
-            return report.VolumeSnapshot(order.ref.uid, order.assignment, "gone", order.pool)
+            return report.SnapshotReport(order.ref.uid, order.assignment, "gone", order.pool)
         case Leave(reason, message):
             return pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Keep():
@@ -67,14 +67,14 @@ def of_absent(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.Vo
             assert_never(order.intent)
 
 
-def lost(order: Order, round: Round) -> report.VolumeSnapshot:
-    before = round.before(order, report.VolumeSnapshot)
-    status = (before.status if before is not None else None) or report.VolumeSnapshotStatus()
+def lost(order: Order, round: Round) -> report.SnapshotReport:
+    before = round.before(order, report.SnapshotReport)
+    status = (before.status if before is not None else None) or report.ReportedSnapshotStatus()
     fault = condition(READY, False, LOST, "the runtime does not have it any more, and its data neither")
     return replace(said_of(order, replace(status, state="Failed"), (fault,)), phase="unknown")
 
 
-def created(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.VolumeSnapshot:
+def created(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.SnapshotReport:
     source = source_id(order, snapshot, round)
     if isinstance(source, Unready):
         return pending(order, (all_of(SOURCE_READY, [(source.reason, source.message)]),))
@@ -101,7 +101,7 @@ def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | Unr
     return there.id
 
 
-def of_present(order: Order, there: Snapshot, round: Round) -> report.VolumeSnapshot:
+def of_present(order: Order, there: Snapshot, round: Round) -> report.SnapshotReport:
     status = told.snapshot_status(there, round.provider(order.runtime))
     is_ready = there.status.state is SnapshotState.READY and not there.deleted_at
     ready = condition(READY, is_ready, status.state or "Unknown")
@@ -120,14 +120,14 @@ def of_present(order: Order, there: Snapshot, round: Round) -> report.VolumeSnap
             assert_never(order.intent)
 
 
-def pending(order: Order, said: tuple[report.Condition, ...]) -> report.VolumeSnapshot:
+def pending(order: Order, said: tuple[report.ReportedCondition, ...]) -> report.SnapshotReport:
     waits = [one for one in said if one.status == "False"]
     ready = condition(READY, False, waits[0].reason if waits else "Pending")
-    return said_of(order, report.VolumeSnapshotStatus(state="Pending"), (*said, ready))
+    return said_of(order, report.ReportedSnapshotStatus(state="Pending"), (*said, ready))
 
 
 def said_of(
-    order: Order, status: report.VolumeSnapshotStatus | None, said: tuple[report.Condition, ...]
-) -> report.VolumeSnapshot:
+    order: Order, status: report.ReportedSnapshotStatus | None, said: tuple[report.ReportedCondition, ...]
+) -> report.SnapshotReport:
     whole = replace(status, conditions=ordered(said)) if status is not None else None
-    return report.VolumeSnapshot(order.ref.uid, order.assignment, "present", order.pool, status=whole)
+    return report.SnapshotReport(order.ref.uid, order.assignment, "present", order.pool, status=whole)

@@ -52,9 +52,9 @@ def standstill(situation: Situation, inventory: Inventory) -> Decision:
     known = {(one.kind, one.id): one for one in memory.orphans}
     found = tuple(known.get((one.kind, one.id), one) for one in unordered.orphans(round, said))
     return Decision(
-        machines=by_name(round.entries, report.Machine),
-        volumes=by_name(round.entries, report.Volume),
-        snapshots=by_name(round.entries, report.VolumeSnapshot),
+        machines=by_name(round.entries, report.MachineReport),
+        volumes=by_name(round.entries, report.VolumeReport),
+        snapshots=by_name(round.entries, report.SnapshotReport),
         orphans=found,
         memory=remembering(memory, round, found),
         again_ms=round.again_ms,
@@ -79,8 +79,8 @@ def refreshed(entry: Entry, ref: Ref, round: Round) -> Entry:
     there = round.inventory.at(ref, pool.runtime)
     if there is None:
         return entry
-    if isinstance(there, IRIMachine) and isinstance(entry, report.Machine):
-        status = entry.status or report.MachineStatus()
+    if isinstance(there, IRIMachine) and isinstance(entry, report.MachineReport):
+        status = entry.status or report.ReportedMachineStatus()
         status = replace(status, state=told.machine_state(there))
         return replace(
             entry, phase="present", status=status, promise=while_standing_still(entry.promise, there)

@@ -52,15 +52,19 @@ class Holders:
 
 
 def volume_entry(
-    standing: Standing, volume: Volume, shortfalls: tuple[report.Reason, ...], holders: Holders, round: Round
-) -> report.Volume:
-    order, before = standing.order, round.before(standing.order, report.Volume)
+    standing: Standing,
+    volume: Volume,
+    shortfalls: tuple[report.ReportedReason, ...],
+    holders: Holders,
+    round: Round,
+) -> report.VolumeReport:
+    order, before = standing.order, round.before(standing.order, report.VolumeReport)
     if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
         return before
     match standing.presence:
         case Unknown():
             return replace(
-                before or report.Volume(order.ref.uid, order.assignment, "unknown", order.pool),
+                before or report.VolumeReport(order.ref.uid, order.assignment, "unknown", order.pool),
                 phase="unknown",
             )
         case Unsettled():
@@ -84,11 +88,11 @@ def volume_entry(
 
 
 def of_absent(
-    order: Order, volume: Volume, shortfalls: tuple[report.Reason, ...], round: Round
-) -> report.Volume:
+    order: Order, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], round: Round
+) -> report.VolumeReport:
     match order.intent:
         case Go():
-            return report.Volume(order.ref.uid, order.assignment, "gone", order.pool)
+            return report.VolumeReport(order.ref.uid, order.assignment, "gone", order.pool)
         case Leave(reason, message):
             return pending(order, (condition(UP_TO_DATE, False, reason, message),))
         case Keep():
@@ -101,11 +105,11 @@ def of_absent(
             assert_never(order.intent)
 
 
-def lost(order: Order, round: Round) -> report.Volume:
-    before = round.before(order, report.Volume)
-    status = (before.status if before is not None else None) or report.VolumeStatus()
+def lost(order: Order, round: Round) -> report.VolumeReport:
+    before = round.before(order, report.VolumeReport)
+    status = (before.status if before is not None else None) or report.ReportedVolumeStatus()
     fault = condition(READY, False, LOST, "the runtime does not have it any more, and its data neither")
-    return report.Volume(
+    return report.VolumeReport(
         order.ref.uid,
         order.assignment,
         "unknown",
@@ -115,10 +119,10 @@ def lost(order: Order, round: Round) -> report.Volume:
 
 
 def created(
-    order: Order, volume: Volume, shortfalls: tuple[report.Reason, ...], round: Round
-) -> report.Volume:
+    order: Order, volume: Volume, shortfalls: tuple[report.ReportedReason, ...], round: Round
+) -> report.VolumeReport:
     if shortfalls:
-        return report.Volume(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
+        return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
     needs = prerequisites.of_volume(order, volume, round.around)
     if not round.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
         fault = condition(
@@ -135,7 +139,7 @@ def created(
     if refused.rejecting:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         reasons = reasons_of(refused.rejecting)
-        return report.Volume(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
+        return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
     return pending(order, waiting(needs, refused))
 
 
@@ -153,7 +157,7 @@ def wanted_spec(volume: Volume, needs: VolumeNeeds) -> VolumeSpec:
 
 def of_present(
     order: Order, volume: Volume, there: IRIVolume, holders: Holders, round: Round
-) -> report.Volume:
+) -> report.VolumeReport:
     match order.intent:
         case Go() if is_to_stay(volume) and not there.deleted_at:
             return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, STAYS),), round)
@@ -206,7 +210,7 @@ def is_to_stay(volume: Volume) -> bool:
 
 def holders_of(order: Order, there: IRIVolume, round: Round) -> set[str]:
     """By the handle it has, or had when it was last available."""
-    before = round.before(order, report.Volume)
+    before = round.before(order, report.VolumeReport)
     last = before.status.access if before is not None and before.status is not None else None
     handles = {there.status.access.handle if there.status.access else "", last.handle if last else ""}
     return set[str]().union(*(round.inventory.holders.get(handle, set()) for handle in handles if handle))
@@ -234,13 +238,13 @@ def grown(
 
 
 def entry_of(
-    order: Order, there: IRIVolume, said: tuple[report.Condition, ...], round: Round
-) -> report.Volume:
+    order: Order, there: IRIVolume, said: tuple[report.ReportedCondition, ...], round: Round
+) -> report.VolumeReport:
     status = told.volume_status(there, round.provider(order.runtime))
     conditions = (*said, *faulty(there, said), *told.access_conditions(there))
     holders = holders_of(order, there, round)
     uids = sorted(uid for id in holders if UID.fullmatch(uid := round.inventory.uids.get(id, "")))
-    return report.Volume(
+    return report.VolumeReport(
         order.ref.uid,
         order.assignment,
         "present",
@@ -250,7 +254,9 @@ def entry_of(
     )
 
 
-def faulty(there: IRIVolume, said: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
+def faulty(
+    there: IRIVolume, said: tuple[report.ReportedCondition, ...]
+) -> tuple[report.ReportedCondition, ...]:
     """Whether it is ready, and what its runtime says keeps it from being as it was asked for."""
     reason, message = there.detail.reason[: told.LONGEST_NAME], there.detail.message
     is_available = there.status.state is VolumeState.AVAILABLE and not there.deleted_at
@@ -265,7 +271,7 @@ def faulty(there: IRIVolume, said: tuple[report.Condition, ...]) -> tuple[report
     return tuple(one for one in found if one.type not in types)
 
 
-def waiting(needs: VolumeNeeds, refused: Told = NOTHING) -> tuple[report.Condition, ...]:
+def waiting(needs: VolumeNeeds, refused: Told = NOTHING) -> tuple[report.ReportedCondition, ...]:
     """`refused`: why its runtime did not make it."""
     parts: list[tuple[str, list[tuple[str, str]]]] = [
         (type, [(part.reason, part.message)] if isinstance(part, Unready) else [])
@@ -280,15 +286,17 @@ def waiting(needs: VolumeNeeds, refused: Told = NOTHING) -> tuple[report.Conditi
     return (*said, all_of(UP_TO_DATE, refused.others)) if refused.others else said
 
 
-def pending(order: Order, said: tuple[report.Condition, ...]) -> report.Volume:
+def pending(order: Order, said: tuple[report.ReportedCondition, ...]) -> report.VolumeReport:
     waits = [one for one in said if one.status == "False"]
     ready = condition(READY, False, waits[0].reason if waits else "Pending")
-    status = report.VolumeStatus(state="Pending", conditions=ordered((*said, ready)))
-    return report.Volume(order.ref.uid, order.assignment, "present", order.pool, status=status)
+    status = report.ReportedVolumeStatus(state="Pending", conditions=ordered((*said, ready)))
+    return report.VolumeReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 
 
-def with_conditions(entry: report.Volume, said: tuple[report.Condition, ...]) -> report.Volume:
-    status = entry.status or report.VolumeStatus()
+def with_conditions(
+    entry: report.VolumeReport, said: tuple[report.ReportedCondition, ...]
+) -> report.VolumeReport:
+    status = entry.status or report.ReportedVolumeStatus()
     types = {one.type for one in said}
     rest = tuple(one for one in status.conditions if one.type not in types)
     return replace(entry, phase="present", status=replace(status, conditions=ordered((*said, *rest))))

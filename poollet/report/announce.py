@@ -62,8 +62,8 @@ def machine_pool(
     answers: Answers,
     wanted: Wanted,
     live: MachinePool | None,
-    last: report.Pool | None,
-) -> tuple[report.Pool, PoolFacts]:
+    last: report.PoolReport | None,
+) -> tuple[report.PoolReport, PoolFacts]:
     """The pool's entry without conditions of the whole host, and what admission goes by."""
     runtime, about = configured.runtime or "", answers.about
     if about is None or answers.offers is None:
@@ -77,7 +77,7 @@ def machine_pool(
     stock = _stock(about.host.capacity)
     given = allocatable(stock, needs(_reserved(configured)), {})
     free = _counts_left(counts, given, {one.name: one for one in wanted.machine_classes}, configured)
-    status = report.PoolStatus(
+    status = report.ReportedPoolStatus(
         state="Error" if answers.trouble else "Ready",
         conditions=(*_unreachable(answers), *_unlike(unlike)),
         available_machine_classes=tuple(report.ClassRef(name) for name in names),
@@ -87,7 +87,7 @@ def machine_pool(
         node_info=_node_info(about),
     )
     labels = _labels(about.host.labels) | configured.labels
-    entry = report.Pool(status=status, uid=_uid(live), labels=labels, runtime=runtime)
+    entry = report.PoolReport(status=status, uid=_uid(live), labels=labels, runtime=runtime)
     return entry, _facts(runtime, names, given | free, live)
 
 
@@ -96,8 +96,8 @@ def volume_pool(
     answers: Answers,
     wanted: Wanted,
     reachable_from: tuple[str, ...] | None,
-    last: report.VolumePool | None,
-) -> tuple[report.VolumePool, PoolFacts]:
+    last: report.VolumePoolReport | None,
+) -> tuple[report.VolumePoolReport, PoolFacts]:
     runtime, about = configured.runtime or "", answers.about
     if about is None or answers.offers is None:
         return _unknown_volume_pool(configured, answers, reachable_from, last)
@@ -115,7 +115,7 @@ def volume_pool(
     kept = stock[STORAGE] - given[STORAGE]
     counts = {class_count(VOLUME, name): offered[name].quantity for name in names}
     free = {name: max(0, count - kept) for name, count in counts.items()}
-    status = report.VolumePoolStatus(
+    status = report.ReportedVolumePoolStatus(
         state="Unavailable" if answers.trouble else "Available",
         conditions=(*_unreachable(answers), *_unlike(unlike)),
         available_volume_classes=tuple(report.ClassRef(name) for name in names),
@@ -124,37 +124,43 @@ def volume_pool(
         reachable_from=reachable_from,
     )
     labels = _labels(about.host.labels) | configured.labels
-    entry = report.VolumePool(status=status, labels=labels, runtime=runtime)
+    entry = report.VolumePoolReport(status=status, labels=labels, runtime=runtime)
     return entry, PoolFacts(runtime, frozenset(names), given | free)
 
 
 def _unknown_machine_pool(
-    configured: Configured, answers: Answers, live: MachinePool | None, last: report.Pool | None
-) -> tuple[report.Pool, PoolFacts]:
+    configured: Configured, answers: Answers, live: MachinePool | None, last: report.PoolReport | None
+) -> tuple[report.PoolReport, PoolFacts]:
     """As it was told last; nothing is admitted."""
     runtime = configured.runtime or ""
-    known = last.status if last else report.PoolStatus(state="Pending")
+    known = last.status if last else report.ReportedPoolStatus(state="Pending")
     state: Literal["Pending", "Error"] = "Pending" if known.state == "Pending" else "Error"
     status = replace(known, state=state, conditions=_unreachable(answers))
     labels = (last.labels if last else {}) | configured.labels
-    return report.Pool(status=status, uid=_uid(live), labels=labels, runtime=runtime), PoolFacts(runtime)
+    return report.PoolReport(status=status, uid=_uid(live), labels=labels, runtime=runtime), PoolFacts(
+        runtime
+    )
 
 
 def _unknown_volume_pool(
     configured: Configured,
     answers: Answers,
     reachable_from: tuple[str, ...] | None,
-    last: report.VolumePool | None,
-) -> tuple[report.VolumePool, PoolFacts]:
+    last: report.VolumePoolReport | None,
+) -> tuple[report.VolumePoolReport, PoolFacts]:
     runtime = configured.runtime or ""
-    known = last.status if last else report.VolumePoolStatus(state="Pending", reachable_from=reachable_from)
+    known = (
+        last.status
+        if last
+        else report.ReportedVolumePoolStatus(state="Pending", reachable_from=reachable_from)
+    )
     state: Literal["Pending", "Unavailable"] = "Pending" if known.state == "Pending" else "Unavailable"
     status = replace(known, state=state, conditions=_unreachable(answers))
     labels = (last.labels if last else {}) | configured.labels
-    return report.VolumePool(status=status, labels=labels, runtime=runtime), PoolFacts(runtime)
+    return report.VolumePoolReport(status=status, labels=labels, runtime=runtime), PoolFacts(runtime)
 
 
-def of_host(pool: report.Pool, matter: Matter | None, leaving: str | None) -> report.Pool:
+def of_host(pool: report.PoolReport, matter: Matter | None, leaving: str | None) -> report.PoolReport:
     """The pool with what holds for all pools of the host."""
     status = pool.status
     state = status.state
@@ -167,7 +173,9 @@ def of_host(pool: report.Pool, matter: Matter | None, leaving: str | None) -> re
     )
 
 
-def of_host_volumes(pool: report.VolumePool, matter: Matter | None, leaving: str | None) -> report.VolumePool:
+def of_host_volumes(
+    pool: report.VolumePoolReport, matter: Matter | None, leaving: str | None
+) -> report.VolumePoolReport:
     status = pool.status
     is_out = leaving == "leaving" or (matter is not None and matter.is_held)
     state = "Unavailable" if is_out and status.state == "Available" else status.state
@@ -176,12 +184,12 @@ def of_host_volumes(pool: report.VolumePool, matter: Matter | None, leaving: str
     )
 
 
-def _following(matter: Matter | None) -> report.Condition:
+def _following(matter: Matter | None) -> report.ReportedCondition:
     """Whether the target branch is acted on as it stands."""
     if matter is None:
-        return report.Condition(type=FOLLOWS, status="True", reason="Following")
+        return report.ReportedCondition(type=FOLLOWS, status="True", reason="Following")
     status: Literal["True", "False"] = "False" if matter.is_held else "True"
-    return report.Condition(
+    return report.ReportedCondition(
         type=FOLLOWS, status=status, reason=matter.reason, message=matter.message[:MAX_TEXT]
     )
 
@@ -235,30 +243,36 @@ def _shown(vector: Vector) -> dict[str, str | int]:
     return dict(written(vector))
 
 
-def _unreachable(answers: Answers) -> tuple[report.Condition, ...]:
+def _unreachable(answers: Answers) -> tuple[report.ReportedCondition, ...]:
     if answers.trouble:
         message = answers.trouble[:MAX_TEXT]
-        return (report.Condition(type=READY, status="False", reason="RuntimeUnreachable", message=message),)
+        return (
+            report.ReportedCondition(
+                type=READY, status="False", reason="RuntimeUnreachable", message=message
+            ),
+        )
     if not answers.is_known:
         message = "the runtime has not answered yet"
-        return (report.Condition(type=READY, status="False", reason="RuntimePending", message=message),)
-    return (report.Condition(type=READY, status="True", reason="RuntimeReady"),)
+        return (
+            report.ReportedCondition(type=READY, status="False", reason="RuntimePending", message=message),
+        )
+    return (report.ReportedCondition(type=READY, status="True", reason="RuntimeReady"),)
 
 
-def _unlike(names: list[str]) -> tuple[report.Condition, ...]:
+def _unlike(names: list[str]) -> tuple[report.ReportedCondition, ...]:
     if not names:
         return ()
     message = f"the runtime means something else by {', '.join(names)}: it offers other capabilities under that name"
     return (
-        report.Condition(
+        report.ReportedCondition(
             type=MATCHED, status="False", reason="CapabilitiesDiffer", message=message[:MAX_TEXT]
         ),
     )
 
 
-def _addresses(addresses: Iterable[iri.Address]) -> tuple[report.Address, ...]:
+def _addresses(addresses: Iterable[iri.Address]) -> tuple[report.ReportedAddress, ...]:
     return tuple(
-        report.Address(one.type, one.address)
+        report.ReportedAddress(one.type, one.address)
         for one in addresses
         if one.type in ADDRESS_TYPES and 0 < len(one.address) <= LONGEST_WORD
     )

@@ -15,23 +15,23 @@ from msgspec.structs import replace
 from poollet.decide.decision import Decision
 from poollet.decide.memory import OF_CALLS
 from schemas import report
-from schemas.report import Condition, Report
+from schemas.report import Report, ReportedCondition
 
-Conditions = tuple[Condition, ...]
+Conditions = tuple[ReportedCondition, ...]
 NUMBERS = re.compile(r"[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*")  # ids too
 
 
 @dataclass(frozen=True)
 class Pools:
-    machines: Mapping[str, report.Pool] = field(default_factory=dict)
-    volumes: Mapping[str, report.VolumePool] = field(default_factory=dict)
+    machines: Mapping[str, report.PoolReport] = field(default_factory=dict)
+    volumes: Mapping[str, report.VolumePoolReport] = field(default_factory=dict)
 
 
 def assembled(
-    by: report.Poollet,
+    by: report.PoolletReport,
     pools: Pools,
     decision: Decision,
-    events: tuple[report.Event, ...],
+    events: tuple[report.ReportedEvent, ...],
     before: Report,
     at: str,
 ) -> Report:
@@ -60,7 +60,7 @@ def dated(conditions: Conditions, before: Conditions, at: str) -> Conditions:
     return tuple(_dated(one, last.get((one.type, one.status)), at) for one in conditions)
 
 
-def _dated(one: Condition, last: Condition | None, at: str) -> Condition:
+def _dated(one: ReportedCondition, last: ReportedCondition | None, at: str) -> ReportedCondition:
     """An error that differs only in its numbers is the same one: some runtimes count their requests in them."""
     if last is None:
         return replace(one, last_transition_time=at)
@@ -78,24 +78,26 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _pool(one: report.Pool, before: report.Pool | None, at: str) -> report.Pool:
+def _pool(one: report.PoolReport, before: report.PoolReport | None, at: str) -> report.PoolReport:
     known = before.status.conditions if before else ()
     return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
 
 
-def _volume_pool(one: report.VolumePool, before: report.VolumePool | None, at: str) -> report.VolumePool:
+def _volume_pool(
+    one: report.VolumePoolReport, before: report.VolumePoolReport | None, at: str
+) -> report.VolumePoolReport:
     known = before.status.conditions if before else ()
     return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
 
 
-def _machine(one: report.Machine, before: report.Machine | None, at: str) -> report.Machine:
+def _machine(one: report.MachineReport, before: report.MachineReport | None, at: str) -> report.MachineReport:
     if one.status is None or not one.status.conditions:
         return one
     known = before.status.conditions if before and before.status and before.uid == one.uid else ()
     return replace(one, status=replace(one.status, conditions=dated(one.status.conditions, known, at)))
 
 
-def _volume(one: report.Volume, before: report.Volume | None, at: str) -> report.Volume:
+def _volume(one: report.VolumeReport, before: report.VolumeReport | None, at: str) -> report.VolumeReport:
     if one.status is None or not one.status.conditions:
         return one
     known = before.status.conditions if before and before.status and before.uid == one.uid else ()
@@ -103,8 +105,8 @@ def _volume(one: report.Volume, before: report.Volume | None, at: str) -> report
 
 
 def _snapshot(
-    one: report.VolumeSnapshot, before: report.VolumeSnapshot | None, at: str
-) -> report.VolumeSnapshot:
+    one: report.SnapshotReport, before: report.SnapshotReport | None, at: str
+) -> report.SnapshotReport:
     if one.status is None or not one.status.conditions:
         return one
     known = before.status.conditions if before and before.status and before.uid == one.uid else ()

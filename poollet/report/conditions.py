@@ -22,12 +22,12 @@ OTHER_HOST = "OtherHost"  # a reason
 Truth = Literal["True", "False", "Unknown"]
 
 
-def condition(type: str, status: Truth | bool, reason: str, message: str = "") -> report.Condition:
+def condition(type: str, status: Truth | bool, reason: str, message: str = "") -> report.ReportedCondition:
     said: Truth = status if isinstance(status, str) else "True" if status else "False"
-    return report.Condition(type=type, status=said, reason=reason, message=message[:MAX_TEXT])
+    return report.ReportedCondition(type=type, status=said, reason=reason, message=message[:MAX_TEXT])
 
 
-def all_of(type: str, faults: Iterable[tuple[str, str]]) -> report.Condition:
+def all_of(type: str, faults: Iterable[tuple[str, str]]) -> report.ReportedCondition:
     """True when there are no faults; else the first one's reason and every one's message."""
     found = tuple(dict.fromkeys(faults))
     if not found:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from poollet.decide.step import Happening
-from schemas.report import Event
+from schemas.report import ReportedEvent
 
 MOST_KEPT = 200
 LONGEST_MESSAGE = 1000
@@ -25,8 +25,8 @@ class Subject(NamedTuple):
 class Events:
     """`kept` are those of the last report, so that a restart forgets nothing."""
 
-    def __init__(self, kept: Iterable[Event] = ()) -> None:
-        self._events: dict[tuple[Subject, Happening], Event] = {}
+    def __init__(self, kept: Iterable[ReportedEvent] = ()) -> None:
+        self._events: dict[tuple[Subject, Happening], ReportedEvent] = {}
         self._writing = threading.Lock()
         for event in kept:
             subject = Subject(event.kind, event.name, event.namespace, event.uid)
@@ -39,14 +39,14 @@ class Events:
         with self._writing:
             self._record(subject, happening, at)
 
-    def all(self) -> tuple[Event, ...]:
+    def all(self) -> tuple[ReportedEvent, ...]:
         """Oldest first."""
         with self._writing:
             return tuple(self._events.values())
 
     def _record(self, subject: Subject, happening: Happening, at: str) -> None:
         before = self._events.pop((subject, happening), None)
-        self._events[subject, happening] = Event(
+        self._events[subject, happening] = ReportedEvent(
             kind=subject.kind,
             name=subject.name,
             namespace=subject.namespace,

@@ -110,10 +110,10 @@ def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Att
     return "Attached" if status is not None and status.state is AttachmentState.ATTACHED else "Pending"
 
 
-def runtime_conditions(machine: IRIMachine) -> tuple[report.Condition, ...]:
+def runtime_conditions(machine: IRIMachine) -> tuple[report.ReportedCondition, ...]:
     """What the runtime itself states, as far as the report can carry it."""
     found = {
-        one.type: report.Condition(
+        one.type: report.ReportedCondition(
             type=one.type, status=status, reason=one.reason[:LONGEST_NAME], message=one.message[:MAX_TEXT]
         )
         for one in machine.status.conditions
@@ -122,10 +122,10 @@ def runtime_conditions(machine: IRIMachine) -> tuple[report.Condition, ...]:
     return tuple(found.values())[:MOST_CONDITIONS]
 
 
-def volume_status(volume: IRIVolume, provider: str) -> report.VolumeStatus:
+def volume_status(volume: IRIVolume, provider: str) -> report.ReportedVolumeStatus:
     access = volume.status.access
     there = volume.status.resources
-    return report.VolumeStatus(
+    return report.ReportedVolumeStatus(
         volume_id=full_id(provider, volume.id),
         state=VOLUME_STATES.get(volume.status.state),
         access=volume_access(access) if access is not None else None,
@@ -133,7 +133,7 @@ def volume_status(volume: IRIVolume, provider: str) -> report.VolumeStatus:
     )
 
 
-def volume_access(access: Access) -> report.VolumeAccess | None:
+def volume_access(access: Access) -> report.ReportedVolumeAccess | None:
     """All of it or nothing: with a part of it nobody would reach the volume."""
     attributes = dict(access.attributes)
     is_small = len(attributes) <= MOST_ATTRIBUTES and all(
@@ -141,10 +141,10 @@ def volume_access(access: Access) -> report.VolumeAccess | None:
     )
     if not is_small or len(access.driver) > LONGEST_NAME or len(access.handle) > MAX_TEXT:
         return None
-    return report.VolumeAccess(access.driver, access.handle, attributes)
+    return report.ReportedVolumeAccess(access.driver, access.handle, attributes)
 
 
-def access_conditions(volume: IRIVolume) -> tuple[report.Condition, ...]:
+def access_conditions(volume: IRIVolume) -> tuple[report.ReportedCondition, ...]:
     """That another host needs a secret to reach it, and which keys; the values stay on the host."""
     access = volume.status.access
     if access is None or not access.secret_data:
@@ -152,8 +152,8 @@ def access_conditions(volume: IRIVolume) -> tuple[report.Condition, ...]:
     return (condition(ACCESS_SECRET, True, "Required", ", ".join(sorted(access.secret_data))),)
 
 
-def snapshot_status(snapshot: Snapshot, provider: str) -> report.VolumeSnapshotStatus:
-    return report.VolumeSnapshotStatus(
+def snapshot_status(snapshot: Snapshot, provider: str) -> report.ReportedSnapshotStatus:
+    return report.ReportedSnapshotStatus(
         snapshot_id=full_id(provider, snapshot.id),
         state=SNAPSHOT_STATES.get(snapshot.status.state),
         size=amount(STORAGE, snapshot.status.size) if snapshot.status.size else None,

@@ -30,7 +30,9 @@ from schemas.live_layout import MAX_TEXT
 NOTHING = Told()
 
 
-def readiness(there: IRIMachine, said: tuple[report.Condition, ...]) -> tuple[report.Condition, ...]:
+def readiness(
+    there: IRIMachine, said: tuple[report.ReportedCondition, ...]
+) -> tuple[report.ReportedCondition, ...]:
     """Ready or not, and why by the runtime's own words where it has some."""
     if any(one.type == READY for one in said):
         return ()
@@ -58,7 +60,7 @@ def trouble_of(there: IRIMachine) -> Fault | None:
     return None
 
 
-def faults_of(needs: MachineNeeds, there: IRIMachine) -> tuple[report.Condition, ...]:
+def faults_of(needs: MachineNeeds, there: IRIMachine) -> tuple[report.ReportedCondition, ...]:
     """What is not at hand, and in a guest that runs what has not arrived."""
     volumes, interfaces = unready(needs.disks), unready(needs.interfaces)
     if there.status.state is MachineState.RUNNING:
@@ -84,7 +86,7 @@ def pending_of(
 
 def waiting(
     needs: MachineNeeds, held: tuple[Unready, ...] = (), refused: Told = NOTHING
-) -> tuple[report.Condition, ...]:
+) -> tuple[report.ReportedCondition, ...]:
     """What a machine that is not made yet waits for. `refused`: why its runtime did not make it."""
     secrets = [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, Unready) else []
     classes = [(needs.class_fault.reason, needs.class_fault.message)] if needs.class_fault is not None else []
@@ -112,11 +114,11 @@ def known_faults(found: Paced) -> tuple[Fault, ...]:
     return (found.inherited,) if found.inherited is not None else found.faults
 
 
-def reasons_of(faults: Iterable[Fault]) -> tuple[report.Reason, ...]:
-    return tuple(report.Reason(one.code, one.message[:MAX_TEXT]) for one in faults)
+def reasons_of(faults: Iterable[Fault]) -> tuple[report.ReportedReason, ...]:
+    return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in faults)
 
 
-def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.Condition, ...]:
+def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.ReportedCondition, ...]:
     """Only said while it is not."""
     faults = [(fault.code, fault.message) for fault in found.faults]
     faults += [(one.reason, one.message) for one in waits]

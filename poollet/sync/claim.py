@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from reconciler.gitstore.tree import ObjectId
 from schemas import fleet
-from schemas.report import Poollet
+from schemas.report import PoolletReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Found:
     """What a look at the ref found: its commit, and who wrote it; `by` is None where that cannot be read."""
 
     commit: ObjectId | None
-    by: Poollet | None
+    by: PoolletReport | None
 
 
 @dataclass
@@ -90,5 +90,5 @@ class Claimant:
         )
 
 
-def _grace_ms(by: Poollet | None) -> int:
+def _grace_ms(by: PoolletReport | None) -> int:
     return fleet.LEAST_GRACE_MILLISECONDS if by is None else fleet.grace_milliseconds(by.interval)

@@ -38,7 +38,7 @@ class Told:
     """What is said of one object."""
 
     item: Item
-    events: tuple[tuple[str, report.Event], ...]  # with the poollet that reports it
+    events: tuple[tuple[str, report.ReportedEvent], ...]  # with the poollet that reports it
     commits: tuple[Event, ...]
 
 
@@ -77,7 +77,7 @@ def value(told: Told, body: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def events_of(fleet: Fleet, item: Item) -> tuple[tuple[str, report.Event], ...]:
+def events_of(fleet: Fleet, item: Item) -> tuple[tuple[str, report.ReportedEvent], ...]:
     key = item.key
     found = [
         (poollet, event)
@@ -130,7 +130,7 @@ CONDITIONS: list[Column[Condition]] = [
     Column("REASON", lambda each: each.reason),
     Column("MESSAGE", lambda each: each.message),
 ]
-EVENTS: list[Column[report.Event]] = [
+EVENTS: list[Column[report.ReportedEvent]] = [
     Column("LAST", lambda event: event.last),
     Column("TYPE", lambda event: event.type, lambda event: Style.YELLOW if event.type == "Warning" else None),
     Column("COUNT", lambda event: str(event.count)),
@@ -139,7 +139,7 @@ EVENTS: list[Column[report.Event]] = [
 ]
 
 
-def event_value(poollet: str, event: report.Event) -> dict[str, object]:
+def event_value(poollet: str, event: report.ReportedEvent) -> dict[str, object]:
     return {
         "poollet": poollet,
         "type": event.type,

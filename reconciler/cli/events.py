@@ -21,7 +21,7 @@ from reconciler.gitstore.commit import decoded
 from reconciler.gitstore.wake import Waker
 from reconciler.query.inventory import reports
 from schemas.kinds import Key, Kind
-from schemas.report import Event
+from schemas.report import ReportedEvent
 
 EXAMPLES = """examples:
   gitvirt events
@@ -65,7 +65,7 @@ class Wanted:
     def is_narrow(self) -> bool:
         return self.namespace is not None or self.key is not None
 
-    def takes(self, event: Event) -> bool:
+    def takes(self, event: ReportedEvent) -> bool:
         if self.key is not None:
             return (event.kind, event.namespace, event.name) == tuple(self.key)
         return self.namespace in (None, event.namespace)
@@ -145,7 +145,7 @@ def happenings(fleet: Fleet, limit: int, wanted: Wanted) -> list[Happening]:
     return sorted([*told, *reversed(commits)], key=lambda each: each.time)
 
 
-def of_report(poollet: str, event: Event) -> Happening:
+def of_report(poollet: str, event: ReportedEvent) -> Happening:
     about = "/".join(part for part in (event.kind, event.namespace, event.name) if part)
     time = datetime.fromisoformat(event.last)
     return Happening(time, poollet, about, event.reason, event.message, event.type == "Warning", event.count)

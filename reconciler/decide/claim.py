@@ -9,7 +9,7 @@ from reconciler.plan.action import Action
 from reconciler.world.known import Known
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine
-from schemas.report.objects import MachineStatus as Reported
+from schemas.report.objects import ReportedMachineStatus
 
 
 def claimed(view: View, turn: Turn) -> Turn:
@@ -57,7 +57,7 @@ def is_asked_for(volume: Key, machine: Known) -> bool:
 def is_attached(view: View, volume: Known, machine: Known) -> bool:
     """As far as the machine's own poollet says; a poollet that says nothing has not let go."""
     said = view.said(machine.key)
-    if said is None or said.phase == "unknown" or not isinstance(said.status, Reported):
+    if said is None or said.phase == "unknown" or not isinstance(said.status, ReportedMachineStatus):
         return said is None or said.phase in ("present", "unknown")
     return said.phase == "present" and any(
         disk.volume_ref is not None and disk.volume_ref.name == volume.key.name

@@ -22,7 +22,7 @@ from reconciler.world.record.condition import ACCEPTED, EVICTION, SCHEDULED
 from reconciler.world.reports.freshness import Freshness
 from reconciler.world.reports.said import Said
 from schemas.model import Evict, Machine
-from schemas.report.objects import OFF_STATES, MachineStatus
+from schemas.report.objects import OFF_STATES, ReportedMachineStatus
 
 
 def machine(view: View, turn: Turn, fact: Fact) -> Need:
@@ -139,7 +139,7 @@ def is_let_go(view: View, machine: Machine, name: str, said: Said) -> bool:
     pool = view.pools.get(name)
     if pool is not None and not pool.is_lost and pool.freshness is not Freshness.LEFT:
         return False
-    was_off = isinstance(said.status, MachineStatus) and said.status.state in OFF_STATES
+    was_off = isinstance(said.status, ReportedMachineStatus) and said.status.state in OFF_STATES
     return machine.spec.on_pool_lost == "Replace" and said.phase == "present" and was_off and said.stays_off
 
 

@@ -8,18 +8,18 @@ from datetime import datetime
 from reconciler.world.record import stamp
 from reconciler.world.record.backoff import ends, standing
 from schemas.model import Assignment, Rejection
-from schemas.report.objects import Reason
+from schemas.report.objects import ReportedReason
 
 Rejections = tuple[Rejection, ...]
 
 
 def noted(
-    before: Sequence[Rejection], of: Assignment, reasons: Sequence[Reason], now: datetime
+    before: Sequence[Rejection], of: Assignment, reasons: Sequence[ReportedReason], now: datetime
 ) -> Rejections:
     """With the refusal of one more assignment. One entry a pool, in the order of their names."""
     earlier = {each.pool: each for each in before}
     last = earlier.get(of.pool)
-    first = reasons[0] if reasons else Reason(code="Rejected", message="it did not say why")
+    first = reasons[0] if reasons else ReportedReason(code="Rejected", message="it did not say why")
     earlier[of.pool] = Rejection(
         pool=of.pool,
         assignment=of.id,
@@ -31,7 +31,7 @@ def noted(
     return tuple(each for _, each in sorted(earlier.items()))
 
 
-def told(reason: Reason) -> str:
+def told(reason: ReportedReason) -> str:
     need = f" (needs {reason.need}, has {reason.have})" if reason.need else ""
     return f"{reason.message}{need}"
 

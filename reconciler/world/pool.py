@@ -24,7 +24,7 @@ class PoolState:
     is_declared: bool
     poollet: str = ""  # whose report announces it
     freshness: Freshness | None = None  # None: nobody announces it
-    announced: report.Pool | report.VolumePool | None = None
+    announced: report.PoolReport | report.VolumePoolReport | None = None
     is_remembered: bool = False  # `announced` is what live says, because nobody can be asked
     why_not_ready: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)

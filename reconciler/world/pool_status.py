@@ -31,9 +31,9 @@ def folded_pool(
     if state.is_remembered and isinstance(record.status, MachinePoolStatus | VolumePoolStatus):
         return record.status
     match record.status, state.announced:
-        case MachinePoolStatus() as machines, report.Pool() as pool:
+        case MachinePoolStatus() as machines, report.PoolReport() as pool:
             return _machine_pool(state, machines, pool.status, now)
-        case VolumePoolStatus() as volumes, report.VolumePool() as pool:
+        case VolumePoolStatus() as volumes, report.VolumePoolReport() as pool:
             return _volume_pool(state, volumes, pool.status, now)
         case MachinePoolStatus() as machines, _:
             return _silent(state, machines, now)
@@ -44,7 +44,7 @@ def folded_pool(
 
 
 def _machine_pool(
-    state: PoolState, before: MachinePoolStatus, seen: report.PoolStatus, now: datetime
+    state: PoolState, before: MachinePoolStatus, seen: report.ReportedPoolStatus, now: datetime
 ) -> MachinePoolStatus:
     if state.freshness is Freshness.LOST:
         return _silent(state, before, now)
@@ -68,7 +68,7 @@ def _machine_pool(
 
 
 def _volume_pool(
-    state: PoolState, before: VolumePoolStatus, seen: report.VolumePoolStatus, now: datetime
+    state: PoolState, before: VolumePoolStatus, seen: report.ReportedVolumePoolStatus, now: datetime
 ) -> VolumePoolStatus:
     if state.freshness is Freshness.LOST:
         return _silent(state, before, now)
@@ -108,7 +108,7 @@ def _is_ready(conditions: tuple[Condition, ...]) -> bool:
     return ready is not None and ready.status == "True"
 
 
-def _allocatable(state: PoolState, seen: report.PoolStatus) -> dict[str, Quantity]:
+def _allocatable(state: PoolState, seen: report.ReportedPoolStatus) -> dict[str, Quantity]:
     """As the scheduler counts; a pool that tells class counts alone gives away just those."""
     if SHARE in state.allocatable:
         return amounts(seen.capacity | seen.allocatable)
@@ -116,7 +116,7 @@ def _allocatable(state: PoolState, seen: report.PoolStatus) -> dict[str, Quantit
 
 
 def _conditions(
-    state: PoolState, before: tuple[Condition, ...], seen: tuple[report.Condition, ...], now: datetime
+    state: PoolState, before: tuple[Condition, ...], seen: tuple[report.ReportedCondition, ...], now: datetime
 ) -> tuple[Condition, ...]:
     reported = tuple(condition_of(each) for each in seen if each.type != READY)
     ready = condition(before, READY)

@@ -38,7 +38,7 @@ class Announcement:
     """
 
     poollet: str
-    pool: report.Pool | report.VolumePool
+    pool: report.PoolReport | report.VolumePoolReport
     freshness: Freshness
     silence: str = ""
     is_remembered: bool = False
@@ -122,17 +122,19 @@ def _ready_on_live(known: Known) -> str:
     return found.status if found else ""
 
 
-def _offered(pool: report.Pool | report.VolumePool | None) -> tuple[str, ...]:
+def _offered(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[str, ...]:
     match pool:
-        case report.Pool():
+        case report.PoolReport():
             return tuple(each.name for each in pool.status.available_machine_classes)
-        case report.VolumePool():
+        case report.VolumePoolReport():
             return tuple(each.name for each in pool.status.available_volume_classes)
         case None:
             return ()
 
 
-def _labels(declared: Known | None, pool: report.Pool | report.VolumePool | None) -> Mapping[str, str]:
+def _labels(
+    declared: Known | None, pool: report.PoolReport | report.VolumePoolReport | None
+) -> Mapping[str, str]:
     """What people say wins. The two prefixes of topology labels mean the same, so each label stands under both."""
     labels = dict(pool.labels) if pool else {}
     labels |= declared.object.metadata.labels if declared else {}
@@ -143,7 +145,7 @@ def _labels(declared: Known | None, pool: report.Pool | report.VolumePool | None
     return labels
 
 
-def given(announced: report.Pool | report.VolumePool | None) -> Mapping[str, Quantity]:
+def given(announced: report.PoolReport | report.VolumePoolReport | None) -> Mapping[str, Quantity]:
     """What the host gives away by its own word: its capacity less what its operator keeps back there."""
     return amounts(announced.status.capacity | announced.status.allocatable) if announced else {}
 
@@ -181,7 +183,7 @@ def _volume_room(state: PoolState, declared: VolumePool | None) -> PoolState:
     room = {STORAGE: whole} | {
         class_count(VOLUME, name): stock.get(class_count(VOLUME, name), whole) for name in state.classes
     }
-    announced = state.announced.status if isinstance(state.announced, report.VolumePool) else None
+    announced = state.announced.status if isinstance(state.announced, report.VolumePoolReport) else None
     reachable = announced.reachable_from if announced else None
     selector = declared.spec.machine_pool_selector if declared else None
     return replace(

@@ -31,21 +31,21 @@ def remembered(known: Known) -> Announcement | None:
     status, labels = known.record.status, dict(known.object.metadata.labels)
     match status:
         case MachinePoolStatus(state="Ready" | "Pending" | "Error" | "Offline" as state):
-            machines = report.PoolStatus(
+            machines = report.ReportedPoolStatus(
                 state=state,
                 conditions=_conditions(status.conditions),
                 available_machine_classes=tuple(
                     report.ClassRef(name=each.name) for each in status.available_machine_classes
                 ),
                 addresses=tuple(
-                    report.Address(type=each.type, address=each.address) for each in status.addresses
+                    report.ReportedAddress(type=each.type, address=each.address) for each in status.addresses
                 ),
                 capacity=_written(status.capacity),
                 node_info=dict(status.node_info),
             )
-            return _announcement(report.Pool(status=machines, labels=labels))
+            return _announcement(report.PoolReport(status=machines, labels=labels))
         case VolumePoolStatus(state="Available" | "Pending" | "Unavailable" as available):
-            volumes = report.VolumePoolStatus(
+            volumes = report.ReportedVolumePoolStatus(
                 state=available,
                 conditions=_conditions(status.conditions),
                 available_volume_classes=tuple(
@@ -55,18 +55,18 @@ def remembered(known: Known) -> Announcement | None:
                 allocatable=_written(status.allocatable),
                 reachable_from=status.reachable_from,
             )
-            return _announcement(report.VolumePool(status=volumes, labels=labels))
+            return _announcement(report.VolumePoolReport(status=volumes, labels=labels))
         case _:
             return None
 
 
-def _announcement(pool: report.Pool | report.VolumePool) -> Announcement:
+def _announcement(pool: report.PoolReport | report.VolumePoolReport) -> Announcement:
     return Announcement(NOBODY, pool, Freshness.UNPROVEN, is_remembered=True)
 
 
-def _conditions(conditions: Sequence[Condition]) -> tuple[report.Condition, ...]:
+def _conditions(conditions: Sequence[Condition]) -> tuple[report.ReportedCondition, ...]:
     return tuple(
-        report.Condition(
+        report.ReportedCondition(
             type=each.type,
             status=each.status,
             reason=each.reason,

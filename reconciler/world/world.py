@@ -34,7 +34,7 @@ from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
 from schemas.model import VolumeSnapshot
 from schemas.problem import Problem
-from schemas.report.objects import Event, Orphan
+from schemas.report.objects import Orphan, ReportedEvent
 from schemas.validate.finding import Finding
 
 
@@ -271,7 +271,7 @@ class World:
         return tuple(orphan for _, orphan in self._state.orphans())
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[ReportedEvent, ...]:
         reports = self._state.reports.by_poollet
         return tuple(event for name in sorted(reports) for event in reports[name].events)
 

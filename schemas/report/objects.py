@@ -13,11 +13,11 @@ Promise = Literal["", "StaysOff", "TakenBack"]
 OFF_STATES = frozenset(("Shutdown", "Terminated"))
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class ReportPart(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """Fields at their default are left out of the file, so equal states are equal bytes."""
 
 
-class Condition(Entry, frozen=True):
+class ReportedCondition(ReportPart, frozen=True):
     type: str
     status: Literal["True", "False", "Unknown"]
     reason: str = ""
@@ -27,7 +27,7 @@ class Condition(Entry, frozen=True):
     last_transition_time: str | None = None
 
 
-class Reason(Entry, frozen=True):
+class ReportedReason(ReportPart, frozen=True):
     """One reason of a no."""
 
     code: str
@@ -37,14 +37,14 @@ class Reason(Entry, frozen=True):
     have: str = ""
 
 
-class Runtime(Entry, frozen=True):
+class RuntimeReport(ReportPart, frozen=True):
     state: Literal["Ready", "Unreachable"]
     name: str = ""
     version: str = ""
     message: str = ""
 
 
-class Poollet(Entry, frozen=True):
+class PoolletReport(ReportPart, frozen=True):
     """Who reports, and on what it acted."""
 
     fleet: str
@@ -54,64 +54,64 @@ class Poollet(Entry, frozen=True):
     interval: str
     live_commit: str | None = None
     version: str = ""
-    runtimes: dict[str, Runtime] = {}
+    runtimes: dict[str, RuntimeReport] = {}
     leaving: Literal["stopping", "leaving"] | None = None
 
 
-class ClassRef(Entry, frozen=True):
+class ClassRef(ReportPart, frozen=True):
     name: str
 
 
-class Address(Entry, frozen=True):
+class ReportedAddress(ReportPart, frozen=True):
     type: str
     address: str
 
 
-class PoolStatus(Entry, frozen=True):
+class ReportedPoolStatus(ReportPart, frozen=True):
     state: Literal["Ready", "Pending", "Error", "Offline"]
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ReportedCondition, ...] = ()
     available_machine_classes: tuple[ClassRef, ...] = ()
-    addresses: tuple[Address, ...] = ()
+    addresses: tuple[ReportedAddress, ...] = ()
     capacity: dict[str, str | int] = {}
     allocatable: dict[str, str | int] = {}
     node_info: dict[str, str] = {}
 
 
-class Pool(Entry, frozen=True):
-    status: PoolStatus
+class PoolReport(ReportPart, frozen=True):
+    status: ReportedPoolStatus
     uid: str | None = None
     labels: dict[str, str] = {}
     runtime: str = ""
 
 
-class VolumePoolStatus(Entry, frozen=True):
+class ReportedVolumePoolStatus(ReportPart, frozen=True):
     state: Literal["Available", "Pending", "Unavailable"]
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ReportedCondition, ...] = ()
     available_volume_classes: tuple[ClassRef, ...] = ()
     capacity: dict[str, str | int] = {}
     allocatable: dict[str, str | int] = {}
     reachable_from: tuple[str, ...] | None = None
 
 
-class VolumePool(Entry, frozen=True):
-    status: VolumePoolStatus
+class VolumePoolReport(ReportPart, frozen=True):
+    status: ReportedVolumePoolStatus
     uid: str | None = None
     labels: dict[str, str] = {}
     runtime: str = ""
 
 
-class ObjectRef(Entry, frozen=True):
+class ObjectRef(ReportPart, frozen=True):
     name: str
 
 
-class AttachedVolume(Entry, frozen=True):
+class AttachedVolume(ReportPart, frozen=True):
     name: str
     state: Literal["Pending", "Attached"]
     handle: str = ""
     volume_ref: ObjectRef | None = None
 
 
-class AttachedInterface(Entry, frozen=True):
+class AttachedInterface(ReportPart, frozen=True):
     name: str
     state: Literal["Pending", "Attached"]
     handle: str = ""
@@ -120,27 +120,27 @@ class AttachedInterface(Entry, frozen=True):
     network_interface_ref: ObjectRef | None = None
 
 
-class MachineStatus(Entry, frozen=True):
+class ReportedMachineStatus(ReportPart, frozen=True):
     machine_id: str = msgspec.field(name="machineID", default="")
     state: Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"] | None = None
     observed_revision: str = ""
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ReportedCondition, ...] = ()
     volumes: tuple[AttachedVolume, ...] = ()
     network_interfaces: tuple[AttachedInterface, ...] = ()
     restart: str = ""
 
 
-class Machine(Entry, frozen=True):
+class MachineReport(ReportPart, frozen=True):
     uid: str
     assignment: str
     phase: Phase
     pool: str = ""
-    reasons: tuple[Reason, ...] = ()
-    status: MachineStatus | None = None
+    reasons: tuple[ReportedReason, ...] = ()
+    status: ReportedMachineStatus | None = None
     promise: Promise = ""
 
 
-class VolumeAccess(Entry, frozen=True):
+class ReportedVolumeAccess(ReportPart, frozen=True):
     """How machines reach a volume. Secrets never stand here."""
 
     driver: str = ""
@@ -148,41 +148,41 @@ class VolumeAccess(Entry, frozen=True):
     volume_attributes: dict[str, str] = {}
 
 
-class VolumeStatus(Entry, frozen=True):
+class ReportedVolumeStatus(ReportPart, frozen=True):
     volume_id: str = msgspec.field(name="volumeID", default="")
     state: Literal["Pending", "Available", "Error"] | None = None
-    access: VolumeAccess | None = None
+    access: ReportedVolumeAccess | None = None
     resources: dict[str, str | int] = {}
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ReportedCondition, ...] = ()
 
 
-class Volume(Entry, frozen=True):
+class VolumeReport(ReportPart, frozen=True):
     uid: str
     assignment: str
     phase: Phase
     pool: str = ""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[ReportedReason, ...] = ()
     attached_to: tuple[str, ...] = ()
-    status: VolumeStatus | None = None
+    status: ReportedVolumeStatus | None = None
 
 
-class VolumeSnapshotStatus(Entry, frozen=True):
+class ReportedSnapshotStatus(ReportPart, frozen=True):
     snapshot_id: str = msgspec.field(name="snapshotID", default="")
     state: Literal["Pending", "Ready", "Failed"] | None = None
     size: str | int | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ReportedCondition, ...] = ()
 
 
-class VolumeSnapshot(Entry, frozen=True):
+class SnapshotReport(ReportPart, frozen=True):
     uid: str
     assignment: str
     phase: Phase
     pool: str = ""
-    reasons: tuple[Reason, ...] = ()
-    status: VolumeSnapshotStatus | None = None
+    reasons: tuple[ReportedReason, ...] = ()
+    status: ReportedSnapshotStatus | None = None
 
 
-class Orphan(Entry, frozen=True):
+class Orphan(ReportPart, frozen=True):
     """An object with our labels and no order: charged and left alone."""
 
     kind: Literal["Machine", "Volume", "VolumeSnapshot"]
@@ -195,11 +195,11 @@ class Orphan(Entry, frozen=True):
     reason: str = ""
 
 
-class Orphans(Entry, frozen=True, omit_defaults=False):
+class OrphanList(ReportPart, frozen=True, omit_defaults=False):
     orphans: tuple[Orphan, ...] = ()
 
 
-class Event(Entry, frozen=True):
+class ReportedEvent(ReportPart, frozen=True):
     kind: str
     name: str
     type: Literal["Normal", "Warning"]
@@ -212,5 +212,5 @@ class Event(Entry, frozen=True):
     first: str | None = None
 
 
-class Events(Entry, frozen=True, omit_defaults=False):
-    events: tuple[Event, ...] = ()
+class EventList(ReportPart, frozen=True, omit_defaults=False):
+    events: tuple[ReportedEvent, ...] = ()

@@ -18,18 +18,18 @@ import msgspec
 
 from schemas.problem import Problem
 from schemas.report import objects
-from schemas.report.objects import Entry
+from schemas.report.objects import ReportPart
 
 # First folder (or file) of the path -> (schema, type, number of path parts).
-LAYOUT: dict[str, tuple[str, type[Entry], int]] = {
-    "poollet.json": ("poollet", objects.Poollet, 1),
-    "pools": ("pool", objects.Pool, 2),
-    "volumepools": ("volume-pool", objects.VolumePool, 2),
-    "machines": ("machine", objects.Machine, 3),
-    "volumes": ("volume", objects.Volume, 3),
-    "snapshots": ("volume-snapshot", objects.VolumeSnapshot, 3),
-    "orphans.json": ("orphans", objects.Orphans, 1),
-    "events.json": ("events", objects.Events, 1),
+LAYOUT: dict[str, tuple[str, type[ReportPart], int]] = {
+    "poollet.json": ("poollet", objects.PoolletReport, 1),
+    "pools": ("pool", objects.PoolReport, 2),
+    "volumepools": ("volume-pool", objects.VolumePoolReport, 2),
+    "machines": ("machine", objects.MachineReport, 3),
+    "volumes": ("volume", objects.VolumeReport, 3),
+    "snapshots": ("volume-snapshot", objects.SnapshotReport, 3),
+    "orphans.json": ("orphans", objects.OrphanList, 1),
+    "events.json": ("events", objects.EventList, 1),
 }
 for _layout in LAYOUT.values():
     # What msgspec knows of a type it makes at the first use, and two threads that do so at once crash the process.
@@ -52,18 +52,18 @@ class Unread:
 class Report:
     """One poollet's report. `poollet` is None when that file is missing or in `unread`."""
 
-    poollet: objects.Poollet | None = None
-    pools: Mapping[str, objects.Pool] = field(default_factory=dict)
-    volume_pools: Mapping[str, objects.VolumePool] = field(default_factory=dict)
-    machines: Mapping[Name, objects.Machine] = field(default_factory=dict)
-    volumes: Mapping[Name, objects.Volume] = field(default_factory=dict)
-    snapshots: Mapping[Name, objects.VolumeSnapshot] = field(default_factory=dict)
+    poollet: objects.PoolletReport | None = None
+    pools: Mapping[str, objects.PoolReport] = field(default_factory=dict)
+    volume_pools: Mapping[str, objects.VolumePoolReport] = field(default_factory=dict)
+    machines: Mapping[Name, objects.MachineReport] = field(default_factory=dict)
+    volumes: Mapping[Name, objects.VolumeReport] = field(default_factory=dict)
+    snapshots: Mapping[Name, objects.SnapshotReport] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
-    events: tuple[objects.Event, ...] = ()
+    events: tuple[objects.ReportedEvent, ...] = ()
     unread: tuple[Unread, ...] = ()
 
 
-def read_file(path: str, data: bytes) -> Entry | Unread | None:
+def read_file(path: str, data: bytes) -> ReportPart | Unread | None:
     """One file of the tree; None for a path that means nothing here, as a later version may add."""
     place = located(path)
     if place is None:
@@ -92,7 +92,7 @@ def read(tree: Mapping[str, bytes]) -> Report:
     return assemble({path: entry for path, entry in entries.items() if entry is not None})
 
 
-def assemble(entries: Mapping[str, Entry | Unread]) -> Report:
+def assemble(entries: Mapping[str, ReportPart | Unread]) -> Report:
     """The report that these files make up."""
     found: dict[str, dict[Name, Any]] = {folder: {} for folder in LAYOUT}
     unread_files = []
@@ -103,8 +103,8 @@ def assemble(entries: Mapping[str, Entry | Unread]) -> Report:
         folder, *rest = PurePosixPath(path).parts
         found[folder][tuple(part.removesuffix(".json") for part in rest)] = entry
     orphans, events = (
-        found["orphans.json"].get((), objects.Orphans()),
-        found["events.json"].get((), objects.Events()),
+        found["orphans.json"].get((), objects.OrphanList()),
+        found["events.json"].get((), objects.EventList()),
     )
     return Report(
         poollet=found["poollet.json"].get(()),
@@ -121,7 +121,7 @@ def assemble(entries: Mapping[str, Entry | Unread]) -> Report:
 
 def render(report: Report) -> dict[str, bytes]:
     """The files of a report. Equal reports give equal bytes; empty lists give no file."""
-    tree: dict[str, Entry] = {}
+    tree: dict[str, ReportPart] = {}
     if report.poollet is not None:
         tree["poollet.json"] = report.poollet
     tree |= {f"pools/{name}.json": pool for name, pool in report.pools.items()}
@@ -130,18 +130,18 @@ def render(report: Report) -> dict[str, bytes]:
     tree |= {f"volumes/{'/'.join(name)}.json": volume for name, volume in report.volumes.items()}
     tree |= {f"snapshots/{'/'.join(name)}.json": snapshot for name, snapshot in report.snapshots.items()}
     if report.orphans:
-        tree["orphans.json"] = objects.Orphans(orphans=report.orphans)
+        tree["orphans.json"] = objects.OrphanList(orphans=report.orphans)
     if report.events:
-        tree["events.json"] = objects.Events(events=report.events)
+        tree["events.json"] = objects.EventList(events=report.events)
     return {path: encode(entry) for path, entry in tree.items()}
 
 
-def encode(entry: Entry) -> bytes:
+def encode(entry: ReportPart) -> bytes:
     """Sorted keys, one a line, so that Git sees small differences and people can read them."""
     return msgspec.json.format(msgspec.json.encode(entry, order="deterministic"), indent=2) + b"\n"
 
 
-def located(path: str) -> tuple[str, type[Entry], int] | None:
+def located(path: str) -> tuple[str, type[ReportPart], int] | None:
     parts = PurePosixPath(path).parts
     place = LAYOUT.get(parts[0]) if parts and path.endswith(".json") else None
     return place if place is not None and len(parts) == place[2] else None

@@ -69,7 +69,7 @@ WANTED = Wanted((small(),), (fast(),))
 
 def machine_pool(
     answers: Answers, pool: Pool = POOL, wanted: Wanted = WANTED, live: MachinePool | None = None
-) -> report.Pool:
+) -> report.PoolReport:
     return announce.machine_pool(pool, answers, wanted, live, None)[0]
 
 
@@ -85,7 +85,7 @@ def test_a_pool_as_it_is_announced() -> None:
         "storage": "100Gi",
     }
     assert status.allocatable == status.capacity
-    assert status.addresses == (report.Address("Hostname", "rack-1"),)
+    assert status.addresses == (report.ReportedAddress("Hostname", "rack-1"),)
     assert status.node_info["runtimeVersion"] == "1.2.3"
     assert found.labels == {"topology.ironcore.dev/zone": "a", "rack": "1"}
     assert facts.classes == {"small"}

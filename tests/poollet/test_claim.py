@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poollet.sync.claim import Claim, Claimant, Found, Take, Wait, Yield
-from schemas.report import Poollet
+from schemas.report import PoolletReport
 from tests.poollet.fleet import FLEET, uid
 
 pytestmark = pytest.mark.clock
@@ -13,8 +13,8 @@ pytestmark = pytest.mark.clock
 GRACE_MS = 50_000
 
 
-def by(host: str, instance: int, leaving: str | None = None, interval: str = "10s") -> Poollet:
-    return Poollet(
+def by(host: str, instance: int, leaving: str | None = None, interval: str = "10s") -> PoolletReport:
+    return PoolletReport(
         fleet=FLEET,
         name="host-1",
         host_id=host,
@@ -43,7 +43,7 @@ def test_what_is_free_or_ones_own_is_taken_at_once(found: Found, want: Claim) ->
 
 
 @pytest.mark.parametrize("found", [by("other", 7), by("other", 7, "stopping"), None])
-def test_a_dead_host_is_followed_after_a_grace(found: Poollet | None) -> None:
+def test_a_dead_host_is_followed_after_a_grace(found: PoolletReport | None) -> None:
     one = claimant()
     first = one.judge(Found("c1", found), 1000)
     assert isinstance(first, Wait)
@@ -67,7 +67,7 @@ def test_a_host_that_lives_keeps_its_name() -> None:
 
 
 @pytest.mark.parametrize("other", [by("other", 7), by("mine", 7), None])
-def test_who_is_overtaken_goes(other: Poollet | None) -> None:
+def test_who_is_overtaken_goes(other: PoolletReport | None) -> None:
     assert isinstance(claimant(has_landed=True).judge(Found("c2", other), 0), Yield)
 
 

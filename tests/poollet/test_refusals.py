@@ -38,13 +38,13 @@ def host(*documents: Document, behaviour: str = "gitvirt") -> Site:
     return site(*documents, profile=replace(LACKS, behaviour=behaviour))
 
 
-def conditions(found: report.Machine | report.Volume) -> dict[str, report.Condition]:
+def conditions(found: report.MachineReport | report.VolumeReport) -> dict[str, report.ReportedCondition]:
     assert found.phase == "present"
     assert found.status is not None
     return {one.type: one for one in found.status.conditions}
 
 
-def told_of(here: Site, rounds: int) -> report.Machine:
+def told_of(here: Site, rounds: int) -> report.MachineReport:
     return here.rounds(rounds).machines["default", "web"]
 
 

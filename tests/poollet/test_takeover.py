@@ -57,14 +57,14 @@ class Scene:
         assert self.run.report().poollet.host_id == "second"  # type: ignore[union-attr]
 
     @property
-    def said(self) -> report.Machine:
+    def said(self) -> report.MachineReport:
         return self.run.report().machines[WEB]
 
     def count(self, host: SimulatedMachine) -> int:
         return len(host.runtime.objects(Machine)) + len(host.runtime.objects(Volume))
 
 
-def reason(found: report.Machine | report.VolumeSnapshot) -> str:
+def reason(found: report.MachineReport | report.SnapshotReport) -> str:
     said = found.status.conditions if found.status is not None else ()
     return next((one.reason for one in said if one.type == "UpToDate"), "")
 

@@ -34,8 +34,8 @@ def test_secrets_stay_out_of_texts() -> None:
 
 
 def test_a_report_brings_back_what_was_said() -> None:
-    rejected = report.Machine(UID, "a", "rejected", reasons=(report.Reason("Full", "full"),))
-    present = report.Volume(UID, "b", "present")
+    rejected = report.MachineReport(UID, "a", "rejected", reasons=(report.ReportedReason("Full", "full"),))
+    present = report.VolumeReport(UID, "b", "present")
     memory = remembered(report.Report(machines={("default", "m"): rejected}, volumes={("lab", "v"): present}))
     assert memory.entries == {
         Key(Kind.MACHINE, "default", "m"): rejected,

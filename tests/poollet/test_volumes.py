@@ -19,7 +19,7 @@ from tests.poollet.site import DISKS, Site, kinds_of, site, with_allocatable
 DATA = ("default", "data")
 
 
-def said(entry: report.Volume | report.VolumeSnapshot) -> dict[str, tuple[str, str]]:
+def said(entry: report.VolumeReport | report.SnapshotReport) -> dict[str, tuple[str, str]]:
     assert entry.status is not None
     return {one.type: (one.status, one.reason) for one in entry.status.conditions}
 

@@ -17,7 +17,7 @@ UID = "6f1e5a5e-8d5f-5c0a-9d0e-0b5c7c1d2e3f"
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,8}[a-z0-9]", fullmatch=True)
 TEXTS = st.text(max_size=40)
 CONDITIONS = st.builds(
-    report.Condition,
+    report.ReportedCondition,
     type=st.sampled_from(["Ready", "VolumesReady"]),
     status=st.sampled_from(["True", "False", "Unknown"]),
     reason=st.just("Because"),
@@ -25,17 +25,18 @@ CONDITIONS = st.builds(
     last_transition_time=st.none() | st.just("2026-01-01T00:00:00Z"),
 )
 MACHINES = st.builds(
-    report.Machine,
+    report.MachineReport,
     uid=st.just(UID),
     assignment=st.just(UID),
     phase=st.sampled_from(["present", "gone", "unknown", "rejected"]),
     pool=NAMES,
     reasons=st.lists(
-        st.builds(report.Reason, code=st.just("Memory"), message=TEXTS, need=st.just("4Gi")), max_size=2
+        st.builds(report.ReportedReason, code=st.just("Memory"), message=TEXTS, need=st.just("4Gi")),
+        max_size=2,
     ).map(tuple),
     status=st.none()
     | st.builds(
-        report.MachineStatus,
+        report.ReportedMachineStatus,
         machine_id=st.just("sim://1"),
         state=st.sampled_from(["Running", "Shutdown"]),
         conditions=st.lists(CONDITIONS, max_size=2).map(tuple),
@@ -43,13 +44,17 @@ MACHINES = st.builds(
 )
 REPORTS = st.builds(
     report.Report,
-    poollet=st.just(report.Poollet(fleet=UID, name="host-1", host_id="h", instance=UID, interval="15s")),
+    poollet=st.just(
+        report.PoolletReport(fleet=UID, name="host-1", host_id="h", instance=UID, interval="15s")
+    ),
     pools=st.dictionaries(
         NAMES,
         st.builds(
-            report.Pool,
+            report.PoolReport,
             status=st.builds(
-                report.PoolStatus, state=st.just("Ready"), capacity=st.just({"cpu": "8", "memory": "16Gi"})
+                report.ReportedPoolStatus,
+                state=st.just("Ready"),
+                capacity=st.just({"cpu": "8", "memory": "16Gi"}),
             ),
         ),
         max_size=3,
@@ -79,7 +84,7 @@ def test_what_is_written_reads_back(written: report.Report) -> None:
 
 
 def every_field() -> report.Report:
-    condition = report.Condition(
+    condition = report.ReportedCondition(
         type="Ready",
         status="True",
         reason="Up",
@@ -89,7 +94,7 @@ def every_field() -> report.Report:
         last_transition_time=TIME,
     )
     return report.Report(
-        poollet=report.Poollet(
+        poollet=report.PoolletReport(
             fleet=UID,
             name="host-1",
             host_id="machine-id",
@@ -98,20 +103,22 @@ def every_field() -> report.Report:
             live_commit="0" * 40,
             version="1",
             runtimes={
-                "libvirt": report.Runtime(state="Unreachable", name="libvirt", version="9", message="refused")
+                "libvirt": report.RuntimeReport(
+                    state="Unreachable", name="libvirt", version="9", message="refused"
+                )
             },
             leaving="stopping",
         ),
         pools={
-            "host-1": report.Pool(
+            "host-1": report.PoolReport(
                 uid=UID,
                 labels={"topology.ironcore.dev/zone": "a"},
                 runtime="libvirt",
-                status=report.PoolStatus(
+                status=report.ReportedPoolStatus(
                     state="Ready",
                     conditions=(condition,),
                     available_machine_classes=(report.ClassRef("small"),),
-                    addresses=(report.Address("InternalIP", "10.0.0.1"),),
+                    addresses=(report.ReportedAddress("InternalIP", "10.0.0.1"),),
                     capacity={"cpu": 8},
                     allocatable={"cpu": "7500m"},
                     node_info={"architecture": "x86_64"},
@@ -119,11 +126,11 @@ def every_field() -> report.Report:
             )
         },
         volume_pools={
-            "host-1": report.VolumePool(
+            "host-1": report.VolumePoolReport(
                 uid=UID,
                 labels={"a": "b"},
                 runtime="libvirt",
-                status=report.VolumePoolStatus(
+                status=report.ReportedVolumePoolStatus(
                     state="Available",
                     conditions=(condition,),
                     available_volume_classes=(report.ClassRef("fast"),),
@@ -134,13 +141,13 @@ def every_field() -> report.Report:
             )
         },
         machines={
-            ("default", "web-1"): report.Machine(
+            ("default", "web-1"): report.MachineReport(
                 uid=UID,
                 assignment=UID,
                 phase="present",
                 pool="host-1",
-                reasons=(report.Reason("Memory", "too small", "memory", "4Gi", "2Gi"),),
-                status=report.MachineStatus(
+                reasons=(report.ReportedReason("Memory", "too small", "memory", "4Gi", "2Gi"),),
+                status=report.ReportedMachineStatus(
                     machine_id="libvirt://1",
                     state="Running",
                     observed_revision="abc",
@@ -161,35 +168,35 @@ def every_field() -> report.Report:
             )
         },
         volumes={
-            ("default", "root"): report.Volume(
+            ("default", "root"): report.VolumeReport(
                 uid=UID,
                 assignment=UID,
                 phase="gone",
                 pool="host-1",
-                reasons=(report.Reason("Full", "no space"),),
+                reasons=(report.ReportedReason("Full", "no space"),),
                 attached_to=(UID,),
-                status=report.VolumeStatus(
+                status=report.ReportedVolumeStatus(
                     volume_id="libvirt://2",
                     state="Available",
-                    access=report.VolumeAccess("file", "h", {"path": "p"}),
+                    access=report.ReportedVolumeAccess("file", "h", {"path": "p"}),
                     resources={"storage": "10Gi"},
                     conditions=(condition,),
                 ),
             )
         },
         snapshots={
-            ("default", "snap"): report.VolumeSnapshot(
+            ("default", "snap"): report.SnapshotReport(
                 uid=UID,
                 assignment=UID,
                 phase="unknown",
                 pool="host-1",
-                reasons=(report.Reason("Slow", "waiting"),),
-                status=report.VolumeSnapshotStatus("libvirt://3", "Ready", "10Gi", (condition,)),
+                reasons=(report.ReportedReason("Slow", "waiting"),),
+                status=report.ReportedSnapshotStatus("libvirt://3", "Ready", "10Gi", (condition,)),
             )
         },
         orphans=(report.Orphan("Machine", "host-1", "7", UID, "default", "old", {"cpu": 1}, "not on live"),),
         events=(
-            report.Event(
+            report.ReportedEvent(
                 "Machine", "web-1", "Warning", "Crashed", 3, TIME, "default", UID, "it crashed", TIME
             ),
         ),

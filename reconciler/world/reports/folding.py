@@ -46,11 +46,11 @@ def folded(record: Record, said: Said | None, now: datetime) -> Status | None:
     if said is None or said.status is None:
         return status
     match status, said.status:
-        case MachineStatus(), report.MachineStatus():
+        case MachineStatus(), report.ReportedMachineStatus():
             return _machine(status, said.status, now)
-        case VolumeStatus(), report.VolumeStatus():
+        case VolumeStatus(), report.ReportedVolumeStatus():
             return _volume(status, said.status, now)
-        case VolumeSnapshotStatus(), report.VolumeSnapshotStatus():
+        case VolumeSnapshotStatus(), report.ReportedSnapshotStatus():
             return _snapshot(status, said.status, now)
         case _:
             return status
@@ -66,7 +66,7 @@ def folded_interface(
     return replace(_moved(status, state, now), ips=seen.ips, mac_address=seen.mac_address)
 
 
-def _machine(before: MachineStatus, seen: report.MachineStatus, now: datetime) -> MachineStatus:
+def _machine(before: MachineStatus, seen: report.ReportedMachineStatus, now: datetime) -> MachineStatus:
     return replace(
         before,
         machine_id=seen.machine_id,
@@ -105,7 +105,7 @@ def _card(
     )
 
 
-def _volume(before: VolumeStatus, seen: report.VolumeStatus, now: datetime) -> VolumeStatus:
+def _volume(before: VolumeStatus, seen: report.ReportedVolumeStatus, now: datetime) -> VolumeStatus:
     access = seen.access
     return replace(
         _moved(before, seen.state or "", now),
@@ -121,7 +121,7 @@ def _volume(before: VolumeStatus, seen: report.VolumeStatus, now: datetime) -> V
 
 
 def _snapshot(
-    before: VolumeSnapshotStatus, seen: report.VolumeSnapshotStatus, now: datetime
+    before: VolumeSnapshotStatus, seen: report.ReportedSnapshotStatus, now: datetime
 ) -> VolumeSnapshotStatus:
     return replace(
         _moved(before, seen.state or "", now),
@@ -138,7 +138,7 @@ def _moved(before: S, state: str, now: datetime) -> S:
     return replace(before, state=state, last_state_transition_time=stamp(now) if state else "")
 
 
-def condition_of(seen: report.Condition) -> Condition:
+def condition_of(seen: report.ReportedCondition) -> Condition:
     return Condition(
         type=seen.type,
         status=seen.status,

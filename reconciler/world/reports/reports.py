@@ -14,7 +14,7 @@ from reconciler.world.reports.said import Said
 from schemas.fleet import grace_milliseconds
 from schemas.kinds import Key, Kind
 from schemas.report import Unread, objects
-from schemas.report.objects import Entry
+from schemas.report.objects import ReportPart
 from schemas.report.tree import read_file
 
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
@@ -29,11 +29,11 @@ class Report:
     name: str
     commit: ObjectId
     time: datetime  # when it was written, by the host's clock, and no later than it was read
-    poollet: objects.Poollet | None = None
-    pools: dict[Key, objects.Pool | objects.VolumePool] = field(default_factory=dict)
+    poollet: objects.PoolletReport | None = None
+    pools: dict[Key, objects.PoolReport | objects.VolumePoolReport] = field(default_factory=dict)
     said: dict[Key, Said] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
-    events: tuple[objects.Event, ...] = ()
+    events: tuple[objects.ReportedEvent, ...] = ()
     unread: dict[str, Unread] = field(default_factory=dict)
     judged: ObjectId | None = None  # the commit that its signature was looked at of
     unsigned: str = ""  # what is wrong with that, where its fleet asks for one
@@ -173,7 +173,7 @@ class Reports:
         report.commit = commit
         return report
 
-    def _set(self, report: Report, path: str, entry: Entry | Unread | None, moved: Moved) -> None:
+    def _set(self, report: Report, path: str, entry: ReportPart | Unread | None, moved: Moved) -> None:
         if path in report.unread or isinstance(entry, Unread):
             moved.poollets.add(report.name)
         report.unread.pop(path, None)
@@ -187,20 +187,20 @@ class Reports:
             return
         match path:
             case "poollet.json":
-                report.poollet = entry if isinstance(entry, objects.Poollet) else None
+                report.poollet = entry if isinstance(entry, objects.PoolletReport) else None
                 moved.poollets.add(report.name)
             case "orphans.json":
-                report.orphans = entry.orphans if isinstance(entry, objects.Orphans) else ()
+                report.orphans = entry.orphans if isinstance(entry, objects.OrphanList) else ()
                 moved.poollets.add(report.name)
             case "events.json":
-                report.events = entry.events if isinstance(entry, objects.Events) else ()
+                report.events = entry.events if isinstance(entry, objects.EventList) else ()
 
-    def _set_entry(self, report: Report, key: Key, entry: Entry | None) -> None:
+    def _set_entry(self, report: Report, key: Key, entry: ReportPart | None) -> None:
         report.said.pop(key, None)
         report.pools.pop(key, None)
-        if isinstance(entry, objects.Pool | objects.VolumePool):
+        if isinstance(entry, objects.PoolReport | objects.VolumePoolReport):
             report.pools[key] = entry
-        elif isinstance(entry, objects.Machine | objects.Volume | objects.VolumeSnapshot):
+        elif isinstance(entry, objects.MachineReport | objects.VolumeReport | objects.SnapshotReport):
             report.said[key] = _said(report.name, entry)
         others = {name for name in self._speakers.get(key, ()) if name != report.name}
         speakers = others if entry is None else {*others, report.name}
@@ -218,7 +218,7 @@ class Reports:
         return keys
 
 
-def _entry(repo: Repo, change: Change) -> Entry | Unread | None:
+def _entry(repo: Repo, change: Change) -> ReportPart | Unread | None:
     after = change.after
     if after is None or after.mode in (Mode.LINK, Mode.SUBMODULE):
         return None
@@ -234,9 +234,9 @@ def _key(path: str) -> Key | None:
     return None
 
 
-def _said(poollet: str, entry: objects.Machine | objects.Volume | objects.VolumeSnapshot) -> Said:
-    attached = entry.attached_to if isinstance(entry, objects.Volume) else ()
-    stays_off = isinstance(entry, objects.Machine) and entry.promise == "StaysOff"
+def _said(poollet: str, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport) -> Said:
+    attached = entry.attached_to if isinstance(entry, objects.VolumeReport) else ()
+    stays_off = isinstance(entry, objects.MachineReport) and entry.promise == "StaysOff"
     return Said(
         poollet,
         entry.pool,

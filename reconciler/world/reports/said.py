@@ -6,9 +6,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from schemas.report.objects import MachineStatus, Phase, Reason, VolumeSnapshotStatus, VolumeStatus
+from schemas.report.objects import (
+    Phase,
+    ReportedMachineStatus,
+    ReportedReason,
+    ReportedSnapshotStatus,
+    ReportedVolumeStatus,
+)
 
-Reported: TypeAlias = MachineStatus | VolumeStatus | VolumeSnapshotStatus
+Reported: TypeAlias = ReportedMachineStatus | ReportedVolumeStatus | ReportedSnapshotStatus
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
@@ -19,7 +25,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     uid: str
     assignment: str
     phase: Phase
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[ReportedReason, ...] = ()
     attached_to: tuple[str, ...] = ()  # uids of machines; volumes only
     status: Reported | None = None
     stays_off: bool = False  # by the promise of its host; machines only

@@ -158,7 +158,7 @@ class Small:
         given: dict[str, Any] = {
             "poollet": name,
             "freshness": Freshness.FRESH,
-            "announced": report.Pool(status=report.PoolStatus(state="Ready")),
+            "announced": report.PoolReport(status=report.ReportedPoolStatus(state="Ready")),
             "classes": frozenset({"small"}),
         }
         self.pools[name] = PoolState(Key(Kind.MACHINE_POOL, "", name), is_declared=False, **(given | changes))

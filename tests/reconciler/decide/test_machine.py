@@ -25,14 +25,14 @@ WEB = Key(Kind.MACHINE, "default", "web")
 FORCED = Taint(key="gitvirt.dev/drain", effect="NoExecute", value="force")
 PATIENT = [{"key": "gitvirt.dev/drain", "operator": "Exists", "tolerationSeconds": 300}]
 LOCAL = [{"name": "root", "localDisk": {}}]
-RUNNING = report.MachineStatus(machine_id="libvirt://1", state="Running")
+RUNNING = report.ReportedMachineStatus(machine_id="libvirt://1", state="Running")
 OFF: dict[str, Any] = {
-    "status": report.MachineStatus(machine_id="libvirt://1", state="Shutdown"),
+    "status": report.ReportedMachineStatus(machine_id="libvirt://1", state="Shutdown"),
     "stays_off": True,
 }
 CRASHED = OFF | {"stays_off": False}
 BROKEN = OFF | {"status": RUNNING}
-FULL = (report.Reason(code="InsufficientCapacity", message="memory is short"),)
+FULL = (report.ReportedReason(code="InsufficientCapacity", message="memory is short"),)
 LOST = {"freshness": Freshness.LOST}
 
 

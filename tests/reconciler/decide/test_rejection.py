@@ -8,11 +8,11 @@ from reconciler.decide.rejection import next_end, noted
 from reconciler.world.record import stamp
 from reconciler.world.record.backoff import ends, standing
 from schemas.model import Assignment, Rejection
-from schemas.report.objects import Reason
+from schemas.report.objects import ReportedReason
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-FULL = Reason(code="InsufficientCapacity", message="memory is short", need="4Gi", have="1Gi")
-IMAGE = Reason(code="ImageMissing", message="no such image")
+FULL = ReportedReason(code="InsufficientCapacity", message="memory is short", need="4Gi", have="1Gi")
+IMAGE = ReportedReason(code="ImageMissing", message="no such image")
 
 
 def test_a_refusal_is_kept_with_all_its_reasons() -> None:

@@ -36,7 +36,7 @@ ASKS_FOR_LAN = {
 }
 USES_DATA = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
 MADE = {"volumeID": "libvirt://v", "state": "Available"}
-IS_MADE = report.VolumeStatus(volume_id="libvirt://v", state="Available")
+IS_MADE = report.ReportedVolumeStatus(volume_id="libvirt://v", state="Available")
 OWNER = {
     "apiVersion": "compute.ironcore.dev/v1alpha1",
     "kind": "Machine",
@@ -106,7 +106,7 @@ CASES: list[Case] = [
     ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "a"), WEB, Step.WAIT),
     ("ordered, and made all the same", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
     ("ordered, made, its runtime silent", lambda: crowd().add(volume("data", on="a", status=MADE)).ordered_gone(DATA).says(DATA, "unknown"), DATA, Step.RETAIN),
-    ("ordered, not made yet", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=report.VolumeStatus(state="Pending")), DATA, Step.WAIT),
+    ("ordered, not made yet", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=report.ReportedVolumeStatus(state="Pending")), DATA, Step.WAIT),
     ("ordered, never made", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
     ("ordered, made and gone all the same", lambda: with_volume().ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
     ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).confirms(Confirm.POOL_DESTROYED, "b"), DATA, Step.DROP),

@@ -17,7 +17,7 @@ from tests.reconciler.decide.small import DRAIN, NOW, Small, evicted, known, mac
 DATA = Key(Kind.VOLUME, "default", "data")
 WEB = Key(Kind.MACHINE, "default", "web")
 USES = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
-FULL = (report.Reason(code="Full", message="there is no room"),)
+FULL = (report.ReportedReason(code="Full", message="there is no room"),)
 HERE = Said(poollet="a", pool="a", uid=uid_of("data"), assignment="a" * 8, phase="present")
 LAN = {"networkInterfaces": [{"name": "lan", "networkInterfaceRef": {"name": "lan"}}]}
 
@@ -118,10 +118,10 @@ CLAIMS: list[tuple[str, Callable[[], Small], str]] = [
     ("held by one that is gone, still attached", lambda: held(small(), "web").says(DATA, "present", attached_to=(uid_of("web"),)), "web"),
     ("held by an earlier one of that name", lambda: held(small(user()), "web", uid="earlier"), "web"),
     ("let go in its spec, silent", lambda: held(small(machine("web", on="a")), "web"), "web"),
-    ("let go in its spec, still attached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.MachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
-    ("let go in its spec, detached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.MachineStatus()), ""),
+    ("let go in its spec, still attached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
+    ("let go in its spec, detached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.ReportedMachineStatus()), ""),
     ("ordered gone, let go in the spec, silent", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA), "web"),
-    ("ordered gone, let go in the spec, detached", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA).says(WEB, "present", status=report.MachineStatus()), ""),
+    ("ordered gone, let go in the spec, detached", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA).says(WEB, "present", status=report.ReportedMachineStatus()), ""),
     ("let go in its spec, its runtime silent", lambda: held(small(machine("web", on="a")), "web").says(WEB, "unknown"), "web"),
 ]  # fmt: skip
 
@@ -134,7 +134,9 @@ def test_who_holds_it(make: Callable[[], Small], holder: str) -> None:
 
 
 def test_what_its_machine_says_concerns_it_although_that_asks_for_it_no_more() -> None:
-    world = held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.MachineStatus())
+    world = held(small(machine("web", on="a")), "web").says(
+        WEB, "present", status=report.ReportedMachineStatus()
+    )
     found = {each.key: each for each in diff(world, {WEB}, NOW)}
     assert found[DATA].record.claim is None
 
@@ -164,7 +166,9 @@ def test_an_interface_shows_what_its_machine_is_seen_with() -> None:
         mac_address="02:00:00:00:00:01",
         network_interface_ref=report.ObjectRef("lan"),
     )
-    world.says(WEB, "present", status=report.MachineStatus(state="Running", network_interfaces=(card,)))
+    world.says(
+        WEB, "present", status=report.ReportedMachineStatus(state="Running", network_interfaces=(card,))
+    )
     found = next(each for each in diff(world, {WEB}, NOW) if each.key == lan.key)
     status = found.record.status
     assert (getattr(status, "state", ""), getattr(status, "ips", ())) == ("Available", ("10.0.0.7",))

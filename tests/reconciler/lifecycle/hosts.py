@@ -89,17 +89,19 @@ class Host:
                 orphans.append(self.orphan(key, uid))
             elif key.kind is Kind.MACHINE:
                 is_off = key in self.off
-                status = objects.MachineStatus(
+                status = objects.ReportedMachineStatus(
                     machine_id=f"sim://{uid}", state="Shutdown" if is_off else "Running"
                 )
-                machines[key.namespace, key.name] = objects.Machine(
+                machines[key.namespace, key.name] = objects.MachineReport(
                     uid, id, "present", self.name, status=status, promise="StaysOff" if is_off else ""
                 )
             else:
                 resources: dict[str, str | int] = {"storage": self.sizes[uid]} if uid in self.sizes else {}
-                made = objects.VolumeStatus(volume_id=f"sim://{uid}", state="Available", resources=resources)
+                made = objects.ReportedVolumeStatus(
+                    volume_id=f"sim://{uid}", state="Available", resources=resources
+                )
                 held = self.holders(there) if isinstance(there, Volume) else ()
-                volumes[key.namespace, key.name] = objects.Volume(
+                volumes[key.namespace, key.name] = objects.VolumeReport(
                     uid, id, "present", self.name, attached_to=held, status=made
                 )
         self.add_ends(live, machines, volumes)
@@ -127,7 +129,7 @@ class Host:
         machines: dict[tuple[str, str], object],
         volumes: dict[tuple[str, str], object],
     ) -> None:
-        reason = (objects.Reason(code="Full", message="there is no room"),)
+        reason = (objects.ReportedReason(code="Full", message="there is no room"),)
         for key, (uid, id) in sorted(self.gone.items()):
             entries = machines if key.kind is Kind.MACHINE else volumes
             entries[key.namespace, key.name] = entry(key, uid, id, "gone", self.name)
@@ -151,7 +153,7 @@ class Host:
 
 
 def entry(key: Key, *said: Any, **more: Any) -> object:
-    return (objects.Machine if key.kind is Kind.MACHINE else objects.Volume)(*said, **more)
+    return (objects.MachineReport if key.kind is Kind.MACHINE else objects.VolumeReport)(*said, **more)
 
 
 class Fleet(Scene):

@@ -177,7 +177,7 @@ def test_what_is_frozen_says_why_as_it_is_now() -> None:
 class Keeper(Host):
     """Reports what it keeps for a retained volume by the volume's name, as poollets do."""
 
-    retained: objects.Volume | None = None
+    retained: objects.VolumeReport | None = None
 
     def report(self, live: object) -> Report:
         found = super().report(live)  # type: ignore[arg-type]
@@ -195,8 +195,8 @@ def test_a_volume_that_is_declared_again_gets_its_retained_data_back() -> None:
     world.source({"data.yaml": None})
     world.settle()
     assert before.status.assignment is not None
-    made = objects.VolumeStatus(volume_id="sim://data", state="Available")
-    keeper.retained = objects.Volume(
+    made = objects.ReportedVolumeStatus(volume_id="sim://data", state="Available")
+    keeper.retained = objects.VolumeReport(
         before.metadata.uid, before.status.assignment.id, "present", "a", status=made
     )
     world.settle()

@@ -17,8 +17,16 @@ from reconciler.world.record import record_of
 from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
 from schemas.model import MachineStatus as RecordedStatus
-from schemas.report import Machine, MachineStatus, Pool, Poollet, PoolStatus, Report, render
-from schemas.report.objects import ClassRef, Condition
+from schemas.report import (
+    MachineReport,
+    PoolletReport,
+    PoolReport,
+    Report,
+    ReportedMachineStatus,
+    ReportedPoolStatus,
+    render,
+)
+from schemas.report.objects import ClassRef, ReportedCondition
 from tests.reconciler.gitstore.worlds import World
 
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
@@ -95,11 +103,11 @@ class Host:
     words: str = "as it should be"
     running: dict[str, str] = field(default_factory=dict)  # uid -> assignment
     made: list[tuple[str, str]] = field(default_factory=list)  # (uid, assignment), ever
-    reported: dict[tuple[str, ...], Machine] = field(default_factory=dict)
+    reported: dict[tuple[str, ...], MachineReport] = field(default_factory=dict)
 
     def work(self) -> None:
         found = snapped(self.repo)
-        said: dict[tuple[str, ...], Machine] = {}
+        said: dict[tuple[str, ...], MachineReport] = {}
         for document in documents(self.repo, found.target, Kind.MACHINE):
             record = record_of(document.kind, document.body)
             order = record.assignment
@@ -115,30 +123,30 @@ class Host:
             )
         self._report(found, said)
 
-    def _obey(self, key: Key, uid: str, order: str, is_ordered: bool) -> Machine:
+    def _obey(self, key: Key, uid: str, order: str, is_ordered: bool) -> MachineReport:
         if is_ordered:
             self.running.pop(uid, None)
-            return Machine(uid=uid, assignment=order, pool=self.name, phase="gone")
+            return MachineReport(uid=uid, assignment=order, pool=self.name, phase="gone")
         if key.name in self.rejects:
-            return Machine(uid=uid, assignment=order, pool=self.name, phase="rejected")
+            return MachineReport(uid=uid, assignment=order, pool=self.name, phase="rejected")
         if uid not in self.running:
             self.running[uid] = order
             self.made.append((uid, order))
-        ready = Condition(type="Ready", status="True", reason="Running", message=self.words)
-        status = MachineStatus(machine_id=f"sim://{uid}", state="Running", conditions=(ready,))
-        return Machine(uid=uid, assignment=order, pool=self.name, phase="present", status=status)
+        ready = ReportedCondition(type="Ready", status="True", reason="Running", message=self.words)
+        status = ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running", conditions=(ready,))
+        return MachineReport(uid=uid, assignment=order, pool=self.name, phase="present", status=status)
 
-    def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], Machine]) -> None:
-        status = PoolStatus(
+    def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], MachineReport]) -> None:
+        status = ReportedPoolStatus(
             state="Ready",
             available_machine_classes=(ClassRef(name="small"),),
             capacity={"cpu": 2 * self.room, "memory": f"{4 * self.room}Gi"},
         )
         report = Report(
-            poollet=Poollet(
+            poollet=PoolletReport(
                 fleet=FLEET, name=self.name, host_id=self.name, instance=INSTANCE, interval="15s"
             ),
-            pools={self.name: Pool(status=status)},
+            pools={self.name: PoolReport(status=status)},
             machines=said,
         )
         edits: dict[str, Edit] = dict(render(report))

@@ -16,7 +16,15 @@ from schemas.edit import edit
 from schemas.edit.outcome import Edited
 from schemas.kinds import Kind
 from schemas.model import Assignment, MachineStatus, VolumeStatus
-from schemas.report import Pool, Poollet, PoolStatus, Report, VolumePool, VolumePoolStatus, render
+from schemas.report import (
+    PoolletReport,
+    PoolReport,
+    Report,
+    ReportedPoolStatus,
+    ReportedVolumePoolStatus,
+    VolumePoolReport,
+    render,
+)
 from schemas.report.objects import ClassRef
 
 FLEET = "7a1cbd1c-6d2c-4b6e-9b5e-0c5f6a1e3f00"
@@ -82,16 +90,16 @@ def report(
     orphans: Sequence[object] = (),
     labels: Mapping[str, str] | None = None,
 ) -> Report:
-    status = PoolStatus(
+    status = ReportedPoolStatus(
         state="Ready",
         available_machine_classes=tuple(ClassRef(name=each) for each in classes),
         capacity={"cpu": 2 * machines, "memory": f"{4 * machines}Gi"},
     )
-    stored = VolumePoolStatus(
+    stored = ReportedVolumePoolStatus(
         state="Available", available_volume_classes=(ClassRef(name="fast"),), capacity={"storage": "1Ti"}
     )
     return Report(
-        poollet=Poollet(
+        poollet=PoolletReport(
             fleet=fleet,
             name=name,
             host_id=name,
@@ -99,8 +107,8 @@ def report(
             interval=interval,
             leaving=leaving,  # type: ignore[arg-type]
         ),
-        pools={each: Pool(status=status, labels=dict(labels or {})) for each in pools or (name,)},
-        volume_pools={each: VolumePool(status=stored) for each in volume_pools},
+        pools={each: PoolReport(status=status, labels=dict(labels or {})) for each in pools or (name,)},
+        volume_pools={each: VolumePoolReport(status=stored) for each in volume_pools},
         machines=said or {},  # type: ignore[arg-type]
         volumes=volumes or {},  # type: ignore[arg-type]
         orphans=tuple(orphans),  # type: ignore[arg-type]

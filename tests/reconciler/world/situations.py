@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from reconciler.world.record import Record
 from schemas.kinds import Key, Kind
-from schemas.report import Machine as SaidMachine
-from schemas.report import MachineStatus as SaidStatus
+from schemas.report import MachineReport, ReportedMachineStatus
 from tests.reconciler.world.scene import (
     Scene,
     assigned,
@@ -36,6 +35,6 @@ def placed() -> Scene:
 def said(
     assignment: str = A1, phase: str = "present", uid: str = UID, pool_name: str = "pool-a"
 ) -> dict[tuple[str, str], object]:
-    status = SaidStatus(state="Running")
-    entry = SaidMachine(uid=uid, assignment=assignment, phase=phase, pool=pool_name, status=status)  # type: ignore[arg-type]
+    status = ReportedMachineStatus(state="Running")
+    entry = MachineReport(uid=uid, assignment=assignment, phase=phase, pool=pool_name, status=status)  # type: ignore[arg-type]
     return {("default", "web-1"): entry}

@@ -13,9 +13,7 @@ from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import OwnerReference
-from schemas.report import Machine as SaidMachine
-from schemas.report import MachineStatus as SaidStatus
-from schemas.report import Orphan
+from schemas.report import MachineReport, Orphan, ReportedMachineStatus
 from schemas.selector import Selector
 from tests.reconciler.world.scene import (
     FLEET,
@@ -138,12 +136,12 @@ def of_live(draw: st.DrawFn) -> Action:
 def of_report(draw: st.DrawFn) -> Action:
     name = draw(st.sampled_from(POOLS))
     said = {
-        ("default", draw(st.sampled_from(NAMES))): SaidMachine(
+        ("default", draw(st.sampled_from(NAMES))): MachineReport(
             uid=draw(st.sampled_from(UIDS)),
             assignment=draw(st.sampled_from(IDS)),
             phase=draw(st.sampled_from(["present", "gone", "unknown", "rejected"])),
             pool=draw(st.sampled_from(POOLS)),
-            status=SaidStatus(state="Running"),
+            status=ReportedMachineStatus(state="Running"),
         )
     }
     orphan = Orphan(

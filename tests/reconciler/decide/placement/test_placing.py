@@ -14,7 +14,7 @@ from schemas.capacity import WHOLE_HOST
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import MachineStatus, Rejection, ResourceQuota
-from schemas.report import Pool, PoolStatus, Report
+from schemas.report import PoolReport, Report, ReportedPoolStatus
 from schemas.report.objects import ClassRef
 from tests.reconciler.world.scene import Scene, assigned, machine, pool, recorded, report, using, volume
 
@@ -91,7 +91,7 @@ def test_what_is_assigned_takes_its_room_and_what_lets_go_gives_it_back() -> Non
 
 
 def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
-    status = PoolStatus(
+    status = ReportedPoolStatus(
         state="Ready",
         available_machine_classes=(ClassRef(name="small"),),
         capacity={"class/machine.small": 2},
@@ -100,7 +100,7 @@ def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
     scene = Scene({"web.yaml": machine("web-1"), "b.yaml": machine("b"), "c.yaml": machine("c")})
     scene.live({"web.yaml": web})
     base = report("pool-a")
-    scene.report("pool-a", Report(poollet=base.poollet, pools={"pool-a": Pool(status=status)}))
+    scene.report("pool-a", Report(poollet=base.poollet, pools={"pool-a": PoolReport(status=status)}))
     world = scene.world()
     requests = placing.requests(world, [Ask(key("b"))], scene.now)
     assert placing.board(world, requests).free["pool-a"] == {SHARE: WHOLE_HOST // 2}

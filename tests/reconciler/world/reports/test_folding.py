@@ -33,15 +33,17 @@ LATER = datetime(2026, 5, 4, 13, tzinfo=UTC)
 POOL = Key(Kind.MACHINE_POOL, "", "pool-a")
 
 
-def said(status: report.MachineStatus | report.VolumeStatus | None, phase: report.Phase = "present") -> Said:
+def said(
+    status: report.ReportedMachineStatus | report.ReportedVolumeStatus | None, phase: report.Phase = "present"
+) -> Said:
     return Said("pool-a", "pool-a", "uid", "1", phase, status=status)
 
 
-def ready(status: str = "True", time: str | None = None) -> report.Condition:
-    return report.Condition(type="Ready", status=status, last_transition_time=time)  # type: ignore[arg-type]
+def ready(status: str = "True", time: str | None = None) -> report.ReportedCondition:
+    return report.ReportedCondition(type="Ready", status=status, last_transition_time=time)  # type: ignore[arg-type]
 
 
-RUNNING = report.MachineStatus(
+RUNNING = report.ReportedMachineStatus(
     machine_id="sim://1",
     state="Running",
     conditions=(ready(time="2026-05-04T11:00:00Z"),),
@@ -82,7 +84,7 @@ def test_silence_and_the_unknown_change_nothing() -> None:
 
 
 def test_a_volume_tells_what_it_holds_and_amounts_that_are_none_are_left_out() -> None:
-    seen = report.VolumeStatus(state="Available", resources={"storage": "10Gi", "odd": "much"})
+    seen = report.ReportedVolumeStatus(state="Available", resources={"storage": "10Gi", "odd": "much"})
     status = folded(Record(status=VolumeStatus()), said(seen), NOW)
     assert isinstance(status, VolumeStatus)
     assert {name: str(amount) for name, amount in status.resources.items()} == {"storage": "10Gi"}
