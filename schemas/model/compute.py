@@ -13,8 +13,11 @@ from schemas.model.networking import NetworkInterfaceTemplate
 from schemas.model.part import (
     Assignment,
     Condition,
+    DestroyRequest,
     Evict,
+    GrantedHost,
     LabelSelector,
+    MoveRequest,
     NameRef,
     Part,
     Rejection,
@@ -68,6 +71,10 @@ class MachinePoolStatus(Part, frozen=True):
     capacity: dict[str, Quantity] = {}
     allocatable: dict[str, Quantity] = {}
     node_info: dict[str, str] = {}
+    host: GrantedHost | None = None
+    epoch: int = 0
+    destroyed: DestroyRequest | None = None
+    move: MoveRequest | None = None
 
 
 class MachinePool(Resource, frozen=True):

@@ -120,10 +120,46 @@ class Condition(Part, frozen=True):
 
 
 class Assignment(Part, frozen=True):
-    """The reconciler's order that binds an object to a pool; a pool reference without it is a pin by people."""
+    """The reconciler's order that binds an object to a pool; a pool reference without it is a pin by people.
+
+    `host` and `epoch` name the grant of the pool that it was made under: no other host may act on it, under no other epoch.
+    """
 
     pool: str
     id: str
+    host: str = ""
+    epoch: int = 0
+
+
+class GrantedHost(Part, frozen=True):
+    """The host that a pool is granted to, by its hostID."""
+
+    id: str
+
+
+RequestState = Literal["Waiting", "Followed", "Void"]
+
+
+class DestroyRequest(Part, frozen=True):
+    """A person's statement that `host`, which has the grant of this pool, is gone with all that it holds.
+
+    `commit` states it; `report_commit` is the host's report as it was then: a later one makes the request void.
+    """
+
+    commit: str
+    host: str
+    state: RequestState
+    report_commit: str = ""
+
+
+class MoveRequest(Part, frozen=True):
+    """A person's order to move the grant of this pool from one host to another. `commit` and `report_commit`: as above."""
+
+    commit: str
+    host: str
+    state: RequestState
+    from_host: str = msgspec.field(name="from", default="")
+    report_commit: str = ""
 
 
 class Evict(Part, frozen=True):

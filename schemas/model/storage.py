@@ -12,7 +12,10 @@ from schemas.model.part import (
     Assignment,
     ClaimRef,
     Condition,
+    DestroyRequest,
     Evict,
+    GrantedHost,
+    MoveRequest,
     NameRef,
     Part,
     Rejection,
@@ -55,6 +58,10 @@ class VolumePoolStatus(Part, frozen=True):
     capacity: dict[str, Quantity] = {}
     allocatable: dict[str, Quantity] = {}
     reachable_from: tuple[str, ...] | None = None
+    host: GrantedHost | None = None
+    epoch: int = 0
+    destroyed: DestroyRequest | None = None
+    move: MoveRequest | None = None
 
 
 class VolumePool(Resource, frozen=True):

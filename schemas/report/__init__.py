@@ -6,6 +6,7 @@ A reader does not trust it to be well-formed: what does not read is named as a P
 from schemas.report.objects import (
     AttachedInterface,
     AttachedVolume,
+    CandidateReport,
     ClassRef,
     EventList,
     MachineReport,
@@ -34,6 +35,7 @@ from schemas.report.tree import Report, Unread, read, render
 __all__ = [
     "AttachedInterface",
     "AttachedVolume",
+    "CandidateReport",
     "ClassRef",
     "EventList",
     "MachineReport",

@@ -58,6 +58,16 @@ class PoolletReport(ReportPart, frozen=True):
     leaving: Literal["stopping", "leaving"] | None = None
 
 
+class CandidateReport(ReportPart, frozen=True):
+    """A host without the grant that would serve these pools. It stands beside the granted host's report and is no sign of life."""
+
+    name: str
+    host_id: str = msgspec.field(name="hostID")
+    instance: str
+    pools: tuple[str, ...] = ()
+    version: str = ""
+
+
 class ClassRef(ReportPart, frozen=True):
     name: str
 
@@ -82,6 +92,7 @@ class PoolReport(ReportPart, frozen=True):
     uid: str | None = None
     labels: dict[str, str] = {}
     runtime: str = ""
+    epoch: int = 0
 
 
 class ReportedVolumePoolStatus(ReportPart, frozen=True):
@@ -98,6 +109,7 @@ class VolumePoolReport(ReportPart, frozen=True):
     uid: str | None = None
     labels: dict[str, str] = {}
     runtime: str = ""
+    epoch: int = 0
 
 
 class ObjectRef(ReportPart, frozen=True):

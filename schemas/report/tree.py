@@ -23,6 +23,7 @@ from schemas.report.objects import ReportPart
 # First folder (or file) of the path -> (schema, type, number of path parts).
 LAYOUT: dict[str, tuple[str, type[ReportPart], int]] = {
     "poollet.json": ("poollet", objects.PoolletReport, 1),
+    "candidate.json": ("candidate", objects.CandidateReport, 1),
     "pools": ("pool", objects.PoolReport, 2),
     "volumepools": ("volume-pool", objects.VolumePoolReport, 2),
     "machines": ("machine", objects.MachineReport, 3),
@@ -50,9 +51,13 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One poollet's report. `poollet` is None when that file is missing or in `unread`."""
+    """One poollet's report. `poollet` is None when that file is missing or in `unread`.
+
+    `candidate`: another host that would serve these pools and waits for their grant; nothing else of the report is from it.
+    """
 
     poollet: objects.PoolletReport | None = None
+    candidate: objects.CandidateReport | None = None
     pools: Mapping[str, objects.PoolReport] = field(default_factory=dict)
     volume_pools: Mapping[str, objects.VolumePoolReport] = field(default_factory=dict)
     machines: Mapping[Name, objects.MachineReport] = field(default_factory=dict)
@@ -108,6 +113,7 @@ def assemble(entries: Mapping[str, ReportPart | Unread]) -> Report:
     )
     return Report(
         poollet=found["poollet.json"].get(()),
+        candidate=found["candidate.json"].get(()),
         pools={name: pool for (name,), pool in found["pools"].items()},
         volume_pools={name: pool for (name,), pool in found["volumepools"].items()},
         machines=found["machines"],
@@ -124,6 +130,8 @@ def render(report: Report) -> dict[str, bytes]:
     tree: dict[str, ReportPart] = {}
     if report.poollet is not None:
         tree["poollet.json"] = report.poollet
+    if report.candidate is not None:
+        tree["candidate.json"] = report.candidate
     tree |= {f"pools/{name}.json": pool for name, pool in report.pools.items()}
     tree |= {f"volumepools/{name}.json": pool for name, pool in report.volume_pools.items()}
     tree |= {f"machines/{'/'.join(name)}.json": machine for name, machine in report.machines.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -47,6 +48,7 @@ REPORTS = st.builds(
     poollet=st.just(
         report.PoolletReport(fleet=UID, name="host-1", host_id="h", instance=UID, interval="15s")
     ),
+    candidate=st.none() | st.just(report.CandidateReport(name="host-1", host_id="other", instance=UID)),
     pools=st.dictionaries(
         NAMES,
         st.builds(
@@ -108,6 +110,9 @@ def every_field() -> report.Report:
                 )
             },
             leaving="stopping",
+        ),
+        candidate=report.CandidateReport(
+            name="host-1", host_id="other", instance=UID, pools=("host-1",), version="1"
         ),
         pools={
             "host-1": report.PoolReport(
@@ -206,6 +211,13 @@ def every_field() -> report.Report:
 TIME = "2026-01-01T00:00:00Z"
 
 
+def test_a_candidate_changes_no_other_file() -> None:
+    with_candidate = every_field()
+    tree = report.render(with_candidate)
+    alone = report.render(replace(with_candidate, candidate=None))
+    assert {path: data for path, data in tree.items() if path != "candidate.json"} == alone
+
+
 def test_every_field_survives_and_is_allowed_by_the_schema() -> None:
     written = every_field()
     assert report.read(report.render(written)) == written
@@ -244,6 +256,8 @@ def test_every_field_survives_and_is_allowed_by_the_schema() -> None:
             ).encode(),
         ),
         ("poollet.json", b"null"),
+        ("candidate.json", b'{"name": "host-1", "hostID": "", "instance": "1"}'),
+        ("pools/a.json", b'{"epoch": 0, "status": {"state": "Ready"}}'),
         ("events.json", b" " * (8 * 1024 * 1024 + 1)),
     ],
 )
