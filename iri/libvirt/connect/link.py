@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import libvirt
 
+from iri.backoff import ExponentialDelay
 from iri.errors import Unavailable
 from iri.libvirt.connect import loop
 from iri.libvirt.connect.failure import meaning
@@ -25,8 +26,7 @@ Listener = Callable[[DomainEvent], None]
 
 KEEPALIVE_SECONDS = 10
 KEEPALIVE_COUNT = 6
-FIRST_RETRY_SECONDS = 0.05
-LONGEST_RETRY_SECONDS = 2.0
+RECONNECTS = ExponentialDelay(0.05, 2.0)
 
 
 class Link:
@@ -137,14 +137,14 @@ class Link:
                 self._connect_again()
 
     def _connect_again(self) -> None:
-        delay = FIRST_RETRY_SECONDS
-        while not self._closing.wait(delay):
+        attempts = 0
+        while not self._closing.wait(RECONNECTS.delay(attempts)):
             self._leave_lost()
             try:
                 raw = self._connected()
             except Unavailable as error:
                 log.info("libvirt is away error=%s", error)
-                delay = min(2 * delay, LONGEST_RETRY_SECONDS)
+                attempts += 1
                 continue
             self._raw = raw
             if not is_alive(raw):

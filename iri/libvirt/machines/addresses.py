@@ -1,83 +1,63 @@
 """Learns what addresses running guests have: often right after they began, then now and then. Asking may take a while,
-so nobody waits for it.
+so it has a thread of its own.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
-import time
 
 from msgspec.structs import replace
 
+from iri.backoff import ExponentialDelay
 from iri.errors import IRIError
 from iri.libvirt.machines.site import Site
+from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
-FIRST_SECONDS = 1.0
-LONGEST_SECONDS = 60.0
-SLOWER = 1.5
+POLLS = ExponentialDelay(1.0, 60.0, factor=1.5)
 
 
 class Addresses:
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._due: dict[str, tuple[float, float]] = {}  # when, and how long until the next
-        self._changed = threading.Condition()
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._work, name="libvirt-addresses", daemon=True)
+        self._polls: dict[str, int] = {}  # by machine, since its interfaces changed last
+        self._queue = WorkQueue(self._ask, 1, "libvirt-addresses")
 
     def start(self) -> None:
-        self._thread.start()
+        self._queue.start()
 
     def close(self) -> None:
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._queue.close()
 
     def expect(self, id: str) -> None:
-        """Its interfaces may have changed. A machine that has no addresses yet is asked often."""
-        guest = self._site.roster.find(id)
-        if guest is None or guest.seen.live is None or not guest.seen.live.nics:
+        """Its interfaces may have changed: until each has an address, the guest is asked often."""
+        macs = self._macs(id)
+        if not macs:
             return
-        macs = guest.seen.live.nics.values()
-        with self._changed:
-            if id not in self._due or not all(mac in guest.addresses for mac in macs):
-                _, step = self._due.get(id, (0.0, FIRST_SECONDS))
-                self._due[id] = (time.monotonic() + min(step, FIRST_SECONDS), FIRST_SECONDS)
-                self._changed.notify()
+        guest = self._site.roster.find(id)
+        if id not in self._polls or guest is None or not all(mac in guest.addresses for mac in macs):
+            self._polls[id] = 0
+            self._queue.wake(id, POLLS.delay(0))
 
-    def _work(self) -> None:
-        while (id := self._next()) is not None:
-            try:
-                self._ask(id)
-            except IRIError as error:
-                log.info("addresses are unknown id=%s error=%s", id, error)
+    def _macs(self, id: str) -> tuple[str, ...]:
+        guest = self._site.roster.find(id)
+        return (
+            tuple(guest.seen.live.nics.values()) if guest is not None and guest.seen.live is not None else ()
+        )
 
-    def _next(self) -> str | None:
-        with self._changed:
-            while not self._is_closed:
-                id = min(self._due, key=lambda id: self._due[id], default=None)
-                wait = self._due[id][0] - time.monotonic() if id is not None else None
-                if id is not None and wait is not None and wait <= 0:
-                    _, step = self._due[id]
-                    slower = min(step * SLOWER, LONGEST_SECONDS)
-                    self._due[id] = (time.monotonic() + step, slower)
-                    return id
-                self._changed.wait(wait)
+    def _ask(self, id: str) -> float | None:
+        macs = self._macs(id)
+        if not macs:
+            self._polls.pop(id, None)
             return None
-
-    def _ask(self, id: str) -> None:
-        guest = self._site.roster.find(id)
-        if guest is None or guest.seen.live is None or not guest.seen.live.nics:
-            with self._changed:
-                self._due.pop(id, None)
-            return
-        macs = tuple(guest.seen.live.nics.values())
-        found = self._site.parts.interfaces.addresses(id, macs)
+        self._polls[id] = polls = self._polls.get(id, 0) + 1
+        try:
+            found = self._site.parts.interfaces.addresses(id, macs)
+        except IRIError as error:
+            log.info("addresses are unknown id=%s error=%s", id, error)
+            return POLLS.delay(polls)
         addresses = {mac: tuple(ips) for mac, ips in found.items() if ips}
         self._site.roster.update(
             id, lambda known: replace(known, addresses=addresses) if known.seen.is_on else known
         )
+        return POLLS.delay(polls)

@@ -28,12 +28,12 @@ from iri.libvirt.domain.seen import Life
 from iri.libvirt.machines import building
 from iri.libvirt.machines.addresses import Addresses
 from iri.libvirt.machines.guest import Guest, unwanted
-from iri.libvirt.machines.queue import Queue
 from iri.libvirt.machines.site import Site
 from iri.libvirt.machines.sweeping import Sweeping, drop_keys
 from iri.libvirt.machines.tending import tend
 from iri.libvirt.machines.watching import Watching
 from iri.machine import Disk, Machine, MachineDetail, MachineStatus, Power
+from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 THREADS = 8
@@ -46,7 +46,7 @@ class Machines:
     def __init__(self, site: Site, link: Link) -> None:
         self._site = site
         self._link = link
-        self._queue = Queue(self._tend, THREADS)
+        self._queue = WorkQueue(self._tend, THREADS, "libvirt-machines")
         self._watching = Watching(site, self._queue.wake)
         self._addresses = Addresses(site)
         self._sweeping = Sweeping(site, self._queue.wake)

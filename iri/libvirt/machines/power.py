@@ -46,7 +46,7 @@ def next_restart(guest: Guest, rules: PowerRules, now: float) -> tuple[int, floa
         return guest.restarts, 0.0
     was_steady = guest.started_at is not None and guest.ended_at - guest.started_at >= rules.steady
     restarts = 0 if was_steady else guest.restarts
-    return restarts, guest.ended_at + rules.restart_delay(restarts) - now
+    return restarts, guest.ended_at + rules.restarts.delay(restarts) - now
 
 
 def start(site: Site, guest: Guest) -> None:

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from iri.backoff import ExponentialDelay
+
 
 class PowerRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Times in seconds."""
@@ -28,15 +30,12 @@ class PowerRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.longest_restart < self.first_restart or self.steady < 0:
             raise ValueError("longestRestart is no less than firstRestart, and steady is not negative")
 
-    def restart_delay(self, restarts: int) -> float:
-        return min(self.first_restart * 2.0 ** min(restarts, 30), self.longest_restart)
+    @property
+    def restarts(self) -> ExponentialDelay:
+        return ExponentialDelay(self.first_restart, self.longest_restart)
 
 
 CRASH_LOOP = 3  # restarts in a row that make one
-RETRY_FIRST, RETRY_LONGEST = 1.0, 60.0  # of a step that failed
+RETRIES = ExponentialDelay(1.0, 60.0)  # of a step that failed
 UNPLUG_SECONDS = 5.0  # until a guest is asked again to let a device go
 STUCK_SECONDS = 5.0  # until a guest that an input or output error stopped is let go on
-
-
-def retry_delay(failures: int) -> float:
-    return min(RETRY_FIRST * 2.0 ** min(failures, 30), RETRY_LONGEST)

@@ -12,7 +12,7 @@ from iri.libvirt.domain.seen import Life
 from iri.libvirt.machines import plugging, power, removal, resizing
 from iri.libvirt.machines.building import built
 from iri.libvirt.machines.guest import Guest, Trouble
-from iri.libvirt.machines.rules import STUCK_SECONDS, retry_delay
+from iri.libvirt.machines.rules import RETRIES, STUCK_SECONDS
 from iri.libvirt.machines.site import Site
 
 log = logging.getLogger(__name__)
@@ -109,4 +109,4 @@ def failed(site: Site, id: str, error: IRIError | OSError) -> float | None:
     if not isinstance(error, Unavailable):
         log.warning("machine is in trouble id=%s reason=%s error=%s", id, reason, error)
     site.roster.update(id, lambda found: replace(found, trouble=trouble))
-    return retry_delay(trouble.failures - 1)
+    return RETRIES.delay(trouble.failures - 1)

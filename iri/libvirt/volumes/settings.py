@@ -14,85 +14,49 @@ WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 MONITOR = re.compile(r"[A-Za-z0-9.\[\]:-]{1,255}")
 
 
-class DirPool(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-    tag_field="type",
-    tag="dir",
+class StoragePool(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel", tag_field="type"
 ):
-    """A folder of this host. Disks are sparse qcow2 files."""
+    """What the pools of every type have."""
 
     name: str
-    path: str
     overcommit: float = 1.0  # sizes promised may add up to so many times the capacity
     reserved_bytes: int = 0  # of the capacity, for others
     wipe: bool = False  # overwrite every volume before it is deleted
 
 
-class NetfsPool(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-    tag_field="type",
-    tag="netfs",
-):
-    """A folder that libvirt mounts from elsewhere. The folder is this runtime's alone."""
+class DirPool(StoragePool, frozen=True, kw_only=True, tag="dir"):
+    """A folder of this host. Disks are sparse qcow2 files."""
 
-    name: str
+    path: str
+
+
+class NetfsPool(StoragePool, frozen=True, kw_only=True, tag="netfs"):
+    """A folder that libvirt mounts from another host. No other runtime may use the folder."""
+
     path: str
     host: str
     export: str
     format: str = "nfs"
-    overcommit: float = 1.0
-    reserved_bytes: int = 0
-    wipe: bool = False
 
 
-class LogicalPool(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-    tag_field="type",
-    tag="logical",
-):
-    """An LVM volume group. `records` is the folder where what its volumes are is kept."""
+class LogicalPool(StoragePool, frozen=True, kw_only=True, tag="logical"):
+    """An LVM volume group. `records` is the folder with the records of its volumes."""
 
-    name: str
     volume_group: str
     records: str
-    devices: tuple[str, ...] = ()  # to make the group of, when it is not there
-    overcommit: float = 1.0
-    reserved_bytes: int = 0
+    devices: tuple[str, ...] = ()  # to make the group of, when it is missing
     wipe: bool = True
 
 
-class RbdPool(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-    tag_field="type",
-    tag="rbd",
-):
-    """A Ceph pool. The user needs `profile rbd` on it, and its images named volume-, snapshot- and image- are ours."""
+class RbdPool(StoragePool, frozen=True, kw_only=True, tag="rbd"):
+    """A Ceph pool. The user needs `profile rbd` on it; images named volume-, snapshot- and image- belong to the runtime."""
 
-    name: str
     ceph_pool: str
     monitors: tuple[str, ...]  # host:port
     user: str
     key_file: str  # the key alone, as `ceph auth get-key` prints it
     capacity_bytes: int = 0  # 0: as Ceph says
-    overcommit: float = 1.0
-    reserved_bytes: int = 0
-    wipe: bool = False
 
 
 FilePool = DirPool | NetfsPool

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Set
 
 from msgspec.structs import replace
 
+from iri.backoff import ExponentialDelay
 from iri.errors import ImageNotResolvable, InvalidArgument, IRIError, ResourceExhausted
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import record as records
@@ -16,8 +17,7 @@ from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.volume import SnapshotState, VolumeDetail
 
 log = logging.getLogger(__name__)
-FIRST_RETRY_SECONDS = 0.5
-LONGEST_RETRY_SECONDS = 300.0
+RETRIES = ExponentialDelay(1.0, 300.0)
 HELD_SECONDS = 5.0
 
 
@@ -141,7 +141,7 @@ class Steps:
             self.collect()
         failures = self._keeping.failed(there.record.id, VolumeDetail(reason=reason, message=str(error)))
         self._keeping.event(there, reason, action, str(error), is_warning=True)
-        return float(min(FIRST_RETRY_SECONDS * 2 ** min(failures, 20), LONGEST_RETRY_SECONDS))
+        return RETRIES.delay(failures - 1)
 
     def collect(self) -> int:
         """Removes images that no disk rests on. Returns the bytes freed."""

@@ -26,7 +26,6 @@ from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import wishes
 from iri.libvirt.volumes.catalogue import Catalogue, Kept
-from iri.libvirt.volumes.chores import Chores
 from iri.libvirt.volumes.keeping import Keeping
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord, passphrase, rounded
 from iri.libvirt.volumes.secrets import Passphrases
@@ -34,6 +33,7 @@ from iri.libvirt.volumes.shelf import Shelf
 from iri.libvirt.volumes.shelves import Shelves
 from iri.libvirt.volumes.steps import Steps
 from iri.volume import Snapshot, SnapshotState, Volume
+from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 10.0
@@ -69,8 +69,8 @@ class Volumes:
         self._volume_class = volume_class
         self._catalogue = Catalogue()
         self._keeping = Keeping(self._catalogue, journal)
-        self._chores = Chores(self._chore, workers, "volumes")
-        self._steps = Steps(self._keeping, images, shelves.bases, self._chores.want)
+        self._queue = WorkQueue[Hashable](self._chore, workers, "libvirt-volumes")
+        self._steps = Steps(self._keeping, images, shelves.bases, self._queue.wake)
         self._damaged: dict[str, str] = {}
         self._creating = threading.Lock()
 
@@ -80,10 +80,10 @@ class Volumes:
         for name in self.shelves.shut():
             with contextlib.suppress(Unavailable):
                 self._open(name)
-        self._chores.start()
+        self._queue.start()
         self.let_go()
-        self._chores.want(COLLECT, COLLECT_SECONDS)
-        self._chores.want(MEASURE, MEASURE_SECONDS)
+        self._queue.wake(COLLECT, COLLECT_SECONDS)
+        self._queue.wake(MEASURE, MEASURE_SECONDS)
 
     def _open(self, name: str) -> None:
         found = self.shelves.open(name)
@@ -120,17 +120,17 @@ class Volumes:
         return None
 
     def close(self) -> None:
-        self._chores.close(CLOSE_SECONDS)
+        self._queue.close(CLOSE_SECONDS)
         self.shelves.close()
         self.images.close()
 
     def let_go(self) -> None:
         """Something may have changed for those that wait: libvirt is back, or a machine no longer holds a volume."""
         for name in self.shelves.shut():
-            self._chores.want(Opening(name))
+            self._queue.wake(Opening(name))
         for there in self._catalogue.all():
             if not self._steps.is_done(there):
-                self._chores.want(there.record.id)
+                self._queue.wake(there.record.id)
 
     def objects(self, kind: type[Stored]) -> Mapping[str, Stored]:
         self.shelves.refuse_unknown()
@@ -159,7 +159,7 @@ class Volumes:
             if there is not None:
                 raise FailedPrecondition(f"{there.record.name} is not gone yet: volumes rest on its data")
             kept = self._created(wanted, id)
-        self._chores.want(id)
+        self._queue.wake(id)
         assert isinstance(kept.told, type(wanted))
         return kept.told
 
@@ -221,12 +221,12 @@ class Volumes:
             return replace(record, volume=volume)
 
         self._keeping.update(id, expanded)
-        self._chores.want(id)
+        self._queue.wake(id)
 
     def remove(self, kind: type[Volume] | type[Snapshot], id: str) -> None:
         self._found(kind, id)
         self._keeping.update(id, lambda record: wishes.removed(record, time.time_ns()))
-        self._chores.want(id)
+        self._queue.wake(id)
 
     def collect_images(self) -> int:
         """Removes those that no disk rests on and that need not be kept. Returns the bytes freed."""

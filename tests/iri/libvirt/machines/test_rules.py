@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iri.errors import InvalidArgument
-from iri.libvirt.machines.rules import PowerRules, retry_delay
+from iri.libvirt.machines.rules import RETRIES, PowerRules
 from iri.libvirt.settings import decoded
 
 
@@ -28,8 +28,8 @@ def test_times_that_make_no_sense_are_refused(rules: str, reason: str) -> None:
 
 def test_restarts_wait_longer_and_longer_up_to_an_end() -> None:
     rules = PowerRules(first_restart=2.0, longest_restart=10.0)
-    assert [rules.restart_delay(n) for n in (0, 1, 2, 3, 1000)] == [2.0, 4.0, 8.0, 10.0, 10.0]
+    assert [rules.restarts.delay(n) for n in (0, 1, 2, 3, 1000)] == [2.0, 4.0, 8.0, 10.0, 10.0]
 
 
 def test_what_failed_is_tried_again_after_longer_and_longer_up_to_a_minute() -> None:
-    assert [retry_delay(n) for n in (0, 1, 2, 5, 6, 1000)] == [1.0, 2.0, 4.0, 32.0, 60.0, 60.0]
+    assert [RETRIES.delay(n) for n in (0, 1, 2, 5, 6, 1000)] == [1.0, 2.0, 4.0, 32.0, 60.0, 60.0]
