@@ -16,8 +16,8 @@ from poollet.decide import elsewhere
 from poollet.decide.decision import Decision, Situation
 from poollet.decide.facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Memory, remembered
+from poollet.decide.preconditions import still_holds
 from poollet.decide.step import NAMES, Happening, Step
-from poollet.decide.warrant import Warrants, warrants
 from poollet.report import announce
 from poollet.report.announce import Matter, Wanted
 from poollet.report.assemble import Pools, assembled, stamp
@@ -87,7 +87,7 @@ class Poollet:
         self._is_begun = False
         self._is_free = self._has_steps = False
         self.postponed: tuple[Key, ...] = ()  # machines that wait for the word of them to be heard
-        self._warrants = Warrants()
+        self._orders: LiveView | None = None  # the newest that may be applied: preconditions are asked of it
 
     def turn(self) -> int | None:
         """One look and what follows from it; by when to look at fresh lists again, as a moment."""
@@ -103,7 +103,7 @@ class Poollet:
                 return None
             view = self._view(followed)
             if view is not None:
-                self._keep_warrants(view)
+                self._orders = view
             settings = self.remote.live.settings
             if settings is None:
                 return None
@@ -272,27 +272,25 @@ class Poollet:
 
     def _still_stands(self, step: Step) -> bool:
         """By the newest target branch that was seen, in the thread that is about to make a call."""
-        known = self.remote.ruling(self._good)
-        if known is not None and known.use == self._warrants.commit:
-            return self._is_warranted(step, known)  # not behind those who look at all that there is
+        known, orders = self.remote.ruling(self._good), self._orders
+        if known is not None and orders is not None and known.use == orders.commit:
+            return self._is_justified(
+                step, known, orders
+            )  # without the lock, which a decision may hold for long
         with self.remote.reading:
             followed = self.remote.follow(self._good)
             if followed is None or followed.use is None:
                 return False
-            view = self._view(followed) if followed.use != self._warrants.commit else None
-            if view is not None:
-                self._keep_warrants(view)
-            return self._is_warranted(step, followed)
+            if self._orders is None or followed.use != self._orders.commit:
+                self._orders = self._view(followed) or self._orders
+            return self._is_justified(step, followed, self._orders)
 
-    def _is_warranted(self, step: Step, followed: Followed) -> bool:
-        of, settings = self._warrants, self.remote.live.settings
+    def _is_justified(self, step: Step, followed: Followed, orders: LiveView | None) -> bool:
+        settings = self.remote.live.settings
         is_own = settings is not None and settings.fleet.id == self._fleet
-        is_current = followed.use is not None and of.commit == followed.use
-        return followed.is_obeyed and is_own and is_current and not self.post.ended and of.cover(step)
-
-    def _keep_warrants(self, view: LiveView) -> None:
-        if view.commit != self._warrants.commit:
-            self._warrants = warrants(view)
+        if not followed.is_obeyed or not is_own or self.post.ended:
+            return False
+        return orders is not None and orders.commit == followed.use and still_holds(step, orders)
 
     def _step_ended(self, step: Step, fault: str) -> None:
         subject = Subject(NAMES[step.ref.kind], step.name, step.namespace, step.ref.uid)

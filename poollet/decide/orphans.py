@@ -12,10 +12,10 @@ from poollet.decide import translate
 from poollet.decide.admission import pool_of
 from poollet.decide.assignments import UID
 from poollet.decide.inventory import Absent, Doubtful, Found
+from poollet.decide.preconditions import digest_orders
 from poollet.decide.removal import removal_calls
 from poollet.decide.round import Round
 from poollet.decide.step import NAMES, Call, Happening, Ref, Remove, Step
-from poollet.decide.warrant import of_orphan
 from poollet.runtimes.observed import Place
 from schemas import live_layout, report
 from schemas.charge import written
@@ -111,8 +111,8 @@ def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
             calls = removed(ref, found)
     namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
     events = (Happening("RemovingOrphan", "by order of people"),)
-    warrant = of_orphan(ref.uid, pool[1], round.view)
-    round.due_of(Step(ref, found.runtime, namespace, name, calls, events, warrant))
+    precondition = digest_orders(ref.uid, round.view)
+    round.due_of(Step(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
 def is_settled(ref: Ref, found: Found, round: Round) -> bool:

@@ -18,9 +18,9 @@ from poollet.decide.decision import Situation
 from poollet.decide.inventory import Doubtful, Inventory, Presence
 from poollet.decide.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled, is_of_other_host
 from poollet.decide.pacing import Paced, paced
+from poollet.decide.preconditions import digest_orders
 from poollet.decide.prerequisites import Surroundings
 from poollet.decide.step import Call, Happening, Ref, Step
-from poollet.decide.warrant import of_order
 from poollet.sync.view import LiveView
 from schemas import report
 from schemas.kinds import Key
@@ -67,10 +67,10 @@ class Round:
     def step(self, standing: Order, needed: tuple[Call, ...], events: tuple[Happening, ...] = ()) -> Paced:
         """Of the calls that are needed those that are due become the object's step."""
         key = standing.key
-        whole = Step(
-            standing.ref, standing.runtime, key.namespace, key.name, needed, events, of_order(standing)
+        precondition = digest_orders(standing.ref.uid, self.view) if needed else ""
+        return self.due_of(
+            Step(standing.ref, standing.runtime, key.namespace, key.name, needed, events, precondition)
         )
-        return self.due_of(whole)
 
     def due_of(self, whole: Step) -> Paced:
         ref, needed = whole.ref, whole.calls

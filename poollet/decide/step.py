@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from iri.change import Change
@@ -60,8 +60,6 @@ class Remove:
 
 
 Call = Create | Alter | Remove
-# Compared, never read: see warrant.py.
-Warrant = tuple[object, ...]
 
 
 class Happening(NamedTuple):
@@ -76,7 +74,7 @@ class Happening(NamedTuple):
 class Step:
     """The calls run in order, the first error ends it. There is one step at a time for an object.
 
-    `warrant` is what it follows from: when that does not stand on the target branch any more, no call is made. Its text names no field's value: specs carry keys and ignition data.
+    `precondition` is the digest of the order that it follows from (preconditions.py), asked for again right before each call.
     """
 
     ref: Ref
@@ -85,4 +83,4 @@ class Step:
     name: str
     calls: tuple[Call, ...]
     events: tuple[Happening, ...] = ()
-    warrant: Warrant = field(default=(), repr=False)
+    precondition: str = ""

@@ -5,8 +5,9 @@ Says which document is which; reads no repository and decides nothing about the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from schemas import live_layout
@@ -54,6 +55,15 @@ class LiveView:
     mine: tuple[Document, ...] = ()
     orphan_orders: tuple[OrphanOrder, ...] = ()
     unread: tuple[str, ...] = ()
+
+    @cached_property
+    def by_uid(self) -> Mapping[str, tuple[Document, ...]]:
+        """`mine`; several documents of one uid contradict each other."""
+        found: dict[str, tuple[Document, ...]] = {}
+        for document in self.mine:
+            uid = document.object.metadata.uid
+            found[uid] = (*found.get(uid, ()), document)
+        return found
 
 
 def is_current(path: str) -> bool:

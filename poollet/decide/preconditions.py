@@ -1,0 +1,50 @@
+"""The precondition of an action: `live` still says of the object exactly what the action was decided by.
+
+Theory of operation. An action may wait for minutes behind a slow runtime, and people may take their order back meanwhile.
+So the decision stores with each action a digest of all that `live` says of the object's uid, and right before each
+call the digest is computed once more, from the newest `live` that was fetched:
+
+    same digest                       the call is made
+    another digest                    the rest of the action is cancelled, and the next decision starts from the new `live`
+    `live` names the uid no more      as another digest
+    the action carries no digest      as another digest: no call without an order
+
+The digest covers, of each document of the uid, what it orders (ensure, retain, remove or skip), the whole assignment, the spec and
+the annotations, and the orphan files that name the uid. It leaves out status and report fields: they change all the time
+and order nothing. Orphan files count only while every file on `live` is readable, because the unreadable one may be the orphan's order.
+
+Must never happen: a call follows from an order that the newest fetched `live` does not contain.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import msgspec
+
+from poollet.decide.assignments import intent
+from poollet.decide.step import Step
+from poollet.sync.view import Document, LiveView
+from schemas.model import Machine, Volume, VolumeSnapshot
+
+
+def digest_orders(uid: str, view: LiveView) -> str:
+    """Of all that `live` says of this uid; empty where it says nothing."""
+    documents = sorted(_encode_order(one) for one in view.by_uid.get(uid, ()))
+    orphans = [] if view.unread else sorted(one.pool for one in view.orphan_orders if one.uid == uid)
+    if not documents and not orphans:
+        return ""
+    return blake2b(msgspec.msgpack.encode((documents, orphans)), digest_size=16).hexdigest()
+
+
+def still_holds(action: Step, view: LiveView) -> bool:
+    return action.precondition != "" and action.precondition == digest_orders(action.ref.uid, view)
+
+
+def _encode_order(document: Document) -> bytes:
+    object = document.object
+    assert isinstance(object, Machine | Volume | VolumeSnapshot)
+    assignment = None if isinstance(object, VolumeSnapshot) else object.status.assignment
+    order = type(intent(document, object)).__name__
+    parts = (order, assignment, object.spec, object.metadata.annotations)
+    return msgspec.msgpack.encode(parts, enc_hook=str, order="deterministic")
