@@ -16,8 +16,8 @@ from poollet.clock import Clock
 from poollet.poollet import Leaving, Poollet
 from poollet.runtimes.observer import Observer
 from poollet.sync.remote import Remote
-from reconciler.gitstore.backoff import Backoff, jittered
 from reconciler.gitstore.wake import Reason, Waker
+from schemas.backoff import Backoff, jittered
 
 log = logging.getLogger(__name__)
 

@@ -26,12 +26,12 @@ from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
 from reconciler.gitstore import address
-from reconciler.gitstore.backoff import Backoff
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.housekeeping import Housekeeping
 from reconciler.gitstore.transport import Unavailable
 from reconciler.gitstore.wake import Reason, watching
 from reconciler.loop import logs
+from schemas.backoff import Backoff
 from schemas.fleet import Settings
 from schemas.host import Host
 from schemas.problem import Problem

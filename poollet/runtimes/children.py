@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iri.address import TcpAddress, UnixAddress, parse
-from reconciler.gitstore.backoff import Backoff
+from schemas.backoff import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from typing import assert_never
 from poollet.clock import Clock
 from poollet.sync.claim import Claimant, Found, Take, Wait, Yield
 from poollet.sync.publish import Held, draft, held
-from reconciler.gitstore.backoff import Backoff
 from reconciler.gitstore.protocol import Draft, Outcome, Pushed, Repo, Unchanged
 from reconciler.gitstore.transport import Refused, Stale, Unavailable
 from reconciler.gitstore.tree import ObjectId
+from schemas.backoff import Backoff
 from schemas.duration import milliseconds
 from schemas.fleet import grace_milliseconds
 from schemas.report import Report, read

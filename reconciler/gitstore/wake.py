@@ -17,8 +17,8 @@ from pathlib import Path
 
 import watchfiles
 
-from reconciler.gitstore.backoff import Backoff, jittered
 from reconciler.gitstore.transport import Listed, ObjectId, Unavailable
+from schemas.backoff import Backoff, jittered
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import assert_never
 
-from reconciler.gitstore.backoff import Backoff, jittered
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.protocol import Refs
 from reconciler.gitstore.wake import Reason, Waker
@@ -20,6 +19,7 @@ from reconciler.loop.logs import worded
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler
 from reconciler.plan import Plan
+from schemas.backoff import Backoff, jittered
 from schemas.problem import Severity
 
 log = logging.getLogger(__name__)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from reconciler.gitstore.access import Access
 from reconciler.gitstore.address import parse
-from reconciler.gitstore.backoff import Backoff
 from reconciler.gitstore.opening import opened
 from reconciler.gitstore.protocol import Draft, Identity, Pushed, Refs
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.transport import Stale, Unavailable
+from schemas.backoff import Backoff
 
 LIVE = "refs/heads/live"
 # Who lost comes back within as long as the try took, then twice as long and so on, up to this many times as long: then

@@ -22,10 +22,10 @@ from reconciler.cli.objects.choosing import named
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import out, printable
 from reconciler.gitstore import person
-from reconciler.gitstore.backoff import jittered
 from reconciler.gitstore.protocol import Draft, Identity, Pushed, Unchanged
 from reconciler.gitstore.transport import Refused, Stale, Unavailable
 from reconciler.query.inventory import Inventory, Item, inventory
+from schemas.backoff import jittered
 from schemas.edit import Changes, Edited, Value, edit, render
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Object

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.world.record.moment import moment
+from schemas.backoff import exponential
 from schemas.model import Rejection
 
-FIRST = timedelta(seconds=10)
-LONGEST = timedelta(minutes=10)
-_DOUBLINGS = 6  # beyond these it is the longest anyway
+FIRST_SECONDS, LONGEST_SECONDS = 10, 600
 
 
 def ends(rejection: Rejection) -> datetime | None:
@@ -18,8 +17,7 @@ def ends(rejection: Rejection) -> datetime | None:
     at = moment(rejection.time)
     if at is None:
         return None
-    doublings = max(0, min(rejection.count - 1, _DOUBLINGS))
-    return at + min(FIRST * (1 << doublings), LONGEST)
+    return at + timedelta(seconds=exponential(FIRST_SECONDS, LONGEST_SECONDS, rejection.count - 1))
 
 
 def standing(rejections: Iterable[Rejection], now: datetime) -> tuple[Rejection, ...]:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitstore.backoff import Backoff, jittered
 from reconciler.gitstore.transport import Listed, Trouble, Unavailable, Update
 from reconciler.gitstore.wake import Reason, Waker, git_folder, polling, watching
 from tests.servers import repository
@@ -237,31 +236,6 @@ def test_a_poll_ends_with_its_block(waker: Waker) -> None:
     with polling(lambda: GONE, 3600, waker.wake, random.Random()):
         pass
     assert threading.active_count() == before
-
-
-def test_backoff_doubles_to_its_bound_and_starts_over() -> None:
-    backoff = Backoff(1, 60, least_share=1)
-    assert [backoff.next() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
-    for _ in range(5000):
-        assert backoff.next() == 60
-    backoff.reset()
-    assert backoff.next() == 1
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_rivals_do_not_come_back_together(share: float) -> None:
-    chance = random.Random(7)
-    waits = sorted(Backoff(8, 8, share, chance).next() for _ in range(1000))
-    assert 8 * share <= waits[0] < 8 * share + 0.1
-    assert 7.9 < waits[-1] <= 8
-    assert waits[500] == pytest.approx(4 + 4 * share, rel=0.1)
-
-
-def test_an_interval_is_kept_give_or_take_a_fifth() -> None:
-    chance = random.Random(7)
-    waits = [jittered(10, chance) for _ in range(1000)]
-    assert 8 <= min(waits) < 8.1
-    assert 11.9 < max(waits) <= 12
 
 
 def test_idle_watching_costs_almost_nothing(repo: Path) -> None:

@@ -1,12 +1,19 @@
-"""How long to wait before trying again, so that many who fail together do not come back together.
+"""How long to wait before the next try: twice as long each time, up to a bound, and spread by chance. Pure but for the chance.
 
-Pure but for the chance it is given. Who waits, and for what, is the caller's.
+The spread keeps those that failed together from coming back together. Who waits, and for what, is the caller's business.
 """
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+
+_MOST_DOUBLINGS = 32  # a remote that is gone for a week must not overflow the power of two
+
+
+def exponential(first: float, most: float, doublings: int) -> float:
+    """`first`, twice that, and so on; never more than `most`."""
+    return min(most, first * float(1 << max(0, min(doublings, _MOST_DOUBLINGS))))
 
 
 @dataclass
@@ -21,8 +28,7 @@ class Backoff:
     failures: int = 0
 
     def next(self) -> float:
-        # The exponent is bounded, or a remote that is gone for a week would overflow it.
-        longest = min(self.most, self.first * 2 ** min(self.failures, 32))
+        longest = exponential(self.first, self.most, self.failures)
         self.failures += 1
         return self.chance.uniform(longest * self.least_share, longest)
 
