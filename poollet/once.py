@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 
-from poollet.running import Member, Running
-
-log = logging.getLogger(__name__)
+from poollet.running import Running
 
 PATIENCE_MS = 60_000
 PAUSE_SECONDS = 0.1
@@ -27,11 +24,9 @@ def leave(running: Running) -> str:
 
 
 def _turned(running: Running, is_done: Callable[[], bool]) -> str:
-    """What has to wait for others is waited for here: the next run would begin to wait anew."""
-    begun_ms = running.clock.moment_ms()
-    end_ms, waits = begun_ms + PATIENCE_MS, ""
+    end_ms = running.clock.moment_ms() + PATIENCE_MS
     remote = running.remote
-    while (now_ms := running.clock.moment_ms()) < end_ms:
+    while running.clock.moment_ms() < end_ms:
         if not remote.look():
             return f"the remote cannot be used: {remote.trouble}"
         for member in running.members:
@@ -45,17 +40,5 @@ def _turned(running: Running, is_done: Callable[[], bool]) -> str:
                 return post.ended or post.waits
         if all(post.is_settled for post in remote.posts) and is_done():
             return ""
-        waiting = [member for member in running.members if member.poollet.postponed]
-        for member in waiting:
-            end_ms = max(end_ms, member.poollet.post.sure_ms + PATIENCE_MS)
-        told, waits = waits, "; ".join(_postponed(member) for member in waiting)
-        if waits and waits != told:
-            log.warning("waiting for %s; at most seconds=%d", waits, (end_ms - now_ms) // 1000)
         time.sleep(PAUSE_SECONDS)
-    seconds = (running.clock.moment_ms() - begun_ms) // 1000
-    return f"not everything was done within {seconds} s" + (f"; waiting for {waits}" if waits else "")
-
-
-def _postponed(member: Member) -> str:
-    names = ", ".join(f"{key.namespace}/{key.name}" for key in member.poollet.postponed)
-    return f"the start of {names}, of which others heard that it stays off"
+    return f"not everything was done within {PATIENCE_MS // 1000} s"

@@ -86,7 +86,6 @@ class Poollet:
         self._matter: Matter | None = None
         self._is_begun = False
         self._is_free = self._has_steps = False
-        self.postponed: tuple[Key, ...] = ()  # machines that wait for the word of them to be heard
         self._orders: LiveView | None = None  # the newest that may be applied: preconditions are asked of it
 
     def turn(self) -> int | None:
@@ -132,7 +131,7 @@ class Poollet:
         return decision.again_ms
 
     def _carry_out(self, decision: Decision, *, may_act: bool) -> None:
-        self._has_steps, self.postponed = bool(decision.steps), decision.postponed
+        self._has_steps = bool(decision.steps)
         if may_act:
             self.execution.submit(decision.steps)
         else:
@@ -141,7 +140,7 @@ class Poollet:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the last look, which was free to act, found nothing to do."""
-        return self._is_free and not (self._has_steps or self.postponed) and self.execution.is_idle
+        return self._is_free and not self._has_steps and self.execution.is_idle
 
     def close(self) -> None:
         self.execution.close()
@@ -232,7 +231,6 @@ class Poollet:
                 ),
                 now_ms=self._clock.moment_ms(),
                 obeyed=is_obeyed,
-                heard=self.post.is_heard(self.remote.seen_ms),
             )
         )
 

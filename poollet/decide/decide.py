@@ -64,7 +64,6 @@ def decide(situation: Situation) -> Decision:
         orphans=found,
         memory=memory,
         again_ms=round.again_ms,
-        postponed=tuple(round.postponed),
     )
 
 

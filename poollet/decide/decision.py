@@ -20,10 +20,7 @@ AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report
 
 @dataclass(frozen=True)
 class Situation:
-    """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before.
-
-    `heard`: what the last decision said stands on the ref, and nobody goes by what stood there before.
-    """
+    """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before."""
 
     view: LiveView | None
     observed: Observed
@@ -32,14 +29,12 @@ class Situation:
     facts: HostFacts
     now_ms: int
     obeyed: bool = True
-    heard: bool = True
 
 
 @dataclass(frozen=True)
 class Decision:
-    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens. `postponed`
-    are machines that are to start once their promise to stay off is taken back for sure. `waits` is what keeps all of it from
-    being reported."""
+    """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens.
+    `waits` is what keeps all of it from being reported."""
 
     steps: tuple[Step, ...] = ()
     machines: Mapping[Name, report.MachineReport] = field(default_factory=dict)
@@ -48,7 +43,6 @@ class Decision:
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
     again_ms: int | None = None
-    postponed: tuple[Key, ...] = ()
     waits: str = ""
 
 

@@ -16,7 +16,6 @@ from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.decide.prerequisites import MachineNeeds
 from poollet.decide.removal import removal_calls
-from poollet.decide.replaceable import may_start, with_promise
 from poollet.decide.round import FINAL, Round, Standing
 from poollet.decide.secrets import Unready
 from poollet.decide.settled import Tracked, settle, still_settled
@@ -36,13 +35,6 @@ def machine_entry(
     standing: Standing, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
 ) -> report.MachineReport:
     """`shortfalls`: why the pool does not take it."""
-    before = round.before(standing.order, report.MachineReport)
-    return with_promise(machine, said_of(standing, machine, shortfalls, round), standing.presence, before)
-
-
-def said_of(
-    standing: Standing, machine: Machine, shortfalls: tuple[report.ReportedReason, ...], round: Round
-) -> report.MachineReport:
     order, before = standing.order, round.before(standing.order, report.MachineReport)
     if before is not None and before.phase in FINAL and not isinstance(order.intent, Go):
         return before
@@ -106,8 +98,7 @@ def created(
         if was_there
         else Happening("Created", "created")
     )
-    calls = (Create(wanted),) if may_start(order, round) else ()
-    result = round.step(order, calls, (told_as,))
+    result = round.step(order, (Create(wanted),), (told_as,))
     refused = refusals.told(known_faults(result), wanted)
     if refused.rejecting and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
@@ -170,17 +161,14 @@ def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> rep
         *resize,
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
-    before = round.before(order, report.MachineReport)
-    is_held = SetPower(Power.ON) in changes and not may_start(order, round)
-    if is_held:
-        changes.remove(SetPower(Power.ON))
     needed = () if there.deleted_at else tuple(Alter(there.id, change) for change in changes)
     waits = (*disks.waits, *interfaces.waits, *resize_fault, *fixed(machine, there, needs))
     revision = wish_revision(machine, needs)
+    before = round.before(order, report.MachineReport)
     said_before = before.status.observed_revision if before is not None and before.status is not None else ""
     is_drift = said_before != "" and said_before == revision
     found = round.step(order, needed, happenings(needed, is_drift=is_drift))
-    settled = not (needed or waits or is_held) and there.status.observed_generation >= there.generation
+    settled = not (needed or waits) and there.status.observed_generation >= there.generation
     said = (*faults_of(needs, there), *up_to_date(found, waits))
     entry = entry_of(order, machine, there, said, round, needs)
     assert entry.status is not None

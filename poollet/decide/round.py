@@ -53,7 +53,6 @@ class Round:
         self.refused: dict[Ref, tuple[Refused, ...]] = {}
         self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
         self.settled: dict[Ref, Settled] = {}
-        self.postponed: list[Key] = []
         self._again_ms: list[int] = []
         self._stepped: set[Ref] = set()
 

@@ -18,7 +18,6 @@ from poollet.decide import orphans as unordered
 from poollet.decide.decision import Decision, Situation, by_name
 from poollet.decide.inventory import Inventory
 from poollet.decide.memory import Entry, Memory, pool_of
-from poollet.decide.replaceable import while_standing_still
 from poollet.decide.round import FINAL, Round
 from poollet.decide.step import Ref
 from poollet.report import told
@@ -82,7 +81,5 @@ def refreshed(entry: Entry, ref: Ref, round: Round) -> Entry:
     if isinstance(there, IRIMachine) and isinstance(entry, report.MachineReport):
         status = entry.status or report.ReportedMachineStatus()
         status = replace(status, state=told.machine_state(there))
-        return replace(
-            entry, phase="present", status=status, promise=while_standing_still(entry.promise, there)
-        )
+        return replace(entry, phase="present", status=status)
     return replace(entry, phase="present")

@@ -21,7 +21,6 @@ from reconciler.gitstore.transport import Refused, Stale, Unavailable
 from reconciler.gitstore.tree import ObjectId
 from schemas.backoff import Backoff
 from schemas.duration import milliseconds
-from schemas.fleet import grace_milliseconds
 from schemas.report import Report, read
 
 log = logging.getLogger(__name__)
@@ -34,17 +33,16 @@ EARLY = 0.8
 
 @dataclass(frozen=True)
 class Offer:
-    """What the ref shall hold, the longest silence that it names, and the grace that follows from that."""
+    """What the ref shall hold, and the longest silence that it names."""
 
     files: Mapping[str, bytes]
     interval_ms: int
-    grace_ms: int
     essence: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Post:
     """`last` is the report that was there when the ref was claimed, from which everything begins. `ended` says why it is over,
-    `waits` why there is nothing to write. From `sure_ms` on nobody goes by what stood there before a silence."""
+    `waits` why there is nothing to write."""
 
     def __init__(
         self, claimant: Claimant, ref: str, clock: Clock, chance: random.Random, least_ms: int = 0
@@ -62,8 +60,6 @@ class Post:
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._written_ms = clock.moment_ms() - least_ms
         self._after_ms: int | None = None
-        self._grace_ms: int | None = None  # by the interval that was written last
-        self.sure_ms = 0
         self._lock = threading.Lock()
 
     @property
@@ -73,7 +69,7 @@ class Post:
 
     def offer(self, files: Mapping[str, bytes], interval: str) -> bool:
         """What shall stand on the ref; whether that is news worth a push of its own."""
-        offer = Offer(files, milliseconds(interval), grace_milliseconds(interval), essence(files))
+        offer = Offer(files, milliseconds(interval), essence(files))
         with self._lock:
             self._offer = offer
             return offer.essence != self._essence
@@ -83,11 +79,6 @@ class Post:
         """The ref holds what was offered, or this poollet is not to write it."""
         with self._lock:
             return bool(self.ended) or (self._offer is not None and self._offer.essence == self._essence)
-
-    def is_heard(self, seen_ms: int) -> bool:
-        """What was offered stands on the ref, and whoever went by earlier words has had the time to say so on the target branch,
-        which was seen at `seen_ms`: after a silence others may be about to give away what this host has."""
-        return self.is_settled and seen_ms >= self.sure_ms
 
     def see(self, repo: Repo, commit: ObjectId | None) -> None:
         """Where the ref stands. Raises what the repo raises when a report there cannot be read."""
@@ -152,7 +143,6 @@ class Post:
         match outcome:
             case Pushed(commits) if self.ref in commits:
                 self._held = Held(commits[self.ref], dict(offer.files))
-                self._break_silence(now_ms, offer)  # before anybody is told that it landed
                 with self._lock:
                     self._essence = offer.essence
                 self.claimant.has_landed = True
@@ -173,16 +163,6 @@ class Post:
                 self._after_ms = now_ms + round(1000 * self._backoff.next())
             case _:
                 assert_never(outcome)
-
-    def _break_silence(self, now_ms: int, offer: Offer) -> None:
-        was_ms, self._grace_ms = self._grace_ms, offer.grace_ms
-        if was_ms is None:
-            # Nobody knows for how long the run before was silent, nor whether others had had their time after it.
-            was_silent = self.last is not None and any(one.promise for one in self.last.machines.values())
-        else:
-            was_silent = now_ms - self._written_ms > was_ms
-        if was_silent:
-            self.sure_ms = now_ms + self._grace_ms
 
     def _due_ms(self, offer: Offer) -> int:
         pause_ms = self._least_ms if offer.essence != self._essence else round(offer.interval_ms * EARLY)

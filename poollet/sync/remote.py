@@ -39,7 +39,6 @@ class Remote:
         self.reading = threading.Lock()  # held by whoever reads `live` or makes it advance
         self.live = Live(settings=settings)
         self.trouble = ""
-        self.seen_ms = 0  # when it was asked for what is known of it
         self._trust, self._clock, self._moved = trust, clock, moved
         self._head: ObjectId | None = None
         self._has_seen = False
@@ -47,7 +46,6 @@ class Remote:
 
     def look(self) -> bool:
         """Takes a snapshot; False when the remote could not be used."""
-        asked_ms = self._clock.moment_ms()
         snapshot = self.repo.snapshot()
         if isinstance(snapshot, Unavailable):
             if self.trouble != snapshot.cause:
@@ -67,7 +65,7 @@ class Remote:
         is_claimed = [post.last is not None or bool(post.ended) for post in self.posts]
         self._see(snapshot)
         was = (self._has_seen, self._head)
-        self._head, self._has_seen, self.seen_ms = snapshot.target, True, asked_ms
+        self._head, self._has_seen = snapshot.target, True
         if was != (True, self._head) or is_claimed != [
             post.last is not None or bool(post.ended) for post in self.posts
         ]:

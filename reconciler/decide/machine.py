@@ -19,10 +19,7 @@ from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from reconciler.world.record import moment
 from reconciler.world.record.condition import ACCEPTED, EVICTION, SCHEDULED
-from reconciler.world.reports.freshness import Freshness
-from reconciler.world.reports.said import Said
 from schemas.model import Evict, Machine
-from schemas.report.objects import OFF_STATES, ReportedMachineStatus
 
 
 def machine(view: View, turn: Turn, fact: Fact) -> Need:
@@ -31,12 +28,12 @@ def machine(view: View, turn: Turn, fact: Fact) -> Need:
     turn = settled(turn, fact)
     if turn.assignment is None:
         return unplaced(view, turn, fact)
-    return placed(view, turn, fact)
+    return placed(view, turn)
 
 
 def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
     turn = turn.unsays(EVICTION)
-    claims = claims_of(view, turn, fact)
+    claims = claims_on(view, turn, fact)
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
         return blocked(turn, "ReportedTwice", f"reported by {who}: one of them has to give it up")
@@ -48,14 +45,11 @@ def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
     return Place(**turn.course())
 
 
-def placed(view: View, turn: Turn, fact: Fact) -> Need:
+def placed(view: View, turn: Turn) -> Need:
     machine, assignment = turn.known.object, turn.assignment
     assert isinstance(machine, Machine), "by the kind of its key"
     assert assignment is not None, "the caller asked"
     pool = view.pools.get(assignment.pool)
-    if fact.said is not None and is_let_go(view, machine, assignment.pool, fact.said):
-        reason = f"pool {assignment.pool} is lost, and reported it as not running"
-        return unplaced(view, turn.released().does(Action.WITHDRAW, reason), fact)
     if turn.evict is not None:
         return Drain(**turn.course(), reason=turn.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
@@ -124,23 +118,6 @@ def ordered(drain: Drain, known: Known, now: datetime) -> Drain:
         .does(Action.EVICT, drain.reason)
     )
     return Drain(**turn.course(), reason=drain.reason, is_ordered=True)
-
-
-def claims_of(view: View, turn: Turn, fact: Fact) -> tuple[Said, ...]:
-    """Who says that it is there. The last word of a pool that it was taken from because that is lost brings it back only
-    once the pool is heard of again: else it would come and go with each tick."""
-    machine = turn.known.object
-    assert isinstance(machine, Machine), "by the kind of its key"
-    return tuple(one for one in claims_on(view, turn, fact) if not is_let_go(view, machine, one.pool, one))
-
-
-def is_let_go(view: View, machine: Machine, name: str, said: Said) -> bool:
-    """Only what people gave free, what was off, and what its host itself promised not to start, before it was lost."""
-    pool = view.pools.get(name)
-    if pool is not None and not pool.is_lost and pool.freshness is not Freshness.LEFT:
-        return False
-    was_off = isinstance(said.status, ReportedMachineStatus) and said.status.state in OFF_STATES
-    return machine.spec.on_pool_lost == "Replace" and said.phase == "present" and was_off and said.stays_off
 
 
 def outgrown(machine: Machine, pool: PoolState) -> str:

@@ -7,10 +7,6 @@ from typing import Literal
 import msgspec
 
 Phase = Literal["present", "gone", "unknown", "rejected"]
-# StaysOff: it is off, and is not started before the report says otherwise, so that it may be made anew elsewhere.
-Promise = Literal["", "StaysOff", "TakenBack"]
-# In which a machine is off, for who promises it and for who goes by that.
-OFF_STATES = frozenset(("Shutdown", "Terminated"))
 
 
 class ReportPart(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -149,7 +145,6 @@ class MachineReport(ReportPart, frozen=True):
     pool: str = ""
     reasons: tuple[ReportedReason, ...] = ()
     status: ReportedMachineStatus | None = None
-    promise: Promise = ""
 
 
 class ReportedVolumeAccess(ReportPart, frozen=True):

@@ -67,18 +67,11 @@ class Laws:
         self._known()
 
     def _once(self) -> None:
-        """Nothing is twice, but for a machine that was off when its host was lost and was let go by `onPoolLost: Replace`:
-        even that one does not run twice."""
-        volumes = [uid for name in self.stage.hosts for uid in self.stage.uids(name, RuntimeVolume).values()]
-        twice = sorted({uid for uid in volumes if volumes.count(uid) > 1})
-        assert not twice, f"volumes on two hosts or twice on one: {twice}"
-        for name in self.stage.hosts:
-            here = list(self.stage.uids(name, RuntimeMachine).values())
-            twice = sorted({uid for uid in here if here.count(uid) > 1})
-            assert not twice, f"machines twice on {name}: {twice}"
-        running = [uid for name in self.stage.hosts for uid in self.stage.running(name)]
-        twice = sorted({uid for uid in running if running.count(uid) > 1})
-        assert not twice, f"machines that run on two hosts: {twice}"
+        """Nothing is twice, neither on two hosts nor on one."""
+        for kind in (RuntimeMachine, RuntimeVolume):
+            uids = [uid for name in self.stage.hosts for uid in self.stage.uids(name, kind).values()]
+            twice = sorted({uid for uid in uids if uids.count(uid) > 1})
+            assert not twice, f"{kind.__name__}s on two hosts or twice on one: {twice}"
 
     def _roomy(self) -> None:
         """No machine is given to a pool that has no room for it beside all that is assigned there, whether that runs or not.
@@ -110,10 +103,14 @@ class Laws:
                 self.uids[one.key] = uid
 
     def _known(self) -> None:
-        """Nothing is forgotten while it is on a host, but for the remains of a machine that was off when its host was lost."""
+        """Nothing is forgotten while it is on a host."""
         known = {one.metadata.uid for one in self.stage.live().objects()}
         for name in self.stage.hosts:
-            there = {*self.stage.uids(name, RuntimeVolume).values(), *self.stage.running(name)}
+            there = {
+                uid
+                for kind in (RuntimeMachine, RuntimeVolume)
+                for uid in self.stage.uids(name, kind).values()
+            }
             lost = sorted(there - known)
             assert not lost, f"live has forgotten what is on {name}: {lost}"
 
@@ -226,7 +223,7 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
         for name in _volumes_of(one)
         if not one.metadata.deletion_timestamp
     }
-    held = _held_by_remains(stage) | _kept_attached(stage)
+    held = _kept_attached(stage)
     for path, text in stage.texts().items():
         if not path.endswith(".yaml") or path.startswith(".gitvirt/retained/"):
             continue
@@ -238,21 +235,6 @@ def _ended(stage: Stage, declared: Mapping[str, object]) -> None:
             is_held = any(handle in text for handle in held)
             is_excused = is_generated or is_used or is_held or PAUSED.strip() in text
             assert is_excused, f"{one.key} is not declared any more and still at {path} on live"
-
-
-def _held_by_remains(stage: Stage) -> set[str]:
-    """Handles of what machines have that live does not know any more, or knows elsewhere: those go by people's order alone, and so
-    does this."""
-    objects = [one for one in stage.live().objects() if isinstance(one, Machine)]
-    known = {(one.metadata.uid, one.status.assignment.pool) for one in objects if one.status.assignment}
-    return {
-        entry.handle
-        for name in stage.hosts
-        for one in stage.machines[name].host.state.objects(RuntimeMachine).values()
-        if (one.labels.get(UID_LABELS[RuntimeMachine], ""), name) not in known
-        for entry in one.status.volumes
-        if entry.handle
-    }
 
 
 def _kept_attached(stage: Stage) -> set[str]:

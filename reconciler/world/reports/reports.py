@@ -236,7 +236,6 @@ def _key(path: str) -> Key | None:
 
 def _said(poollet: str, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport) -> Said:
     attached = entry.attached_to if isinstance(entry, objects.VolumeReport) else ()
-    stays_off = isinstance(entry, objects.MachineReport) and entry.promise == "StaysOff"
     return Said(
         poollet,
         entry.pool,
@@ -246,5 +245,4 @@ def _said(poollet: str, entry: objects.MachineReport | objects.VolumeReport | ob
         entry.reasons,
         attached,
         entry.status,
-        stays_off,
     )

@@ -28,7 +28,6 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     reasons: tuple[ReportedReason, ...] = ()
     attached_to: tuple[str, ...] = ()  # uids of machines; volumes only
     status: Reported | None = None
-    stays_off: bool = False  # by the promise of its host; machines only
 
     @property
     def is_there(self) -> bool:

@@ -26,12 +26,7 @@ FORCED = Taint(key="gitvirt.dev/drain", effect="NoExecute", value="force")
 PATIENT = [{"key": "gitvirt.dev/drain", "operator": "Exists", "tolerationSeconds": 300}]
 LOCAL = [{"name": "root", "localDisk": {}}]
 RUNNING = report.ReportedMachineStatus(machine_id="libvirt://1", state="Running")
-OFF: dict[str, Any] = {
-    "status": report.ReportedMachineStatus(machine_id="libvirt://1", state="Shutdown"),
-    "stays_off": True,
-}
-CRASHED = OFF | {"stays_off": False}
-BROKEN = OFF | {"status": RUNNING}
+OFF: dict[str, Any] = {"status": report.ReportedMachineStatus(machine_id="libvirt://1", state="Shutdown")}
 FULL = (report.ReportedReason(code="InsufficientCapacity", message="memory is short"),)
 LOST = {"freshness": Freshness.LOST}
 
@@ -90,9 +85,7 @@ CASES: list[Case] = [
     ("pool lost, may be replaced, ran", lambda: on_a(onPoolLost="Replace").says(WEB, "present", status=RUNNING).pool("a", **LOST), Lost, ""),
     ("pool lost, may be replaced, silent", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), Lost, ""),
     ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").says(WEB, "unknown", **OFF).pool("a", **LOST), Lost, ""),
-    ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF).pool("a", **LOST), Place, ""),
-    ("pool lost, may be replaced, was off without a promise", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **CRASHED).pool("a", **LOST), Lost, ""),
-    ("pool lost, may be replaced, runs against a promise", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **BROKEN).pool("a", **LOST), Lost, ""),
+    ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
     ("pool lost, must stay, was off", lambda: on_a().says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
     ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF), Keep, ""),
     ("pool destroyed", lambda: on_a().pool("a", **LOST).confirms(Confirm.POOL_DESTROYED, "a"), Place, ""),
@@ -281,25 +274,6 @@ def test_adoption_takes_back_what_the_poollet_has() -> None:
     assert found.record.assignment is not None
     assert found.record.assignment.id == "a" * 8
     assert getattr(found.record.status, "state", "") == "Running"
-
-
-LET_GO = {
-    "its pool is lost still": ({"onPoolLost": "Replace"}, LOST, OFF, Place),
-    "its pool is back": ({"onPoolLost": "Replace"}, {}, OFF, Adopt),
-    "its pool is lost, and said that it runs": ({"onPoolLost": "Replace"}, LOST, {"status": RUNNING}, Adopt),
-    "its pool is lost, and it ran against a promise": ({"onPoolLost": "Replace"}, LOST, BROKEN, Adopt),
-    "its pool is lost, and promised nothing": ({"onPoolLost": "Replace"}, LOST, CRASHED, Adopt),
-    "its pool is lost, and nobody gave it free": ({}, LOST, OFF, Adopt),
-}
-
-
-@pytest.mark.parametrize(("spec", "pool", "said", "want"), LET_GO.values(), ids=LET_GO.keys())
-def test_what_was_let_go_with_its_pool_comes_back_only_with_it(
-    spec: dict[str, Any], pool: dict[str, Any], said: dict[str, Any], want: type[Need]
-) -> None:
-    world = small(**spec).pool("b", **pool)
-    world.claims[WEB] = (word(**said),)
-    assert type(need(world)) is want
 
 
 def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:

@@ -42,7 +42,6 @@ class Host:
     kept: set[str] = field(
         default_factory=set
     )  # uids of earlier objects that another of their name came beside
-    off: set[Key] = field(default_factory=set)
     sizes: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it says
 
     def act(self, live: Mapping[Key, Machine | Volume]) -> None:
@@ -88,12 +87,9 @@ class Host:
             if stated is None or stated.id != id:
                 orphans.append(self.orphan(key, uid))
             elif key.kind is Kind.MACHINE:
-                is_off = key in self.off
-                status = objects.ReportedMachineStatus(
-                    machine_id=f"sim://{uid}", state="Shutdown" if is_off else "Running"
-                )
+                status = objects.ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running")
                 machines[key.namespace, key.name] = objects.MachineReport(
-                    uid, id, "present", self.name, status=status, promise="StaysOff" if is_off else ""
+                    uid, id, "present", self.name, status=status
                 )
             else:
                 resources: dict[str, str | int] = {"storage": self.sizes[uid]} if uid in self.sizes else {}

@@ -149,26 +149,6 @@ def test_a_lost_pool_keeps_what_it_has_and_gets_nothing_new() -> None:
     assert "Unknown" not in [each.status for each in world.machine("web").status.conditions]
 
 
-def test_what_may_be_replaced_and_was_reported_off_is_placed_again_when_its_pool_is_lost() -> None:
-    world = fleet(
-        web=machine("web", "  onPoolLost: Replace\n"), tame=machine("tame", "  onPoolLost: Replace\n")
-    )
-    first = world.pool_of("web")
-    world.source(
-        {"tame.yaml": machine("tame", f"  onPoolLost: Replace\n  machinePoolRef: {{name: {first}}}\n")}
-    )
-    world.settle()
-    assert world.pool_of("tame") == first
-    world.source({"tame.yaml": machine("tame", "  onPoolLost: Replace\n")})
-    world.hosts[first].off.add(Key(Kind.MACHINE, "default", "tame"))
-    world.settle()
-    world.silent.add(first)
-    world.settle(seconds=60)
-    world.settle(seconds=60)
-    assert world.pool_of("web") == first  # it ran, and may run still
-    assert world.pool_of("tame") != first
-
-
 def test_a_volume_is_held_by_one_machine_and_outlives_it() -> None:
     world = fleet(data=volume("data"), web=machine("web", using("data")))
     claim = world.volume("data").spec.claim_ref

@@ -1,0 +1,127 @@
+"""A host that cannot reach the remote keeps its machines as `live` last ordered."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from iri.simulated import machines
+from iri.simulated.guest import IS_ON, Guest
+from iri.simulated.machines import GuestAction
+from poollet import once
+from poollet.clock import Clock
+from poollet.decide.decide import decide
+from poollet.running import Member, Running
+from reconciler.gitstore.transport import Trouble, Unavailable
+from reconciler.gitstore.wake import Waker
+from tests.poollet.fleet import Fleet, machine, machine_class, uid
+from tests.poollet.stage import Run, SimulatedMachine, Time
+
+REPLACE = "  onPoolLost: Replace\n"
+AWAY = Unavailable(Trouble.NETWORK, "no route", "wait")
+WEB = ("default", "web")
+
+
+class Scene:
+    def __init__(self, spec: str) -> None:
+        self.time, self.is_away, self.instance = Time(), False, 0
+        self.host = SimulatedMachine(self.time)
+        self.fleet = Fleet({"classes/small.yaml": machine_class()})
+        self.order(spec)
+        self.run = self.start()
+        self.turns(20)
+
+    def start(self) -> Run:
+        self.instance += 1
+        return Run(
+            self.fleet,
+            self.time,
+            self.host,
+            decide=decide,
+            instance=self.instance,
+            fault=lambda _call, _when: AWAY if self.is_away else None,
+        )
+
+    def order(self, spec: str) -> None:
+        self.fleet.commit({"web.yaml": machine("web", "host-1", uid(1), uid(9), spec=spec)})
+
+    def turns(self, count: int) -> None:
+        for _ in range(count):
+            self.run.turn()
+            self.time.ms += 5_000
+
+    def upset(self, action: GuestAction) -> None:
+        with self.host.host.entered(even_when_down=True) as now_ns:
+            (guest,) = self.host.host.state.all(Guest).values()
+            machines.act(self.host.host, guest, action, now_ns)
+
+    @property
+    def is_on(self) -> bool:
+        return any(one.phase in IS_ON for one in self.host.host.state.all(Guest).values())
+
+    @property
+    def state(self) -> str | None:
+        status = self.run.report().machines[WEB].status
+        return status.state if status is not None else None
+
+
+@pytest.mark.parametrize("spec", ["", REPLACE])
+def test_a_machine_that_is_switched_on_again_runs_again(spec: str) -> None:
+    scene = Scene(f"  power: Off\n{spec}")
+    assert (scene.is_on, scene.state) == (False, "Shutdown")
+    scene.order(f"  power: On\n{spec}")
+    scene.turns(12)
+    assert (scene.is_on, scene.state) == (True, "Running")
+
+
+@pytest.mark.parametrize("spec", ["", REPLACE])
+def test_a_host_without_the_remote_starts_what_it_last_read(spec: str) -> None:
+    scene = Scene(f"  power: Off\n{spec}")
+    scene.order(f"  power: On\n{spec}")
+    scene.run.remote.look()
+    scene.is_away = True
+    scene.turns(40)
+    assert scene.is_on
+    scene.is_away = False
+    scene.turns(40)
+    assert (scene.is_on, scene.state) == (True, "Running")
+
+
+def test_a_guest_that_fails_while_the_remote_is_away_is_started_again() -> None:
+    scene = Scene(f"  power: On\n{REPLACE}")
+    scene.is_away = True
+    scene.turns(2)
+    scene.upset(GuestAction.POWEROFF)
+    scene.turns(2)
+    assert scene.is_on
+
+
+def run_once(scene: Scene) -> str:
+    """A run of its own that ends by itself; time passes with each look at the clock."""
+
+    def moment_ms() -> int:
+        scene.time.ms += 5_000
+        return scene.time.ms
+
+    run = scene.start()
+    run.remote.look()
+    member = Member(run.poollet, (), Waker())
+    return once.run(Running(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1)))
+
+
+def test_a_run_that_ends_by_itself_ends_when_the_machine_is_started() -> None:
+    scene = Scene("  power: Off\n")
+    assert run_once(scene) == ""
+    assert not scene.is_on
+    scene.order("  power: On\n")
+    assert run_once(scene) == ""
+    assert scene.is_on
+
+
+def test_a_run_that_ends_by_itself_says_when_not_everything_was_done() -> None:
+    scene = Scene("  power: Off\n")
+    scene.order("  power: On\n")
+    scene.fleet.remote.hook = lambda _updates: "not now"
+    assert "not everything was done" in run_once(scene)
+    assert not scene.is_on
