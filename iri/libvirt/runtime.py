@@ -14,28 +14,28 @@ from iri.change import Change, ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.host import About, Classes, Offers, VolumeClass, VolumeOffer
 from iri.journal import Journal
-from iri.libvirt.claim import Claim
 from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.link import Link
-from iri.libvirt.connect.monitor import Monitor
+from iri.libvirt.connect.machine_secrets import Vault
 from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.connect.node import Node
+from iri.libvirt.connect.qemu_monitor import Monitor
 from iri.libvirt.connect.storage import Secrets
-from iri.libvirt.connect.vault import Vault
 from iri.libvirt.domain.document import CONSOLE
+from iri.libvirt.folder_lock import Claim
 from iri.libvirt.host.host import Host, Installation
-from iri.libvirt.host.proof import Prover
+from iri.libvirt.host.kvm_probe import Prover
+from iri.libvirt.libvirtd_owner import Tenancy
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
+from iri.libvirt.machines.deps import Folders, Parts, Site
+from iri.libvirt.machines.machine_store import Roster
 from iri.libvirt.machines.machines import Machines
-from iri.libvirt.machines.roster import Roster
-from iri.libvirt.machines.site import Folders, Parts, Site
 from iri.libvirt.networks.networks import Networks
-from iri.libvirt.seed.files import Seeds
 from iri.libvirt.seed.ignition import Reader, no_yaml
+from iri.libvirt.seed.seed_files import Seeds
 from iri.libvirt.settings import Settings
-from iri.libvirt.tenancy import Tenancy
-from iri.libvirt.volumes import opening
+from iri.libvirt.volumes import bootstrap
 from iri.libvirt.volumes.volumes import Volumes
 from iri.machine import Machine
 from iri.runtime import AnyObject, Console, Event, Subscription
@@ -60,9 +60,9 @@ class LibvirtRuntime:
         domains, vault = Domains(self._link), Vault(self._link)
         self._tenancy = Tenancy(Secrets(self._link), folder, domains.metadata)
         self._roster = Roster(domains, vault, self._journal)
-        storage = opening.opened(
+        storage = bootstrap.opened(
             self._link,
-            opening.Settings(storage=settings.storage, images=settings.images),
+            bootstrap.Settings(storage=settings.storage, images=settings.images),
             folder,
             journal=self._journal,
             volume_class=lambda name: self._host.volume_class(name),

@@ -13,8 +13,8 @@ import msgspec
 from iri.errors import InvalidArgument
 from iri.libvirt.host.settings import HostSettings
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.machines.rules import PowerRules
-from iri.libvirt.networks.rules import NetworkRules
+from iri.libvirt.machines.power_settings import PowerRules
+from iri.libvirt.networks.network_policy import NetworkRules
 from iri.libvirt.volumes.settings import StorageSettings
 
 # Where distributions keep the empty variables of the EFI firmware without Secure Boot.

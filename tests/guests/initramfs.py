@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iri.libvirt.rehearsal.archive import Archive
-from iri.libvirt.rehearsal.guest import FOLDERS
+from iri.libvirt.private_libvirtd.cpio_archive import Archive
+from iri.libvirt.private_libvirtd.demo_guest import FOLDERS
 
 BUSYBOX = Path("/bin/busybox")
 INIT = Path(__file__).with_name("init.sh")

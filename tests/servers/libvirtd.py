@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from iri.libvirt.rehearsal.libvirtd import PrivateLibvirtd
+from iri.libvirt.private_libvirtd.private_libvirtd import PrivateLibvirtd
 from tests.servers.daemon import bare
 
 READY_SECONDS = 60.0

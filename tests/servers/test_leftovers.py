@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from iri.libvirt import xml
-from iri.libvirt.networks.definition import definition
-from iri.libvirt.networks.ondemand import Isolated, Subnet
+from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.network_xml import definition
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd
 from tests.servers.libvirtd import libvirtd as started

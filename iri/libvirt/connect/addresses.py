@@ -6,7 +6,7 @@ import libvirt
 
 from iri.libvirt import xml
 from iri.libvirt.connect.link import Link
-from iri.libvirt.networks.addresses import Learned, Source
+from iri.libvirt.networks.guest_addresses import Learned, Source
 
 SOURCES = {
     Source.LEASE: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE,

@@ -10,8 +10,8 @@ import libvirt
 
 from iri.errors import FailedPrecondition, NotFound
 from iri.libvirt.connect.link import Link
+from iri.libvirt.domain.domain_state import End, Life, Seen, hardware, has_agent
 from iri.libvirt.domain.record import NAMESPACE, PREFIX, TAG
-from iri.libvirt.domain.seen import End, Life, Seen, hardware, has_agent
 from iri.libvirt.xml import Element, parse, text
 
 T = TypeVar("T")

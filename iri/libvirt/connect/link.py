@@ -15,10 +15,10 @@ import libvirt
 
 from iri.backoff import ExponentialDelay
 from iri.errors import Unavailable
-from iri.libvirt.connect import loop
-from iri.libvirt.connect.failure import meaning
-from iri.libvirt.connect.telling import register
-from iri.libvirt.events import DomainEvent
+from iri.libvirt.connect import event_loop
+from iri.libvirt.connect.event_callbacks import register
+from iri.libvirt.connect.libvirt_errors import meaning
+from iri.libvirt.domain_events import DomainEvent
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Link:
             raise meaning(error, doing) from error
 
     def _connected(self) -> libvirt.virConnect:
-        loop.begin()
+        event_loop.begin()
         try:
             raw = libvirt.open(self.uri)
         except libvirt.libvirtError as error:

@@ -9,7 +9,7 @@ import libvirt
 from iri.errors import NotFound
 from iri.libvirt import xml
 from iri.libvirt.connect.link import Link
-from iri.libvirt.networks.definition import Found, found, reservation
+from iri.libvirt.networks.network_xml import Found, found, reservation
 
 LIVE_AND_KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_LIVE | libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG

@@ -23,7 +23,7 @@ class Node:
         return self._link.call(_facts, "asking about the host")
 
     def offers_kvm(self, architecture: str) -> bool:
-        """What capabilities say; see iri.libvirt.host.proof for what that is worth."""
+        """What capabilities say; see iri.libvirt.host.kvm_probe for what that is worth."""
         try:
             self._link.call(
                 lambda raw: raw.getDomainCapabilities(None, architecture, None, "kvm", 0), "asking about KVM"

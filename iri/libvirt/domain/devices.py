@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from iri.libvirt.domain.names import Alias
-from iri.libvirt.sources import (
+from iri.libvirt.device_sources import (
     BlockSource,
     BridgeNic,
     DiskSource,
@@ -14,6 +13,7 @@ from iri.libvirt.sources import (
     NicSource,
     RbdSource,
 )
+from iri.libvirt.domain.names import Alias
 from iri.libvirt.xml import Element, child, element
 
 LONGEST_SERIAL = 20  # what a virtio disk has room for

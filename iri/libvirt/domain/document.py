@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
+from iri.libvirt.device_sources import Boot, NicSource, PreparedDisk
 from iri.libvirt.domain.devices import cdrom_element, disk_element, nic_element
 from iri.libvirt.domain.names import alias_of, domain_name, target_of
 from iri.libvirt.domain.record import NAMESPACE, TAG, Record, sealed, written
 from iri.libvirt.domain.traits import Platform, Traits
-from iri.libvirt.parts import SeedFiles
-from iri.libvirt.sources import Boot, NicSource, PreparedDisk
+from iri.libvirt.protocols import SeedFiles
 from iri.libvirt.xml import Element, child, element, parse, text
 from iri.machine import Disk, NetworkInterface
 

@@ -31,7 +31,7 @@ from iri.host import (
 )
 from iri.libvirt.domain.traits import Platform, Traits
 from iri.libvirt.host.capacity import Facts, capacity, quantity
-from iri.libvirt.host.proof import Starter
+from iri.libvirt.host.kvm_probe import Starter
 from iri.libvirt.host.settings import HostSettings
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from iri.errors import FailedPrecondition
-from iri.libvirt.claim import Claim
+from iri.libvirt.folder_lock import Claim
 from iri.libvirt.images.digest import Digest
 
 PARTIAL_SECONDS = 24 * 3600  # an interrupted transfer can be continued for so long

@@ -13,15 +13,15 @@ from pathlib import Path
 import msgspec
 
 from iri.errors import FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted, Unavailable
-from iri.libvirt.images import artifact, qcow2, reference, transfer
-from iri.libvirt.images.artifact import Blob
+from iri.libvirt.images import http_fetch, oci_manifest, qcow2, reference
 from iri.libvirt.images.cache import Cache, Named, digest_of
 from iri.libvirt.images.digest import Digest
+from iri.libvirt.images.http_fetch import Fetched, Limits
+from iri.libvirt.images.oci_manifest import Blob
 from iri.libvirt.images.qcow2 import Format
 from iri.libvirt.images.reference import FileReference, OciReference, UrlReference
 from iri.libvirt.images.registry import Registry
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.images.transfer import Fetched, Limits
 
 PROGRESS_SECONDS = 2.0
 GRACE_SECONDS = 600.0  # an image just asked for is about to be used
@@ -59,7 +59,7 @@ class Images:
 
     def open(self) -> None:
         """Taken when another runtime has the folder."""
-        with transfer.on_disk():
+        with http_fetch.on_disk():
             self._cache.claim.take(self._cache.folder)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Images:
                 self._refuse_source(text)
 
     def ensure(self, text: str, architecture: str, tell: Tell) -> Image:
-        with transfer.on_disk():
+        with http_fetch.on_disk():
             return self._ensured(text, architecture, tell)
 
     def _ensured(self, text: str, architecture: str, tell: Tell) -> Image:
@@ -86,7 +86,7 @@ class Images:
             case UrlReference():
                 self._refuse_source(text)
                 digest, path = self._downloaded(named, tell)
-                return self._image(f"{transfer.path_of(named.url)}#{digest}", path)
+                return self._image(f"{http_fetch.path_of(named.url)}#{digest}", path)
             case OciReference():
                 self._refuse_source(text)
                 return self._pulled(named, architecture, tell)
@@ -130,7 +130,7 @@ class Images:
             return digest, path
         with self._cache.coming(str(digest)) as partial:
             if (path := self._cache.blob(digest)) is None:
-                transfer.copied(real, partial, self._limits)
+                http_fetch.copied(real, partial, self._limits)
                 path = self._kept(partial, digest)[1]
         return digest, path
 
@@ -180,13 +180,13 @@ class Images:
             timeout=self._settings.timeout_seconds,
         )
         manifest, found = registry.resolved(architecture)
-        config = registry.blob(found.config.digest, artifact.LARGEST_MANIFEST)
+        config = registry.blob(found.config.digest, oci_manifest.LARGEST_MANIFEST)
         return self._image(
             f"{named.registry}/{named.repository}@{manifest}",
             self._layer(registry, found.rootfs, tell),
             kernel=self._layer(registry, found.kernel, tell) if found.kernel else None,
             initramfs=self._layer(registry, found.initramfs, tell) if found.initramfs else None,
-            command_line=artifact.command_line(config),
+            command_line=oci_manifest.command_line(config),
         )
 
     def _layer(self, registry: Registry, layer: Blob, tell: Tell) -> Path:
@@ -199,9 +199,9 @@ class Images:
         return path
 
     def _fetch(self, url: str, partial: Path, headers: dict[str, str], known: str, tell: Tell) -> Fetched:
-        tell("PullingImage", f"fetching {transfer.path_of(url)}")
+        tell("PullingImage", f"fetching {http_fetch.path_of(url)}")
         try:
-            fetched = transfer.fetch(
+            fetched = http_fetch.fetch(
                 url,
                 partial,
                 headers=headers,
@@ -214,7 +214,8 @@ class Images:
             self._cache.discard(partial)
             raise
         tell(
-            "ImagePullSucceeded", f"{transfer.path_of(url)}: {'unchanged' if fetched.is_same else 'fetched'}"
+            "ImagePullSucceeded",
+            f"{http_fetch.path_of(url)}: {'unchanged' if fetched.is_same else 'fetched'}",
         )
         return fetched
 
@@ -250,7 +251,7 @@ class Images:
         return digest, self._cache.path(digest)
 
 
-def _progress(url: str, tell: Tell, seconds: float) -> transfer.Progress:
+def _progress(url: str, tell: Tell, seconds: float) -> http_fetch.Progress:
     """Tells people every so often."""
     last = time.monotonic()
 
@@ -260,6 +261,6 @@ def _progress(url: str, tell: Tell, seconds: float) -> transfer.Progress:
             return
         last = now
         share = f"{there * 100 // total}% of {total // MIB} MiB" if total else f"{there // MIB} MiB"
-        tell("PullingImage", f"{transfer.path_of(url)}: {share}")
+        tell("PullingImage", f"{http_fetch.path_of(url)}: {share}")
 
     return progress

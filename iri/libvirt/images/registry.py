@@ -12,12 +12,12 @@ from http import HTTPStatus
 import msgspec
 
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
-from iri.libvirt.images import artifact, credentials, transfer
-from iri.libvirt.images.artifact import Artifact, Document
+from iri.libvirt.images import credentials, http_fetch, oci_manifest
 from iri.libvirt.images.digest import Digest
+from iri.libvirt.images.oci_manifest import Artifact, Document
 from iri.libvirt.images.reference import OciReference
 
-ACCEPT = ", ".join((*artifact.MANIFESTS, *artifact.INDEXES))
+ACCEPT = ", ".join((*oci_manifest.MANIFESTS, *oci_manifest.INDEXES))
 CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 NESTING = 2  # an index may name another, no deeper
 
@@ -47,8 +47,8 @@ class Registry:
             if not document.manifests:
                 hasher = (digest or Digest("sha256", "")).hasher()
                 hasher.update(body)
-                return Digest(hasher.name, hasher.hexdigest()), artifact.artifact(document)
-            digest = artifact.chosen(document, architecture)
+                return Digest(hasher.name, hasher.hexdigest()), oci_manifest.artifact(document)
+            digest = oci_manifest.chosen(document, architecture)
             wanted = str(digest)
         raise InvalidArgument(f"{self._reference.repository}: indexes of indexes of indexes are not followed")
 
@@ -65,23 +65,23 @@ class Registry:
         return body
 
     def _manifest(self, wanted: str, digest: Digest | None) -> tuple[bytes, Document]:
-        body = self._get(self._url(f"manifests/{wanted}"), ACCEPT, artifact.LARGEST_MANIFEST)
+        body = self._get(self._url(f"manifests/{wanted}"), ACCEPT, oci_manifest.LARGEST_MANIFEST)
         if digest is not None:
             _refuse_other(body, digest, "manifest")
-        return body, artifact.document(body)
+        return body, oci_manifest.document(body)
 
     def _url(self, rest: str) -> str:
         return f"{self._base}/v2/{self._reference.repository}/{rest}"
 
     def _get(self, url: str, accept: str, limit: int) -> bytes:
         for is_second_try in (False, True):
-            with transfer.opened(url, {"Accept": accept, **self.headers()}, self._timeout) as response:
+            with http_fetch.opened(url, {"Accept": accept, **self.headers()}, self._timeout) as response:
                 if response.status == HTTPStatus.UNAUTHORIZED and not is_second_try:
                     self._authorization = self._answer(response.headers.get("WWW-Authenticate", ""))
                     continue
                 if response.status != HTTPStatus.OK:
                     break
-                body = transfer.read(response, limit + 1)
+                body = http_fetch.read(response, limit + 1)
             if len(body) > limit:
                 raise InvalidArgument(
                     f"{self._reference.registry} sends more than {limit} bytes for a manifest"
@@ -105,10 +105,10 @@ class Registry:
             raise FailedPrecondition(f"{self._reference.registry} gives out its tokens without TLS")
         url = f"{realm}?{urllib.parse.urlencode(query)}"
         headers = {"Authorization": basic} if basic else {}
-        with transfer.opened(url, headers, self._timeout) as response:
+        with http_fetch.opened(url, headers, self._timeout) as response:
             if response.status != HTTPStatus.OK:
                 raise FailedPrecondition(f"{self._reference.registry} refuses the credentials given for it")
-            body = transfer.read(response, artifact.LARGEST_MANIFEST)
+            body = http_fetch.read(response, oci_manifest.LARGEST_MANIFEST)
         try:
             token = msgspec.json.decode(body, type=Token)
         except (msgspec.DecodeError, UnicodeDecodeError):

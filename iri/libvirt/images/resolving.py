@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument, NotFound, Unavailable
+from iri.libvirt.images.http_fetch import path_of
 from iri.libvirt.images.images import Image, Images, Tell
-from iri.libvirt.images.transfer import path_of
 
 LONGEST_NAME = 200
 CURE = "correct its name, or have it where this host finds it"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from iri.libvirt.domain.domain_state import End, Hardware, Life, Seen
 from iri.libvirt.domain.names import Alias, DeviceKind, alias_of
 from iri.libvirt.domain.record import Record, wish
-from iri.libvirt.domain.seen import End, Hardware, Life, Seen
-from iri.libvirt.machines.rules import CRASH_LOOP
+from iri.libvirt.machines.power_settings import CRASH_LOOP
 from iri.machine import (
     AttachmentState,
     AttachmentStatus,

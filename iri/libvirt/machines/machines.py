@@ -23,15 +23,15 @@ from iri.change import (
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, TimedOut, Unavailable
 from iri.identity import identity
 from iri.libvirt.connect.link import Link
+from iri.libvirt.domain.domain_state import Life
 from iri.libvirt.domain.record import Record, wish
-from iri.libvirt.domain.seen import Life
-from iri.libvirt.machines import building
-from iri.libvirt.machines.addresses import Addresses
+from iri.libvirt.machines import define
+from iri.libvirt.machines.address_poller import Addresses
+from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.event_watcher import Watching
+from iri.libvirt.machines.gc import Sweeping, drop_keys
 from iri.libvirt.machines.guest import Guest, unwanted
-from iri.libvirt.machines.site import Site
-from iri.libvirt.machines.sweeping import Sweeping, drop_keys
-from iri.libvirt.machines.tending import tend
-from iri.libvirt.machines.watching import Watching
+from iri.libvirt.machines.reconcile_machine import tend
 from iri.machine import Disk, Machine, MachineDetail, MachineStatus, Power
 from iri.workqueue import WorkQueue
 
@@ -95,7 +95,7 @@ class Machines:
             machine = replace(wish(record, id), status=MachineStatus(), detail=MachineDetail())
             self._refuse(machine)
             record = self._site.roster.sealed_away(id, record)
-            self._site.domains.define(building.recorded(self._site, id, record))
+            self._site.domains.define(define.recorded(self._site, id, record))
             made = self._site.roster.add(Guest(id=id, record=record))
         self._site.journal.event(made, "Created", "Create", "the machine is recorded")
         self._queue.wake(id)

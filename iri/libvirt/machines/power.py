@@ -7,10 +7,10 @@ import contextlib
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, IRIError
-from iri.libvirt.machines.building import ready_disks, ready_interfaces
+from iri.libvirt.machines.define import ready_disks, ready_interfaces
+from iri.libvirt.machines.deps import Site
 from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
-from iri.libvirt.machines.rules import PowerRules
-from iri.libvirt.machines.site import Site
+from iri.libvirt.machines.power_settings import PowerRules
 
 AGENT_SHARE = 1 / 3  # of the grace, until the agent is asked too
 

@@ -8,8 +8,8 @@ import shutil
 from iri.errors import FailedPrecondition, IRIError, NotFound
 from iri.libvirt.domain.names import domain_name
 from iri.libvirt.machines import power
+from iri.libvirt.machines.deps import Site
 from iri.libvirt.machines.guest import Guest
-from iri.libvirt.machines.site import Site
 
 
 def step(site: Site, guest: Guest) -> float | None:

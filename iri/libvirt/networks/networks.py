@@ -22,14 +22,14 @@ from iri.errors import (
     ResourceExhausted,
 )
 from iri.libvirt import xml
-from iri.libvirt.networks import bridges
-from iri.libvirt.networks.addresses import Addresses, AddressSource
-from iri.libvirt.networks.asked import Asked, Bridged, Named, asked, isolated_identity
-from iri.libvirt.networks.definition import Found, definition, found
-from iri.libvirt.networks.ondemand import Isolated
-from iri.libvirt.networks.routes import TABLE, overlapped
-from iri.libvirt.networks.rules import NetworkRules
-from iri.libvirt.sources import BridgeNic, NetworkNic, NicSource
+from iri.libvirt.device_sources import BridgeNic, NetworkNic, NicSource
+from iri.libvirt.networks import stale_bridges
+from iri.libvirt.networks.guest_addresses import Addresses, AddressSource
+from iri.libvirt.networks.host_routes import TABLE, overlapped
+from iri.libvirt.networks.interface_request import Asked, Bridged, Named, asked, isolated_identity
+from iri.libvirt.networks.isolated_network import Isolated
+from iri.libvirt.networks.network_policy import NetworkRules
+from iri.libvirt.networks.network_xml import Found, definition, found
 from iri.machine import NetworkInterface
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Networks:
         self._rules = rules
         self._routes = routes
         self._lock = threading.Lock()
-        self._suspects = bridges.Suspects()
+        self._suspects = stale_bridges.Suspects()
 
     def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
         """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
@@ -104,7 +104,7 @@ class Networks:
             needed = _needed(interfaces, self._rules)
             networks = self._store.all()
             for bridge in self._suspects.confirmed(each.bridge for each in networks if each.is_active):
-                bridges.remove(bridge)
+                stale_bridges.remove(bridge)
             for network in networks:
                 # libvirt's own count stays too high for ever when a guest ends while libvirtd is away.
                 if not network.identity or (network.users and self._store.is_used(network.name)):
@@ -174,7 +174,7 @@ class Networks:
         try:
             self._store.start(network.name)
         except FailedPrecondition as error:
-            if "File exists" not in str(error) or not bridges.remove(network.bridge):
+            if "File exists" not in str(error) or not stale_bridges.remove(network.bridge):
                 raise
             self._store.start(network.name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from iri.libvirt.seed.iso import iso
+from iri.libvirt.seed.iso9660 import iso
 
 LABEL = "cidata"
 NOTHING_TO_DO = b"#cloud-config\n{}\n"  # without user-data, cloud-init would not take the disk for its own

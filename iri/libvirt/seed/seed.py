@@ -12,7 +12,7 @@ import msgspec
 
 from iri.errors import InvalidArgument
 from iri.libvirt.seed.content import Language, language
-from iri.libvirt.seed.efi import EfiVariable, efi_variables
+from iri.libvirt.seed.efi_variables import EfiVariable, efi_variables
 from iri.libvirt.seed.ignition import Reader, ignition, no_yaml
 from iri.libvirt.seed.nocloud import nocloud
 from iri.machine import Machine

@@ -1,7 +1,7 @@
 """Disks as machines attach them: volumes of this host or of Ceph, and local disks, which are a machine's own.
 
 A local disk is a qcow2 file of the first pool that has files, named by its machine and attachment. It is made under another
-name and then renamed, so that one which a machine may have is whole. Implements iri.libvirt.parts.Disks.
+name and then renamed, so that one which a machine may have is whole. Implements iri.libvirt.protocols.Disks.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
-from iri.libvirt.connect.holding import Holders
+from iri.libvirt.connect.disk_users import Holders
 from iri.libvirt.connect.storage import Storage
+from iri.libvirt.device_sources import Boot, DiskSource, FileSource, PreparedDisk, RbdSource
 from iri.libvirt.images import qcow2, resolving
 from iri.libvirt.images.images import Image, Images
-from iri.libvirt.sources import Boot, DiskSource, FileSource, PreparedDisk, RbdSource
-from iri.libvirt.volumes import access, contents, definition, names, sidecar
-from iri.libvirt.volumes.access import VolumeFile, VolumeImage
-from iri.libvirt.volumes.definition import NewVolume
-from iri.libvirt.volumes.files import FileShelf
+from iri.libvirt.volumes import disk_files, names, record_files, storage_xml, volume_access
+from iri.libvirt.volumes.file_backend import FileShelf
 from iri.libvirt.volumes.record import PASSPHRASE, VolumeRecord, rounded
 from iri.libvirt.volumes.secrets import Passphrases
+from iri.libvirt.volumes.storage_xml import NewVolume
+from iri.libvirt.volumes.volume_access import VolumeFile, VolumeImage
 from iri.libvirt.volumes.volumes import Volumes
 from iri.machine import Connection, Disk, LocalDisk
 
@@ -57,8 +57,8 @@ class LocalDisks:
             )
         size = _size(wanted, image)
         path = self._shelf.folder / names.local_disk(machine_id, name)
-        with self._making, sidecar.on_disk(f"making the local disk {name}"):
-            if not contents.is_plain_file(path):
+        with self._making, record_files.on_disk(f"making the local disk {name}"):
+            if not disk_files.is_plain_file(path):
                 self._make(path, size, image)
             elif qcow2.virtual_bytes(path) < size:
                 self._grow(path, size)
@@ -74,9 +74,9 @@ class LocalDisks:
         self._storage.refresh(self._shelf.name)
         backing = (str(image.path), image.format) if image else None
         new = NewVolume(name=partial.name, size_bytes=size, backing=backing)
-        self._storage.create(self._shelf.name, new.name, definition.volume(new))
+        self._storage.create(self._shelf.name, new.name, storage_xml.volume(new))
         partial.rename(path)
-        sidecar.sync(path.parent)
+        record_files.sync(path.parent)
         self._storage.refresh(self._shelf.name)
 
     def _grow(self, path: Path, size: int) -> None:
@@ -88,12 +88,12 @@ class LocalDisks:
 
     def release(self, machine_id: str, name: str) -> None:
         self._shelf.refuse_away()
-        with sidecar.on_disk(f"deleting the local disk {name}"):
+        with record_files.on_disk(f"deleting the local disk {name}"):
             (self._shelf.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
 
     def forget(self, machine_id: str) -> None:
         self._shelf.refuse_away()
-        with self._making, sidecar.on_disk(f"deleting the local disks of machine {machine_id}"):
+        with self._making, record_files.on_disk(f"deleting the local disks of machine {machine_id}"):
             for path, owner in self._found():
                 if owner == machine_id:
                     path.unlink(missing_ok=True)
@@ -106,7 +106,7 @@ class LocalDisks:
         except Unavailable as error:
             log.warning("local disks are left alone error=%s", error)
             return
-        with self._making, sidecar.on_disk("deleting left over local disks"):
+        with self._making, record_files.on_disk("deleting left over local disks"):
             held = self._holders.files()
             for path, owner in self._found():
                 if path.suffix == PARTIAL:
@@ -145,7 +145,7 @@ class VolumeDisks:
 
     def refuse(self, machine_id: str, disk: Disk) -> None:
         if disk.connection is not None:
-            match access.understood(disk.connection, self._volumes.shelves.folders()):
+            match volume_access.understood(disk.connection, self._volumes.shelves.folders()):
                 case VolumeFile() as file:
                     self._refuse_file(disk.name, file)
                     self._refuse_held(machine_id, disk.name, FileSource(path=file.path))
@@ -173,7 +173,7 @@ class VolumeDisks:
             raise FailedPrecondition(f"disk {name}: this host has no volume {file.volume_id}")
         if not there.record.is_ready or there.record.volume.deleted_at:
             raise FailedPrecondition(f"disk {name}: volume {file.volume_id} is not available")
-        if not contents.is_plain_file(Path(file.path)):
+        if not disk_files.is_plain_file(Path(file.path)):
             raise FailedPrecondition(f"disk {name}: the data of volume {file.volume_id} is missing")
 
     def _refuse_held(self, machine_id: str, name: str, where: FileSource | RbdSource) -> None:
@@ -192,7 +192,7 @@ class VolumeDisks:
             return self._prepared(self._local, machine_id, disk.name, disk.local_disk)
         secret_name = _secret_name(machine_id, disk.name)
         luks = self._passphrase(disk.connection, secret_name)
-        found = access.understood(disk.connection, self._volumes.shelves.folders())
+        found = volume_access.understood(disk.connection, self._volumes.shelves.folders())
         where = self._where(found, secret_name)
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from iri.errors import FailedPrecondition, IRIError
 from iri.libvirt.connect.storage import Secrets
-from iri.libvirt.volumes import definition, names
+from iri.libvirt.volumes import names, storage_xml
 
 LUKS_TRIES = 8
 LUKS_CHANCE = "accurate CPU usage"
@@ -23,7 +23,7 @@ class Passphrases:
         usage = names.secret_usage(name)
         id = names.secret_id(usage)
         self._secrets.put(
-            definition.secret(id, usage, type="volume", is_private=is_private, is_ephemeral=False), value
+            storage_xml.secret(id, usage, type="volume", is_private=is_private, is_ephemeral=False), value
         )
         return id
 
@@ -32,7 +32,7 @@ class Passphrases:
         usage = names.secret_usage(name)
         id = _key_id(name)
         self._secrets.put(
-            definition.secret(id, usage, type="ceph", is_private=True, is_ephemeral=False), value
+            storage_xml.secret(id, usage, type="ceph", is_private=True, is_ephemeral=False), value
         )
         return id
 

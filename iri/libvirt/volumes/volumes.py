@@ -24,14 +24,14 @@ from iri.identity import identity
 from iri.journal import Journal
 from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Images
-from iri.libvirt.volumes import wishes
-from iri.libvirt.volumes.catalogue import Catalogue, Kept
-from iri.libvirt.volumes.keeping import Keeping
+from iri.libvirt.volumes import validate_request
+from iri.libvirt.volumes.backend import Shelf
+from iri.libvirt.volumes.backends import Shelves
+from iri.libvirt.volumes.catalog import Catalogue, Kept
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord, passphrase, rounded
+from iri.libvirt.volumes.record_writer import Keeping
 from iri.libvirt.volumes.secrets import Passphrases
-from iri.libvirt.volumes.shelf import Shelf
-from iri.libvirt.volumes.shelves import Shelves
-from iri.libvirt.volumes.steps import Steps
+from iri.libvirt.volumes.volume_reconciler import Steps
 from iri.volume import Snapshot, SnapshotState, Volume
 from iri.workqueue import WorkQueue
 
@@ -166,7 +166,7 @@ class Volumes:
     def _created(self, wanted: Volume | Snapshot, id: str) -> Kept:
         if isinstance(wanted, Snapshot):
             source = self._found(Volume, wanted.spec.volume_id)
-            record: Record = wishes.snapshot(wanted, id, source.record, time.time_ns())
+            record: Record = validate_request.snapshot(wanted, id, source.record, time.time_ns())
             shelf = source.shelf
         else:
             record, shelf = self._new_volume(wanted, id)
@@ -187,8 +187,10 @@ class Volumes:
         volume_class = self._volume_class(wanted.spec.class_name)
         shelf = self.shelves.of(volume_class.name)
         base, snapshot = self._base(wanted, shelf)
-        storage = wishes.Storage(volume_class, snapshot, base, self.shelves.wipes(volume_class.name))
-        record = wishes.volume(wanted, id, time.time_ns(), storage)
+        storage = validate_request.Storage(
+            volume_class, snapshot, base, self.shelves.wipes(volume_class.name)
+        )
+        record = validate_request.volume(wanted, id, time.time_ns(), storage)
         if (image := record.source.image_data_source) is not None:
             resolving.refuse(self.images, image.image)
         self._refuse_size(shelf, record.wanted_bytes)
@@ -225,7 +227,7 @@ class Volumes:
 
     def remove(self, kind: type[Volume] | type[Snapshot], id: str) -> None:
         self._found(kind, id)
-        self._keeping.update(id, lambda record: wishes.removed(record, time.time_ns()))
+        self._keeping.update(id, lambda record: validate_request.removed(record, time.time_ns()))
         self._queue.wake(id)
 
     def collect_images(self) -> int:

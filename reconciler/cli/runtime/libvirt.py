@@ -19,7 +19,7 @@ from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import Terminal, out, printable
 
 if TYPE_CHECKING:
-    from iri.libvirt.serving import LibvirtServer
+    from iri.libvirt.server import LibvirtServer
     from iri.libvirt.settings import Settings
 
 EXAMPLES = f"""examples:
@@ -87,7 +87,7 @@ def _server(settings: Settings, addresses: list[Address], socket_mode: int) -> L
     try:
         # Loads libvirt, which only hosts that run it have.
         from iri.libvirt.runtime import LibvirtRuntime
-        from iri.libvirt.serving import LibvirtServer
+        from iri.libvirt.server import LibvirtServer
     except ImportError as error:
         cure = "pip install 'gitvirt[libvirt]', which needs libvirt-dev, gcc and pkg-config"
         raise CommandError(f"libvirt's Python library cannot be loaded: {error}", cure) from None

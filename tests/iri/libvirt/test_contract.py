@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from iri.errors import NotFound
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.networks.rules import NetworkRules
+from iri.libvirt.networks.network_policy import NetworkRules
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import Machine

@@ -18,7 +18,7 @@ from iri.host import MachineClass, VolumeClass
 from iri.libvirt.domain.traits import Traits
 from iri.libvirt.host.settings import HostSettings, OfferedClasses
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.machines.rules import PowerRules
+from iri.libvirt.machines.power_settings import PowerRules
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import GuestConfig, Machine, MachineSpec, MachineState, NetworkInterface, Power

@@ -17,16 +17,16 @@ from msgspec.structs import replace
 
 from iri.errors import InvalidArgument
 from iri.libvirt import xml
+from iri.libvirt.device_sources import DiskSource, NicSource
 from iri.libvirt.domain.devices import disk_element, nic_element
 from iri.libvirt.domain.document import Plan, document
 from iri.libvirt.domain.names import alias_of
 from iri.libvirt.domain.record import NAMESPACE, TAG, read
-from iri.libvirt.networks.definition import definition, reservation
-from iri.libvirt.networks.ondemand import Isolated, Subnet
-from iri.libvirt.sources import DiskSource, NicSource
-from iri.libvirt.volumes import definition as volumes
-from iri.libvirt.volumes.definition import NewVolume
+from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.network_xml import definition, reservation
+from iri.libvirt.volumes import storage_xml
 from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, RbdPool
+from iri.libvirt.volumes.storage_xml import NewVolume
 from iri.machine import Disk, LocalDisk, MachineSpec, NetworkInterface
 from tests.iri.libvirt.domain.plans import PLANS
 from tests.servers.libvirtd import Libvirtd
@@ -160,13 +160,15 @@ VOLUME = NewVolume(name="a", size_bytes=1, backing=("/b", "qcow2"), secret_id="c
 @given(hostile)
 def test_no_volume_is_more_than_it_was_asked_for(text: str) -> None:
     for put in places(VOLUME):
-        holds(volumes.volume, put, text)
+        holds(storage_xml.volume, put, text)
     for pool in POOLS:
         for put in places(pool):
-            holds(lambda changed: volumes.pool(changed, "s"), put, text)
+            holds(lambda changed: storage_xml.pool(changed, "s"), put, text)
     for put in places(("id", "usage")):
         holds(
-            lambda both: volumes.secret(*both, type="volume", is_private=True, is_ephemeral=True), put, text
+            lambda both: storage_xml.secret(*both, type="volume", is_private=True, is_ephemeral=True),
+            put,
+            text,
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, Unavailable
 from iri.libvirt.connect.link import Link
-from iri.libvirt.events import DomainEvent, Lived, Turn
+from iri.libvirt.domain_events import DomainEvent, Lived, Turn
 from iri.libvirt.xml import child, element, text
 from tests.guests.micro import micro_kernel
 from tests.iri.contract.subject import eventually

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from iri.change import AttachInterface, AttachVolume
 from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument
-from iri.libvirt.claim import LOCK
+from iri.libvirt.folder_lock import LOCK
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.networks.rules import Bridge, NetworkRules
+from iri.libvirt.networks.network_policy import Bridge, NetworkRules
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import (

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from iri.host import Classes, MachineClass, VolumeClass
 from iri.libvirt.domain.traits import Traits
 from iri.libvirt.host.settings import HostSettings, OfferedClasses
-from iri.libvirt.machines.rules import PowerRules
+from iri.libvirt.machines.power_settings import PowerRules
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from tests.guests.micro import micro_kernel

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iri.errors import Unavailable
-from iri.libvirt.rehearsal.guest import CMDLINE, MEMORY_BYTES, Guest, made
-from iri.libvirt.rehearsal.libvirtd import PrivateLibvirtd
+from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, MEMORY_BYTES, Guest, made
+from iri.libvirt.private_libvirtd.private_libvirtd import PrivateLibvirtd
 from reconciler.cli.demo.hosts import NAMES
 from reconciler.cli.demo.hosts.needs import checked
 from reconciler.cli.exits import CommandError

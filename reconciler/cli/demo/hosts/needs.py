@@ -9,8 +9,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from iri.libvirt.rehearsal.guest import MODULES
-from iri.libvirt.rehearsal.kernel import Kernel, NoKernelError, found
+from iri.libvirt.private_libvirtd.demo_guest import MODULES
+from iri.libvirt.private_libvirtd.host_kernel import Kernel, NoKernelError, found
 from reconciler.cli.exits import CommandError
 
 # What must be there, and the Debian package that brings it: the same as in tools/packages.libvirt, which `make` installs.

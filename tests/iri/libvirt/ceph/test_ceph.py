@@ -17,7 +17,7 @@ from iri.change import ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
 from iri.libvirt.domain.devices import disk_element
 from iri.libvirt.domain.names import alias_of
-from iri.libvirt.volumes import definition
+from iri.libvirt.volumes import storage_xml
 from iri.libvirt.volumes.settings import RbdPool
 from iri.libvirt.xml import parse, text
 from iri.machine import Connection, Disk
@@ -374,6 +374,6 @@ def test_cluster_that_stops_is_waited_for(stand: Stand, subject: Subject, cluste
 
 def test_libvirt_takes_the_pool_by_its_schema(cluster: Cluster, pool: RbdPool, tmp_path: Path) -> None:
     file = tmp_path / "pool.xml"
-    file.write_text(definition.pool(replace(pool, name="schema"), MACHINE))
+    file.write_text(storage_xml.pool(replace(pool, name="schema"), MACHINE))
     cluster.libvirtd.virsh("pool-define", "--validate", str(file))
     cluster.libvirtd.virsh("pool-undefine", "schema")

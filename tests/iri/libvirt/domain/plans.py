@@ -6,11 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from iri.libvirt.domain.document import Plan
-from iri.libvirt.domain.record import Record
-from iri.libvirt.domain.traits import Platform, Traits
-from iri.libvirt.parts import SeedFiles
-from iri.libvirt.sources import (
+from iri.libvirt.device_sources import (
     BlockSource,
     Boot,
     BridgeNic,
@@ -21,6 +17,10 @@ from iri.libvirt.sources import (
     PreparedDisk,
     RbdSource,
 )
+from iri.libvirt.domain.document import Plan
+from iri.libvirt.domain.record import Record
+from iri.libvirt.domain.traits import Platform, Traits
+from iri.libvirt.protocols import SeedFiles
 from iri.machine import Connection, Disk, GuestConfig, LocalDisk, MachineSpec, NetworkInterface, Power
 
 ID = "5b0ff6f2-0f4c-4d5e-9f43-3f3c6f1b2a10"

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from iri.errors import InvalidArgument
+from iri.libvirt.device_sources import DiskSource, FileSource, PreparedDisk
 from iri.libvirt.domain.document import Plan, document, regraded
+from iri.libvirt.domain.domain_state import hardware
 from iri.libvirt.domain.names import DeviceKind, alias_of
 from iri.libvirt.domain.record import NAMESPACE, TAG, read
-from iri.libvirt.domain.seen import hardware
 from iri.libvirt.domain.traits import Platform
-from iri.libvirt.sources import DiskSource, FileSource, PreparedDisk
 from iri.libvirt.xml import UNWRITABLE, parse
 from iri.machine import Connection, Disk, GuestConfig, LocalDisk, MachineSpec, NetworkInterface
 from tests.iri.libvirt.domain.plans import FIELDS, NETWORK, PLAIN, PLANS, record

@@ -18,9 +18,9 @@ from iri.libvirt.connect.node import Node
 from iri.libvirt.domain.document import Plan, resources
 from iri.libvirt.domain.record import Record
 from iri.libvirt.domain.traits import Platform
-from iri.libvirt.host import proof
+from iri.libvirt.host import kvm_probe
 from iri.libvirt.host.host import Host, Installation
-from iri.libvirt.host.proof import CODE, MARKER, NAME, Prover, boot_sector, definition
+from iri.libvirt.host.kvm_probe import CODE, MARKER, NAME, Prover, boot_sector, definition
 from iri.libvirt.host.settings import Accelerator, HostSettings, OfferedClasses
 from tests.servers.libvirtd import Libvirtd
 
@@ -243,7 +243,7 @@ def test_a_host_without_proof_asks_again(folder: Path) -> None:
 
 def test_the_boot_sector_is_what_its_source_says(tmp_path: Path) -> None:
     object_, image = tmp_path / "proof.o", tmp_path / "proof.bin"
-    subprocess.run(["as", "--64", "-o", object_, proof.__file__.replace(".py", ".S")], check=True)
+    subprocess.run(["as", "--64", "-o", object_, kvm_probe.__file__.replace(".py", ".S")], check=True)
     linker = ["ld", "-m", "elf_x86_64", "--oformat", "binary", "-e", "start", "-Ttext", "0x7c00"]
     subprocess.run([*linker, "-o", image, object_], check=True)
     assert image.read_bytes() == CODE

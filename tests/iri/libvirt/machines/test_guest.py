@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from iri.libvirt.domain.domain_state import Life, Seen
 from iri.libvirt.domain.record import Record
-from iri.libvirt.domain.seen import Life, Seen
 from iri.libvirt.machines.guest import GUEST_POWER_OFF, Guest, state_of
 from iri.machine import MachineSpec, MachineState, Power
 

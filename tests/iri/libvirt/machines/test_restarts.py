@@ -7,7 +7,7 @@ import pytest
 from iri.libvirt.domain.record import Record
 from iri.libvirt.machines.guest import CRASH, Guest
 from iri.libvirt.machines.power import next_restart
-from iri.libvirt.machines.rules import PowerRules
+from iri.libvirt.machines.power_settings import PowerRules
 
 pytestmark = pytest.mark.clock
 

@@ -13,11 +13,11 @@ from iri.libvirt import xml
 from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.link import Link
 from iri.libvirt.connect.networks import LibvirtNetworks
-from iri.libvirt.networks.definition import definition
+from iri.libvirt.device_sources import BridgeNic, NetworkNic
+from iri.libvirt.networks.isolated_network import Isolated
+from iri.libvirt.networks.network_policy import Bridge, NetworkRules, OnDemand
+from iri.libvirt.networks.network_xml import definition
 from iri.libvirt.networks.networks import Networks
-from iri.libvirt.networks.ondemand import Isolated
-from iri.libvirt.networks.rules import Bridge, NetworkRules, OnDemand
-from iri.libvirt.sources import BridgeNic, NetworkNic
 from iri.machine import NetworkInterface
 from tests.servers.libvirtd import Libvirtd
 

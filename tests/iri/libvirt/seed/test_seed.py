@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from iri.libvirt.seed.content import Language, language
-from iri.libvirt.seed.files import Seeds
-from iri.libvirt.seed.iso import SECTOR, iso
+from iri.libvirt.seed.iso9660 import SECTOR, iso
 from iri.libvirt.seed.nocloud import meta_data, nocloud
 from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
+from iri.libvirt.seed.seed_files import Seeds
 from iri.machine import GuestConfig, Machine, MachineSpec
 from reconciler.cli.runtime.ignition import yaml_value
 

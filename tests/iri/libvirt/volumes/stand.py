@@ -12,7 +12,7 @@ from iri.host import About, Classes, Offers, VolumeClass
 from iri.journal import Journal
 from iri.libvirt.connect.link import Link
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.volumes.opening import Settings, opened
+from iri.libvirt.volumes.bootstrap import Settings, opened
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
 from iri.machine import Machine
 from iri.runtime import AnyObject, Console, Event, Subscription

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument, IRIError
+from iri.libvirt.device_sources import FileSource, RbdSource
 from iri.libvirt.images.qcow2 import virtual_bytes
-from iri.libvirt.sources import FileSource, RbdSource
 from iri.machine import Connection, Disk, Image, LocalDisk
 from iri.volume import Volume
 from tests.iri.contract.subject import MIB, Subject

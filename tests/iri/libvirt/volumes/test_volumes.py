@@ -21,7 +21,7 @@ from iri.errors import (
     ResourceExhausted,
 )
 from iri.host import VolumeOffer
-from iri.libvirt.claim import Taken
+from iri.libvirt.folder_lock import Taken
 from iri.libvirt.images.resolving import CURE
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.settings import DirPool

@@ -1,0 +1,145 @@
+"""Which domains have a disk, and what only they can do to it while they run: grow it, and copy it as of one moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import assert_never
+
+import libvirt
+import msgspec
+
+from iri.errors import FailedPrecondition, TimedOut
+from iri.libvirt.connect.link import Link
+from iri.libvirt.device_sources import BlockSource, FileSource, RbdSource
+from iri.libvirt.xml import Element, child, element, parse, text
+
+Where = FileSource | BlockSource | RbdSource
+JOB_POLL_SECONDS = 0.05
+JOB_SECONDS = 6 * 3600
+
+
+class Holding(msgspec.Struct, frozen=True):
+    domain_id: str
+    target: str  # vda
+    is_running: bool
+
+
+class Holders:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def of(self, where: Where) -> tuple[Holding, ...]:
+        """Domains of any owner that have it as a disk, running or not."""
+
+        def look(raw: libvirt.virConnect) -> tuple[Holding, ...]:
+            found: dict[str, Holding] = {}
+            for domain in raw.listAllDomains(0):
+                for holding in _holdings(domain, where):
+                    found.setdefault(holding.domain_id, holding)
+            return tuple(found.values())
+
+        return self._link.call(look, "looking who holds a volume")
+
+    def files(self) -> frozenset[str]:
+        """Paths of all files that domains of any owner refer to: disks, kernels, initial RAM disks."""
+
+        def look(raw: libvirt.virConnect) -> frozenset[str]:
+            return frozenset(
+                path
+                for domain in raw.listAllDomains(0)
+                for description, _ in _descriptions(domain)
+                for path in _files(parse(description))
+            )
+
+        return self._link.call(look, "looking which files domains have")
+
+    def grow(self, holding: Holding, size_bytes: int) -> None:
+        def grow(raw: libvirt.virConnect) -> None:
+            domain = raw.lookupByUUIDString(holding.domain_id)
+            domain.blockResize(holding.target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES)
+
+        self._link.call(grow, "growing a volume in use")
+
+    def copy(self, holding: Holding, into: str, secret_id: str) -> None:
+        """The disk as of now, into a new qcow2 file that stands alone. Blocks until all of it is there."""
+        job = text(_backup(holding.target, into, secret_id))
+
+        def begin(raw: libvirt.virConnect) -> None:
+            raw.lookupByUUIDString(holding.domain_id).backupBegin(job, None, 0)
+
+        self._link.call(begin, "copying a volume in use")
+        self._wait(holding)
+
+    def _wait(self, holding: Holding) -> None:
+        until = time.monotonic() + JOB_SECONDS
+        while self._link.call(lambda raw: _is_copying(raw, holding.domain_id), "copying a volume in use"):
+            if time.monotonic() > until:
+                raise TimedOut("copying a volume in use takes too long")
+            time.sleep(JOB_POLL_SECONDS)
+
+        def result(raw: libvirt.virConnect) -> dict[str, object]:
+            flags = libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED
+            return dict(raw.lookupByUUIDString(holding.domain_id).jobStats(flags))
+
+        stats = self._link.call(result, "copying a volume in use")
+        if not stats.get(libvirt.VIR_DOMAIN_JOB_SUCCESS):
+            raise FailedPrecondition(
+                f"copying a volume in use: {stats.get(libvirt.VIR_DOMAIN_JOB_ERRMSG, 'it failed')}"
+            )
+
+
+def _backup(target: str, into: str, secret_id: str) -> Element:
+    root = element("domainbackup", mode="push")
+    disk = child(child(root, "disks"), "disk", name=target, backup="yes", type="file")
+    file = child(disk, "target", file=into)
+    if secret_id:
+        child(child(file, "encryption", format="luks"), "secret", type="passphrase", uuid=secret_id)
+    child(disk, "driver", type="qcow2")
+    return root
+
+
+def _is_copying(raw: libvirt.virConnect, domain_id: str) -> bool:
+    return bool(raw.lookupByUUIDString(domain_id).jobInfo()[0] != libvirt.VIR_DOMAIN_JOB_NONE)
+
+
+def _descriptions(domain: libvirt.virDomain) -> list[tuple[str, bool]]:
+    """What it has now, and whether it runs with that, before what it will have at its next start."""
+    try:
+        is_running = bool(domain.isActive())
+        descriptions = [(domain.XMLDesc(0), is_running)]
+        if is_running and domain.isPersistent():
+            descriptions.append((domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE), False))
+    except libvirt.libvirtError as error:
+        if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+        return []  # gone since it was listed
+    return descriptions
+
+
+def _files(domain: Element) -> Iterator[str]:
+    yield from (source.get("file", "") for source in domain.iterfind("devices/disk//source"))
+    yield from (domain.findtext(f"os/{name}", "") for name in ("kernel", "initrd"))
+
+
+def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[Holding]:
+    for description, runs_with_it in _descriptions(domain):
+        for disk in parse(description).iterfind("devices/disk"):
+            source = disk.find("source")
+            if source is not None and _is(source, where):
+                target = disk.find("target")
+                yield Holding(
+                    domain.UUIDString(), "" if target is None else target.get("dev", ""), runs_with_it
+                )
+
+
+def _is(source: Element, where: Where) -> bool:
+    match where:
+        case FileSource():
+            return source.get("file") == where.path
+        case BlockSource():
+            return source.get("dev") == where.path
+        case RbdSource():
+            return source.get("protocol") == "rbd" and source.get("name") == where.image
+        case _:
+            assert_never(where)

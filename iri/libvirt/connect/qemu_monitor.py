@@ -1,0 +1,107 @@
+"""What QEMU itself says that it has, past libvirt, and taking out of it what libvirt knows nothing of.
+
+libvirt notes once a guest, in its log, that somebody spoke to its QEMU. So nobody does who has no reason to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import libvirt
+import libvirt_qemu
+from msgspec.structs import replace
+
+from iri.errors import FailedPrecondition
+from iri.libvirt.connect.link import Link
+from iri.libvirt.domain.qemu_state import Inside, Node, place_of
+
+DEVICES, OBJECTS = "/machine/peripheral", "/objects"
+BACKEND = "host"  # begins the name of what on the host a network interface is
+NETDEV = re.compile(rf"\b{BACKEND}(ua-nic-[\w-]+):")
+
+
+class Monitor:
+    """Every method may raise an IRIError: FailedPrecondition with QEMU's own words when it refuses, or without when nobody here
+    understands them. Thread-safe."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def look(self, id: str) -> Inside:
+        inside = inside_of(
+            network=self._ask(id, "human-monitor-command", **{"command-line": "info network"}),
+            devices=self._ask(id, "qom-list", path=DEVICES),
+            objects=self._ask(id, "qom-list", path=OBJECTS),
+            nodes=self._ask(id, "query-named-block-nodes"),
+            blocks=self._ask(id, "query-block"),
+        )
+        document = self._link.call(lambda raw: raw.lookupByUUIDString(id).XMLDesc(0), "looking at the domain")
+        return replace(inside, document=document)
+
+    def let_go(self, id: str, device: str) -> None:
+        """Asks the guest to."""
+        self._ask(id, "device_del", id=device)
+
+    def drop_nic(self, id: str, alias: str) -> None:
+        """QEMU does not ask whether a device still uses it."""
+        self._ask(id, "netdev_del", id=BACKEND + alias)
+
+    def drop_node(self, id: str, name: str) -> None:
+        """QEMU refuses while anything uses it."""
+        self._ask(id, "blockdev-del", **{"node-name": name})
+
+    def drop_object(self, id: str, name: str) -> None:
+        self._ask(id, "object-del", id=name)
+
+    def _ask(self, domain_id: str, command: str, /, **arguments: str) -> Any:
+        request = json.dumps({"execute": command, "arguments": arguments})
+
+        def ask(raw: libvirt.virConnect) -> str:
+            answer: str = libvirt_qemu.qemuMonitorCommand(raw.lookupByUUIDString(domain_id), request, 0)
+            return answer
+
+        return answered(command, self._link.call(ask, "speaking to QEMU"))
+
+
+@contextlib.contextmanager
+def understood() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FailedPrecondition(f"nobody understands what QEMU says ({type(error).__name__})") from error
+
+
+def answered(command: str, said: str) -> Any:
+    with understood():
+        answer = json.loads(said)
+        if "error" in answer:
+            raise FailedPrecondition(f"QEMU refuses {command}: {answer['error'].get('desc')}")
+        return answer["return"]
+
+
+def inside_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: Any) -> Inside:
+    """All but what libvirt knows."""
+    with understood():
+        return Inside(
+            devices=frozenset(one["name"] for one in devices),
+            nics=frozenset(NETDEV.findall(network)),
+            nodes=tuple(map(node_of, nodes)),
+            objects=frozenset(one["name"] for one in objects),
+            disks={device_of(one): one["inserted"]["node-name"] for one in blocks if "inserted" in one},
+        )
+
+
+def node_of(told: dict[str, Any]) -> Node:
+    image = told.get("image", {})
+    rests_on = image.get("full-backing-filename") or image.get("backing-filename") or ""
+    return Node(name=told["node-name"], place=place_of(told["file"]), rests_on=place_of(rests_on))
+
+
+def device_of(told: dict[str, Any]) -> str:
+    """`/machine/peripheral/NAME/virtio-backend`, as QEMU has it for a device that has a disk."""
+    path: str = told.get("qdev") or ""
+    return path.removeprefix(f"{DEVICES}/").split("/")[0]

@@ -1,0 +1,130 @@
+"""Whether KVM runs guests here, by running one. Capabilities alone lie: on some hosts below another hypervisor the device
+is there, libvirt offers KVM, a domain even starts, and its guest never executes an instruction.
+
+The guest is one boot sector that writes a line to the serial port, from long mode with paging: there are hosts where a
+guest gets as far as real mode, and where no kernel ever boots. libvirt destroys it when this process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from iri.errors import IRIError, NotFound, Unavailable
+from iri.libvirt import xml
+
+log = logging.getLogger(__name__)
+MARKER = b"GITVIRT-PROOF"
+NAME = "gitvirt-proof"
+SECTOR = 512
+SECONDS = 10.0  # a guest that runs needs less than one
+POLL_SECONDS = 0.02
+# kvm_probe.S, assembled.
+CODE = bytes.fromhex(
+    "fa31c08ed88ec0fc66bf001000000f22df6631c066b9000c000066f3abc70600"
+    "100320c70600200330c706003083000f20e00c200f22e066b9800000c00f3280"
+    "cc010f300f0116807c0f20c0660d010000800f22c0ea5a7c0800488d35250000"
+    "0066baf803ac84c07403eeebf8f4ebfd000000000000000000000000009a2000"
+    "0f00707c0000474954564952542d50524f4f460d0a00"
+)
+
+
+def boot_sector() -> bytes:
+    return CODE.ljust(SECTOR - 2, b"\0") + b"\x55\xaa"
+
+
+def definition(domain_type: str, disk: Path, output: Path) -> xml.Element:
+    root = xml.element("domain", type_=domain_type)
+    xml.child(root, "name", NAME)
+    xml.child(root, "memory", "8", unit="MiB")
+    xml.child(root, "vcpu", "1")
+    system = xml.child(root, "os")
+    xml.child(system, "type", "hvm", arch="x86_64", machine="pc")
+    xml.child(system, "boot", dev="hd")
+    if domain_type == "kvm":
+        # As machines get it: there are hosts where KVM runs another processor, and not this one.
+        xml.child(root, "cpu", mode="host-passthrough")
+    xml.child(root, "on_reboot", "destroy")
+    devices = xml.child(root, "devices")
+    xml.child(devices, "controller", type_="usb", model="none")
+    drive = xml.child(devices, "disk", type_="file", device="disk")
+    xml.child(drive, "driver", name="qemu", type_="raw")
+    xml.child(drive, "source", file=str(disk))
+    xml.child(drive, "target", dev="hda", bus="ide")
+    xml.child(xml.child(devices, "serial", type_="file"), "source", path=str(output))
+    xml.child(devices, "memballoon", model="none")
+    return root
+
+
+class Starter(Protocol):
+    def start_briefly(self, document: str) -> None:
+        """A domain that is gone with this process."""
+        ...
+
+    def end(self, name: str) -> None:
+        """NotFound when it is not there."""
+        ...
+
+
+class Prover:
+    """Files for the time of a proof lie in `folder`, which QEMU must be able to enter; libvirt's log of it in `logs`."""
+
+    def __init__(
+        self,
+        starter: Starter,
+        folder: Path,
+        logs: Path,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._starter = starter
+        self._folder = folder
+        self._log = logs / f"{NAME}.log"
+        self._seconds = seconds
+        self._clock = clock
+
+    def runs(self, domain_type: str) -> bool:
+        """Unavailable when libvirt does not answer, which proves nothing."""
+        disk, output = self._folder / "proof.img", self._folder / "proof.log"
+        self._end()
+        for path, content in ((disk, boot_sector()), (output, b"")):
+            path.unlink(missing_ok=True)  # whoever owned it then
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+        try:
+            self._starter.start_briefly(xml.text(definition(domain_type, disk, output)))
+            return self._speaks(output)
+        except Unavailable:
+            raise
+        except IRIError as error:
+            log.info("no proof domain_type=%s error=%s", domain_type, error)
+            return False
+        finally:
+            with contextlib.suppress(Unavailable):
+                self._end()
+            disk.unlink(missing_ok=True)
+            output.unlink(missing_ok=True)
+            self._drop_log()
+
+    def _speaks(self, output: Path) -> bool:
+        until = self._clock() + self._seconds
+        while self._clock() < until:
+            if MARKER in output.read_bytes():
+                return True
+            time.sleep(POLL_SECONDS)
+        return False
+
+    def _drop_log(self) -> None:
+        try:
+            self._log.unlink(missing_ok=True)
+        except PermissionError as error:
+            log.info("a log stays file=%s error=%s", self._log, error)
+
+    def _end(self) -> None:
+        with contextlib.suppress(NotFound):
+            self._starter.end(NAME)

@@ -1,0 +1,63 @@
+"""Learns what addresses running guests have: often right after they began, then now and then. Asking may take a while,
+so it has a thread of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from msgspec.structs import replace
+
+from iri.backoff import ExponentialDelay
+from iri.errors import IRIError
+from iri.libvirt.machines.deps import Site
+from iri.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+POLLS = ExponentialDelay(1.0, 60.0, factor=1.5)
+
+
+class Addresses:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._polls: dict[str, int] = {}  # by machine, since its interfaces changed last
+        self._queue = WorkQueue(self._ask, 1, "libvirt-addresses")
+
+    def start(self) -> None:
+        self._queue.start()
+
+    def close(self) -> None:
+        self._queue.close()
+
+    def expect(self, id: str) -> None:
+        """Its interfaces may have changed: until each has an address, the guest is asked often."""
+        macs = self._macs(id)
+        if not macs:
+            return
+        guest = self._site.roster.find(id)
+        if id not in self._polls or guest is None or not all(mac in guest.addresses for mac in macs):
+            self._polls[id] = 0
+            self._queue.wake(id, POLLS.delay(0))
+
+    def _macs(self, id: str) -> tuple[str, ...]:
+        guest = self._site.roster.find(id)
+        return (
+            tuple(guest.seen.live.nics.values()) if guest is not None and guest.seen.live is not None else ()
+        )
+
+    def _ask(self, id: str) -> float | None:
+        macs = self._macs(id)
+        if not macs:
+            self._polls.pop(id, None)
+            return None
+        self._polls[id] = polls = self._polls.get(id, 0) + 1
+        try:
+            found = self._site.parts.interfaces.addresses(id, macs)
+        except IRIError as error:
+            log.info("addresses are unknown id=%s error=%s", id, error)
+            return POLLS.delay(polls)
+        addresses = {mac: tuple(ips) for mac, ips in found.items() if ips}
+        self._site.roster.update(
+            id, lambda known: replace(known, addresses=addresses) if known.seen.is_on else known
+        )
+        return POLLS.delay(polls)

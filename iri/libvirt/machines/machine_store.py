@@ -1,0 +1,193 @@
+"""All machines, by id. Whoever changes one does it here, and here watchers are told.
+
+A wish is written to libvirt before it is anybody's; two changes of one machine's wish follow each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from iri.errors import FailedPrecondition, NotFound
+from iri.journal import Journal
+from iri.libvirt.connect.domains import Domains
+from iri.libvirt.connect.machine_secrets import Vault
+from iri.libvirt.domain.record import Record, packed, read, sealed, unpacked, unsealed, written
+from iri.libvirt.machines.guest import Guest, looked_at, told, with_conditions
+from iri.libvirt.xml import Element
+from iri.machine import Machine
+from iri.runtime import What
+
+LOCKS = 251
+
+
+class Roster:
+    """`now` gives monotonic seconds, `now_ns` Unix nanoseconds."""
+
+    def __init__(
+        self,
+        domains: Domains,
+        vault: Vault,
+        journal: Journal,
+        now: Callable[[], float] = time.monotonic,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._domains = domains
+        self._vault = vault
+        self.journal = journal
+        self.now = now
+        self.now_ns = now_ns
+        self._guests: dict[str, Guest] = {}
+        self._told: Mapping[str, Machine] = {}
+        self.unreadable: Mapping[str, str] = {}  # why, by id
+        self._lock = threading.Lock()
+        # A few for all: one a machine would have to be thrown away, and nobody knows when who waits for it.
+        self._locks = tuple(threading.RLock() for _ in range(LOCKS))
+
+    @property
+    def machines(self) -> Mapping[str, Machine]:
+        """A snapshot; equal machines are the identical object as before."""
+        return self._told
+
+    def ids(self) -> frozenset[str]:
+        return frozenset(self._guests)
+
+    def guests(self) -> tuple[Guest, ...]:
+        with self._lock:
+            return tuple(self._guests.values())
+
+    def find(self, id: str) -> Guest | None:
+        return self._guests.get(id)
+
+    def get(self, id: str) -> Guest:
+        guest = self._guests.get(id)
+        if guest is None:
+            raise NotFound(f"machine {id} does not exist")
+        return guest
+
+    @contextlib.contextmanager
+    def one(self, id: str) -> Iterator[None]:
+        """Nobody else changes this machine's wish meanwhile."""
+        with self._locks[hash(id) % LOCKS]:
+            yield
+
+    def add(self, guest: Guest) -> Machine:
+        guest = with_conditions(guest, self.now_ns())
+        self._put(guest)
+        self.journal.notice(Machine, guest.id, What.CREATED)
+        return self._told[guest.id]
+
+    def drop(self, id: str) -> None:
+        with self._lock:
+            self._guests.pop(id, None)
+            self._told = {other: machine for other, machine in self._told.items() if other != id}
+        self.journal.notice(Machine, id, What.DELETED)
+
+    def update(self, id: str, change: Callable[[Guest], Guest]) -> Guest | None:
+        """None when it is gone. `change` is pure and quick."""
+        with self._lock:
+            before = self._guests.get(id)
+            if before is None:
+                return None
+            after = with_conditions(change(before), self.now_ns())
+            has_changed = self._keep(after)
+        if has_changed:
+            self.journal.notice(Machine, id, What.CHANGED)
+        return after
+
+    def look(self, id: str) -> Guest | None:
+        """Asks libvirt how it is. None when it has no such machine any more."""
+        with self.one(id):  # or an older look could replace a newer one
+            try:
+                seen = self._domains.look(id)
+            except NotFound:
+                return None
+            return self.update(id, lambda guest: looked_at(guest, seen, self.now()))
+
+    def edit(self, id: str, change: Callable[[Record], Record]) -> Guest | None:
+        """Changes what is recorded, in libvirt first. None when the machine is gone."""
+        with self.one(id):
+            guest = self._guests.get(id)
+            if guest is None:
+                return None
+            record = change(guest.record)
+            if record == guest.record:
+                return guest
+            record = self.sealed_away(id, record, guest.record)
+            self._domains.describe(id, metadata(record))
+            return self.update(id, lambda found: replace(found, record=record))
+
+    def write(self, guest: Guest) -> None:
+        """What is recorded, once more."""
+        with self.one(guest.id):
+            latest = self._guests.get(guest.id)
+            if latest is not None:
+                self._domains.describe(guest.id, metadata(latest.record))
+                self.look(guest.id)
+
+    def sealed_away(self, id: str, record: Record, before: Record | None = None) -> Record:
+        """With its secrets kept where only libvirt's masters read."""
+        _, seal = sealed(record.spec)
+        old = sealed(before.spec)[1] if before is not None else None
+        if seal != old and (seal or record.has_seal):
+            self._vault.put(id, packed(seal) if seal else b"")
+        return replace(record, has_seal=bool(seal))
+
+    def recover(self) -> frozenset[str]:
+        """Finds those that libvirt has and nobody here knows: at the start all there are, later one that libvirtd defined and did
+        not live to say so. Those that nobody can read are there too: they are left alone, with all that is theirs."""
+        unreadable, recovered = {}, set()
+        for id, found in self._domains.metadata().items():
+            with self.one(id):
+                if id in self._guests:
+                    continue
+                try:
+                    record = self.opened(id, read(found))
+                    seen = self._domains.look(id)
+                    is_kept_off = not seen.is_on and not self._domains.is_autostart(id)
+                except NotFound:
+                    continue  # it went meanwhile
+                except (ValueError, msgspec.DecodeError) as error:
+                    unreadable[id] = str(error)
+                    continue
+                guest = Guest(id=id, record=record, is_kept_off=is_kept_off)
+                self.add(looked_at(guest, seen, self.now()))
+            recovered.add(id)
+        self.unreadable = unreadable
+        return frozenset(recovered)
+
+    def refuse_unreadable(self, id: str) -> None:
+        if (reason := self.unreadable.get(id)) is not None:
+            raise FailedPrecondition(f"machine {id} is there, and nobody can read what it is to be: {reason}")
+
+    def opened(self, id: str, record: Record) -> Record:
+        if not record.has_seal:
+            return record
+        data = self._vault.get(id)
+        if not data:
+            raise ValueError("its secrets are gone from libvirt")
+        return replace(record, spec=unsealed(record.spec, unpacked(data)))
+
+    def _put(self, guest: Guest) -> None:
+        with self._lock:
+            self._keep(guest)
+
+    def _keep(self, guest: Guest) -> bool:
+        """Whether anybody can see a difference."""
+        self._guests[guest.id] = guest
+        machine = told(guest)
+        if self._told.get(guest.id) == machine:
+            return False
+        self._told = {**self._told, guest.id: machine}
+        return True
+
+
+def metadata(record: Record) -> Element:
+    """With no secrets in it."""
+    spec, _ = sealed(record.spec)
+    return written(replace(record, spec=spec))

@@ -1,0 +1,100 @@
+"""A running guest's QEMU is rid of what a libvirtd that died in the midst of attaching has left there and forgotten.
+
+It would hold a disk's file, or a name, against every further try, for as long as the guest runs. It is looked for only where
+an attaching was cut off, or QEMU itself refused one.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from msgspec.structs import replace
+
+from iri.errors import FailedPrecondition, Unavailable, Unimplemented
+from iri.libvirt.connect.qemu_monitor import Monitor
+from iri.libvirt.domain.names import Alias
+from iri.libvirt.domain.qemu_state import Forgotten, Inside, forgotten
+from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.guest import Guest
+
+log = logging.getLogger(__name__)
+LEAVE_SECONDS, LEAVE_POLL_SECONDS = 3.0, 0.05  # for a guest that lets a device go at all
+REFUSED = "unable to execute QEMU command"  # libvirt's words for QEMU's own refusal
+CURE = "a restart of the machine ends it"
+
+
+def is_suspicious(error: FailedPrecondition | Unavailable) -> bool:
+    """Whether the attaching that ended so may have left, or met, something that libvirt knows nothing of."""
+    return isinstance(error, Unavailable) or REFUSED in str(error)
+
+
+def suspect(site: Site, guest: Guest, alias: Alias, place: str) -> None:
+    site.roster.update(guest.id, lambda found: replace(found, suspects={**found.suspects, alias: place}))
+
+
+def mend(site: Site, guest: Guest) -> None:
+    """FailedPrecondition while something stays."""
+    suspects = guest.suspects
+    if gone := cleared(site.monitor, guest.id, set(suspects.values())):
+        message = (
+            f"libvirtd did not live to finish attaching; what was left is gone: {', '.join(sorted(gone))}"
+        )
+        site.tell(guest, "Mended", "Attach", message, is_warning=True)
+    site.roster.update(
+        guest.id,
+        lambda known: replace(
+            known, suspects={alias: place for alias, place in known.suspects.items() if alias not in suspects}
+        ),
+    )
+
+
+def cleared(monitor: Monitor, id: str, places: set[str]) -> set[str]:
+    """All that was found, once none of it is there any more. The guest lets a device go in its own time, and libvirt tells of
+    none that it does not know; what a device uses goes after it."""
+    until = time.monotonic() + LEAVE_SECONDS
+    gone: set[str] = set()
+    while (inside := looked(monitor, id)) is not None and (found := forgotten(inside, places)):
+        if not gone:
+            log.warning("libvirt has forgotten what QEMU has id=%s found=%s", id, found)
+        refusals = removed(monitor, id, found)
+        if time.monotonic() > until:
+            raise FailedPrecondition(held(found, refusals))
+        gone |= {*found.devices, *found.nics, *found.nodes}
+        places |= {node.place for node in inside.nodes if node.name in found.nodes}
+        time.sleep(LEAVE_POLL_SECONDS)
+    return gone
+
+
+def looked(monitor: Monitor, id: str) -> Inside | None:
+    """None where nobody can: if something is in the way, the attaching itself tells, in QEMU's words."""
+    try:
+        return monitor.look(id)
+    except (Unimplemented, FailedPrecondition) as error:
+        log.warning("QEMU is not looked into id=%s error=%s", id, error)
+        return None
+
+
+def removed(monitor: Monitor, id: str, found: Forgotten) -> list[str]:
+    """One attempt at each; QEMU's refusals. What has gone by itself meanwhile is one of them, and not found the next time."""
+    refusals = []
+    for remove, names in (
+        (monitor.let_go, found.devices),
+        (monitor.drop_nic, [nic for nic in found.nics if nic not in found.devices]),
+        (monitor.drop_node, found.nodes if not found.devices else ()),
+        (monitor.drop_object, found.objects if not found.nodes else ()),
+    ):
+        for name in names:
+            try:
+                remove(id, name)
+            except FailedPrecondition as error:
+                refusals.append(str(error))
+    return refusals
+
+
+def held(found: Forgotten, refusals: list[str]) -> str:
+    if found.devices:
+        what = f"{', '.join(found.devices)}, and the guest does not let it go; it is asked again"
+    else:
+        what = f"a device; {'; '.join(refusals)}"
+    return f"libvirtd did not live to finish attaching {what}, and {CURE}"

@@ -1,0 +1,102 @@
+"""The XML of an isolated network and of its DHCP reservations, and reading what libvirt tells of networks. Pure.
+
+Only a network that lets its guests out serves DNS: the host's resolver would be a way out of every other one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+import msgspec
+
+from iri.libvirt import xml
+from iri.libvirt.networks.isolated_network import Isolated, Subnet
+
+METADATA = "https://gitvirt.dev/libvirt/network"
+MARK = f"{{{METADATA}}}network"
+LEASE_HOURS = 1
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A network that libvirt has. `shape` is all of its definition that would make it another network."""
+
+    name: str
+    uuid: str
+    identity: str = ""  # empty: not one of this runtime's
+    bridge: str = ""
+    shape: tuple[str, ...] = ()
+    reservations: frozenset[tuple[str, str]] = frozenset()  # of mac and address
+    users: int = 0  # interfaces of running guests
+    is_active: bool = False
+
+    @property
+    def subnets(self) -> tuple[ipaddress.IPv4Network, ...]:
+        texts = (part.removeprefix("ip=") for part in self.shape if part.startswith("ip="))
+        return tuple(ipaddress.IPv4Network(text, strict=False) for text in texts)
+
+
+def definition(network: Isolated) -> xml.Element:
+    root = xml.element("network")
+    xml.child(root, "name", network.name)
+    xml.child(root, "uuid", network.uuid)
+    xml.child(xml.child(root, "metadata"), MARK, id=network.identity)
+    subnet = network.subnet
+    if subnet is not None and subnet.nat:
+        xml.child(root, "forward", mode="nat")
+    xml.child(root, "bridge", name=network.bridge, stp="off", delay=0)
+    if subnet is not None:
+        if not subnet.nat:
+            xml.child(root, "dns", enable="no")
+        _addresses(root, subnet)
+    return root
+
+
+def _addresses(root: xml.Element, subnet: Subnet) -> None:
+    length = ipaddress.IPv4Network(subnet.network).prefixlen
+    ip = xml.child(root, "ip", address=subnet.host, prefix=length)
+    if subnet.dhcp:
+        first, last = subnet.range
+        span = xml.child(xml.child(ip, "dhcp"), "range", start=first, end=last)
+        xml.child(span, "lease", expiry=LEASE_HOURS, unit="hours")
+
+
+def reservation(mac: str, address: str) -> xml.Element:
+    return xml.element("host", mac=mac, ip=address)
+
+
+def found(root: xml.Element, *, is_active: bool) -> Found:
+    """Of what `virsh net-dumpxml` shows."""
+    mark = root.find(f"metadata/{MARK}")
+    bridge = root.find("bridge")
+    return Found(
+        name=root.findtext("name", ""),
+        uuid=root.findtext("uuid", ""),
+        identity="" if mark is None else mark.get("id", ""),
+        bridge="" if bridge is None else bridge.get("name", ""),
+        shape=shape(root),
+        reservations=frozenset(
+            (host.get("mac", ""), host.get("ip", "")) for host in root.iterfind("ip/dhcp/host")
+        ),
+        users=int(root.get("connections", "0")),
+        is_active=is_active,
+    )
+
+
+def shape(root: xml.Element) -> tuple[str, ...]:
+    """The parts that a spec decides; libvirt's own defaults are none of them."""
+    forward, bridge = root.find("forward"), root.find("bridge")
+    parts = [f"forward={forward.get('mode', 'nat')}" if forward is not None else "", _bridge(bridge)]
+    for ip in root.iterfind("ip"):
+        parts.append(f"ip={ip.get('address')}/{_prefix(ip)}")
+        parts += [f"dhcp={span.get('start')}-{span.get('end')}" for span in ip.iterfind("dhcp/range")]
+    return tuple(parts)
+
+
+def _bridge(bridge: xml.Element | None) -> str:
+    return f"bridge={bridge.get('name')}" if bridge is not None else ""
+
+
+def _prefix(ip: xml.Element) -> str:
+    """libvirt shows what it was given: a prefix or a mask."""
+    mask = ip.get("netmask")
+    return ip.get("prefix", "") if mask is None else str(ipaddress.IPv4Network(f"0.0.0.0/{mask}").prefixlen)

@@ -1,0 +1,129 @@
+"""A libvirtd of one's own beside whatever else runs here: its network, its folders, its processes.
+
+Needs root. `init_process.py` is its first process and says how. All of it ends with whoever holds this object, however that ends;
+the folder is the caller's to make and to remove.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from iri.errors import Unavailable
+
+FIRST = Path(__file__).with_name("init_process.py")
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+}
+LAST_LINES = 3
+
+
+class PrivateLibvirtd:
+    """`folder` is short, for the paths of sockets, and QEMU, which runs as root here, may use it all.
+
+    Without a network of its own it is in that of its caller, and changes its rules. `held` are descriptors that stay open
+    until nothing of it runs any more.
+    """
+
+    def __init__(self, folder: Path, *, has_own_network: bool = True, held: tuple[int, ...] = ()) -> None:
+        self.folder = folder
+        command = ["unshare", "--mount", *(["--net"] if has_own_network else []), "--pid", "--fork"]
+        with (folder / "first.log").open("wb") as log:
+            self._first = subprocess.Popen(
+                [*command, "--kill-child", sys.executable, "-I", FIRST, folder],
+                env=ENVIRONMENT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+                pass_fds=held,
+            )
+
+    @property
+    def uri(self) -> str:
+        return f"qemu+unix:///system?socket={self.listening}"
+
+    @property
+    def listening(self) -> Path:
+        return self.folder / "run" / "libvirt-sock"
+
+    @property
+    def pid(self) -> int:
+        """The first process inside; its namespaces are those of all the others. Zero once nothing is left."""
+        try:
+            children = Path(f"/proc/{self._first.pid}/task/{self._first.pid}/children").read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
+        return int(children[0]) if children else 0
+
+    @property
+    def netns(self) -> Path:
+        return Path(f"/proc/{self.pid}/ns/net")
+
+    def start(self) -> None:
+        self._order("start")
+
+    def kill(self) -> None:
+        """As a crash would: guests go on."""
+        self._order("kill")
+
+    def is_answering(self) -> bool:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(self.listening))
+            return True
+        return False
+
+    def inside(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Runs a command in the hypervisor's network and folders."""
+        command = ["nsenter", "-t", str(self.pid), "-m", "-n", "-p", *map(str, arguments)]
+        return subprocess.run(command, env=ENVIRONMENT, check=True, text=True, capture_output=True)
+
+    def guests(self) -> dict[str, int]:
+        """The process of each running QEMU by the domain's UUID."""
+        return {uuid: pid for pid, uuid in self._qemus()}
+
+    def end(self) -> None:
+        """Says that it is over. `close` waits for that."""
+        for pipe in (self._first.stdin, self._first.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def close(self) -> None:
+        """Returns when nothing of it is left."""
+        self.end()
+        self._first.wait()
+
+    def _qemus(self) -> Iterator[tuple[int, str]]:
+        try:
+            own = Path(f"/proc/{self.pid}/ns/pid").readlink()
+        except (FileNotFoundError, ProcessLookupError):
+            return  # they ended with their first process
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, ValueError):
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                if (folder / "ns" / "pid").readlink() == own and "-uuid" in words:
+                    yield int(folder.name), words[words.index("-uuid") + 1]
+
+    def _order(self, order: str) -> None:
+        assert self._first.stdin is not None
+        assert self._first.stdout is not None
+        try:
+            self._first.stdin.write(f"{order}\n")
+            self._first.stdin.flush()
+            done = self._first.stdout.readline()
+        except BrokenPipeError:
+            done = ""
+        if done != "done\n":
+            raise Unavailable(f"no private libvirtd can be run here: {self._said()}")
+
+    def _said(self) -> str:
+        lines = (self.folder / "first.log").read_text(errors="replace").splitlines()
+        return " / ".join(line.strip() for line in lines[-LAST_LINES:]) or "it says nothing"

@@ -1,0 +1,77 @@
+"""What the volumes of one pool need of it. One implementation per kind of storage; each is crash-safe at every step,
+because a record says whether its data is whole: what is not is made again from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Protocol
+
+from iri.libvirt.connect.storage import Room
+from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
+from iri.libvirt.volumes.record_files import Found
+from iri.volume import Access
+
+Tell = Callable[[str, str], None]
+
+
+class Shelf(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def hides_passphrases(self) -> bool:
+        """Libvirt alone needs them; else we must be able to read them back until the volume is made."""
+        ...
+
+    def open(self) -> Found:
+        """Starts the pool, removes what interrupted work left, and reads what is there."""
+        ...
+
+    def close(self) -> None: ...
+
+    def add(self, record: Record) -> None:
+        """The record of a new object, durably. FailedPrecondition when data of that name is there without one."""
+        ...
+
+    def write(self, record: Record) -> None:
+        """A new version of it, durably."""
+        ...
+
+    def make(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+        """Makes the volume's data and returns its size. `base` is the snapshot that it starts as."""
+        ...
+
+    def base_of(self, snapshot: SnapshotRecord) -> str:
+        """The snapshot that a volume made of this one will rest on; empty when it will stand alone."""
+        ...
+
+    def grow(self, record: VolumeRecord) -> int:
+        """Also while a guest uses it. Returns the size it has then."""
+        ...
+
+    def copy(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
+        """The volume as it is now becomes the snapshot's data. Returns the snapshot that this rests on itself, or nothing."""
+        ...
+
+    def drop(self, record: Record) -> None:
+        """Data, secrets, and last of all the record."""
+        ...
+
+    def is_held(self, record: VolumeRecord) -> bool:
+        """By a domain, running or not."""
+        ...
+
+    def access(self, record: VolumeRecord) -> Access: ...
+
+    def room(self) -> Room:
+        """As last measured; quick, whatever state the storage is in."""
+        ...
+
+    def measure(self) -> None:
+        """Asks the storage how much room there is."""
+        ...
+
+    def rests_on(self) -> Set[str]:
+        """Names of the files that disks of this pool rest on."""
+        ...

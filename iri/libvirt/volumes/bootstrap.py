@@ -1,0 +1,84 @@
+"""Storage of a host put together: shelves as the settings say, volumes on them, and disks for machines."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from iri.errors import Unimplemented
+from iri.host import VolumeClass
+from iri.journal import Journal
+from iri.libvirt.connect.disk_users import Holders
+from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.storage import Secrets, Storage
+from iri.libvirt.images.images import Images
+from iri.libvirt.images.settings import ImageSettings
+from iri.libvirt.volumes.backend import Shelf
+from iri.libvirt.volumes.backends import Shelves
+from iri.libvirt.volumes.ceph_backend import CephShelf
+from iri.libvirt.volumes.disks import LocalDisks, Tell, VolumeDisks
+from iri.libvirt.volumes.file_backend import FileShelf
+from iri.libvirt.volumes.pool_marker import Marks
+from iri.libvirt.volumes.secrets import Passphrases
+from iri.libvirt.volumes.settings import (
+    DirPool,
+    LogicalPool,
+    NetfsPool,
+    Pool,
+    RbdPool,
+    StorageSettings,
+    with_default,
+)
+from iri.libvirt.volumes.volumes import Volumes
+
+# As image indexes name them.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    storage: StorageSettings = StorageSettings()
+    images: ImageSettings = ImageSettings()
+
+
+class Opened(msgspec.Struct, frozen=True):
+    volumes: Volumes
+    disks: VolumeDisks
+
+
+def opened(
+    link: Link,
+    settings: Settings,
+    folder: Path,
+    *,
+    journal: Journal,
+    volume_class: Callable[[str], VolumeClass],
+    tell: Tell,
+) -> Opened:
+    """`folder` is the runtime's own; `tell` makes an event of a machine. Nothing is started yet: see Volumes.start."""
+    storage_settings = with_default(settings.storage, str(folder / "volumes"))
+    storage, holders, passphrases = Storage(link), Holders(link), Passphrases(Secrets(link))
+    marks = Marks(storage, Secrets(link), folder / "pools")
+    images = Images(settings.images, folder / "images")
+
+    def shelf(pool: Pool) -> Shelf:
+        match pool:
+            case DirPool() | NetfsPool():
+                return FileShelf(pool, storage, holders, passphrases, images, marks)
+            case RbdPool():
+                return CephShelf(pool, folder / "ceph", storage, holders, passphrases, images)
+            case LogicalPool():
+                cause = f"storage pool {pool.name!r} is of type logical, which this runtime does not serve"
+                raise Unimplemented(cause)
+
+    shelves = [shelf(pool) for pool in storage_settings.pools]
+    all_shelves = Shelves(storage_settings, shelves, marks, holders.files)
+    volumes = Volumes(all_shelves, passphrases, images, journal, volume_class, storage_settings.workers)
+    files = next((shelf for shelf in shelves if isinstance(shelf, FileShelf)), None)
+    local = LocalDisks(files, storage, holders, images) if files else None
+    architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
+    disks = VolumeDisks(volumes, local, holders, passphrases, architecture=architecture, tell=tell)
+    link.on_connected(volumes.let_go)
+    return Opened(volumes, disks)

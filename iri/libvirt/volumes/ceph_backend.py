@@ -1,0 +1,277 @@
+"""A shelf of RBD images in a Ceph pool. What a volume is, is its image's metadata.
+
+    volume-<id>, snapshot-<id>      one of ours, with its record
+    image-<algorithm>-<hex>@base    the content of an OS image, which volumes are clones of
+    new-<name>                      <name> while it is being made
+
+An image takes its name only once it has its record. What is made anew takes the place of what was there by two steps,
+removal and renaming; whichever a crash came before, the next start finds out. A snapshot is a clone of one moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
+from iri.libvirt.connect.disk_users import Holders
+from iri.libvirt.connect.storage import Room, Storage
+from iri.libvirt.device_sources import RbdSource
+from iri.libvirt.images import resolving
+from iri.libvirt.images.images import Image, Images
+from iri.libvirt.volumes import names, record, storage_xml
+from iri.libvirt.volumes.backend import Tell
+from iri.libvirt.volumes.rbd import Rbd
+from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
+from iri.libvirt.volumes.record_files import Found
+from iri.libvirt.volumes.secrets import Passphrases
+from iri.libvirt.volumes.settings import RbdPool
+from iri.libvirt.volumes.storage_xml import address
+from iri.volume import Access
+
+DRIVER = "ceph"
+RECORD = "gitvirt.record"
+NEW, OS_IMAGE, BASE = "new-", "image-", "base"
+HEADER_BYTES = 16 << 20  # what LUKS2 takes of an image
+READERS = 8
+
+
+class CephShelf:
+    def __init__(
+        self,
+        pool: RbdPool,
+        folder: Path,
+        storage: Storage,
+        holders: Holders,
+        passphrases: Passphrases,
+        images: Images,
+    ) -> None:
+        self._pool = pool
+        self._folder = folder
+        self._storage = storage
+        self._holders = holders
+        self._passphrases = passphrases
+        self._images = images
+        self._rbd = Rbd(pool, folder)
+        self._key = ""
+        self._importing = threading.Lock()
+        self._room = Room(pool.capacity_bytes, 0, 0)
+
+    @property
+    def name(self) -> str:
+        return self._pool.name
+
+    @property
+    def hides_passphrases(self) -> bool:
+        return False
+
+    def open(self) -> Found:
+        try:
+            self._key = Path(self._pool.key_file).read_text().strip()
+        except OSError as error:
+            raise FailedPrecondition(f"the key file cannot be read: {error.strerror}") from None
+        self._rbd.open(self._key)
+        secret = self._passphrases.put_key(f"pool-{self.name}", storage_xml.ceph_key(self._key))
+        self._storage.ensure_pool(self.name, storage_xml.pool(self._pool, secret))
+        self.measure()
+        there = set(self._rbd.images())
+        for name in sorted(there):
+            if name.startswith(NEW):
+                self._finish(name, there)
+        ours = [name for name in self._rbd.images() if names.OBJECT.fullmatch(name)]
+        with ThreadPoolExecutor(READERS) as readers:
+            read = list(readers.map(self._read, ours))
+        records = tuple(found for found in read if not isinstance(found, IRIError))
+        damaged = {
+            name: str(found) for name, found in zip(ours, read, strict=True) if isinstance(found, IRIError)
+        }
+        return Found(records, damaged)
+
+    def _finish(self, name: str, there: Set[str]) -> None:
+        """What interrupted work left: it takes its place if that is empty and it is whole, else it goes."""
+        own = name.removeprefix(NEW)
+        if own in there or own.startswith(OS_IMAGE) or isinstance(self._read(name), IRIError):
+            self._rbd.drop(name)
+        else:
+            self._rbd.rename(name, own)
+
+    def _read(self, image: str) -> Record | IRIError:
+        """An error that says what is wrong with the record is an answer; a cluster that does not answer is none."""
+        own = image.removeprefix(NEW)
+        try:
+            return record.decode(self._rbd.metadata(image, RECORD).encode(), own)
+        except NotFound:
+            return NotFound(f"the image {own} has no record")
+        except FailedPrecondition as error:
+            return error
+
+    def close(self) -> None:
+        pass
+
+    def add(self, record_: Record) -> None:
+        if self._rbd.exists(record_.name):
+            raise FailedPrecondition(
+                f"there is an image {record_.name} in pool {self.name}, and no record that says what it is"
+            )
+        self._rbd.drop(f"{NEW}{record_.name}")
+        self._rbd.create(f"{NEW}{record_.name}", 0)
+        self._settle(record_)
+
+    def _settle(self, record_: Record) -> None:
+        """The new image gets its record, then its place."""
+        new = f"{NEW}{record_.name}"
+        self._rbd.set_metadata(new, RECORD, record.encode(record_).decode())
+        self._rbd.drop(record_.name)
+        self._rbd.rename(new, record_.name)
+
+    def write(self, record_: Record) -> None:
+        self._rbd.set_metadata(record_.name, RECORD, record.encode(record_).decode())
+
+    def make(self, record_: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+        new, overhead = f"{NEW}{record_.name}", HEADER_BYTES if record_.is_encrypted else 0
+        self._rbd.drop(new)
+        if base is not None:
+            self._rbd.snap(base.name, BASE)
+            self._rbd.clone(base.name, BASE, new)
+            if base.is_encrypted:
+                # A clone that has grown beyond its encrypted parent cannot be read there.
+                self._rbd.flatten(new)
+        elif (source := record_.source.image_data_source) is not None:
+            image = resolving.ensured(self._images, source.image, source.architecture, tell)
+            if image.virtual_bytes > record_.wanted_bytes:
+                raise InvalidArgument(
+                    f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record_.wanted_bytes}"
+                )
+            self._start_as(image, record_, new, tell)
+        else:
+            self._rbd.create(new, record_.wanted_bytes + overhead)
+            if record_.is_encrypted:
+                self._encrypted(record_, new, None)
+        if self._rbd.size(new) < record_.wanted_bytes + overhead:
+            self._rbd.resize(new, record_.wanted_bytes + overhead)
+        self._limit(record_, new)
+        self._settle(record_)
+        return self._rbd.size(record_.name) - overhead
+
+    def _start_as(self, image: Image, record_: VolumeRecord, new: str, tell: Tell) -> None:
+        if record_.is_encrypted:
+            self._rbd.create(new, record_.wanted_bytes + HEADER_BYTES)
+            self._encrypted(record_, new, image)
+            return
+        base = f"{OS_IMAGE}{image.path.name}"
+        with self._importing:
+            if not self._rbd.exists(base):
+                tell("ImportingImage", f"copying the image into pool {self.name}")
+                self._rbd.drop(f"{NEW}{base}")
+                self._rbd.fill(f"{NEW}{base}", image.path, image.format, None)
+                self._rbd.rename(f"{NEW}{base}", base)
+            self._rbd.snap(base, BASE)
+            self._rbd.clone(base, BASE, new)
+
+    def _encrypted(self, record_: VolumeRecord, new: str, image: Image | None) -> None:
+        with self._passphrase_file(record_) as file:
+            self._rbd.encrypt(new, file)
+            if image is not None:
+                self._rbd.fill(new, image.path, image.format, file)
+
+    @contextmanager
+    def _passphrase_file(self, record_: VolumeRecord) -> Iterator[Path]:
+        """In memory, for as long as a command reads it."""
+        handle = os.memfd_create("passphrase", 0)
+        try:
+            os.write(handle, self._passphrases.value(record_.name))
+            yield Path(f"/proc/{os.getpid()}/fd/{handle}")
+        finally:
+            os.close(handle)
+
+    def _limit(self, record_: VolumeRecord, image: str) -> None:
+        """Whoever opens the image, on any host, keeps to them."""
+        for name, value in (("iops", record_.iops), ("bps", record_.tps)):
+            if value:
+                self._rbd.set_metadata(image, f"conf_rbd_qos_{name}_limit", str(value))
+
+    def base_of(self, snapshot: SnapshotRecord) -> str:
+        """Clones stand alone once their parent goes."""
+        del snapshot
+        return ""
+
+    def grow(self, record_: VolumeRecord) -> int:
+        overhead = HEADER_BYTES if record_.is_encrypted else 0
+        running = [holding for holding in self._holders.of(self._source(record_)) if holding.is_running]
+        if running and not overhead:
+            self._holders.grow(running[0], record_.wanted_bytes)
+        else:
+            self._rbd.resize(record_.name, record_.wanted_bytes + overhead)
+        return self._rbd.size(record_.name) - overhead
+
+    def copy(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
+        new = f"{NEW}{snapshot.name}"
+        self._rbd.drop(new)
+        self._rbd.snap(volume.name, snapshot.id)
+        self._rbd.clone(volume.name, snapshot.id, new)
+        self._settle(snapshot)
+        return ""
+
+    def drop(self, record_: Record) -> None:
+        parent = self._os_image_of(record_)
+        if record_.wipe and self._rbd.exists(record_.name) and self._rbd.size(record_.name):
+            self._storage.wipe(self.name, record_.name)
+        self._passphrases.drop(record_.name)
+        self._rbd.drop(f"{NEW}{record_.name}")
+        self._rbd.drop(record_.name)
+        if isinstance(record_, SnapshotRecord):
+            with contextlib.suppress(NotFound):
+                self._rbd.drop_snapshot(names.volume(record_.snapshot.spec.volume_id), record_.id)
+        if parent:
+            self._drop_unused(parent)
+
+    def _os_image_of(self, record_: Record) -> str:
+        with contextlib.suppress(NotFound):
+            parent = self._rbd.parent(record_.name)
+            return parent if parent.startswith(OS_IMAGE) else ""
+        return ""
+
+    def _drop_unused(self, image: str) -> None:
+        """The content of an OS image that no volume is a clone of any more; the host's own cache still has it."""
+        with self._importing, contextlib.suppress(NotFound):
+            if not self._rbd.children(image, BASE):
+                self._rbd.drop(image)
+
+    def is_held(self, record_: VolumeRecord) -> bool:
+        if self._holders.of(self._source(record_)):
+            return True
+        with contextlib.suppress(NotFound):
+            return self._rbd.is_watched(record_.name)
+        return False
+
+    def access(self, record_: VolumeRecord) -> Access:
+        return Access(
+            driver=DRIVER,
+            handle=names.handle(record_.id),
+            attributes={"monitors": ",".join(self._pool.monitors), "image": self._rbd.spec(record_.name)},
+            secret_data={"userID": self._pool.user.encode(), "userKey": self._key.encode()},
+        )
+
+    def room(self) -> Room:
+        return self._room
+
+    def measure(self) -> None:
+        """As Ceph says; without a manager it says 0, and the settings must."""
+        said = self._storage.room(self.name)
+        self._room = Room(self._pool.capacity_bytes or said.capacity, said.allocated, said.available)
+
+    def rests_on(self) -> Set[str]:
+        return frozenset()
+
+    def _source(self, record_: VolumeRecord) -> RbdSource:
+        return RbdSource(
+            image=self._rbd.spec(record_.name),
+            monitors=tuple(address(monitor) for monitor in self._pool.monitors),
+            user=self._pool.user,
+            secret_id="",
+        )

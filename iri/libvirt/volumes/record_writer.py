@@ -1,0 +1,66 @@
+"""Changes to records: written where the data is first, then into the catalogue, then told to whoever watches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from iri.journal import Journal
+from iri.libvirt.volumes.backend import Shelf
+from iri.libvirt.volumes.catalog import Catalogue, Kept, kept
+from iri.libvirt.volumes.record import Record
+from iri.runtime import What
+from iri.volume import VolumeDetail
+
+
+class Keeping:
+    def __init__(self, catalogue: Catalogue, journal: Journal) -> None:
+        self.catalogue = catalogue
+        self._journal = journal
+        self._writing = threading.Lock()
+
+    def add(self, record: Record, shelf: Shelf) -> Kept:
+        """One that is written down already."""
+        there = kept(record, shelf)
+        self.catalogue.put(there)
+        self._notice(there, What.CREATED)
+        return there
+
+    def update(self, id: str, change: Callable[[Record], Record]) -> Kept | None:
+        """None when it is gone. The object's failure is forgotten: there is something new to try."""
+        with self._writing:
+            before = self.catalogue.get(id)
+            if before is None:
+                return None
+            record = change(before.record)
+            if record == before.record:
+                return before
+            before.shelf.write(record)
+            after = kept(record, before.shelf)
+            has_changed = self.catalogue.put(after)
+        if has_changed:
+            self._notice(after, What.DELETED if after.is_gone else What.CHANGED)
+        return after
+
+    def failed(self, id: str, failure: VolumeDetail) -> int:
+        """How often that makes it, in a row."""
+        with self._writing:
+            before = self.catalogue.get(id)
+            if before is None:
+                return 0
+            after = kept(before.record, before.shelf, failure, before.failures + 1)
+            has_changed = self.catalogue.put(after)
+        if has_changed:
+            self._notice(after, What.CHANGED)
+        return after.failures
+
+    def gone(self, there: Kept) -> None:
+        self.catalogue.drop(there.record.id)
+        if not there.is_gone:
+            self._notice(there, What.DELETED)
+
+    def event(self, there: Kept, reason: str, action: str, message: str, *, is_warning: bool = False) -> None:
+        self._journal.event(there.told, reason, action, message, is_warning=is_warning)
+
+    def _notice(self, there: Kept, what: What) -> None:
+        self._journal.notice(type(there.told), there.record.id, what)

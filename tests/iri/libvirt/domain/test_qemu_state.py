@@ -1,0 +1,146 @@
+"""What counts as forgotten of what QEMU has: libvirt's by its name, not in the domain's XML, and never what somebody may need."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.libvirt.domain.qemu_state import Forgotten, Inside, Node, forgotten, place_of
+
+DATA, BASE, ROOT = "/pool/data.qcow2", "/images/base.qcow2", "/pool/root.qcow2"
+DISK, NIC = "ua-disk-data-0123abcd", "ua-nic-primary-0123abcd"
+
+
+def layers(number: int, place: str, rests_on: str = "") -> tuple[Node, ...]:
+    return (
+        Node(name=f"libvirt-{number}-storage", place=place),
+        Node(name=f"libvirt-{number}-format", place=place, rests_on=rests_on),
+    )
+
+
+def document(*devices: str) -> str:
+    return f"<domain><devices>{''.join(devices)}</devices></domain>"
+
+
+def disk(number: int, alias: str = "ua-disk-root-0123abcd") -> str:
+    return f"<disk><source file='x' index='{number}'/><alias name='{alias}'/></disk>"
+
+
+CASES = (
+    ("nothing", Inside(document=document()), (DATA,), Forgotten()),
+    (
+        "a disk before its device",
+        Inside(nodes=(*layers(1, ROOT), *layers(2, DATA)), document=document(disk(1))),
+        (DATA,),
+        Forgotten(nodes=("libvirt-2-format", "libvirt-2-storage")),
+    ),
+    (
+        "one layer of it",
+        Inside(nodes=layers(2, DATA)[:1], document=document(disk(1))),
+        (DATA,),
+        Forgotten(nodes=("libvirt-2-storage",)),
+    ),
+    (
+        "a disk that nobody wants may be part of somebody's backup",
+        Inside(nodes=layers(2, DATA), document=document(disk(1))),
+        (ROOT,),
+        Forgotten(),
+    ),
+    (
+        "a disk that libvirt knows",
+        Inside(nodes=layers(2, DATA), disks={DISK: "libvirt-2-format"}, devices=frozenset({DISK}), document=document(disk(2, DISK))),
+        (DATA,),
+        Forgotten(),
+    ),
+    (
+        "the target of a copy that libvirt knows",
+        Inside(
+            nodes=layers(2, DATA),
+            document=document("<disk><source index='1'/><mirror><source index='2'/></mirror></disk>"),
+        ),
+        (DATA,),
+        Forgotten(),
+    ),
+    (
+        "nodes that are not libvirt's",
+        Inside(nodes=(Node(name="mine", place=DATA), Node(name="#block123", place=DATA)), document=document()),
+        (DATA,),
+        Forgotten(),
+    ),
+    (
+        "what it rests on, with its keys",
+        Inside(
+            nodes=(*layers(3, BASE), *layers(2, DATA, BASE)),
+            objects=frozenset({"masterKey0", "libvirt-2-format-encryption-secret0", "libvirt-1-format-encryption-secret0"}),
+            document=document(disk(1)),
+        ),
+        (DATA,),
+        Forgotten(
+            nodes=("libvirt-3-format", "libvirt-2-format", "libvirt-3-storage", "libvirt-2-storage"),
+            objects=("libvirt-2-format-encryption-secret0",),
+        ),
+    ),
+    (
+        "an image that a disk which libvirt knows rests on",
+        Inside(nodes=(*layers(3, BASE), *layers(2, DATA, BASE)), document=document(disk(1), disk(3))),
+        (DATA,),
+        Forgotten(nodes=("libvirt-2-format", "libvirt-2-storage")),
+    ),
+    (
+        "a device, with its disk although nobody wants that any more",
+        Inside(
+            devices=frozenset({DISK, "pci.1", "balloon0"}),
+            disks={DISK: "libvirt-2-format", "": "libvirt-1-format"},
+            nodes=(*layers(1, ROOT), *layers(2, DATA)),
+            document=document(disk(1)),
+        ),
+        (),
+        Forgotten(devices=(DISK,), nodes=("libvirt-2-format", "libvirt-2-storage")),
+    ),
+    (
+        "an interface before its device",
+        Inside(nics=frozenset({NIC}), document=document()),
+        (),
+        Forgotten(nics=(NIC,)),
+    ),
+    (
+        "an interface that libvirt knows",
+        Inside(nics=frozenset({NIC}), devices=frozenset({NIC}), document=document(f"<interface><alias name='{NIC}'/></interface>")),
+        (),
+        Forgotten(),
+    ),
+    (
+        "a place that is not known is nobody's",
+        Inside(nodes=(Node(name="libvirt-2-format", place=""),), document=document()),
+        ("",),
+        Forgotten(),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("inside", "places", "want"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_forgotten_is_what_libvirt_named_and_does_not_know(
+    inside: Inside, places: tuple[str, ...], want: Forgotten
+) -> None:
+    assert forgotten(inside, places) == want
+    assert bool(want) == (want != Forgotten())
+
+
+PLACES = (
+    ("path", "/pool/a b.qcow2", "/pool/a b.qcow2"),
+    ("options of a file", 'json:{"driver": "qcow2", "file": {"driver": "file", "filename": "/pool/a"}}', "/pool/a"),
+    ("options of ceph", 'json:{"driver":"raw","file":{"driver":"rbd","pool":"p","image":"i","user":"u"}}', "p/i"),
+    ("ceph", "rbd:p/i:id=u:mon_host=h", "p/i"),
+    ("nothing", "", ""),
+    ("options that are cut off", 'json:{"driver": "qcow2", "file": {"dri...', ""),
+    ("options that are none", "json:[1]", ""),
+    ("options of a node by its name", 'json:{"driver": "qcow2", "file": "libvirt-2-storage"}', ""),
+    ("options of what has no place", 'json:{"driver": "null-co"}', ""),
+    ("options that are no text", 'json:{"filename": "\udcff"}', ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "want"), [case[1:] for case in PLACES], ids=[case[0] for case in PLACES])
+def test_place_is_known_however_qemu_tells_it(told: str, want: str) -> None:
+    assert place_of(told) == want

@@ -1,0 +1,109 @@
+"""What libvirtd did and did not live to confirm: a domain that nobody knows is found, keys of no machine go, and only these."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.errors import Unavailable
+from iri.identity import UID_LABELS
+from iri.libvirt.connect.domains import Domains
+from iri.libvirt.machines import gc
+from iri.libvirt.runtime import LibvirtRuntime
+from iri.machine import Machine, MachineSpec, MachineState, Power
+from tests.iri.contract.subject import eventually, uid_labels
+from tests.iri.libvirt.world import micro_settings, running_runtime
+from tests.servers.leftovers import leftovers
+from tests.servers.libvirtd import Libvirtd, libvirtd
+
+SECONDS = 60.0
+
+
+@pytest.fixture
+def daemon() -> Iterator[Libvirtd]:
+    with libvirtd() as made:
+        yield made
+
+
+def machine(**fields: object) -> Machine:
+    spec = MachineSpec(class_name="small", **fields)  # type: ignore[arg-type]
+    return Machine(labels=uid_labels(Machine), spec=spec)
+
+
+def until(runtime: LibvirtRuntime, id: str, state: MachineState) -> Machine:
+    def is_so(found: Machine | None) -> bool:
+        return found is not None and found.status.state is state
+
+    found = eventually(lambda: runtime.objects(Machine).get(id), is_so, SECONDS, f"be {state}")
+    assert found is not None
+    return found
+
+
+def remove(runtime: LibvirtRuntime, id: str) -> None:
+    runtime.remove(Machine, id)
+    eventually(lambda: id in runtime.objects(Machine), operator.not_, SECONDS, "be removed")
+
+
+class Cut:
+    """libvirtd dies while it defines a domain: with `is_done` after it did."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
+        self.define, self.is_done = Domains.define, is_done
+        self.patch = monkeypatch
+
+    def __enter__(self) -> None:
+        def define(domains: Domains, document: str) -> None:
+            if self.is_done:
+                self.define(domains, document)
+            raise Unavailable("libvirt went away")
+
+        self.patch.setattr(Domains, "define", define)
+
+    def __exit__(self, *_: object) -> None:
+        self.patch.setattr(Domains, "define", self.define)
+
+
+@pytest.mark.parametrize("is_back", [True, False], ids=["when libvirtd is back", "now and then"])
+def test_machine_that_libvirtd_defined_and_never_said_so_is_found(
+    daemon: Libvirtd, monkeypatch: pytest.MonkeyPatch, is_back: bool
+) -> None:
+    monkeypatch.setattr(gc, "SECONDS", 3600.0 if is_back else 0.1)
+    settings = micro_settings(daemon)
+    with running_runtime(settings) as runtime:
+        wanted = machine(ignition_data=b"#cloud-config\n")
+        with Cut(monkeypatch, is_done=True), pytest.raises(Unavailable):
+            runtime.create(wanted)
+        if is_back:
+            daemon.kill()
+            daemon.start()
+        found = until(runtime, wanted.labels[UID_LABELS[Machine]], MachineState.RUNNING)
+        assert (found.spec, found.labels) == (wanted.spec, wanted.labels)
+        assert runtime.create(wanted).id == found.id
+        remove(runtime, found.id)
+    assert not leftovers(daemon, Path(settings.folder))
+
+
+def test_keys_of_a_machine_that_never_came_go_and_those_of_others_stay(
+    daemon: Libvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gc, "SECONDS", 0.1)
+    settings = micro_settings(daemon)
+    with running_runtime(settings) as runtime:
+        other = runtime.create(machine(power=Power.OFF, ignition_data=b"hush"))
+        until(runtime, other.id, MachineState.SUSPENDED)
+        keys = secrets(daemon)
+        with Cut(monkeypatch, is_done=False), pytest.raises(Unavailable):
+            runtime.create(machine(ignition_data=b"hush" * 50_000))
+        eventually(lambda: secrets(daemon), lambda found: found == keys, SECONDS, "drop its keys")
+        assert runtime.objects(Machine).keys() == {other.id}
+    with running_runtime(settings) as runtime:
+        assert runtime.objects(Machine)[other.id].spec == other.spec
+        remove(runtime, other.id)
+    assert not leftovers(daemon, Path(settings.folder))
+
+
+def secrets(daemon: Libvirtd) -> str:
+    return daemon.virsh("secret-list").stdout

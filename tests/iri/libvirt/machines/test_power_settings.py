@@ -1,0 +1,35 @@
+"""How machines are switched: times that would force a guest off at once are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.errors import InvalidArgument
+from iri.libvirt.machines.power_settings import RETRIES, PowerRules
+from iri.libvirt.settings import decoded
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ("grace: 0", "grace is more than 0 seconds"),
+        ("grace: -5", "grace is more than 0 seconds"),
+        ("press: 0", "press is more than 0 seconds"),
+        ("firstRestart: 0", "firstRestart is more than 0 seconds"),
+        ("longestRestart: 1", "longestRestart is no less than firstRestart"),
+        ("steady: -1", "steady is not negative"),
+    ],
+)
+def test_times_that_make_no_sense_are_refused(rules: str, reason: str) -> None:
+    name, value = rules.split(": ")
+    with pytest.raises(InvalidArgument, match=reason):
+        decoded(f'{{"power": {{"{name}": {value}}}}}'.encode())
+
+
+def test_restarts_wait_longer_and_longer_up_to_an_end() -> None:
+    rules = PowerRules(first_restart=2.0, longest_restart=10.0)
+    assert [rules.restarts.delay(n) for n in (0, 1, 2, 3, 1000)] == [2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_what_failed_is_tried_again_after_longer_and_longer_up_to_a_minute() -> None:
+    assert [RETRIES.delay(n) for n in (0, 1, 2, 5, 6, 1000)] == [1.0, 2.0, 4.0, 32.0, 60.0, 60.0]

@@ -1,0 +1,79 @@
+"""Addresses of guests: whom to ask, and what to believe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from iri.errors import FailedPrecondition, TimedOut, Unavailable
+from iri.libvirt.networks.guest_addresses import MOST, Addresses, Learned, Source, usable
+
+A, B = "52:54:00:00:00:0a", "52:54:00:00:00:0b"
+
+
+@dataclass
+class Told:
+    """A host that has been told what there is to learn."""
+
+    answers: dict[Source, Learned | Exception]
+    agent: bool = True
+    asked: list[Source] = field(default_factory=list)
+
+    def has_agent(self, machine_id: str) -> bool:
+        return self.agent
+
+    def learned(self, machine_id: str, source: Source) -> Learned:
+        self.asked.append(source)
+        answer = self.answers.get(source, {})
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def test_the_agent_is_asked_first_and_others_for_the_rest() -> None:
+    told = Told(
+        {Source.AGENT: {A: ["10.0.0.1", "fd00::1"]}, Source.LEASE: {A: ["10.0.0.9"], B: ["10.0.0.2"]}}
+    )
+    assert Addresses(told).of("m", (A, B)) == {A: ("10.0.0.1", "fd00::1"), B: ("10.0.0.2",)}
+    assert told.asked == [Source.AGENT, Source.LEASE]
+
+
+def test_without_an_agent_nobody_waits_for_it() -> None:
+    told = Told({Source.ARP: {A: ["10.0.0.1"]}}, agent=False)
+    assert Addresses(told).of("m", (A,)) == {A: ("10.0.0.1",)}
+    assert told.asked == [Source.LEASE, Source.ARP]
+
+
+@pytest.mark.parametrize("trouble", [FailedPrecondition("wrong nlmsg len"), TimedOut("agent")])
+def test_a_source_in_trouble_is_passed_over(trouble: Exception) -> None:
+    told = Told({Source.AGENT: trouble, Source.LEASE: {A: ["10.0.0.1"]}, Source.ARP: trouble})
+    assert Addresses(told).of("m", (A, B)) == {A: ("10.0.0.1",)}
+
+
+def test_a_libvirt_that_is_away_is_no_answer() -> None:
+    with pytest.raises(Unavailable):
+        Addresses(Told({Source.LEASE: Unavailable("away")})).of("m", (A,))
+
+
+def test_no_interfaces_no_questions() -> None:
+    told = Told({})
+    assert Addresses(told).of("m", ()) == {}
+    assert told.asked == []
+
+
+@pytest.mark.parametrize(
+    ("said", "want"),
+    [
+        (["10.0.0.1", "10.0.0.1"], ("10.0.0.1",)),
+        (["127.0.0.1", "::1", "fe80::1", "169.254.1.1", "0.0.0.0", "224.0.0.1", "nope", ""], ()),
+        ([f"10.0.0.{n}" for n in range(1, 100)], tuple(f"10.0.0.{n}" for n in range(1, MOST + 1))),
+        (["FD00::0001"], ("fd00::1",)),
+    ],
+)
+def test_what_a_guest_says_is_weighed(said: list[str], want: tuple[str, ...]) -> None:
+    assert usable({A.upper(): said, B: ["10.9.9.9"]}, [A]).get(A, ()) == want
+
+
+def test_a_guest_tells_nothing_of_interfaces_it_does_not_have() -> None:
+    assert usable({B: ["10.9.9.9"]}, [A]) == {}

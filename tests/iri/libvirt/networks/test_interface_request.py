@@ -1,0 +1,180 @@
+"""What an interface may ask for: refusals name the cause and the setting that would change it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iri.errors import InvalidArgument
+from iri.libvirt.networks.interface_request import Asked, Bridged, Named, asked
+from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.mac import MAC, mac_address
+from iri.libvirt.networks.network_policy import Bridge, NetworkRules, OnDemand
+from iri.machine import NetworkInterface
+
+ID = "0d0c2d9e-0000-4000-8000-000000000001"
+RULES = NetworkRules(
+    named=("default",),
+    bridges={
+        "br0": Bridge(),
+        "trunk": Bridge(vlans=("7", "100-199")),
+        "ovs": Bridge(vlans=("5",), openvswitch=True),
+    },
+    on_demand=OnDemand(nat=True, subnets=("10.0.0.0/8",)),
+)
+
+
+def interface(network_id: str, *ips: str, name: str = "eth0", **attributes: str) -> NetworkInterface:
+    return NetworkInterface(name=name, network_id=network_id, ips=ips, attributes=attributes)
+
+
+def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> Isolated:
+    return Isolated(identity="lan", subnet=Subnet(network=cidr, dhcp=dhcp, nat=nat) if cidr else None)
+
+
+@pytest.mark.parametrize(
+    ("given_", "want"),
+    [
+        (interface("libvirt:default"), Named("default")),
+        (interface("libvirt:default", dhcp="false"), Named("default")),
+        (interface("bridge:br0"), Bridged("br0", 0, False)),
+        (interface("bridge:trunk", vlan="150"), Bridged("trunk", 150, False)),
+        (interface("bridge:ovs", vlan="5"), Bridged("ovs", 5, True)),
+        (interface("lan"), lan()),
+        (interface("lan", cidr="10.1.0.0/24"), lan("10.1.0.0/24")),
+        (interface("lan", cidr="10.1.0.7/24"), lan("10.1.0.0/24")),
+        (interface("lan", cidr="10.1.0.0/24", dhcp="false"), lan("10.1.0.0/24", dhcp=False)),
+        (interface("lan", cidr="10.1.0.0/24", dhcp="True", nat="true"), lan("10.1.0.0/24", nat=True)),
+    ],
+)
+def test_what_is_allowed(given_: NetworkInterface, want: object) -> None:
+    assert asked(ID, given_, RULES).where == want
+
+
+@pytest.mark.parametrize(
+    ("given_", "says"),
+    [
+        (interface(""), "network_id"),
+        (interface("a\nb"), "network_id"),
+        (interface("x" * 513), "network_id"),
+        (interface("libvirt:other"), r"networks\.named .*now: default"),
+        (interface("libvirt:"), r"networks\.named"),
+        (interface("bridge:eth0"), r"networks\.bridges .*now: br0, ovs, trunk"),
+        (interface("bridge:../br0"), r"networks\.bridges"),
+        (interface("bridge:br0", vlan="7"), r"bridges\.br0\.vlans .*now: none"),
+        (interface("bridge:trunk", vlan="200"), r"bridges\.trunk\.vlans"),
+        (interface("bridge:trunk", vlan="0"), "vlans"),
+        (interface("bridge:trunk", vlan="٧"), "vlans"),
+        (interface("bridge:trunk", vlan="7'/>"), "vlans"),
+        (interface("lan", vlan="7"), "vlan has no meaning"),
+        (interface("libvirt:default", cidr="10.0.0.0/24"), "cidr has no meaning"),
+        (interface("bridge:br0", nat="true"), "nat has no meaning"),
+        (interface("lan", dhcp="true"), "need a cidr"),
+        (interface("lan", nat="true"), "need a cidr"),
+        (interface("lan", cidr="nope"), "no IPv4 network"),
+        (interface("lan", cidr="fd00::/64"), "no IPv4 network"),
+        (interface("lan", cidr="10.1.0.0/31"), "no room"),
+        (interface("lan", cidr="192.168.1.0/24"), r"onDemand\.subnets .*now: 10\.0\.0\.0/8"),
+        (interface("lan", cidr="0.0.0.0/0"), r"onDemand\.subnets"),
+        (interface("lan", cidr="10.1.0.0/24", dhcp="maybe"), "true or false"),
+        (interface("lan", "10.2.0.5", cidr="10.1.0.0/24"), "none of 10.1.0.0/24"),
+        (interface("lan", "10.1.0.1", cidr="10.1.0.0/24"), "not a guest's"),
+        (interface("lan", "10.1.0.255", cidr="10.1.0.0/24"), "not a guest's"),
+        (interface("lan", "x", cidr="10.1.0.0/24"), "no address"),
+        (interface("lan", "10.1.0.5", "10.1.0.6", cidr="10.1.0.0/24"), "one IPv4 address"),
+        (interface("lan", mac="nope"), "no MAC"),
+        (interface("lan", mac="01:00:5e:00:00:01"), "cannot be"),
+        (interface("lan", mac="fe:00:00:00:00:01"), "cannot be"),
+        (interface("lan", mac="00:00:00:00:00:00"), "cannot be"),
+    ],
+)
+def test_what_is_refused(given_: NetworkInterface, says: str) -> None:
+    with pytest.raises(InvalidArgument, match=says):
+        asked(ID, given_, RULES)
+
+
+def test_nothing_is_allowed_by_itself_but_isolated_networks() -> None:
+    for one in (
+        interface("libvirt:default"),
+        interface("bridge:br0"),
+        interface("lan", cidr="10.1.0.0/24", nat="true"),
+    ):
+        with pytest.raises(InvalidArgument, match="its operator can"):
+            asked(ID, one, NetworkRules())
+    assert asked(ID, interface("lan"), NetworkRules()).where == lan()
+    with pytest.raises(InvalidArgument, match=r"onDemand\.allowed"):
+        asked(ID, interface("lan"), NetworkRules(on_demand=OnDemand(allowed=False)))
+
+
+def test_addresses_that_dhcp_has_to_tell_are_reserved() -> None:
+    assert asked(ID, interface("lan", "10.1.0.5", "fd00::5", cidr="10.1.0.0/24"), RULES).reserved == (
+        "10.1.0.5",
+    )
+    assert asked(ID, interface("lan", "10.1.0.5", cidr="10.1.0.0/24", dhcp="false"), RULES).reserved == ()
+    assert asked(ID, interface("bridge:br0", "10.1.0.5"), RULES).reserved == ()
+
+
+def test_macs_are_stable_and_apart() -> None:
+    made = {mac_address(f"machine-{n}", f"eth{m}", "") for n in range(100) for m in range(4)}
+    assert len(made) == 400
+    assert all(MAC.fullmatch(mac) and mac.startswith("52:54:") for mac in made)
+    assert mac_address(ID, "eth0", "") == "52:54:eb:d5:43:6d"
+    assert mac_address(ID, "eth0", "AA-BB-CC-00-11-22") == "aa:bb:cc:00:11:22"
+
+
+@pytest.mark.parametrize("vlans", [("0",), ("4095",), ("9-7",), ("a",), ("1-",), ("",)])
+def test_rules_that_are_none(vlans: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="VLAN"):
+        Bridge(vlans=vlans)
+
+
+@pytest.mark.parametrize("name", ["", "a" * 16, "a/b", "../x", "a b", "-a"])
+def test_bridges_that_are_none(name: str) -> None:
+    with pytest.raises(ValueError, match="bridge"):
+        NetworkRules(bridges={name: Bridge()})
+
+
+texts = st.text(max_size=30) | st.sampled_from(
+    [
+        "",
+        "true",
+        "lan",
+        "libvirt:default",
+        "libvirt:x",
+        "bridge:br0",
+        "bridge:eth0",
+        "10.1.0.0/24",
+        "7",
+        "bridge:trunk",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(
+    texts,
+    texts,
+    st.dictionaries(st.sampled_from(["mac", "vlan", "cidr", "dhcp", "nat"]), texts),
+    st.lists(texts, max_size=2),
+)
+def test_only_what_the_operator_named_is_ever_reached(
+    network_id: str, name: str, attributes: dict[str, str], ips: list[str]
+) -> None:
+    try:
+        got: Asked = asked(
+            ID,
+            NetworkInterface(name=name, network_id=network_id, ips=tuple(ips), attributes=attributes),
+            RULES,
+        )
+    except InvalidArgument:
+        return
+    match got.where:
+        case Named(network):
+            assert network in RULES.named
+        case Bridged(bridge, vlan, _):
+            assert not vlan or RULES.bridges[bridge].has_vlan(vlan)
+        case Isolated(identity=identity, subnet=subnet):
+            assert identity == network_id
+            assert subnet is None or subnet.network.startswith("10.")
+    assert MAC.fullmatch(got.mac)

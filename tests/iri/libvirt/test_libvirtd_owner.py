@@ -1,0 +1,101 @@
+"""A libvirtd is one runtime's: another with a folder of its own is told whose, and takes over only where nothing is left."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.storage import Secrets
+from iri.libvirt.folder_lock import Claim, Taken
+from iri.libvirt.libvirtd_owner import USAGE, Tenancy
+from iri.libvirt.refusal import NotStarted
+from iri.libvirt.runtime import LibvirtRuntime
+from iri.machine import Machine, MachineSpec, Power
+from tests.iri.libvirt.world import micro_settings, running_runtime
+from tests.servers.libvirtd import Libvirtd, libvirtd
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Libvirtd]:
+    with libvirtd() as made:
+        yield made
+
+
+@pytest.fixture
+def secrets(daemon: Libvirtd) -> Iterator[Secrets]:
+    link = Link(daemon.uri)
+    link.open()
+    found = Secrets(link)
+    yield found
+    if (noted := found.noted(USAGE)) is not None:
+        found.drop(noted[0])
+    link.close()
+
+
+def test_who_comes_second_is_told_who_is_at_work_until_that_one_ends(
+    daemon: Libvirtd, secrets: Secrets
+) -> None:
+    first, second = micro_settings(daemon), micro_settings(daemon)
+    with running_runtime(first):
+        with pytest.raises(Taken, match=rf"the runtime at {first.folder} \(pid {os.getpid()}\)") as refused:
+            LibvirtRuntime(second).start()
+        assert "stop that one first" in refused.value.cure
+    with running_runtime(second):
+        noted = secrets.noted(USAGE)
+        assert noted is not None
+        assert noted[1].endswith(second.folder)
+
+
+def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
+    daemon: Libvirtd, secrets: Secrets
+) -> None:
+    first, second = micro_settings(daemon), micro_settings(daemon)
+    with running_runtime(first) as runtime:
+        labels = {"machinepoollet.ironcore.dev/machine-uid": str(uuid.uuid4())}
+        made = runtime.create(Machine(labels=labels, spec=MachineSpec(class_name="small", power=Power.OFF)))
+    with pytest.raises(
+        NotStarted, match=rf"1 machine of the runtime at {first.folder}, not of the one at {second.folder}"
+    ) as refused:
+        LibvirtRuntime(second).start()
+    noted = secrets.noted(USAGE)
+    assert noted is not None
+    assert f"virsh secret-undefine {noted[0]}" in refused.value.cure
+    with running_runtime(first) as runtime:
+        assert set(runtime.objects(Machine)) == {made.id}
+    daemon.virsh("secret-undefine", noted[0])
+    with running_runtime(second) as runtime:
+        assert set(runtime.objects(Machine)) == {made.id}
+
+
+def test_of_many_who_come_at_once_one_is_let_in(secrets: Secrets, tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) for number in range(6)]
+    claims, let_in, refused = [], [], []
+    for folder in folders:
+        folder.mkdir()
+        claims.append(Claim("a folder"))
+        claims[-1].take(folder)
+    start = threading.Barrier(len(folders))
+
+    def come(folder: Path) -> None:
+        start.wait(60)
+        try:
+            Tenancy(secrets, folder, lambda: ()).take()
+        except Taken:
+            refused.append(folder)
+        else:
+            let_in.append(folder)
+
+    threads = [threading.Thread(target=come, args=(folder,)) for folder in folders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for claim in claims:
+        claim.drop()
+    assert (len(let_in), len(refused)) == (1, 5)

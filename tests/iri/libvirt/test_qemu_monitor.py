@@ -1,0 +1,74 @@
+"""QEMU's words are taken as they come: what nobody understands is a refusal, and no bug of whoever asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from iri.errors import FailedPrecondition
+from iri.libvirt.connect.qemu_monitor import answered, inside_of
+from iri.libvirt.domain.qemu_state import Inside, Node
+
+DISK = "ua-disk-data-0123abcd"
+NOTHING = {"network": "", "devices": [], "objects": [], "nodes": [], "blocks": []}
+
+
+def test_answer_is_what_was_returned() -> None:
+    assert answered("query-block", '{"return": [], "id": "libvirt-7"}') == []
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('{"error": {"class": "GenericError", "desc": "no such node"}}', "QEMU refuses query-block: no such node"),
+        ('{"return": [', "JSONDecodeError"),
+        ("[]", "TypeError"),
+        ("{}", "KeyError"),
+        ('{"error": "no"}', "AttributeError"),
+    ],
+)  # fmt: skip
+def test_answer_that_is_none_is_a_refusal(said: str, words: str) -> None:
+    with pytest.raises(FailedPrecondition, match=words):
+        answered("query-block", said)
+
+
+def test_inside_is_what_is_told() -> None:
+    node = {
+        "node-name": "libvirt-2-format",
+        "file": "/pool/a",
+        "image": {"full-backing-filename": "/images/b"},
+    }
+    found = inside_of(
+        network="net0: index=0\n \\ hostua-nic-primary-0123abcd: index=0,type=tap",
+        devices=[{"name": DISK, "type": "child<virtio-blk-pci>"}],
+        objects=[{"name": "masterKey0", "type": "child<secret>"}],
+        nodes=[node],
+        blocks=[
+            {"qdev": f"/machine/peripheral/{DISK}/virtio-backend", "inserted": {"node-name": "libvirt-2-format"}},
+            {"qdev": "ide0", "device": ""},
+        ],
+    )  # fmt: skip
+    assert found == Inside(
+        devices=frozenset({DISK}),
+        nics=frozenset({"ua-nic-primary-0123abcd"}),
+        nodes=(Node(name="libvirt-2-format", place="/pool/a", rests_on="/images/b"),),
+        objects=frozenset({"masterKey0"}),
+        disks={DISK: "libvirt-2-format"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ("network", None),
+        ("devices", [{}]),
+        ("objects", 7),
+        ("nodes", [{"file": "/pool/a"}]),
+        ("nodes", [{"node-name": "a", "file": None}]),
+        ("nodes", [{"node-name": "a", "file": "/pool/a", "image": None}]),
+        ("blocks", [{"inserted": {}}]),
+        ("blocks", None),
+    ],
+)
+def test_inside_that_nobody_understands_is_a_refusal(field: str, told: object) -> None:
+    with pytest.raises(FailedPrecondition, match="nobody understands what QEMU says"):
+        inside_of(**NOTHING | {field: told})
