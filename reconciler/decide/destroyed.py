@@ -21,7 +21,7 @@ from reconciler.world.advance import Confirm
 from reconciler.world.pool import PoolState
 from reconciler.world.record import condition
 from reconciler.world.record.condition import DESTROYED
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.kinds import Key, Kind
 from schemas.spelling import nearest
 
@@ -85,10 +85,10 @@ def judged(view: View, name: str, order: Order) -> Order:
         return Order(order.commit, order.report, Fate.VOID, why)
     if order.fate is Fate.FOLLOWED:
         return order  # whoever reconciles anew has seen no report change yet; this one was seen not to
-    fresh = {state.freshness for state in states(view, name)}
-    if Freshness.FRESH in fresh:
+    fresh = {state.heartbeat for state in states(view, name)}
+    if Heartbeat.ALIVE in fresh:
         return Order(order.commit, order.report, Fate.WAITS, "its report is followed until its grace is over")
-    if Freshness.UNPROVEN in fresh:
+    if Heartbeat.UNCONFIRMED in fresh:
         why = "nobody knows yet whether its report still changes; it is followed when that is sure"
         return Order(order.commit, order.report, Fate.WAITS, why)
     return Order(order.commit, order.report, Fate.FOLLOWED)

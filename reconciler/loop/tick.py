@@ -25,7 +25,7 @@ from reconciler.plan import Plan
 from reconciler.plan.news import is_minor as is_minor_change
 from reconciler.world import unsettled
 from reconciler.world.readings import Readings
-from reconciler.world.reports.freshness import Sighting
+from reconciler.world.reports.heartbeat import HeartbeatSeen
 from reconciler.world.world import World
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
@@ -111,11 +111,11 @@ class Reconciler:
             log.exception("a tick failed")
             failed = Failed("error", f"{type(error).__name__}: {error}", "the log has the details")
         # What was read halfway is worth nothing.
-        self.world = self._new_world(self.world.sightings)
+        self.world = self._new_world(self.world.heartbeats_seen)
         return failed
 
-    def _new_world(self, sightings: Mapping[str, Sighting] | None = None) -> World:
-        return World(self._around.ambient, sightings, readings=self._around.readings)
+    def _new_world(self, heartbeats_seen: Mapping[str, HeartbeatSeen] | None = None) -> World:
+        return World(self._around.ambient, heartbeats_seen, readings=self._around.readings)
 
     def _tick(self, clock: Callable[[], datetime]) -> Outcome:
         with self._tracer.span("read"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.capacity import Vector
 from schemas.kinds import Key
 from schemas.model.part import Taint
@@ -23,7 +23,7 @@ class PoolState:
     key: Key
     is_declared: bool
     poollet: str = ""  # whose report announces it
-    freshness: Freshness | None = None  # None: nobody announces it
+    heartbeat: Heartbeat | None = None  # None: nobody announces it
     announced: report.PoolReport | report.VolumePoolReport | None = None
     is_remembered: bool = False  # `announced` is what live says, because nobody can be asked
     why_not_ready: str = ""
@@ -43,4 +43,4 @@ class PoolState:
     @property
     def is_lost(self) -> bool:
         """What is there may still run."""
-        return self.freshness in (None, Freshness.LOST)
+        return self.heartbeat in (None, Heartbeat.EXPIRED)

@@ -11,7 +11,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.pools import READY
 from reconciler.world.record import Record, condition, folded, with_condition
 from reconciler.world.reports.folding import amounts, condition_of
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.charge import written
 from schemas.live_layout import SHARE
 from schemas.model import Address, Condition, MachinePoolStatus, NameRef, VolumePoolStatus
@@ -46,13 +46,13 @@ def folded_pool(
 def _machine_pool(
     state: PoolState, before: MachinePoolStatus, seen: report.ReportedPoolStatus, now: datetime
 ) -> MachinePoolStatus:
-    if state.freshness is Freshness.LOST:
+    if state.heartbeat is Heartbeat.EXPIRED:
         return _silent(state, before, now)
     conditions = _conditions(state, before.conditions, seen.conditions, now)
     said: Literal["Ready", "Pending", "Error", "Offline", ""] = seen.state
-    if state.freshness is Freshness.LEFT:
+    if state.heartbeat is Heartbeat.LEFT:
         said = "Offline"
-    elif _is_unproven(state, before):
+    elif _is_unconfirmed(state, before):
         said = before.state or "Pending"
     elif said == "Ready" and not _is_ready(conditions):
         said = "Pending"
@@ -70,13 +70,13 @@ def _machine_pool(
 def _volume_pool(
     state: PoolState, before: VolumePoolStatus, seen: report.ReportedVolumePoolStatus, now: datetime
 ) -> VolumePoolStatus:
-    if state.freshness is Freshness.LOST:
+    if state.heartbeat is Heartbeat.EXPIRED:
         return _silent(state, before, now)
     conditions = _conditions(state, before.conditions, seen.conditions, now)
     said: Literal["Available", "Pending", "Unavailable", ""] = seen.state
-    if state.freshness is Freshness.LEFT:
+    if state.heartbeat is Heartbeat.LEFT:
         said = "Unavailable"
-    elif _is_unproven(state, before):
+    elif _is_unconfirmed(state, before):
         said = before.state or "Pending"
     elif said == "Available" and not _is_ready(conditions):
         said = "Pending"
@@ -96,10 +96,10 @@ def _silent(state: PoolState, before: P, now: datetime) -> P:
     return replace(before, state="Pending" if before.state else "", conditions=conditions)
 
 
-def _is_unproven(state: PoolState, before: MachinePoolStatus | VolumePoolStatus) -> bool:
+def _is_unconfirmed(state: PoolState, before: MachinePoolStatus | VolumePoolStatus) -> bool:
     """It was not ready when it was last heard, and nothing has shown yet that it is back."""
     ready = condition(before.conditions, READY)
-    return state.freshness is Freshness.UNPROVEN and ready is not None and ready.status != "True"
+    return state.heartbeat is Heartbeat.UNCONFIRMED and ready is not None and ready.status != "True"
 
 
 def _is_ready(conditions: tuple[Condition, ...]) -> bool:
@@ -127,19 +127,19 @@ def _conditions(
 def _ready(state: PoolState, conditions: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
     status, reason = _truth(state)
     before = condition(conditions, READY)
-    if before is not None and state.freshness is Freshness.UNPROVEN:
+    if before is not None and state.heartbeat is Heartbeat.UNCONFIRMED:
         return conditions
     new = Condition(type=READY, status=status, reason=reason, message=state.why_not_ready)
     return with_condition(conditions, new, now)
 
 
 def _truth(state: PoolState) -> tuple[Truth, str]:
-    match state.freshness:
+    match state.heartbeat:
         case None:
             return "Unknown", "NotAnnounced"
-        case Freshness.LOST:
+        case Heartbeat.EXPIRED:
             return "Unknown", "ReportLost"
-        case Freshness.LEFT:
+        case Heartbeat.LEFT:
             return "False", "PoolletLeft"
-        case Freshness.FRESH | Freshness.UNPROVEN:
+        case Heartbeat.ALIVE | Heartbeat.UNCONFIRMED:
             return ("False", "NotReady") if state.why_not_ready else ("True", "Reported")

@@ -9,7 +9,7 @@ from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
 from reconciler.world.record import condition
 from reconciler.world.reports.folding import amounts
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, class_count, share, stocks
 from schemas.charge import MACHINE, VOLUME, pool_allocatable
 from schemas.kinds import Key, Kind
@@ -39,7 +39,7 @@ class Announcement:
 
     poollet: str
     pool: report.PoolReport | report.VolumePoolReport
-    freshness: Freshness
+    heartbeat: Heartbeat
     silence: str = ""
     is_remembered: bool = False
 
@@ -78,7 +78,7 @@ def pool_state(key: Key, known: Known | None, announced: Announcement | None, of
         key=key,
         is_declared=is_declared,
         poollet=announced.poollet if announced else "",
-        freshness=announced.freshness if announced else None,
+        heartbeat=announced.heartbeat if announced else None,
         announced=pool,
         is_remembered=announced is not None and announced.is_remembered,
         why_not_ready=why_not_ready(known, announced),
@@ -100,16 +100,16 @@ def why_not_ready(known: Known | None, announced: Announcement | None) -> str:
         return "it is being removed"
     if announced is None:
         return "no poollet announces it"
-    if announced.freshness is Freshness.LEFT:
+    if announced.heartbeat is Heartbeat.LEFT:
         return f"its poollet {announced.poollet} has left"
-    if announced.freshness is Freshness.LOST:
+    if announced.heartbeat is Heartbeat.EXPIRED:
         return f"the report of {announced.poollet} has not changed for its grace"
     if announced.silence:
         return announced.silence
     state = announced.pool.status.state
     if state not in ("Ready", "Available"):
         return f"its poollet says that it is {state}"
-    if announced.freshness is Freshness.UNPROVEN and (before := _ready_on_live(known)) not in ("", "True"):
+    if announced.heartbeat is Heartbeat.UNCONFIRMED and (before := _ready_on_live(known)) not in ("", "True"):
         return f"it was not ready ({before}) when last seen, and its report has not changed since"
     return ""
 

@@ -9,7 +9,7 @@ from reconciler.world.known import Known
 from reconciler.world.pools import READY, Announcement
 from reconciler.world.record import condition
 from reconciler.world.record.condition import OWN
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
 from schemas.quantity import Quantity
 from schemas.report import objects as report
@@ -61,7 +61,7 @@ def remembered(known: Known) -> Announcement | None:
 
 
 def _announcement(pool: report.PoolReport | report.VolumePoolReport) -> Announcement:
-    return Announcement(NOBODY, pool, Freshness.UNPROVEN, is_remembered=True)
+    return Announcement(NOBODY, pool, Heartbeat.UNCONFIRMED, is_remembered=True)
 
 
 def _conditions(conditions: Sequence[Condition]) -> tuple[report.ReportedCondition, ...]:

@@ -16,7 +16,7 @@ from reconciler.world.population import Population
 from reconciler.world.readings import Readings
 from reconciler.world.relations import Relations
 from reconciler.world.remembered import heard_last, remembered
-from reconciler.world.reports.freshness import MAY_CHANGE, Sighting
+from reconciler.world.reports.heartbeat import NOT_EXPIRED, HeartbeatSeen
 from reconciler.world.reports.reports import Report, Reports
 from reconciler.world.reports.said import Said
 from reconciler.world.rules import Rules
@@ -28,10 +28,10 @@ from schemas.validate.finding import Finding
 
 
 class State:
-    """`sightings` and `readings` are not of this state alone: they outlive it."""
+    """`heartbeats_seen` and `readings` are not of this state alone: they outlive it."""
 
     def __init__(
-        self, sightings: dict[str, Sighting], readings: Readings, *, is_offline: bool = False
+        self, heartbeats_seen: dict[str, HeartbeatSeen], readings: Readings, *, is_offline: bool = False
     ) -> None:
         self.readings = readings
         self.is_offline = is_offline
@@ -50,7 +50,7 @@ class State:
         self.news: frozenset[str] = frozenset()  # paths that differ from the source reconciled last
         self.held: dict[str, Contents] = {}  # as they read, files of it that change what may not change
         self.live = Branch()
-        self.reports = Reports(sightings)
+        self.reports = Reports(heartbeats_seen)
         self.known: dict[Key, Known] = {}
         self.retained: dict[str, Known] = {}
         self.relations = Relations()
@@ -77,7 +77,7 @@ class State:
         for name in self.reports.announcers(pool):
             report = self.reports.by_poollet[name]
             if self.is_ours(report) and self.rules.authority.owns(name, pool):
-                return Announcement(name, report.pools[pool], self.reports.freshness[name])
+                return Announcement(name, report.pools[pool], self.reports.heartbeat[name])
         known = self.known.get(pool)
         if known is None:
             return None
@@ -86,7 +86,7 @@ class State:
                 why = f"{self.reports.silent[name]}; until its grace is over, what was said last stands"
                 return heard_last(known, name, why)
         for name in self.speakers(pool):
-            if self.is_ours(self.reports.by_poollet[name]) and self.reports.freshness[name] in MAY_CHANGE:
+            if self.is_ours(self.reports.by_poollet[name]) and self.reports.heartbeat[name] in NOT_EXPIRED:
                 why = f"what the report of {name} says of it cannot be read; what was said last stands"
                 return heard_last(known, name, why)
         return remembered(known) if self.is_offline else None

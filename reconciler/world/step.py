@@ -213,7 +213,7 @@ class Step:
     def _reports(self) -> set[Key]:
         state = self.state
         ours = {name: report.is_accepted for name, report in state.reports.by_poollet.items()}
-        fresh, silent = dict(state.reports.freshness), dict(state.reports.silent)
+        fresh, silent = dict(state.reports.heartbeat), dict(state.reports.silent)
         moved = state.reports.advance(self.repo, self.snapshot.reports, self.now, self._accepts)
         self.blobs_read += moved.blobs_read
         keys = moved.keys
@@ -224,7 +224,7 @@ class Step:
             if is_other:
                 keys.update(report.said)
                 state.problems = None
-            if is_other or fresh.get(name) != state.reports.freshness[name]:
+            if is_other or fresh.get(name) != state.reports.heartbeat[name]:
                 keys.update(report.pools_told_of)
         turned = {name for name, _ in silent.items() ^ state.reports.silent.items()}
         keys.update(pool for name in turned for pool in state.pools_of(name))

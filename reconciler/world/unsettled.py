@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.reports import Report, Reports
 
 NAMED_AT_MOST = 5
@@ -28,22 +28,22 @@ class Unsettled:
 
 def unsettled(reports: Reports) -> Iterator[Unsettled]:
     """By name. Who was heard, says that it leaves, or lost its report longer ago than its grace, is not among them."""
-    for name, fresh in sorted(reports.freshness.items()):
+    for name, fresh in sorted(reports.heartbeat.items()):
         why = _why(reports.by_poollet.get(name), fresh)
         if why is not None:
             yield Unsettled(name, why)
 
 
-def _why(report: Report | None, fresh: Freshness) -> Why | None:
+def _why(report: Report | None, fresh: Heartbeat) -> Why | None:
     if report is None:
         return Why.GONE  # and it may run still: until its grace is over it is only not heard
-    if fresh is Freshness.LEFT:
+    if fresh is Heartbeat.LEFT:
         return None
     if not report.is_accepted:
         return Why.REFUSED
-    if fresh is Freshness.LOST:
+    if fresh is Heartbeat.EXPIRED:
         return Why.SILENT
-    if fresh is Freshness.UNPROVEN:
+    if fresh is Heartbeat.UNCONFIRMED:
         return Why.UNPROVEN
     return Why.UNREADABLE if report.hides_objects else None
 

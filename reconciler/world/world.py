@@ -23,7 +23,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.readings import Readings
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.reports.authority import POOL_OF, SILENCE, Hearing, heard
-from reconciler.world.reports.freshness import Sighting
+from reconciler.world.reports.heartbeat import HeartbeatSeen
 from reconciler.world.reports.said import Said
 from reconciler.world.state import State
 from reconciler.world.step import Step
@@ -47,13 +47,13 @@ class World:
     def __init__(
         self,
         ambient: Mapping[str, str] | None = None,
-        sightings: Mapping[str, Sighting] | None = None,
+        heartbeats_seen: Mapping[str, HeartbeatSeen] | None = None,
         *,
         readings: Readings | None = None,
         is_offline: bool = False,
     ) -> None:
         self._ambient = ambient or {}
-        self._sightings = dict(sightings or {})
+        self._heartbeats_seen = dict(heartbeats_seen or {})
         self._readings = readings or Readings()
         self._is_offline = is_offline
         self._state = self._nothing()
@@ -107,11 +107,11 @@ class World:
         self._reminders[key] = min(at, self._reminders.get(key, at))
 
     def _nothing(self) -> State:
-        return State(self._sightings, self._readings, is_offline=self._is_offline)
+        return State(self._heartbeats_seen, self._readings, is_offline=self._is_offline)
 
     @property
-    def sightings(self) -> Mapping[str, Sighting]:
-        return self._sightings
+    def heartbeats_seen(self) -> Mapping[str, HeartbeatSeen]:
+        return self._heartbeats_seen
 
     # Commits, and what holds them back
 
@@ -281,7 +281,7 @@ class World:
         reports = self._state.reports
         return self.last_source is None and (
             any(each.reports_objects for each in reports.by_poollet.values())
-            or not reports.freshness.keys() <= reports.by_poollet.keys()
+            or not reports.heartbeat.keys() <= reports.by_poollet.keys()
         )
 
     @property

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from reconciler.gitstore.commit import decoded
 from reconciler.gitstore.protocol import Change, Repo
 from reconciler.gitstore.tree import Mode, ObjectId
-from reconciler.world.reports.freshness import LEAST_GRACE, MAY_CHANGE, Freshness, Sighting
+from reconciler.world.reports.heartbeat import LEAST_GRACE, NOT_EXPIRED, Heartbeat, HeartbeatSeen
 from reconciler.world.reports.said import Said
 from schemas.fleet import grace_milliseconds
 from schemas.kinds import Key, Kind
@@ -72,20 +72,20 @@ class Moved:
     """What is not as it was."""
 
     keys: set[Key] = field(default_factory=set)  # objects, and pools by announcement
-    poollets: set[str] = field(default_factory=set)  # whose poollet.json, orphans or freshness is another
+    poollets: set[str] = field(default_factory=set)  # whose poollet.json, orphans or heartbeat is another
     blobs_read: int = 0
 
 
 class Reports:
-    """`sightings` outlive a new start of the world: they cannot be read anywhere.
+    """`heartbeats_seen` outlive a new start of the world: they cannot be read anywhere.
 
     A report whose ref is gone, or that is refused, is `silent`: it has the same grace as one that is not seen to change.
     """
 
-    def __init__(self, sightings: dict[str, Sighting] | None = None) -> None:
+    def __init__(self, heartbeats_seen: dict[str, HeartbeatSeen] | None = None) -> None:
         self.by_poollet: dict[str, Report] = {}
-        self.sightings: dict[str, Sighting] = {} if sightings is None else sightings
-        self.freshness: dict[str, Freshness] = {}
+        self.heartbeats_seen: dict[str, HeartbeatSeen] = {} if heartbeats_seen is None else heartbeats_seen
+        self.heartbeat: dict[str, Heartbeat] = {}
         self.silent: dict[str, str] = {}  # and why
         self._speakers: dict[Key, tuple[str, ...]] = {}
 
@@ -103,12 +103,12 @@ class Reports:
                 report = self._read(repo, name, commit, moved)
                 report.time = min(decoded(repo.read(commit)).time, now)
             report.is_accepted = accepts(report)
-            seen = self.sightings.get(name)
+            seen = self.heartbeats_seen.get(name)
             if seen is None:
-                self.sightings[name] = Sighting(commit, now, grace=report.grace)
+                self.heartbeats_seen[name] = HeartbeatSeen(commit, now, grace=report.grace)
             elif report.is_accepted:
-                self.sightings[name] = seen.at(commit, now, report.grace)
-        for name in sorted(self.sightings):
+                self.heartbeats_seen[name] = seen.at(commit, now, report.grace)
+        for name in sorted(self.heartbeats_seen):
             self._age(name, now, moved)
         return moved
 
@@ -119,13 +119,13 @@ class Reports:
             why = f"the report of {name} is gone"
         elif not report.is_accepted:
             why = f"the report of {name} is refused"
-        if report is None and fresh is Freshness.LOST:
-            del self.sightings[name]
-            is_other = self.freshness.pop(name, None) is not None
+        if report is None and fresh is Heartbeat.EXPIRED:
+            del self.heartbeats_seen[name]
+            is_other = self.heartbeat.pop(name, None) is not None
         else:
-            is_other = self.freshness.get(name) != fresh
-            self.freshness[name] = fresh
-        if fresh is Freshness.LOST:
+            is_other = self.heartbeat.get(name) != fresh
+            self.heartbeat[name] = fresh
+        if fresh is Heartbeat.EXPIRED:
             why = ""
         if is_other or why != self.silent.get(name, ""):
             moved.poollets.add(name)
@@ -137,7 +137,9 @@ class Reports:
     def due(self) -> datetime | None:
         """When the first report turns stale, if it does not change."""
         times = [
-            self.sightings[name].expires for name, fresh in self.freshness.items() if fresh in MAY_CHANGE
+            self.heartbeats_seen[name].expires
+            for name, fresh in self.heartbeat.items()
+            if fresh in NOT_EXPIRED
         ]
         return min(times, default=None)
 
@@ -154,11 +156,11 @@ class Reports:
     def announcers(self, pool: Key) -> tuple[str, ...]:
         return self._speakers.get(pool, ())
 
-    def _fresh(self, name: str, now: datetime) -> Freshness:
+    def _fresh(self, name: str, now: datetime) -> Heartbeat:
         report = self.by_poollet.get(name)
         if report is not None and report.is_accepted and report.has_left:
-            return Freshness.LEFT
-        return self.sightings[name].freshness(now)
+            return Heartbeat.LEFT
+        return self.heartbeats_seen[name].heartbeat(now)
 
     def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> Report:
         report = self.by_poollet.get(name)

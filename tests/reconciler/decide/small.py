@@ -15,7 +15,7 @@ from reconciler.world.known import Known, Place, Standing
 from reconciler.world.pool import PoolState
 from reconciler.world.record import Record, empty_status, record_of
 from reconciler.world.relations import is_said_destroyed
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from reconciler.world.unsettled import Unsettled
 from schemas.capacity import Shortfall
@@ -157,7 +157,7 @@ class Small:
     def pool(self, name: str, **changes: Any) -> Small:
         given: dict[str, Any] = {
             "poollet": name,
-            "freshness": Freshness.FRESH,
+            "heartbeat": Heartbeat.ALIVE,
             "announced": report.PoolReport(status=report.ReportedPoolStatus(state="Ready")),
             "classes": frozenset({"small"}),
         }
@@ -165,7 +165,7 @@ class Small:
         return self
 
     def volume_pool(self, name: str, **changes: Any) -> Small:
-        given: dict[str, Any] = {"poollet": name, "freshness": Freshness.FRESH}
+        given: dict[str, Any] = {"poollet": name, "heartbeat": Heartbeat.ALIVE}
         key = Key(Kind.VOLUME_POOL, "", name)
         self.volume_pools[name] = PoolState(key, is_declared=False, **(given | changes))
         return self

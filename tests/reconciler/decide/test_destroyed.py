@@ -12,7 +12,7 @@ from reconciler.decide.destroyed import Fate, Order, destroyed_pools, orders, re
 from reconciler.decide.turn import Turn
 from reconciler.plan.action import Action
 from reconciler.world.advance import Confirm
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
 from tests.reconciler.decide.small import NOW, Small, known, machine
@@ -21,9 +21,9 @@ POOL = Key(Kind.MACHINE_POOL, "", "a")
 THEN, LATER = "a1" * 20, "b2" * 20
 
 
-def said(report: str, freshness: Freshness | None, fate: Fate = Fate.WAITS) -> Small:
+def said(report: str, heartbeat: Heartbeat | None, fate: Fate = Fate.WAITS) -> Small:
     """A pool on live of which a commit of earlier said so, while its report stood at THEN."""
-    world = Small().add(known(Kind.MACHINE_POOL, "a", {})).pool("a", freshness=freshness)
+    world = Small().add(known(Kind.MACHINE_POOL, "a", {})).pool("a", heartbeat=heartbeat)
     world.reports = {"a": THEN}
     recorded = world.known[POOL]
     turn = told(Turn(recorded, recorded.record, NOW), Order("c0ffee", THEN[:12], fate))
@@ -33,40 +33,40 @@ def said(report: str, freshness: Freshness | None, fate: Fate = Fate.WAITS) -> S
 
 
 @pytest.mark.parametrize(
-    ("report", "freshness", "fate"),
+    ("report", "heartbeat", "fate"),
     [
-        pytest.param(THEN, Freshness.FRESH, Fate.WAITS, id="within its grace"),
-        pytest.param(THEN, Freshness.UNPROVEN, Fate.WAITS, id="nobody knows yet"),
-        pytest.param(THEN, Freshness.LOST, Fate.FOLLOWED, id="after its grace"),
+        pytest.param(THEN, Heartbeat.ALIVE, Fate.WAITS, id="within its grace"),
+        pytest.param(THEN, Heartbeat.UNCONFIRMED, Fate.WAITS, id="nobody knows yet"),
+        pytest.param(THEN, Heartbeat.EXPIRED, Fate.FOLLOWED, id="after its grace"),
         pytest.param("", None, Fate.FOLLOWED, id="its report was removed"),
-        pytest.param("", Freshness.UNPROVEN, Fate.WAITS, id="its report was removed a moment ago"),
-        pytest.param(THEN, Freshness.LEFT, Fate.FOLLOWED, id="it had left"),
-        pytest.param(LATER, Freshness.FRESH, Fate.VOID, id="it reported since"),
-        pytest.param(LATER, Freshness.LOST, Fate.VOID, id="it reported since, and is lost now"),
+        pytest.param("", Heartbeat.UNCONFIRMED, Fate.WAITS, id="its report was removed a moment ago"),
+        pytest.param(THEN, Heartbeat.LEFT, Fate.FOLLOWED, id="it had left"),
+        pytest.param(LATER, Heartbeat.ALIVE, Fate.VOID, id="it reported since"),
+        pytest.param(LATER, Heartbeat.EXPIRED, Fate.VOID, id="it reported since, and is lost now"),
     ],
 )
-def test_what_was_recorded(report: str, freshness: Freshness | None, fate: Fate) -> None:
-    world = said(report, freshness)
+def test_what_was_recorded(report: str, heartbeat: Heartbeat | None, fate: Fate) -> None:
+    world = said(report, heartbeat)
     assert {name: each.fate for name, each in orders(world).items()} == {"a": fate}
     assert destroyed_pools(world) == (frozenset({"a"}) if fate is Fate.FOLLOWED else frozenset())
     assert (orders(world)["a"].why == "") == (fate is Fate.FOLLOWED)
 
 
 @pytest.mark.parametrize(
-    ("report", "freshness", "fate"),
+    ("report", "heartbeat", "fate"),
     [
-        pytest.param(THEN, Freshness.UNPROVEN, Fate.FOLLOWED, id="a reconciler that was just started"),
-        pytest.param(THEN, Freshness.FRESH, Fate.FOLLOWED, id="one that saw the same report come back"),
-        pytest.param("", Freshness.UNPROVEN, Fate.FOLLOWED, id="its report was removed"),
-        pytest.param(LATER, Freshness.UNPROVEN, Fate.VOID, id="it reports again"),
+        pytest.param(THEN, Heartbeat.UNCONFIRMED, Fate.FOLLOWED, id="a reconciler that was just started"),
+        pytest.param(THEN, Heartbeat.ALIVE, Fate.FOLLOWED, id="one that saw the same report come back"),
+        pytest.param("", Heartbeat.UNCONFIRMED, Fate.FOLLOWED, id="its report was removed"),
+        pytest.param(LATER, Heartbeat.UNCONFIRMED, Fate.VOID, id="it reports again"),
     ],
 )
 def test_what_is_followed_stays_so_until_it_reports_again(
-    report: str, freshness: Freshness, fate: Fate
+    report: str, heartbeat: Heartbeat, fate: Fate
 ) -> None:
     """Else whatever it said last would be taken back by whoever starts anew, and wait there for ever."""
     web = machine("web")
-    world = said(report, freshness, Fate.FOLLOWED).add(web)
+    world = said(report, heartbeat, Fate.FOLLOWED).add(web)
     world.claims[web.key] = (Said("a", "a", web.record.uid, "f" * 36, "present"),)
     assert orders(world)["a"].fate is fate
     (need,) = [each for each in diff(world, {web.key}, NOW) if each.key == web.key]
@@ -76,7 +76,7 @@ def test_what_is_followed_stays_so_until_it_reports_again(
 @pytest.mark.parametrize("report", ["none", "earlier", LATER[:12]])
 @pytest.mark.parametrize("fate", list(Fate))
 def test_what_is_written_is_what_is_read(fate: Fate, report: str) -> None:
-    world = said(THEN, Freshness.LOST)
+    world = said(THEN, Heartbeat.EXPIRED)
     recorded = world.known[POOL]
     order = Order("0123456789ab", report, fate, "because" if fate is not Fate.FOLLOWED else "")
     turn = told(Turn(recorded, recorded.record, NOW), order)
@@ -90,7 +90,7 @@ def test_what_is_written_is_what_is_read(fate: Fate, report: str) -> None:
 
 
 def test_a_later_commit_counts_anew() -> None:
-    world = said(LATER, Freshness.LOST).confirms(Confirm.POOL_DESTROYED, "a")
+    world = said(LATER, Heartbeat.EXPIRED).confirms(Confirm.POOL_DESTROYED, "a")
     assert orders(world)["a"].fate is Fate.FOLLOWED
     assert orders(world)["a"].report == LATER[:12]
 
@@ -99,7 +99,7 @@ def test_a_later_commit_counts_anew() -> None:
 def test_a_host_that_reported_after_the_commit_lives_though_nobody_reconciled_between(
     seconds: int, fate: Fate
 ) -> None:
-    world = said(THEN, Freshness.LOST).confirms(Confirm.POOL_DESTROYED, "a")
+    world = said(THEN, Heartbeat.EXPIRED).confirms(Confirm.POOL_DESTROYED, "a")
     world.reported = NOW + timedelta(seconds=seconds)
     (order,) = orders(world).values()
     assert order.fate is fate
@@ -110,7 +110,7 @@ def test_a_host_that_reported_after_the_commit_lives_though_nobody_reconciled_be
 
 
 def test_a_volume_pool_of_the_same_host_counts_too() -> None:
-    world = said(THEN, Freshness.LOST).volume_pool("a", freshness=Freshness.FRESH)
+    world = said(THEN, Heartbeat.EXPIRED).volume_pool("a", heartbeat=Heartbeat.ALIVE)
     assert orders(world)["a"].fate is Fate.WAITS
 
 
@@ -118,7 +118,7 @@ def test_a_volume_pool_of_the_same_host_counts_too() -> None:
 def test_what_must_not_go_yet_is_on_a_destroyed_pool_no_more(is_ordered: bool) -> None:
     """Later its new host may be heard, which does not know it."""
     web = machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})
-    world = said(LATER, Freshness.LOST).confirms(Confirm.POOL_DESTROYED, "a").add(web)
+    world = said(LATER, Heartbeat.EXPIRED).confirms(Confirm.POOL_DESTROYED, "a").add(web)
     world = world.ordered_gone(web.key) if is_ordered else world.goes(web.key)
     needs = {need.key: need for need in diff(world, {web.key}, NOW)}
     assert needs[web.key].record.assignment is None

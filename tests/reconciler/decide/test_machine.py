@@ -12,7 +12,7 @@ from reconciler.plan.action import Action
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Standing
 from reconciler.world.record import condition
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from schemas.capacity import Shortfall
 from schemas.kinds import Key, Kind
@@ -28,7 +28,7 @@ LOCAL = [{"name": "root", "localDisk": {}}]
 RUNNING = report.ReportedMachineStatus(machine_id="libvirt://1", state="Running")
 OFF: dict[str, Any] = {"status": report.ReportedMachineStatus(machine_id="libvirt://1", state="Shutdown")}
 FULL = (report.ReportedReason(code="InsufficientCapacity", message="memory is short"),)
-LOST = {"freshness": Freshness.LOST}
+LOST = {"heartbeat": Heartbeat.EXPIRED}
 
 
 def word(**changes: Any) -> Said:
@@ -79,8 +79,8 @@ CASES: list[Case] = [
     ("dangling but placed", lambda: _with(on_a(), findings={WEB: fault("GV310")}), Blocked, "GV310"),
     ("a class that its pool lacks", lambda: on_a(machineClassRef={"name": "huge"}), Blocked, "ClassNotOffered"),
     ("pool lost", lambda: on_a().pool("a", **LOST), Lost, ""),
-    ("pool unproven", lambda: on_a().pool("a", freshness=Freshness.UNPROVEN), Keep, ""),
-    ("pool not announced", lambda: on_a().pool("a", freshness=None, announced=None), Lost, ""),
+    ("pool unproven", lambda: on_a().pool("a", heartbeat=Heartbeat.UNCONFIRMED), Keep, ""),
+    ("pool not announced", lambda: on_a().pool("a", heartbeat=None, announced=None), Lost, ""),
     ("pool not there at all", lambda: Small().add(machine("web", on="a")), Lost, ""),
     ("pool lost, may be replaced, ran", lambda: on_a(onPoolLost="Replace").says(WEB, "present", status=RUNNING).pool("a", **LOST), Lost, ""),
     ("pool lost, may be replaced, silent", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), Lost, ""),

@@ -14,7 +14,7 @@ from reconciler.plan.compose import compose
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Standing
 from reconciler.world.record import condition
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from schemas.fleet import DeleteLimit
 from schemas.kinds import Key, Kind
@@ -233,7 +233,7 @@ def test_a_report_that_lists_nothing_changes_nothing() -> None:
 
 
 def test_no_volume_is_moved_or_dropped_for_a_pool_that_is_lost() -> None:
-    world = with_volume().volume_pool("a", freshness=Freshness.LOST).goes(DATA)
+    world = with_volume().volume_pool("a", heartbeat=Heartbeat.EXPIRED).goes(DATA)
     assert removal(world, DATA).step is Step.RETAIN
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reconciler.decide import Adopt, Blocked, Keep, Lost, Need, Place, diff
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, VolumeStatus
@@ -53,7 +53,7 @@ NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
     ("placed", small, Keep, ""),
     ("placed on a tainted pool", lambda: small().volume_pool("a", taints=(DRAIN,)), Keep, ""),
     ("pinned elsewhere since", lambda: small(volumePoolRef={"name": "b"}), Keep, ""),
-    ("its pool is lost", lambda: small().volume_pool("a", freshness=Freshness.LOST), Lost, ""),
+    ("its pool is lost", lambda: small().volume_pool("a", heartbeat=Heartbeat.EXPIRED), Lost, ""),
     ("rejected", lambda: small().says(DATA, "rejected", reasons=FULL), Place, ""),
     ("had by a poollet", lambda: claims(small(on="")), Adopt, ""),
     ("provided from outside", lambda: small().add(known(Kind.VOLUME, "data", {})), Keep, ""),

@@ -15,7 +15,7 @@ from reconciler.gitstore.protocol import Refs, Snapshot
 from reconciler.loop.outcome import Outcome, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.plan import Plan
-from reconciler.world.reports.freshness import Sighting
+from reconciler.world.reports.heartbeat import HeartbeatSeen
 from reconciler.world.world import World
 from schemas import manifest
 from schemas.kinds import Key, Kind
@@ -166,10 +166,10 @@ class Fleet(Scene):
         self.tick()  # sees the reports for the first time
         self.hosts_report()
 
-    def another(self, sightings: Mapping[str, Sighting] | None = None) -> Reconciler:
+    def another(self, heartbeats_seen: Mapping[str, HeartbeatSeen] | None = None) -> Reconciler:
         """A reconciler that remembers nothing but, where asked, when reports were seen to change."""
         found = Reconciler(self.store, Refs(), Self("one"))
-        found.world = World(sightings=sightings)
+        found.world = World(heartbeats_seen=heartbeats_seen)
         return found
 
     def now_later(self, seconds: float) -> None:

@@ -81,10 +81,10 @@ class Life:
     def tick(self, seconds: float = 1) -> Outcome:
         """Checks that what was decided is what a reconciler that knows nothing would decide, and that it is lawful."""
         before = self.fleet.objects()
-        sightings = dict(self.fleet.reconciler.world.sightings)
+        heartbeats_seen = dict(self.fleet.reconciler.world.heartbeats_seen)
         outcome = self.fleet.tick(seconds)
         if isinstance(outcome, Wrote | Rested):
-            fresh = World(sightings=sightings)
+            fresh = World(heartbeats_seen=heartbeats_seen)
             snapshot = self.fleet.before
             assert snapshot is not None
             plan = planned(fresh, fresh.advance(self.fleet.store, snapshot, self.fleet.now), self.fleet.now)
@@ -167,7 +167,7 @@ class Life:
             case "confirm", ():
                 self.confirm()
             case "forget", ():
-                fleet.reconciler = fleet.another(fleet.reconciler.world.sightings)
+                fleet.reconciler = fleet.another(fleet.reconciler.world.heartbeats_seen)
             case "work", (seconds,):
                 self.work(float(seconds))
             case "tick", (seconds,):
@@ -234,7 +234,7 @@ def rests(life: Life) -> None:
                 break
     else:
         raise AssertionError(f"it never comes to rest: {fleet.plans[-1].changes}")
-    fleet.reconciler = fleet.another(fleet.reconciler.world.sightings)
+    fleet.reconciler = fleet.another(fleet.reconciler.world.heartbeats_seen)
     assert isinstance(life.tick(), Rested)
     explained(fleet)
 

@@ -230,7 +230,7 @@ def test_step_by_step_is_at_once(steps: list[Action]) -> None:
     for act in steps:
         act.run(scene)
         told = scene.step(world)
-        fresh = World(sightings=world.sightings)
+        fresh = World(heartbeats_seen=world.heartbeats_seen)
         at_once = fresh.advance(scene.store, scene.snapshot(), scene.now)
         one, other = everything(world, told.problems), everything(fresh, at_once.problems)
         assert {what: one[what] for what in one if one[what] != other[what]} == {

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.world.known import Standing
 from reconciler.world.pool_status import folded_pool
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.world import World
 from schemas.report import Orphan
 from tests.reconciler.world.scene import (
@@ -84,21 +84,21 @@ def test_classes_that_are_equal_are_offered_alike() -> None:
     assert world.pools["pool-a"].classes == {"small"}
 
 
-def fresh(world: World) -> Freshness | None:
-    return world.pools["pool-a"].freshness
+def fresh(world: World) -> Heartbeat | None:
+    return world.pools["pool-a"].heartbeat
 
 
 def test_a_report_is_lost_when_it_does_not_change_for_its_grace() -> None:
     scene = placed()
     scene.report("pool-a")
     world = scene.world()
-    assert fresh(world) is Freshness.UNPROVEN
+    assert fresh(world) is Heartbeat.UNCONFIRMED
     scene.report("pool-a")
     scene.step(world)
-    assert fresh(world) is Freshness.FRESH
+    assert fresh(world) is Heartbeat.ALIVE
     assert scene.step(world, 73).dirty == frozenset()
     found = scene.step(world, 2)
-    assert fresh(world) is Freshness.LOST
+    assert fresh(world) is Heartbeat.EXPIRED
     assert {POOL_A, WEB} <= found.dirty
     scene.report("pool-a")
     assert {POOL_A, WEB} <= scene.step(world).dirty
@@ -110,9 +110,9 @@ def test_the_grace_is_that_of_the_report() -> None:
     scene.report("pool-a", report("pool-a", interval="1m"))
     world = scene.world()
     assert scene.step(world, 290).due is not None
-    assert fresh(world) is Freshness.UNPROVEN
+    assert fresh(world) is Heartbeat.UNCONFIRMED
     scene.step(world, 20)
-    assert fresh(world) is Freshness.LOST
+    assert fresh(world) is Heartbeat.EXPIRED
 
 
 def test_who_leaves_is_offline_at_once_and_who_stops_is_not() -> None:
@@ -122,7 +122,7 @@ def test_who_leaves_is_offline_at_once_and_who_stops_is_not() -> None:
     assert world.pools["pool-a"].why_not_ready == ""
     scene.report("pool-a", report("pool-a", leaving="leaving"))
     scene.step(world)
-    assert fresh(world) is Freshness.LEFT
+    assert fresh(world) is Heartbeat.LEFT
 
 
 def test_a_report_of_another_fleet_says_nothing() -> None:

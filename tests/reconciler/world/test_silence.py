@@ -11,7 +11,7 @@ from reconciler.gitstore.protocol import Snapshot
 from reconciler.world.advance import Advance
 from reconciler.world.pool_status import folded_pool
 from reconciler.world.record import Record
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import MachinePoolStatus
@@ -46,10 +46,10 @@ class Quiet(Scene):
         reports = {name: commit for name, commit in found.reports.items() if name not in self.gone}
         return Snapshot(found.source, found.target, reports, found.default_branch)
 
-    def pool_is(self, world: World) -> tuple[Freshness | None, bool]:
+    def pool_is(self, world: World) -> tuple[Heartbeat | None, bool]:
         """How far it can be relied on, and whether its status stays as live has it."""
         state, record = world.pools["pool-a"], world.known[Key(Kind.MACHINE_POOL, "", "pool-a")].record
-        return state.freshness, folded_pool(state, record, self.now) == record.status
+        return state.heartbeat, folded_pool(state, record, self.now) == record.status
 
 
 def is_lost(world: World) -> bool:
@@ -76,16 +76,16 @@ def misnamed(scene: Quiet) -> None:
 def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet], None]) -> None:
     scene = Quiet()
     world = scene.heard
-    assert scene.pool_is(world) == (Freshness.FRESH, True)
+    assert scene.pool_is(world) == (Heartbeat.ALIVE, True)
     silence(scene)
     found: Advance = scene.step(world)
     # Nobody can be asked, so nothing new goes there; but nothing there is unknown yet.
-    assert scene.pool_is(world) == (Freshness.UNPROVEN, True)
+    assert scene.pool_is(world) == (Heartbeat.UNCONFIRMED, True)
     assert not is_lost(world)
     assert "grace" in world.pools["pool-a"].why_not_ready
     assert found.due is not None
     assert found.due - scene.now <= timedelta(seconds=75)
-    anew = World(sightings=world.sightings)  # after a failure, or another process that is told
+    anew = World(heartbeats_seen=world.heartbeats_seen)  # after a failure, or another process that is told
     scene.step(anew)
     assert anew.pools["pool-a"] == world.pools["pool-a"]
     # Refused reports that go on changing prove nothing.
@@ -104,7 +104,7 @@ def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet],
     assert WEB in scene.step(world).dirty
     scene.report("pool-a")
     scene.step(world)
-    assert scene.pool_is(world)[0] is Freshness.FRESH
+    assert scene.pool_is(world)[0] is Heartbeat.ALIVE
     assert world.pools["pool-a"].why_not_ready == ""
 
 
@@ -134,10 +134,10 @@ def test_a_poollet_that_nobody_ever_heard_has_no_grace() -> None:
     scene = Scene({"pool.yaml": pool("pool-a")})
     scene.live()
     world = scene.world()
-    assert world.pools["pool-a"].freshness is None
+    assert world.pools["pool-a"].heartbeat is None
     scene.report("pool-a", report("pool-b"))
     scene.step(world)
-    assert world.pools["pool-a"].freshness is None
+    assert world.pools["pool-a"].heartbeat is None
 
 
 def test_one_that_left_stays_offline_when_its_ref_goes() -> None:
@@ -145,7 +145,7 @@ def test_one_that_left_stays_offline_when_its_ref_goes() -> None:
     world = scene.heard
     scene.report("pool-a", report("pool-a", leaving="leaving"))
     scene.step(world)
-    assert world.pools["pool-a"].freshness is Freshness.LEFT
+    assert world.pools["pool-a"].heartbeat is Heartbeat.LEFT
     gone(scene)
     scene.step(world)
     assert world.pools["pool-a"].why_not_ready

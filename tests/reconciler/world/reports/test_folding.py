@@ -10,7 +10,7 @@ import msgspec
 from reconciler.world.pool_status import folded_pool
 from reconciler.world.record import Record, condition, stamp
 from reconciler.world.reports.folding import folded, folded_interface
-from reconciler.world.reports.freshness import Freshness
+from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
@@ -133,7 +133,7 @@ def test_a_pool_follows_its_report_and_how_fresh_that_is() -> None:
     assert lost.capacity == first.capacity  # what is there may still run
     scene.report("pool-a", report_of("pool-a", leaving="leaving"))
     scene.step(world)
-    assert world.pools["pool-a"].freshness is Freshness.LEFT
+    assert world.pools["pool-a"].heartbeat is Heartbeat.LEFT
     left, truth, _ = ready_of(world, record, LATER)
     assert (truth, left.state) == ("False", "Offline")
 

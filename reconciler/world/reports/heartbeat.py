@@ -11,18 +11,20 @@ from schemas.fleet import LEAST_GRACE_MILLISECONDS
 LEAST_GRACE = timedelta(milliseconds=LEAST_GRACE_MILLISECONDS)
 
 
-class Freshness(StrEnum):
-    UNPROVEN = "unproven"  # not seen to change yet, and not for its grace: what live says of the pool stands
-    FRESH = "fresh"  # seen to change within its grace
-    LOST = "lost"  # not seen to change for its grace, or gone: what is on the pool is unknown, and may run
+class Heartbeat(StrEnum):
+    UNCONFIRMED = (
+        "unconfirmed"  # not seen to change yet, within its timeout: what live says of the pool still holds
+    )
+    ALIVE = "alive"  # seen to change within its timeout
+    EXPIRED = "expired"  # not seen to change within its timeout, or gone: what is on the pool is unknown, and may run
     LEFT = "left"  # the poollet said that it leaves for good
 
 
-MAY_CHANGE = frozenset((Freshness.UNPROVEN, Freshness.FRESH))
+NOT_EXPIRED = frozenset((Heartbeat.UNCONFIRMED, Heartbeat.ALIVE))
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class HeartbeatSeen:
     """When a report that could be relied on was first seen at the commit where it is, and whether that was a change."""
 
     commit: str
@@ -30,16 +32,16 @@ class Sighting:
     has_changed: bool = False
     grace: timedelta = LEAST_GRACE
 
-    def at(self, commit: str, now: datetime, grace: timedelta) -> Sighting:
+    def at(self, commit: str, now: datetime, grace: timedelta) -> HeartbeatSeen:
         if commit == self.commit:
             return self if grace == self.grace else replace(self, grace=grace)
-        return Sighting(commit, now, has_changed=True, grace=grace)
+        return HeartbeatSeen(commit, now, has_changed=True, grace=grace)
 
     @property
     def expires(self) -> datetime:
         return self.since + self.grace
 
-    def freshness(self, now: datetime) -> Freshness:
+    def heartbeat(self, now: datetime) -> Heartbeat:
         if now >= self.expires:
-            return Freshness.LOST
-        return Freshness.FRESH if self.has_changed else Freshness.UNPROVEN
+            return Heartbeat.EXPIRED
+        return Heartbeat.ALIVE if self.has_changed else Heartbeat.UNCONFIRMED
