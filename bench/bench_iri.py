@@ -19,7 +19,7 @@ from iri.address import UnixAddress
 from iri.client import Client
 from iri.client.kinds import MACHINE_CALLS
 from iri.client.link import Link
-from iri.machine import Connection, Disk, Machine, MachineSpec, NetworkInterface
+from iri.machine import Connection, Disk, MachineSpec, NetworkInterface, RuntimeMachine
 from iri.server import Server
 from iri.simulated.chance import Span
 from iri.simulated.host import Host
@@ -32,7 +32,7 @@ COUNTS = (1000, 10_000)
 PREFIX = "machinepoollet.ironcore.dev/"
 
 
-def machine(number: int) -> Machine:
+def machine(number: int) -> RuntimeMachine:
     """As a poollet makes it: a root disk in Ceph, an interface, labels and annotations."""
     connection = Connection(
         driver="ceph",
@@ -41,7 +41,7 @@ def machine(number: int) -> Machine:
         secret_data={"userID": b"client", "userKey": b"k" * 40},
         effective_storage_bytes=10 << 30,
     )
-    return Machine(
+    return RuntimeMachine(
         labels={PREFIX + "machine-uid": str(uuid.UUID(int=number)), PREFIX + "machine-name": f"web-{number}"},
         annotations={
             PREFIX + "machine-generation": "1",
@@ -62,7 +62,7 @@ def serve(socket: str, count: int) -> None:
     runtime = SimulatedRuntime(Host(Profile(capacity=room, times=times), seed=1))
     for number in range(count):
         runtime.create(machine(number))
-    runtime.objects(Machine)
+    runtime.objects(RuntimeMachine)
     server = Server(runtime, [UnixAddress(Path(socket))])
     server.start()
     print("serving", flush=True)
@@ -99,7 +99,7 @@ def unary(address: UnixAddress) -> None:
         times = []
         for _ in range(CALLS):
             start = time.perf_counter()
-            client.select(Machine, "no-such-id")
+            client.select(RuntimeMachine, "no-such-id")
             times.append(time.perf_counter() - start)
         figure(
             "unary calls, one caller",
@@ -109,7 +109,7 @@ def unary(address: UnixAddress) -> None:
 
         def call() -> None:
             for _ in range(CALLS // CALLERS):
-                client.select(Machine, "no-such-id")
+                client.select(RuntimeMachine, "no-such-id")
 
         callers = [threading.Thread(target=call) for _ in range(CALLERS)]
         start = time.perf_counter()
@@ -131,12 +131,12 @@ def lists(count: int) -> None:
         link.close()
         with Client(address) as client:
             start = time.perf_counter()
-            found = client.select(Machine)
+            found = client.select(RuntimeMachine)
             first = time.perf_counter() - start
-            again = seconds(lambda: client.select(Machine))
+            again = seconds(lambda: client.select(RuntimeMachine))
             assert len(found) == count
             uid = {PREFIX + "machine-uid": str(uuid.UUID(int=7))}
-            by_uid = seconds(lambda: client.select(Machine, labels=uid), 9)
+            by_uid = seconds(lambda: client.select(RuntimeMachine, labels=uid), 9)
     name = f"ListMachines of {count:,}"
     figure(f"{name}, size", f"{len(data) / 2**20:.1f} MiB, {len(data) / count:,.0f} bytes a machine")
     figure(

@@ -21,7 +21,7 @@ from iri.address import UnixAddress
 from iri.change import SetPower
 from iri.client import Client
 from iri.libvirt.settings import Settings
-from iri.machine import Machine, MachineSpec, MachineState, Power
+from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
 from tests.guests.micro import READY
 from tests.iri.contract.subject import uid_labels
 from tests.iri.libvirt.world import micro_settings
@@ -105,8 +105,8 @@ def at_once(settings: Settings, client: Client) -> float:
     until(lambda: all(READY in log_of(settings, id) for id in ids))
     took = time.perf_counter() - began
     for id in ids:
-        client.remove(Machine, id)
-    until(lambda: not client.objects(Machine))
+        client.remove(RuntimeMachine, id)
+    until(lambda: not client.objects(RuntimeMachine))
     return took
 
 
@@ -138,7 +138,7 @@ def stop_known(daemon: Libvirtd, client: Client, settings: Settings) -> float:
         pass
     daemon.kill_guest(id)
     began = time.perf_counter()
-    while client.objects(Machine)[id].status.state is MachineState.RUNNING:
+    while client.objects(RuntimeMachine)[id].status.state is MachineState.RUNNING:
         watch.next(5)
     took = time.perf_counter() - began
     watch.close()
@@ -150,16 +150,16 @@ def list_of_many(client: Client) -> tuple[float, int]:
     ids = [client.create(wanted(Power.OFF)).id for _ in range(LISTED)]
     until(
         lambda: all(
-            found.status.state is MachineState.SUSPENDED for found in client.objects(Machine).values()
+            found.status.state is MachineState.SUSPENDED for found in client.objects(RuntimeMachine).values()
         )
     )
     times = []
     for _ in range(20):
         began = time.perf_counter()
-        assert len(client.objects(Machine)) == LISTED
+        assert len(client.objects(RuntimeMachine)) == LISTED
         times.append(time.perf_counter() - began)
     for id in ids[1:]:
-        client.remove(Machine, id)
+        client.remove(RuntimeMachine, id)
     client.change(ids[0], SetPower(Power.OFF))
     return statistics.median(times), LISTED
 
@@ -184,13 +184,15 @@ def by_hand(daemon: Libvirtd, template: str, id: str) -> Path:
     return folder / "console.log"
 
 
-def wanted(power: Power = Power.ON) -> Machine:
-    return Machine(labels=uid_labels(Machine), spec=MachineSpec(class_name="small", power=power))
+def wanted(power: Power = Power.ON) -> RuntimeMachine:
+    return RuntimeMachine(
+        labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", power=power)
+    )
 
 
 def remove(client: Client, id: str) -> None:
-    client.remove(Machine, id)
-    until(lambda: id not in client.objects(Machine))
+    client.remove(RuntimeMachine, id)
+    until(lambda: id not in client.objects(RuntimeMachine))
 
 
 def log_of(settings: Settings, id: str) -> bytes:

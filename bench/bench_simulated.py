@@ -13,7 +13,7 @@ from bench.measure import figure, percentile
 from iri.address import UnixAddress
 from iri.client import Client
 from iri.host import Classes, MachineClass
-from iri.machine import Disk, Image, LocalDisk, Machine, MachineSpec, MachineState, NetworkInterface
+from iri.machine import Disk, Image, LocalDisk, MachineSpec, MachineState, NetworkInterface, RuntimeMachine
 from iri.simulated.chance import Span
 from iri.simulated.clock import Clock
 from iri.simulated.host import Host
@@ -29,10 +29,10 @@ CLASSES = Classes(machines=(MachineClass(name="small", resources={"cpu": 1, "mem
 CALLERS = 4
 
 
-def machine(number: int) -> Machine:
+def machine(number: int) -> RuntimeMachine:
     """As a poollet sends it: labels, annotations, a disk from an image, an interface."""
     name = f"web-{number}"
-    return Machine(
+    return RuntimeMachine(
         labels={f"{LABEL}uid": f"uid-{number}", f"{LABEL}namespace": "default", f"{LABEL}name": name},
         annotations={f"{LABEL}generation": "1", "machinepoollet.ironcore.dev/irimachine-generation": "0"},
         spec=MachineSpec(
@@ -66,7 +66,7 @@ def through_a_socket(count: int) -> float:
             with ThreadPoolExecutor(CALLERS) as pool:
                 list(pool.map(lambda number: client.create(machine(number)), range(count)))
             while not all(
-                made.status.state is MachineState.RUNNING for made in client.objects(Machine).values()
+                made.status.state is MachineState.RUNNING for made in client.objects(RuntimeMachine).values()
             ):
                 time.sleep(0.01)
             return count / (time.perf_counter() - start)
@@ -84,7 +84,7 @@ def until_noticed(count: int) -> list[float]:
             watch.next(5)
             for number in range(count):
                 made = client.create(
-                    Machine(labels={f"{LABEL}uid": f"n{number}"}, spec=MachineSpec(class_name="small"))
+                    RuntimeMachine(labels={f"{LABEL}uid": f"n{number}"}, spec=MachineSpec(class_name="small"))
                 )
                 due = made.created_at / 1e9 + 0.02
                 while not any(notice.what == "changed" for notice in watch.next(5)):
@@ -109,12 +109,12 @@ def at_rest(count: int) -> tuple[float, float, float]:
         runtime.create(machine(number))
     created = time.perf_counter() - start
     clock.advance(3600 * 10**9)
-    assert all(made.status.state is MachineState.RUNNING for made in runtime.objects(Machine).values())
+    assert all(made.status.state is MachineState.RUNNING for made in runtime.objects(RuntimeMachine).values())
     gc.collect()
     start = time.perf_counter()
     looks = 100
     for _ in range(looks):
-        runtime.objects(Machine)
+        runtime.objects(RuntimeMachine)
     return (resident_bytes() - before) / count, count / created, (time.perf_counter() - start) / looks
 
 
@@ -131,7 +131,7 @@ def on_disk(count: int) -> tuple[float, float]:
         start = time.perf_counter()
         again = host(Ledger(Path(directory)))
         seconds = time.perf_counter() - start
-        assert len(SimulatedRuntime(again).objects(Machine)) == count
+        assert len(SimulatedRuntime(again).objects(RuntimeMachine)) == count
         again.close()
         return rate, seconds
 

@@ -11,8 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.errors import AlreadyExists, FailedPrecondition, NotFound
-from iri.machine import Disk, Machine, NetworkInterface, Power
-from iri.volume import Resources, Volume
+from iri.machine import Disk, NetworkInterface, Power, RuntimeMachine
+from iri.volume import Resources, RuntimeVolume
 
 
 class SetAnnotations(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ Change = MachineChange | ExpandVolume
 Device = TypeVar("Device", Disk, NetworkInterface)
 
 
-def changed_machine(machine: Machine, change: MachineChange) -> Machine:
+def changed_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMachine:
     """The machine with the change in its wish; the same object when there is nothing to change."""
     if machine.deleted_at:
         raise FailedPrecondition(f"machine {machine.id} is being deleted")
@@ -100,7 +100,7 @@ def changed_machine(machine: Machine, change: MachineChange) -> Machine:
     return replace(machine, spec=spec, generation=machine.generation + 1)
 
 
-def expanded_volume(volume: Volume, change: ExpandVolume) -> Volume:
+def expanded_volume(volume: RuntimeVolume, change: ExpandVolume) -> RuntimeVolume:
     if volume.deleted_at:
         raise FailedPrecondition(f"volume {volume.id} is being deleted")
     has = volume.spec.resources.storage_bytes if volume.spec.resources else 0

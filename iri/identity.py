@@ -11,14 +11,14 @@ import re
 import uuid
 from collections.abc import Mapping
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 UID_LABELS: Mapping[Kind, str] = {
-    Machine: "machinepoollet.ironcore.dev/machine-uid",
-    Volume: "volumepoollet.ironcore.dev/volume-uid",
-    Snapshot: "volumepoollet.ironcore.dev/volume-snapshot-uid",
+    RuntimeMachine: "machinepoollet.ironcore.dev/machine-uid",
+    RuntimeVolume: "volumepoollet.ironcore.dev/volume-uid",
+    RuntimeSnapshot: "volumepoollet.ironcore.dev/volume-snapshot-uid",
 }
 CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NAMESPACE = uuid.UUID("5f1a6ab4-6f0f-5c53-9d0b-1f0f0a3b9c11")

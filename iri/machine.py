@@ -133,7 +133,7 @@ class MachineDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""  # of the state, in CamelCase: "GuestPowerOff", "Crash", ...
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`generation` counts the changes of spec, not those of annotations. Times are Unix nanoseconds, 0 is unset."""
 
     id: str = ""

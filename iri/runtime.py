@@ -4,7 +4,7 @@ Ten methods, all of them safe to call from several threads at once. They record 
 real happens in the runtime's own time and shows in `objects`. Repeating a call is harmless: an object with the same uid
 label is created once, a removal under way may be ordered again, a change to what is already so changes nothing.
 
-Generic methods take the kind as its type: `runtime.objects(Machine)`, `runtime.remove(Volume, id)`. A runtime that does
+Generic methods take the kind as its type: `runtime.objects(RuntimeMachine)`, `runtime.remove(RuntimeVolume, id)`. A runtime that does
 not have a kind offers no classes of it, lists none and refuses to create one with Unimplemented.
 
 Every method may raise an IRIError. tests/iri/contract says in executable form what else a runtime promises.
@@ -20,12 +20,19 @@ import msgspec
 
 from iri.change import Change
 from iri.host import About, Classes, Offers
-from iri.machine import Machine
-from iri.volume import Snapshot, Volume
+from iri.machine import RuntimeMachine
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
-Object = Machine | Volume | Snapshot
-Kind = type[Machine] | type[Volume] | type[Snapshot]
-AnyObject = TypeVar("AnyObject", Machine, Volume, Snapshot)
+Object = RuntimeMachine | RuntimeVolume | RuntimeSnapshot
+Kind = type[RuntimeMachine] | type[RuntimeVolume] | type[RuntimeSnapshot]
+AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
+
+# The name of each kind in calls, events and messages.
+KIND_NAMES: Mapping[Kind, str] = {
+    RuntimeMachine: "Machine",
+    RuntimeVolume: "Volume",
+    RuntimeSnapshot: "VolumeSnapshot",
+}
 
 
 class EventType(StrEnum):

@@ -83,7 +83,7 @@ class VolumeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
 
 
-class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
@@ -112,7 +112,7 @@ class SnapshotStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     size: int = 0  # bytes
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}

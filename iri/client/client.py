@@ -25,10 +25,10 @@ from iri.client.lists import Decoded
 from iri.client.watch import RemoteSubscription
 from iri.errors import Unimplemented
 from iri.host import About, Classes, HostInfo, MachineOffer, Offers, VolumeOffer
-from iri.machine import Machine, MachineDetail
+from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import AnyObject, Event, Kind
-from iri.volume import Snapshot, Volume, VolumeDetail
+from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
 from iri.wire.events import event_of
 from iri.wire.mirror import fill, freeze
 
@@ -56,13 +56,13 @@ class Client:
         self._machines = self._links[machines] if machines else None
         self._volumes = self._links[volumes] if volumes else None
         self._calls: dict[Kind, Calls[Any]] = {
-            Machine: MACHINE_CALLS,
-            Volume: VOLUME_CALLS,
-            Snapshot: SNAPSHOT_CALLS,
+            RuntimeMachine: MACHINE_CALLS,
+            RuntimeVolume: VOLUME_CALLS,
+            RuntimeSnapshot: SNAPSHOT_CALLS,
         }
         self._known = {kind: Decoded(calls.decode) for kind, calls in self._calls.items()}
-        self._machine_details: Details[Machine, MachineDetail] = Details(machine_description)
-        self._volume_details: Details[Volume, VolumeDetail] = Details(volume_description)
+        self._machine_details: Details[RuntimeMachine, MachineDetail] = Details(machine_description)
+        self._volume_details: Details[RuntimeVolume, VolumeDetail] = Details(volume_description)
 
     def close(self) -> None:
         for link in self._links.values():
@@ -112,9 +112,9 @@ class Client:
             found = self.select(kind)
         except Unimplemented:
             return {}
-        if kind is Machine:
+        if kind is RuntimeMachine:
             return self._machine_details.merged(found, lambda: self.describe() if found else {})
-        if kind is Volume:
+        if kind is RuntimeVolume:
             unlike = [id for id, volume in found.items() if not volume.is_as_asked]
             return self._volume_details.merged(found, lambda: self.describe_volumes(unlike) if unlike else {})
         return found
@@ -165,7 +165,10 @@ class Client:
     ) -> Sequence[Event]:
         """Events from one second to another, both included; 0 and 0 for all that are kept. Oldest first."""
         events: list[Event] = []
-        for method, kind in ((MACHINES["ListEvents"], Machine), (VOLUMES["ListEvents"], Volume)):
+        for method, kind in (
+            (MACHINES["ListEvents"], RuntimeMachine),
+            (VOLUMES["ListEvents"], RuntimeVolume),
+        ):
             if not self._has(method):
                 continue
             request: Any = request_of(method)

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from iri.client.lists import Decoded
 from iri.errors import Unimplemented
-from iri.machine import Machine, MachineDetail
+from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.volume import Volume, VolumeDetail
+from iri.volume import RuntimeVolume, VolumeDetail
 from iri.wire.mirror import freeze
 
-Described = TypeVar("Described", Machine, Volume)
+Described = TypeVar("Described", RuntimeMachine, RuntimeVolume)
 Detail = TypeVar("Detail", MachineDetail, VolumeDetail)
 
 

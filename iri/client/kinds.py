@@ -11,11 +11,11 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
 from iri.client.changes import MACHINES, VOLUMES
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import AnyObject
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.mirror import fill, freeze
 
 
@@ -55,7 +55,7 @@ def request_of(method: MethodDescriptor, **fields: object) -> Message:
 
 
 MACHINE_CALLS = Calls(
-    Machine,
+    RuntimeMachine,
     machine_pb.Machine,
     "machine",
     MACHINES["ListMachines"],
@@ -63,7 +63,7 @@ MACHINE_CALLS = Calls(
     MACHINES["DeleteMachine"],
 )
 VOLUME_CALLS = Calls(
-    Volume,
+    RuntimeVolume,
     volume_pb.Volume,
     "volume",
     VOLUMES["ListVolumes"],
@@ -71,7 +71,7 @@ VOLUME_CALLS = Calls(
     VOLUMES["DeleteVolume"],
 )
 SNAPSHOT_CALLS = Calls(
-    Snapshot,
+    RuntimeSnapshot,
     volume_pb.VolumeSnapshot,
     "volume_snapshot",
     VOLUMES["ListVolumeSnapshots"],

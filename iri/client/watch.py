@@ -10,15 +10,15 @@ from collections.abc import Callable
 from iri.client.link import Stream
 from iri.errors import Internal, IRIError, TimedOut, Unavailable
 from iri.journal import Watcher
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
 from iri.runtime import Kind, Notice, What
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 KINDS: dict[int, Kind] = {
-    pb.OBJECT_KIND_MACHINE: Machine,
-    pb.OBJECT_KIND_VOLUME: Volume,
-    pb.OBJECT_KIND_VOLUME_SNAPSHOT: Snapshot,
+    pb.OBJECT_KIND_MACHINE: RuntimeMachine,
+    pb.OBJECT_KIND_VOLUME: RuntimeVolume,
+    pb.OBJECT_KIND_VOLUME_SNAPSHOT: RuntimeSnapshot,
 }
 CHANGES: dict[int, What] = {
     pb.CHANGE_CREATED: What.CREATED,

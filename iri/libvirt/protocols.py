@@ -15,7 +15,7 @@ import msgspec
 from iri.host import MachineClass
 from iri.libvirt.device_sources import NicSource, PreparedDisk
 from iri.libvirt.domain.traits import Platform, Traits
-from iri.machine import Disk, Machine, NetworkInterface
+from iri.machine import Disk, NetworkInterface, RuntimeMachine
 
 
 class Disks(Protocol):
@@ -76,11 +76,11 @@ class SeedFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seeds(Protocol):
-    def refuse(self, machine: Machine) -> None:
+    def refuse(self, machine: RuntimeMachine) -> None:
         """Quick. InvalidArgument for what no guest could be told."""
         ...
 
-    def write(self, machine: Machine, folder: Path) -> SeedFiles:
+    def write(self, machine: RuntimeMachine, folder: Path) -> SeedFiles:
         """Into the machine's folder, anew each time. InvalidArgument for data that no guest could read."""
         ...
 

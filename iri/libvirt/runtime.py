@@ -37,9 +37,9 @@ from iri.libvirt.seed.seed_files import Seeds
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes import bootstrap
 from iri.libvirt.volumes.volumes import Volumes
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, Event, Subscription
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 VERSION = version("gitvirt")
 LONGEST_FOLDER = LONGEST_PATH - len(f"/machines/{uuid.UUID(int=0)}/{CONSOLE}")
@@ -126,15 +126,15 @@ class LibvirtRuntime:
         """Unavailable while libvirt is: what is known of machines then may no longer be so."""
         if not self._link.is_connected:
             raise Unavailable("libvirt does not answer")
-        if issubclass(kind, Machine):
+        if issubclass(kind, RuntimeMachine):
             return self._machines.all()
         return self._volumes.objects(kind)
 
     def create(self, wanted: AnyObject) -> AnyObject:
         match wanted:
-            case Machine():
+            case RuntimeMachine():
                 return self._machines.create(wanted)
-            case Volume() | Snapshot():
+            case RuntimeVolume() | RuntimeSnapshot():
                 return self._volumes.create(wanted)
 
     def change(self, id: str, change: Change) -> None:
@@ -144,7 +144,7 @@ class LibvirtRuntime:
             self._machines.change(id, change)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        if issubclass(kind, Machine):
+        if issubclass(kind, RuntimeMachine):
             self._machines.remove(id)
         else:
             self._volumes.remove(kind, id)

@@ -7,20 +7,20 @@ from typing import TypeVar
 
 from iri.change import Resize
 from iri.host import Classes, MachineClass, VolumeClass
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
 from iri.runtime import Kind, Notice, Runtime, Subscription, What
 from iri.server import checks
 from iri.server.calls import Call, Stream
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.mirror import fill, freeze
 
 T = TypeVar("T")
 KINDS: dict[Kind | None, pb.ObjectKind.ValueType] = {
     None: pb.OBJECT_KIND_ALL,
-    Machine: pb.OBJECT_KIND_MACHINE,
-    Volume: pb.OBJECT_KIND_VOLUME,
-    Snapshot: pb.OBJECT_KIND_VOLUME_SNAPSHOT,
+    RuntimeMachine: pb.OBJECT_KIND_MACHINE,
+    RuntimeVolume: pb.OBJECT_KIND_VOLUME,
+    RuntimeSnapshot: pb.OBJECT_KIND_VOLUME_SNAPSHOT,
 }
 CHANGES: dict[What, pb.Change.ValueType] = {
     What.RESYNC: pb.CHANGE_RESYNC,
@@ -71,13 +71,13 @@ class HostCalls:
 
     def describe_machines(self, request: pb.DescribeMachinesRequest) -> pb.DescribeMachinesResponse:
         response = pb.DescribeMachinesResponse()
-        for machine in named(self._runtime.objects(Machine), request.machine_ids):
+        for machine in named(self._runtime.objects(RuntimeMachine), request.machine_ids):
             fill(response.machines.add(machine_id=machine.id), machine.detail)
         return response
 
     def describe_volumes(self, request: pb.DescribeVolumesRequest) -> pb.DescribeVolumesResponse:
         response = pb.DescribeVolumesResponse()
-        for volume in named(self._runtime.objects(Volume), request.volume_ids):
+        for volume in named(self._runtime.objects(RuntimeVolume), request.volume_ids):
             fill(response.volumes.add(volume_id=volume.id), volume.detail)
         return response
 

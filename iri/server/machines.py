@@ -15,7 +15,7 @@ from iri.change import (
     UpdateVolume,
 )
 from iri.errors import NotFound, Unimplemented
-from iri.machine import Disk, Machine, MachineState, NetworkInterface, Power
+from iri.machine import Disk, MachineState, NetworkInterface, Power, RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
 from iri.runtime import Console, Runtime
 from iri.server import checks
@@ -35,7 +35,7 @@ class MachineCalls:
     def __init__(self, runtime: Runtime, consoles: ConsoleUrls | None) -> None:
         self._runtime = runtime
         self._consoles = consoles
-        self._lists = Lists(Machine, machine_message)
+        self._lists = Lists(RuntimeMachine, machine_message)
 
     def table(self) -> dict[str, Call]:
         return {
@@ -60,21 +60,21 @@ class MachineCalls:
         return pb.VersionResponse(runtime_name=about.name, runtime_version=about.version)
 
     def list_events(self, request: pb.ListEventsRequest) -> pb.ListEventsResponse:
-        return pb.ListEventsResponse(events=listed_events(self._runtime, (Machine,), request.filter))
+        return pb.ListEventsResponse(events=listed_events(self._runtime, (RuntimeMachine,), request.filter))
 
     def list_machines(self, request: pb.ListMachinesRequest) -> bytes:
         wanted = request.filter
-        return self._lists.response(self._runtime.objects(Machine), wanted.id, wanted.label_selector)
+        return self._lists.response(self._runtime.objects(RuntimeMachine), wanted.id, wanted.label_selector)
 
     def create_machine(self, request: pb.CreateMachineRequest) -> pb.CreateMachineResponse:
         checks.part_given(request, "machine", "machine")
         checks.machine(request.machine)
-        machine = self._runtime.create(freeze(Machine, request.machine))
+        machine = self._runtime.create(freeze(RuntimeMachine, request.machine))
         return pb.CreateMachineResponse(machine=machine_message(machine))
 
     def delete_machine(self, request: pb.DeleteMachineRequest) -> pb.DeleteMachineResponse:
         checks.id_given(request.machine_id, "machine_id")
-        self._runtime.remove(Machine, request.machine_id)
+        self._runtime.remove(RuntimeMachine, request.machine_id)
         return pb.DeleteMachineResponse()
 
     def update_machine_annotations(
@@ -133,7 +133,7 @@ class MachineCalls:
     def exec(self, request: pb.ExecRequest) -> pb.ExecResponse:
         checks.id_given(request.machine_id, "machine_id")
         machine_id = request.machine_id
-        if machine_id not in self._runtime.objects(Machine):
+        if machine_id not in self._runtime.objects(RuntimeMachine):
             raise NotFound(f"machine {machine_id} does not exist")
         if self._consoles is None:
             raise Unimplemented("this runtime serves no consoles")
@@ -149,7 +149,7 @@ def given_disk(request: pb.AttachVolumeRequest | pb.UpdateVolumeRequest) -> Disk
     return freeze(Disk, request.volume)
 
 
-def machine_message(machine: Machine) -> pb.Machine:
+def machine_message(machine: RuntimeMachine) -> pb.Machine:
     message = pb.Machine()
     fill(message, machine)
     # Existing clients give up on a whole list when one machine is STOPPED.

@@ -9,15 +9,15 @@ from iri.server import checks
 from iri.server.calls import Call
 from iri.server.events import listed_events
 from iri.server.lists import Lists
-from iri.volume import Resources, Snapshot, Volume
+from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from iri.wire.mirror import fill, freeze
 
 
 class VolumeCalls:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._volumes = Lists(Volume, volume_message)
-        self._snapshots = Lists(Snapshot, snapshot_message)
+        self._volumes = Lists(RuntimeVolume, volume_message)
+        self._snapshots = Lists(RuntimeSnapshot, snapshot_message)
 
     def table(self) -> dict[str, Call]:
         return {
@@ -38,16 +38,18 @@ class VolumeCalls:
         return pb.VersionResponse(runtime_name=about.name, runtime_version=about.version)
 
     def list_events(self, request: pb.ListEventsRequest) -> pb.ListEventsResponse:
-        return pb.ListEventsResponse(events=listed_events(self._runtime, (Volume, Snapshot), request.filter))
+        return pb.ListEventsResponse(
+            events=listed_events(self._runtime, (RuntimeVolume, RuntimeSnapshot), request.filter)
+        )
 
     def list_volumes(self, request: pb.ListVolumesRequest) -> bytes:
         wanted = request.filter
-        return self._volumes.response(self._runtime.objects(Volume), wanted.id, wanted.label_selector)
+        return self._volumes.response(self._runtime.objects(RuntimeVolume), wanted.id, wanted.label_selector)
 
     def create_volume(self, request: pb.CreateVolumeRequest) -> pb.CreateVolumeResponse:
         checks.part_given(request, "volume", "volume")
         checks.volume(request.volume)
-        volume = self._runtime.create(freeze(Volume, request.volume))
+        volume = self._runtime.create(freeze(RuntimeVolume, request.volume))
         return pb.CreateVolumeResponse(volume=volume_message(volume))
 
     def expand_volume(self, request: pb.ExpandVolumeRequest) -> pb.ExpandVolumeResponse:
@@ -59,7 +61,7 @@ class VolumeCalls:
 
     def delete_volume(self, request: pb.DeleteVolumeRequest) -> pb.DeleteVolumeResponse:
         checks.id_given(request.volume_id, "volume_id")
-        self._runtime.remove(Volume, request.volume_id)
+        self._runtime.remove(RuntimeVolume, request.volume_id)
         return pb.DeleteVolumeResponse()
 
     def create_volume_snapshot(
@@ -67,19 +69,21 @@ class VolumeCalls:
     ) -> pb.CreateVolumeSnapshotResponse:
         checks.part_given(request, "volume_snapshot", "volume_snapshot")
         checks.snapshot(request.volume_snapshot)
-        snapshot = self._runtime.create(freeze(Snapshot, request.volume_snapshot))
+        snapshot = self._runtime.create(freeze(RuntimeSnapshot, request.volume_snapshot))
         return pb.CreateVolumeSnapshotResponse(volume_snapshot=snapshot_message(snapshot))
 
     def delete_volume_snapshot(
         self, request: pb.DeleteVolumeSnapshotRequest
     ) -> pb.DeleteVolumeSnapshotResponse:
         checks.id_given(request.volume_snapshot_id, "volume_snapshot_id")
-        self._runtime.remove(Snapshot, request.volume_snapshot_id)
+        self._runtime.remove(RuntimeSnapshot, request.volume_snapshot_id)
         return pb.DeleteVolumeSnapshotResponse()
 
     def list_volume_snapshots(self, request: pb.ListVolumeSnapshotsRequest) -> bytes:
         wanted = request.filter
-        return self._snapshots.response(self._runtime.objects(Snapshot), wanted.id, wanted.label_selector)
+        return self._snapshots.response(
+            self._runtime.objects(RuntimeSnapshot), wanted.id, wanted.label_selector
+        )
 
     def status(self, _: pb.StatusRequest) -> pb.StatusResponse:
         response = pb.StatusResponse()
@@ -88,13 +92,13 @@ class VolumeCalls:
         return response
 
 
-def volume_message(volume: Volume) -> pb.Volume:
+def volume_message(volume: RuntimeVolume) -> pb.Volume:
     message = pb.Volume()
     fill(message, volume)
     return message
 
 
-def snapshot_message(snapshot: Snapshot) -> pb.VolumeSnapshot:
+def snapshot_message(snapshot: RuntimeSnapshot) -> pb.VolumeSnapshot:
     message = pb.VolumeSnapshot()
     fill(message, snapshot)
     return message

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from msgspec.structs import replace
 
 from iri.errors import InvalidArgument
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.simulated import machines
 from iri.simulated.behaviour import Behaviour, flags, with_flags
@@ -22,7 +22,7 @@ from iri.simulated.faults import Effect, Fault, Faults
 from iri.simulated.host import Host
 from iri.simulated.machines import GuestAction
 from iri.simulated.profile import decoded, encoded
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
 LONGEST_STEP_NS = 10 * 365 * 24 * 3600 * 1_000_000_000
@@ -150,9 +150,9 @@ class Control:
             state = self._host.state
             return pb.GetStatisticsResponse(
                 calls=self._faults.calls(),
-                machines=len(state.objects(Machine)),
-                volumes=len(state.objects(Volume)),
-                volume_snapshots=len(state.objects(Snapshot)),
+                machines=len(state.objects(RuntimeMachine)),
+                volumes=len(state.objects(RuntimeVolume)),
+                volume_snapshots=len(state.objects(RuntimeSnapshot)),
             )
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.errors import ImageNotResolvable
-from iri.machine import Condition, InterfaceDetail, Machine, MachineState, NetworkInterface, Power
+from iri.machine import Condition, InterfaceDetail, MachineState, NetworkInterface, Power, RuntimeMachine
 from iri.simulated import plugs
 from iri.simulated.nature import NEVER_NS, Happening, Nature
 from iri.simulated.plugs import Plug
@@ -45,7 +45,7 @@ HAS_SYSTEM = frozenset((Phase.RUNNING, Phase.STOPPING))
 class Guest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`machine` is what is told of it. `phase_due_ns` is when the phase ends: NEVER_NS when nothing ends it."""
 
-    machine: Machine
+    machine: RuntimeMachine
     phase: Phase = Phase.BOOTING
     phase_due_ns: int = NEVER_NS
     plugs: tuple[Plug, ...] = ()
@@ -56,7 +56,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_hung: bool = False
 
     @property
-    def told(self) -> Machine:
+    def told(self) -> RuntimeMachine:
         return self.machine
 
     @property
@@ -300,7 +300,7 @@ def stop_due_ns(guest: Guest, now_ns: int, nature: Nature) -> int:
     return nature.after(now_ns, span, "stop", guest.machine.id, boots(guest))
 
 
-def is_on(machine: Machine, nature: Nature) -> bool:
+def is_on(machine: RuntimeMachine, nature: Nature) -> bool:
     return machine.spec.power is not Power.OFF or nature.behaviour.ignores_power
 
 
@@ -308,7 +308,7 @@ def boots(guest: Guest) -> int:
     return guest.machine.detail.boots
 
 
-def observed_generation(machine: Machine, nature: Nature) -> int:
+def observed_generation(machine: RuntimeMachine, nature: Nature) -> int:
     """Never behind what the caller says it has seen, or it takes no status from us any more."""
     if nature.behaviour.counts_no_generations:
         return 0

@@ -21,17 +21,14 @@ from iri.change import (
 )
 from iri.errors import Unimplemented
 from iri.host import About, Classes, Offers
-from iri.machine import Machine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
-from iri.runtime import AnyObject, Console, Event, Kind, Runtime, Subscription
+from iri.runtime import KIND_NAMES, AnyObject, Console, Event, Runtime, Subscription
 from iri.simulated.control import SERVICE
 from iri.simulated.faults import Faults
 from iri.simulated.host import Host
-from iri.volume import Snapshot, Volume
 
 Around = Callable[[str], AbstractContextManager[None]]
 
-NAMES: Mapping[Kind, str] = {Machine: "Machine", Volume: "Volume", Snapshot: "VolumeSnapshot"}
 CHANGES: Mapping[type[Change], str] = {
     SetAnnotations: "UpdateMachineAnnotations",
     SetPower: "UpdateMachinePower",
@@ -81,11 +78,11 @@ class HinderedRuntime:
             self._runtime.set_classes(classes)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        with self._around(f"List{NAMES[kind]}s"):
+        with self._around(f"List{KIND_NAMES[kind]}s"):
             return self._runtime.objects(kind)
 
     def create(self, wanted: AnyObject) -> AnyObject:
-        with self._around(f"Create{NAMES[type(wanted)]}"):
+        with self._around(f"Create{KIND_NAMES[type(wanted)]}"):
             return self._runtime.create(wanted)
 
     def change(self, id: str, change: Change) -> None:
@@ -93,7 +90,7 @@ class HinderedRuntime:
             self._runtime.change(id, change)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        with self._around(f"Delete{NAMES[kind]}"):
+        with self._around(f"Delete{KIND_NAMES[kind]}"):
             self._runtime.remove(kind, id)
 
     def events(self) -> Sequence[Event]:

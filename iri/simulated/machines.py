@@ -24,7 +24,7 @@ from iri.change import (
     changed_machine,
 )
 from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
-from iri.machine import Disk, Machine, MachineSpec, NetworkInterface
+from iri.machine import Disk, MachineSpec, NetworkInterface, RuntimeMachine
 from iri.simulated import guest as guests
 from iri.simulated import lacking, plugs, usage
 from iri.simulated.guest import IS_ON, Guest, Phase, Step
@@ -42,8 +42,8 @@ class GuestAction(IntEnum):
     HANG = 3
 
 
-def create(host: Host, wanted: Machine, now_ns: int) -> Machine:
-    facts, id = host.identified(Machine, wanted.labels)
+def create(host: Host, wanted: RuntimeMachine, now_ns: int) -> RuntimeMachine:
+    facts, id = host.identified(RuntimeMachine, wanted.labels)
     existing = host.state.get(Guest, id)
     if existing is not None:
         return existing.machine
@@ -53,7 +53,7 @@ def create(host: Host, wanted: Machine, now_ns: int) -> Machine:
     images = images_of(spec)
     lacking.refuse_images(host, images)
     lacking.refuse_networks(host, spec.network_interfaces)
-    machine = Machine(
+    machine = RuntimeMachine(
         id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=spec
     )
     guest = Guest(
@@ -92,7 +92,7 @@ def change(host: Host, guest: Guest, wanted: MachineChange, now_ns: int) -> None
     _commit(host, after, told)
 
 
-def _changed(host: Host, machine: Machine, wanted: MachineChange) -> Machine:
+def _changed(host: Host, machine: RuntimeMachine, wanted: MachineChange) -> RuntimeMachine:
     attaches = isinstance(wanted, AttachVolume | AttachInterface)
     if not (attaches and host.nature.behaviour.attaches_twice) or machine.deleted_at:
         return changed_machine(machine, wanted)

@@ -7,7 +7,14 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from iri.machine import AttachmentState, AttachmentStatus, Disk, Machine, MachineStatus, NetworkInterface
+from iri.machine import (
+    AttachmentState,
+    AttachmentStatus,
+    Disk,
+    MachineStatus,
+    NetworkInterface,
+    RuntimeMachine,
+)
 from iri.simulated.nature import NEVER_NS, Happening, Nature
 
 Device = Disk | NetworkInterface
@@ -21,24 +28,24 @@ class Plug(msgspec.Struct, frozen=True, gc=False):
     handle: str = ""  # of the device that goes in
 
 
-def all_in(machine: Machine, now_ns: int, nature: Nature) -> tuple[Plug, ...]:
+def all_in(machine: RuntimeMachine, now_ns: int, nature: Nature) -> tuple[Plug, ...]:
     devices: Iterable[Device] = (*machine.spec.volumes, *machine.spec.network_interfaces)
     return tuple(plug_in(machine, device, now_ns, nature) for device in devices)
 
 
-def all_pending(machine: Machine) -> Machine:
+def all_pending(machine: RuntimeMachine) -> RuntimeMachine:
     """With a status entry for each device, none of them there yet."""
     volumes = tuple(AttachmentStatus(name=disk.name) for disk in machine.spec.volumes)
     interfaces = tuple(AttachmentStatus(name=nic.name) for nic in machine.spec.network_interfaces)
     return replace(machine, status=replace(machine.status, volumes=volumes, network_interfaces=interfaces))
 
 
-def plug_in(machine: Machine, device: Device, from_ns: int, nature: Nature) -> Plug:
+def plug_in(machine: RuntimeMachine, device: Device, from_ns: int, nature: Nature) -> Plug:
     due_ns = nature.after(from_ns, nature.times.attach, "attach", machine.id, device.name, machine.generation)
     return Plug(device.name, isinstance(device, Disk), True, due_ns, handle_of(machine, device, nature))
 
 
-def handle_of(machine: Machine, device: Device, nature: Nature) -> str:
+def handle_of(machine: RuntimeMachine, device: Device, nature: Nature) -> str:
     """The host's own name of the device."""
     if isinstance(device, NetworkInterface):
         return f"tap{nature.chance.hex(5, 'tap', machine.id, device.name)}"
@@ -57,8 +64,8 @@ def with_pending(status: MachineStatus, name: str, is_disk: bool) -> MachineStat
 
 
 def attached(
-    machine: Machine, plugs: tuple[Plug, ...], device: Device, now_ns: int, nature: Nature
-) -> tuple[Machine, tuple[Plug, ...]]:
+    machine: RuntimeMachine, plugs: tuple[Plug, ...], device: Device, now_ns: int, nature: Nature
+) -> tuple[RuntimeMachine, tuple[Plug, ...]]:
     """The device goes in, after one of its name that is still on its way out."""
     is_disk = isinstance(device, Disk)
     rest = tuple(plug for plug in plugs if (plug.name, plug.is_disk) != (device.name, is_disk))
@@ -76,8 +83,8 @@ def detached(plugs: tuple[Plug, ...], name: str, is_disk: bool, due_ns: int) -> 
 
 
 def done(
-    machine: Machine, plugs: tuple[Plug, ...], at_ns: int
-) -> tuple[Machine, tuple[Plug, ...], tuple[Happening, ...]]:
+    machine: RuntimeMachine, plugs: tuple[Plug, ...], at_ns: int
+) -> tuple[RuntimeMachine, tuple[Plug, ...], tuple[Happening, ...]]:
     """What has arrived by then: the machine with it, what is still on its way, what is told."""
     due = [plug for plug in plugs if plug.due_ns <= at_ns]
     if not due:
@@ -89,7 +96,7 @@ def done(
     return replace(machine, status=status), rest, tuple(map(_told, due))
 
 
-def all_out(machine: Machine, plugs: tuple[Plug, ...]) -> Machine:
+def all_out(machine: RuntimeMachine, plugs: tuple[Plug, ...]) -> RuntimeMachine:
     """Without power, whatever was on its way out is out."""
     status = machine.status
     for plug in plugs:

@@ -8,13 +8,13 @@ from typing import TypeVar
 import msgspec
 
 from iri.host import Classes
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind
 from iri.simulated.clock import ClockState
 from iri.simulated.guest import Guest
 from iri.simulated.ledger import Change, Key, LedgerError
 from iri.simulated.store import Shot, Stored
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ Table = type[Guest] | type[Stored] | type[Shot]
 # Volumes come before machines: who holds them is worked out from both.
 TABLES: Mapping[str, Table] = {"volume": Stored, "snapshot": Shot, "machine": Guest}
 NAMES: Mapping[Table, str] = {table: name for name, table in TABLES.items()}
-KINDS: Mapping[Table, Kind] = {Guest: Machine, Stored: Volume, Shot: Snapshot}
+KINDS: Mapping[Table, Kind] = {Guest: RuntimeMachine, Stored: RuntimeVolume, Shot: RuntimeSnapshot}
 FACTS = ("facts", "")
 
 

@@ -24,7 +24,7 @@ from iri.host import (
     VolumeOffer,
 )
 from iri.journal import Watcher
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, Event, Notice, Subscription
 from iri.simulated import machines, shell, volumes
 from iri.simulated.guest import HAS_SYSTEM
@@ -32,7 +32,7 @@ from iri.simulated.host import Host
 from iri.simulated.machines import GuestAction
 from iri.simulated.shell import Inside
 from iri.simulated.usage import STORAGE
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 NAME = "gitvirt-simulated"
 CONSOLE_TICK_SECONDS = 0.1
@@ -97,11 +97,11 @@ class SimulatedRuntime:
     def create(self, wanted: AnyObject) -> AnyObject:
         with self.host.entered() as now_ns:
             match wanted := with_shared_keys(wanted):
-                case Machine():
+                case RuntimeMachine():
                     return machines.create(self.host, wanted, now_ns)
-                case Volume():
+                case RuntimeVolume():
                     return volumes.create(self.host, wanted, now_ns)
-                case Snapshot():
+                case RuntimeSnapshot():
                     return volumes.create_snapshot(self.host, wanted, now_ns)
 
     def change(self, id: str, change: Change) -> None:
@@ -113,9 +113,9 @@ class SimulatedRuntime:
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         with self.host.entered() as now_ns:
-            if kind is Machine:
+            if kind is RuntimeMachine:
                 machines.remove(self.host, machines.found(self.host, id), now_ns)
-            elif kind is Volume:
+            elif kind is RuntimeVolume:
                 volumes.remove(self.host, volumes.found(self.host, id), now_ns)
             else:
                 volumes.remove_snapshot(self.host, volumes.found_snapshot(self.host, id), now_ns)
@@ -149,7 +149,7 @@ class SimulatedRuntime:
             with self.host.entered() as now_ns:
                 machines.act(self.host, machines.found(self.host, machine_id), action, now_ns)
 
-        def machine() -> Machine:
+        def machine() -> RuntimeMachine:
             with self.host.entered():
                 return machines.found(self.host, machine_id).machine
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from iri.exec.console import PtyConsole, window_size
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Console
 
 INTERRUPT = b"\x03"
@@ -25,7 +25,7 @@ NOT_FOUND_STATUS = 127
 class Inside(NamedTuple):
     """What the guest can see of itself and do to itself."""
 
-    machine: Callable[[], Machine]
+    machine: Callable[[], RuntimeMachine]
     now_ns: Callable[[], int]
     power_off: Callable[[], None]
     reboot: Callable[[], None]
@@ -191,7 +191,7 @@ COMMANDS = {
 }
 
 
-def hostname(machine: Machine) -> str:
+def hostname(machine: RuntimeMachine) -> str:
     config = machine.spec.guest_config
     named = config.hostname if config is not None else ""
     return named or machine.labels.get("machinepoollet.ironcore.dev/machine-name", "") or machine.id[:8]

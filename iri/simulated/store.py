@@ -13,10 +13,10 @@ from iri.simulated.nature import NEVER_NS, Happening, Nature
 from iri.volume import (
     Access,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotState,
     SnapshotStatus,
-    Volume,
     VolumeDetail,
     VolumeState,
     VolumeStatus,
@@ -36,23 +36,23 @@ class Phase(IntEnum):
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    volume: Volume
+    volume: RuntimeVolume
     phase: Phase = Phase.PREPARING
     due_ns: int = NEVER_NS
     size_bytes: int = 0  # what it is to have in the end; charged
 
     @property
-    def told(self) -> Volume:
+    def told(self) -> RuntimeVolume:
         return self.volume
 
 
 class Shot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    snapshot: Snapshot
+    snapshot: RuntimeSnapshot
     phase: Phase = Phase.PREPARING
     due_ns: int = NEVER_NS
 
     @property
-    def told(self) -> Snapshot:
+    def told(self) -> RuntimeSnapshot:
         return self.snapshot
 
 
@@ -67,7 +67,7 @@ def size_bytes(wanted_bytes: int, nature: Nature) -> int:
 
 
 def created(
-    volume: Volume, now_ns: int, data_ready_ns: int, nature: Nature
+    volume: RuntimeVolume, now_ns: int, data_ready_ns: int, nature: Nature
 ) -> tuple[Stored, tuple[Happening, ...]]:
     """A new volume, filled from its source once that is there."""
     asked = volume.spec.resources.storage_bytes if volume.spec.resources else 0
@@ -83,7 +83,7 @@ def created(
     return replace(stored, due_ns=due_ns), ()
 
 
-def without_image(volume: Volume, nature: Nature) -> VolumeDetail:
+def without_image(volume: RuntimeVolume, nature: Nature) -> VolumeDetail:
     """Why it is not made, unless the provider that the host resembles says nothing."""
     source = volume.spec.volume_data_source
     image = source.image_data_source.image if source and source.image_data_source else ""
@@ -118,7 +118,7 @@ def available(stored: Stored) -> Stored:
     return replace(stored, volume=volume, phase=Phase.READY, due_ns=NEVER_NS)
 
 
-def access(volume: Volume) -> Access:
+def access(volume: RuntimeVolume) -> Access:
     return Access(
         driver=DRIVER,
         handle=handle_of(volume.id),
@@ -156,7 +156,7 @@ def let_go(stored: Stored, now_ns: int, nature: Nature) -> Stored:
     return replace(stored, phase=Phase.REMOVING, due_ns=due_ns)
 
 
-def taken(snapshot: Snapshot, source: Stored, now_ns: int, nature: Nature) -> Shot:
+def taken(snapshot: RuntimeSnapshot, source: Stored, now_ns: int, nature: Nature) -> Shot:
     due_ns = nature.after(now_ns, nature.times.snapshot, "snapshot", snapshot.id)
     status = SnapshotStatus(state=SnapshotState.PENDING, size=source.size_bytes)
     return Shot(snapshot=replace(snapshot, status=status), due_ns=due_ns)

@@ -11,17 +11,17 @@ from iri.simulated.host import Host
 from iri.simulated.nature import Happening
 from iri.simulated.records import Facts, Put
 from iri.simulated.store import Shot, Stored
-from iri.volume import DataSource, Snapshot, SnapshotState, Volume, VolumeState
+from iri.volume import DataSource, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 
 
-def create(host: Host, wanted: Volume, now_ns: int) -> Volume:
-    facts, id = host.identified(Volume, wanted.labels)
+def create(host: Host, wanted: RuntimeVolume, now_ns: int) -> RuntimeVolume:
+    facts, id = host.identified(RuntimeVolume, wanted.labels)
     existing = host.state.get(Stored, id)
     if existing is not None:
         return existing.volume
     refuse_unknown_class(host, wanted.spec.class_name)
     facts, ready_ns = _source_ready(host, wanted, facts, now_ns)
-    volume = Volume(
+    volume = RuntimeVolume(
         id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=wanted.spec
     )
     created, told = store.created(volume, now_ns, ready_ns, host.nature)
@@ -31,7 +31,7 @@ def create(host: Host, wanted: Volume, now_ns: int) -> Volume:
     return created.volume
 
 
-def _source_ready(host: Host, wanted: Volume, facts: Facts, now_ns: int) -> tuple[Facts, int]:
+def _source_ready(host: Host, wanted: RuntimeVolume, facts: Facts, now_ns: int) -> tuple[Facts, int]:
     """When the data is there that the volume is to be filled with."""
     source = wanted.spec.volume_data_source or DataSource()
     if source.image_data_source is not None:
@@ -68,15 +68,15 @@ def remove(host: Host, stored: Stored, now_ns: int) -> None:
         host.commit(Put(Stored, stored.volume.id, after))
 
 
-def create_snapshot(host: Host, wanted: Snapshot, now_ns: int) -> Snapshot:
-    facts, id = host.identified(Snapshot, wanted.labels)
+def create_snapshot(host: Host, wanted: RuntimeSnapshot, now_ns: int) -> RuntimeSnapshot:
+    facts, id = host.identified(RuntimeSnapshot, wanted.labels)
     existing = host.state.get(Shot, id)
     if existing is not None:
         return existing.snapshot
     source = found(host, wanted.spec.volume_id)
     if source.volume.status.state is not VolumeState.AVAILABLE or source.volume.deleted_at:
         raise FailedPrecondition(f"volume {source.volume.id} is not available")
-    snapshot = Snapshot(
+    snapshot = RuntimeSnapshot(
         id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=wanted.spec
     )
     shot = store.taken(snapshot, source, now_ns, host.nature)

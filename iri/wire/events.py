@@ -4,14 +4,11 @@ annotation says it; events of other runtimes are taken to be about their service
 
 from __future__ import annotations
 
-from iri.machine import Machine
 from iri.proto.event.v1alpha1 import api_pb2 as pb
-from iri.runtime import Event, Kind
-from iri.volume import Snapshot, Volume
+from iri.runtime import KIND_NAMES, Event, Kind
 from iri.wire.mirror import fill, freeze
 
 KIND_ANNOTATION = "gitvirt.dev/kind"
-KIND_NAMES: dict[Kind, str] = {Machine: "Machine", Volume: "Volume", Snapshot: "VolumeSnapshot"}
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
 

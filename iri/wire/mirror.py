@@ -18,9 +18,9 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from iri.host import MachineClass, VolumeClass
-from iri.machine import Machine, MachineSpec, MachineStatus
+from iri.machine import MachineSpec, MachineStatus, RuntimeMachine
 from iri.runtime import Event
-from iri.volume import Snapshot, Volume, VolumeSpec
+from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeSpec
 
 AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
 AnyEnum = TypeVar("AnyEnum", bound=IntEnum)
@@ -34,9 +34,9 @@ METADATA = {
 }
 # Where a struct's field is found in the message, when not under its own name. None: nowhere.
 PLACES: Mapping[Struct, Mapping[str, str | None]] = {
-    Machine: METADATA | {"detail": None},
-    Volume: METADATA | {"detail": None},
-    Snapshot: METADATA,
+    RuntimeMachine: METADATA | {"detail": None},
+    RuntimeVolume: METADATA | {"detail": None},
+    RuntimeSnapshot: METADATA,
     MachineSpec: {"class_name": "class"},
     MachineStatus: {"conditions": "machine_conditions"},
     VolumeSpec: {"class_name": "class"},

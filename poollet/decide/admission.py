@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from iri.machine import Machine as IRIMachine
-from iri.volume import Volume as IRIVolume
+from iri.machine import RuntimeMachine
+from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Order
 from poollet.decide.facts import HostFacts, PoolFacts
 from poollet.decide.inventory import Found
@@ -79,9 +79,9 @@ class Ledger:
     def of_object(self, pool: PoolId, found: Found) -> Vector:
         """What is there takes, as far as its class is known."""
         match found.object:
-            case IRIMachine() as machine:
+            case RuntimeMachine() as machine:
                 return self._iri_machine(pool, machine)
-            case IRIVolume() as volume:
+            case RuntimeVolume() as volume:
                 asked = volume.spec.resources.storage_bytes if volume.spec.resources else 0
                 there = volume.status.resources.storage_bytes if volume.status.resources else 0
                 size = max(asked, there)
@@ -92,7 +92,7 @@ class Ledger:
             case _:
                 return {}
 
-    def _iri_machine(self, pool: PoolId, machine: IRIMachine) -> Vector:
+    def _iri_machine(self, pool: PoolId, machine: RuntimeMachine) -> Vector:
         name, known = machine.spec.class_name, self._facts.pools.get(pool)
         if known is not None and known.shares is not None:
             return {SHARE: known.shares.get(name, 0)}

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from iri.machine import Machine as IRIMachine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
-from iri.volume import Snapshot
-from iri.volume import Volume as IRIVolume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.facts import HostFacts, PoolFacts
 from poollet.decide.memory import Entry, Memory, is_of_other_host
 from poollet.decide.step import Ref
@@ -102,14 +101,14 @@ def replaced(order: Order, intent: Intent) -> Order:
 def machine_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
     for document in view.mine:
         machine = document.object
-        if isinstance(machine, Machine) and (order := assigned(document, machine, IRIMachine, facts)):
+        if isinstance(machine, Machine) and (order := assigned(document, machine, RuntimeMachine, facts)):
             yield order
 
 
 def volume_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
     for document in view.mine:
         volume = document.object
-        if isinstance(volume, Volume) and (order := assigned(document, volume, IRIVolume, facts)):
+        if isinstance(volume, Volume) and (order := assigned(document, volume, RuntimeVolume, facts)):
             yield order
 
 
@@ -178,5 +177,5 @@ def is_past(entry: Entry, volume: Object | None, standing: Collection[str]) -> b
 def snapshot_order(
     document: Document, snapshot: VolumeSnapshot, at: Order | Entry, place: PoolFacts
 ) -> Order:
-    ref, found = Ref(Snapshot, snapshot.metadata.uid), intent(document, snapshot)
+    ref, found = Ref(RuntimeSnapshot, snapshot.metadata.uid), intent(document, snapshot)
     return Order(ref, snapshot.key, at.pool, place.runtime, at.assignment, snapshot, found)

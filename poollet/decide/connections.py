@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iri.machine import Connection
-from iri.volume import Volume as IRIVolume
-from iri.volume import VolumeState
+from iri.volume import RuntimeVolume, VolumeState
 from poollet.decide import secrets
 from poollet.decide.facts import HostFacts
 from poollet.decide.inventory import Inventory
@@ -30,12 +29,14 @@ def connection(
         return encryption
     assignment = volume.status.assignment
     if assignment is not None and (pool := facts.pools.get((Kind.VOLUME_POOL, assignment.pool))):
-        here = inventory.at(Ref(IRIVolume, volume.metadata.uid), pool.runtime)
-        return of_here(volume, here if isinstance(here, IRIVolume) else None, encryption)
+        here = inventory.at(Ref(RuntimeVolume, volume.metadata.uid), pool.runtime)
+        return of_here(volume, here if isinstance(here, RuntimeVolume) else None, encryption)
     return of_elsewhere(volume, objects, facts, encryption)
 
 
-def of_here(volume: Volume, here: IRIVolume | None, encryption: Mapping[str, bytes]) -> Connection | Unready:
+def of_here(
+    volume: Volume, here: RuntimeVolume | None, encryption: Mapping[str, bytes]
+) -> Connection | Unready:
     if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
         why = f": {here.detail.message}" if here is not None and here.detail.message else ""
         return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")

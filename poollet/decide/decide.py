@@ -10,10 +10,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from iri.machine import Machine as IRIMachine
+from iri.machine import RuntimeMachine
 from iri.runtime import Object
-from iri.volume import Snapshot
-from iri.volume import Volume as IRIVolume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
 from poollet.decide.admission import larger, pool_of
@@ -33,7 +32,7 @@ from schemas.capacity import Vector
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot
 
-KINDS = (IRIVolume, Snapshot, IRIMachine)
+KINDS = (RuntimeVolume, RuntimeSnapshot, RuntimeMachine)
 Refusals = dict[Ref, tuple[report.ReportedReason, ...]]
 
 
@@ -181,9 +180,9 @@ def grow(standing: Standing, round: Round) -> None:
 
 def is_to_grow(order: Order, there: Object) -> bool:
     match order.object, there:
-        case Machine() as machine, IRIMachine():
+        case Machine() as machine, RuntimeMachine():
             return machine.spec.machine_class_ref.name != there.spec.class_name
-        case Volume() as volume, IRIVolume():
+        case Volume() as volume, RuntimeVolume():
             has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
             return volume.spec.storage_bytes > has
         case _:

@@ -20,8 +20,7 @@ from iri.change import (
     DetachVolume,
     UpdateVolume,
 )
-from iri.machine import AttachmentStatus, Connection, Disk, NetworkInterface
-from iri.machine import Machine as IRIMachine
+from iri.machine import AttachmentStatus, Connection, Disk, NetworkInterface, RuntimeMachine
 from poollet.decide.prerequisites import MachineNeeds
 from poollet.decide.secrets import Unready
 
@@ -36,7 +35,7 @@ class Differences:
     waits: tuple[Unready, ...] = ()
 
 
-def disks(needs: MachineNeeds, there: IRIMachine, holders: Mapping[str, set[str]]) -> Differences:
+def disks(needs: MachineNeeds, there: RuntimeMachine, holders: Mapping[str, set[str]]) -> Differences:
     """`holders`: ids of machines by the handle of what they hold; a volume goes into one machine at a time."""
     has = {disk.name: disk for disk in there.spec.volumes}
     leaving = still_there(there.status.volumes, has)
@@ -64,7 +63,7 @@ def disks(needs: MachineNeeds, there: IRIMachine, holders: Mapping[str, set[str]
     return Differences((*detach, *attach), tuple(waits))
 
 
-def interfaces(needs: MachineNeeds, there: IRIMachine) -> Differences:
+def interfaces(needs: MachineNeeds, there: RuntimeMachine) -> Differences:
     """An interface is never changed in place: the interface to the runtime has no call for that."""
     has = {interface.name: interface for interface in there.spec.network_interfaces}
     leaving = still_there(there.status.network_interfaces, has)

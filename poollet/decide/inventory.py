@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from iri.identity import UID_LABELS
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind, Object
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.memory import Attempts, Memory, Missing
 from poollet.decide.step import Ref, Remove
 from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
 from schemas import live_layout
 
-KINDS: tuple[Kind, ...] = (Machine, Volume, Snapshot)
+KINDS: tuple[Kind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 DOUBT_MS = 2_000  # between two lists that lack what nobody removed
 EMPTY_MS = 10_000  # and that lack everything
 EXPECTED_MS = 300  # and that lack what was being removed, or never was there
@@ -95,7 +95,7 @@ class Inventory:
             self.ours.setdefault(Ref(kind, found.object.labels[UID_LABELS[kind]]), []).append(found)
         else:
             self.foreign.append(found)
-        if isinstance(found.object, Machine):
+        if isinstance(found.object, RuntimeMachine):
             if is_ours(found.object, kind, fleet):
                 self.uids[found.object.id] = found.object.labels[UID_LABELS[kind]]
             for handle in handles(found.object):
@@ -146,9 +146,10 @@ class Inventory:
 
     def knows_all_machines(self, runtimes: Iterable[str]) -> bool:
         """Whether each of these runtimes says now which machines it has, and every other that was asked too."""
-        asked = {place.runtime for place in self.observed.lists if place.kind is Machine}
+        asked = {place.runtime for place in self.observed.lists if place.kind is RuntimeMachine}
         return all(
-            self.observed.listing(Place(runtime, Machine)) is not None for runtime in asked | set(runtimes)
+            self.observed.listing(Place(runtime, RuntimeMachine)) is not None
+            for runtime in asked | set(runtimes)
         )
 
 
@@ -159,7 +160,7 @@ def _objects(answer: Listing | Unanswered) -> Mapping[str, Object]:
     return answer.last.objects if answer.last is not None else {}
 
 
-def handles(machine: Machine) -> set[str]:
+def handles(machine: RuntimeMachine) -> set[str]:
     """Of the disks that it holds or is to hold; one that was detached stays until it is really out."""
     wanted = {disk.connection.handle for disk in machine.spec.volumes if disk.connection is not None}
     there = {entry.handle for entry in machine.status.volumes}

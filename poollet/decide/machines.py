@@ -9,8 +9,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from iri.change import Change, Resize, SetAnnotations, SetPower, UpdateVolume
-from iri.machine import Machine as IRIMachine
-from iri.machine import MachineSpec, MachineState, Power
+from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
 from poollet.decide import differences, prerequisites, refusals, translate
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
@@ -55,7 +54,7 @@ def machine_entry(
             round.keep_missing(order.ref)
             return of_absent(order, machine, shortfalls, round)
         case Present(there):
-            assert isinstance(there, IRIMachine)
+            assert isinstance(there, RuntimeMachine)
             return of_present(order, machine, there, round)
         case _:
             assert_never(standing.presence)
@@ -106,10 +105,10 @@ def created(
     return pending(order, waiting(needs, refused=refused))
 
 
-def wanted_machine(order: Order, machine: Machine, needs: MachineNeeds, round: Round) -> IRIMachine:
+def wanted_machine(order: Order, machine: Machine, needs: MachineNeeds, round: Round) -> RuntimeMachine:
     """All of it is at hand. A new machine has nothing to restart, so its token counts as carried out."""
     token = machine.metadata.annotations.get(live_layout.RESTART, "")
-    return IRIMachine(
+    return RuntimeMachine(
         labels=translate.labels(order, round.situation.facts.fleet),
         annotations=translate.notes(machine, needs.mapping, token),
         spec=wanted_spec(machine, needs),
@@ -123,7 +122,7 @@ def wanted_spec(machine: Machine, needs: MachineNeeds) -> MachineSpec:
     return translate.machine_spec(machine, ignition, disks, interfaces)
 
 
-def of_present(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.MachineReport:
+def of_present(order: Order, machine: Machine, there: RuntimeMachine, round: Round) -> report.MachineReport:
     match order.intent:
         case Go(reason):
             found = round.step(
@@ -141,7 +140,7 @@ def of_present(order: Order, machine: Machine, there: IRIMachine, round: Round) 
             assert_never(order.intent)
 
 
-def kept(order: Order, machine: Machine, there: IRIMachine, round: Round) -> report.MachineReport:
+def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) -> report.MachineReport:
     """There, and to be there: what differs is put right."""
     known = still_settled(order, there, round)
     if known is not None:
@@ -187,7 +186,7 @@ def wish_revision(machine: Machine, needs: MachineNeeds) -> str:
     return translate.revision(wanted_spec(machine, needs), translate.notes(machine, needs.mapping, token))
 
 
-def restart_token(machine: Machine, there: IRIMachine) -> str:
+def restart_token(machine: Machine, there: RuntimeMachine) -> str:
     """The token to note as carried out: the one that is asked for once the machine is off, else the last one."""
     asked = machine.metadata.annotations.get(live_layout.RESTART, "")
     done = there.annotations.get(live_layout.RESTART, "")
@@ -202,7 +201,7 @@ def is_restarting(machine: Machine, token: str) -> bool:
     return asked != "" and asked != token
 
 
-def renoted(machine: Machine, there: IRIMachine, needs: MachineNeeds, token: str) -> list[Change]:
+def renoted(machine: Machine, there: RuntimeMachine, needs: MachineNeeds, token: str) -> list[Change]:
     """The annotations are replaced as a whole, so those of others are kept. While interfaces are not ready their entry stays,
     and only a restart is noted: one that is carried out without that would begin again and again."""
     if any(isinstance(found, Unready) for found in needs.interfaces.values()):
@@ -216,7 +215,7 @@ def renoted(machine: Machine, there: IRIMachine, needs: MachineNeeds, token: str
 
 
 def resizing(
-    order: Order, machine: Machine, there: IRIMachine, needs: MachineNeeds, round: Round
+    order: Order, machine: Machine, there: RuntimeMachine, needs: MachineNeeds, round: Round
 ) -> tuple[list[Change], tuple[Unready, ...]]:
     name = machine.spec.machine_class_ref.name
     if there.spec.class_name == name:
@@ -230,7 +229,7 @@ def resizing(
     return [Resize(name)], ()
 
 
-def powered(machine: Machine, there: IRIMachine, *, is_restarting: bool) -> list[Change]:
+def powered(machine: Machine, there: RuntimeMachine, *, is_restarting: bool) -> list[Change]:
     """On means on: a guest that went off is started again. A restart is off first, and on once it is off."""
     wanted = translate.power(machine)
     if is_restarting and there.status.state not in OFF:
@@ -242,7 +241,7 @@ def powered(machine: Machine, there: IRIMachine, *, is_restarting: bool) -> list
     return [SetPower(Power.OFF)] if is_running or there.spec.power is not Power.OFF else []
 
 
-def fixed(machine: Machine, there: IRIMachine, needs: MachineNeeds) -> tuple[Unready, ...]:
+def fixed(machine: Machine, there: RuntimeMachine, needs: MachineNeeds) -> tuple[Unready, ...]:
     """What is given to a guest when it is made, and cannot be changed afterwards."""
     result = []
     hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
@@ -276,7 +275,7 @@ def happenings(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[Happening, 
 def entry_of(
     order: Order,
     machine: Machine,
-    there: IRIMachine,
+    there: RuntimeMachine,
     said: tuple[report.ReportedCondition, ...],
     round: Round,
     needs: MachineNeeds | None = None,

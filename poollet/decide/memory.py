@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from iri import errors
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind as RuntimeKind
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.step import Call, Ref
 from poollet.report.conditions import IMAGE_READY, INTERFACES_READY, OTHER_HOST, SOURCE_READY, UP_TO_DATE
 from schemas import report
@@ -30,9 +30,9 @@ OF_CALLS = frozenset(
     )
 )
 RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {
-    Kind.MACHINE: Machine,
-    Kind.VOLUME: Volume,
-    Kind.VOLUME_SNAPSHOT: Snapshot,
+    Kind.MACHINE: RuntimeMachine,
+    Kind.VOLUME: RuntimeVolume,
+    Kind.VOLUME_SNAPSHOT: RuntimeSnapshot,
 }
 Entry = report.MachineReport | report.VolumeReport | report.SnapshotReport
 Pool = tuple[Kind, str]
@@ -83,7 +83,7 @@ class Settled:
     """
 
     document: Object
-    there: Machine
+    there: RuntimeMachine
     facts: tuple[object, ...]
     reads: tuple[tuple[Key, Object | None], ...]
     entry: report.MachineReport

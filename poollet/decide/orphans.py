@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import translate
 from poollet.decide.admission import pool_of
 from poollet.decide.assignments import UID
@@ -22,16 +22,16 @@ from schemas.charge import written
 from schemas.kinds import Kind
 
 KINDS: Mapping[IRIKind, Kind] = {
-    Machine: Kind.MACHINE,
-    Volume: Kind.VOLUME,
-    Snapshot: Kind.VOLUME_SNAPSHOT,
+    RuntimeMachine: Kind.MACHINE,
+    RuntimeVolume: Kind.VOLUME,
+    RuntimeSnapshot: Kind.VOLUME_SNAPSHOT,
 }
 IRI_KINDS: Mapping[str, IRIKind] = {name: kind for kind, name in NAMES.items()}
 UNORDERED = "the target branch has no order for it"
 
 
 def pool_kind(kind: IRIKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]:
-    return Kind.MACHINE_POOL if kind is Machine else Kind.VOLUME_POOL
+    return Kind.MACHINE_POOL if kind is RuntimeMachine else Kind.VOLUME_POOL
 
 
 def unordered(round: Round, ordered: Collection[Ref]) -> list[tuple[Ref, Found]]:
@@ -103,11 +103,11 @@ def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
         return
     calls: tuple[Call, ...]
     match found.object:
-        case Machine() as machine:
+        case RuntimeMachine() as machine:
             calls = removal_calls(ref, machine, round)
-        case Volume() as volume:
+        case RuntimeVolume() as volume:
             calls = () if is_held(volume, round) else removed(ref, found)
-        case Snapshot():
+        case RuntimeSnapshot():
             calls = removed(ref, found)
     namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
     events = (Happening("RemovingOrphan", "by order of people"),)
@@ -120,7 +120,7 @@ def is_settled(ref: Ref, found: Found, round: Round) -> bool:
     return listing is not None and round.inventory.is_settled(ref, listing)
 
 
-def is_held(volume: Volume, round: Round) -> bool:
+def is_held(volume: RuntimeVolume, round: Round) -> bool:
     """Of a volume that is not available the handle is not known, and neither is who has it."""
     if not round.inventory.knows_all_machines(round.situation.facts.machine_runtimes):
         return True

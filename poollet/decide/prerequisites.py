@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iri.machine import Disk, NetworkInterface
-from iri.volume import DataSource, Encryption, ImageSource, Snapshot, SnapshotSource, SnapshotState
+from iri.volume import DataSource, Encryption, ImageSource, RuntimeSnapshot, SnapshotSource, SnapshotState
 from poollet.decide import secrets, translate
 from poollet.decide.assignments import Order
 from poollet.decide.connections import connection
@@ -221,8 +221,8 @@ def data_source(order: Order, volume: Volume, around: Surroundings) -> DataSourc
     snapshot = around.objects.get(Key(Kind.VOLUME_SNAPSHOT, volume.namespace, name))
     if not isinstance(snapshot, VolumeSnapshot):
         return Unready("SnapshotMissing", f"there is no VolumeSnapshot {name}")
-    here = around.inventory.at(Ref(Snapshot, snapshot.metadata.uid), order.runtime)
-    if not isinstance(here, Snapshot):
+    here = around.inventory.at(Ref(RuntimeSnapshot, snapshot.metadata.uid), order.runtime)
+    if not isinstance(here, RuntimeSnapshot):
         return Unready("SnapshotElsewhere", f"VolumeSnapshot {name} is not known to the runtime of this pool")
     if here.status.state is not SnapshotState.READY or here.deleted_at:
         return Unready("SnapshotNotReady", f"VolumeSnapshot {name} is not ready yet")

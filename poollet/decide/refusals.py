@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from iri.errors import ImageNotResolvable, NetworkNotReady
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Object
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 from poollet.decide.memory import Fault
 
 NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
@@ -62,10 +62,10 @@ def understood(fault: Fault, wanted: Object) -> Fault:
 
 def images_of(wanted: Object) -> Iterable[str]:
     match wanted:
-        case Machine():
+        case RuntimeMachine():
             disks = (disk.local_disk for disk in wanted.spec.volumes)
             return [disk.image.image for disk in disks if disk is not None and disk.image is not None]
-        case Volume():
+        case RuntimeVolume():
             source = wanted.spec.volume_data_source
             image = source.image_data_source if source is not None else None
             return [image.image] if image is not None else []
@@ -75,7 +75,7 @@ def images_of(wanted: Object) -> Iterable[str]:
 
 def networks_of(wanted: Object) -> Iterable[str]:
     """As they are sent, and as the host itself calls them."""
-    if not isinstance(wanted, Machine):
+    if not isinstance(wanted, RuntimeMachine):
         return []
     ids = [interface.network_id for interface in wanted.spec.network_interfaces]
     return [*ids, *(name for id in ids if (name := id.partition(":")[2]))]

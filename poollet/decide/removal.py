@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from iri.change import SetPower
-from iri.machine import Machine, MachineState, Power
+from iri.machine import MachineState, Power, RuntimeMachine
 from poollet.decide.round import Round
 from poollet.decide.step import Alter, Call, Ref, Remove
 
 
-def removal_calls(ref: Ref, there: Machine, round: Round) -> tuple[Call, ...]:
+def removal_calls(ref: Ref, there: RuntimeMachine, round: Round) -> tuple[Call, ...]:
     since_ms = round.situation.memory.going.get(ref, round.now_ms)
     round.going[ref] = since_ms
     if there.deleted_at:
@@ -17,6 +17,6 @@ def removal_calls(ref: Ref, there: Machine, round: Round) -> tuple[Call, ...]:
     deadline_ms = since_ms + 1000 * round.situation.facts.grace_seconds
     is_refused = any(failure.call == off for failure in round.situation.attempts.failures.get(ref, ()))
     if there.status.state is not MachineState.RUNNING or is_refused or round.now_ms >= deadline_ms:
-        return (Remove(Machine, there.id),)
+        return (Remove(RuntimeMachine, there.id),)
     round.look_again(deadline_ms)
     return (off,) if there.spec.power is not Power.OFF else ()

@@ -5,7 +5,7 @@ With a thousand machines on a host, of which one changes, this is what a decisio
 
 from __future__ import annotations
 
-from iri.machine import Machine as IRIMachine
+from iri.machine import RuntimeMachine
 from poollet.decide.assignments import Order
 from poollet.decide.memory import Settled
 from poollet.decide.prerequisites import volume_key
@@ -37,7 +37,7 @@ def facts_of(order: Order, round: Round) -> tuple[object, ...]:
     return facts.fleet, classes, facts.secrets, facts.plain_secrets, provider, order.pool, order.assignment
 
 
-def still_settled(order: Order, there: IRIMachine, round: Round) -> Settled | None:
+def still_settled(order: Order, there: RuntimeMachine, round: Round) -> Settled | None:
     known = round.situation.memory.settled.get(order.ref)
     if known is None or known.document is not order.object or known.there is not there:
         return None
@@ -50,7 +50,7 @@ def still_settled(order: Order, there: IRIMachine, round: Round) -> Settled | No
 def settle(
     order: Order,
     machine: Machine,
-    there: IRIMachine,
+    there: RuntimeMachine,
     entry: report.MachineReport,
     tracked: Tracked,
     round: Round,

@@ -9,8 +9,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from iri.volume import Snapshot, SnapshotSpec, SnapshotState, VolumeState
-from iri.volume import Volume as IRIVolume
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotSpec, SnapshotState, VolumeState
 from poollet.decide import translate
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
@@ -47,7 +46,7 @@ def snapshot_entry(standing: Standing, snapshot: VolumeSnapshot, round: Round) -
             round.keep_missing(order.ref)
             return of_absent(order, snapshot, round)
         case Present(there):
-            assert isinstance(there, Snapshot)
+            assert isinstance(there, RuntimeSnapshot)
             return of_present(order, there, round)
         case _:
             assert_never(standing.presence)
@@ -78,7 +77,7 @@ def created(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.Snap
     source = source_id(order, snapshot, round)
     if isinstance(source, Unready):
         return pending(order, (all_of(SOURCE_READY, [(source.reason, source.message)]),))
-    wanted = Snapshot(
+    wanted = RuntimeSnapshot(
         labels=translate.labels(order, round.situation.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
     found = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
@@ -91,9 +90,9 @@ def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | Unr
     volume = round.view.objects.get(Key(Kind.VOLUME, snapshot.namespace, name))
     if not isinstance(volume, Volume):
         return Unready("VolumeMissing", f"there is no Volume {name}")
-    there = round.inventory.at(Ref(IRIVolume, volume.metadata.uid), order.runtime)
+    there = round.inventory.at(Ref(RuntimeVolume, volume.metadata.uid), order.runtime)
     if (
-        not isinstance(there, IRIVolume)
+        not isinstance(there, RuntimeVolume)
         or there.status.state is not VolumeState.AVAILABLE
         or there.deleted_at
     ):
@@ -101,14 +100,14 @@ def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | Unr
     return there.id
 
 
-def of_present(order: Order, there: Snapshot, round: Round) -> report.SnapshotReport:
+def of_present(order: Order, there: RuntimeSnapshot, round: Round) -> report.SnapshotReport:
     status = told.snapshot_status(there, round.provider(order.runtime))
     is_ready = there.status.state is SnapshotState.READY and not there.deleted_at
     ready = condition(READY, is_ready, status.state or "Unknown")
     match order.intent:
         case Go(reason):
             round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
-            calls: tuple[Call, ...] = () if there.deleted_at else (Remove(Snapshot, there.id),)
+            calls: tuple[Call, ...] = () if there.deleted_at else (Remove(RuntimeSnapshot, there.id),)
             found = round.step(order, calls, (Happening("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
             return said_of(order, status, (ending, *up_to_date(found, ())))

@@ -11,7 +11,7 @@ from dataclasses import replace as with_changes
 
 from msgspec.structs import replace
 
-from iri.machine import Machine as IRIMachine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
 from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
@@ -78,7 +78,7 @@ def refreshed(entry: Entry, ref: Ref, round: Round) -> Entry:
     there = round.inventory.at(ref, pool.runtime)
     if there is None:
         return entry
-    if isinstance(there, IRIMachine) and isinstance(entry, report.MachineReport):
+    if isinstance(there, RuntimeMachine) and isinstance(entry, report.MachineReport):
         status = entry.status or report.ReportedMachineStatus()
         status = replace(status, state=told.machine_state(there))
         return replace(entry, phase="present", status=status)

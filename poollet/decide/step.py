@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from iri.change import Change
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind, Object
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 NAMES: dict[Kind, Literal["Machine", "Volume", "VolumeSnapshot"]] = {
-    Machine: "Machine",
-    Volume: "Volume",
-    Snapshot: "VolumeSnapshot",
+    RuntimeMachine: "Machine",
+    RuntimeVolume: "Volume",
+    RuntimeSnapshot: "VolumeSnapshot",
 }
 
 

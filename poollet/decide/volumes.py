@@ -12,8 +12,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from iri.change import ExpandVolume
-from iri.volume import Resources, VolumeSpec, VolumeState
-from iri.volume import Volume as IRIVolume
+from iri.volume import Resources, RuntimeVolume, VolumeSpec, VolumeState
 from poollet.decide import prerequisites, refusals, translate
 from poollet.decide.assignments import UID, Go, Have, Keep, Leave, Order
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
@@ -81,7 +80,7 @@ def volume_entry(
             round.keep_missing(order.ref)
             return of_absent(order, volume, shortfalls, round)
         case Present(there):
-            assert isinstance(there, IRIVolume)
+            assert isinstance(there, RuntimeVolume)
             return of_present(order, volume, there, holders, round)
         case _:
             assert_never(standing.presence)
@@ -131,7 +130,7 @@ def created(
         return pending(order, (fault,))
     if not needs.is_complete:
         return pending(order, waiting(needs))
-    wanted = IRIVolume(
+    wanted = RuntimeVolume(
         labels=translate.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
     )
     result = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
@@ -156,7 +155,7 @@ def wanted_spec(volume: Volume, needs: VolumeNeeds) -> VolumeSpec:
 
 
 def of_present(
-    order: Order, volume: Volume, there: IRIVolume, holders: Holders, round: Round
+    order: Order, volume: Volume, there: RuntimeVolume, holders: Holders, round: Round
 ) -> report.VolumeReport:
     match order.intent:
         case Go() if is_to_stay(volume) and not there.deleted_at:
@@ -166,7 +165,7 @@ def of_present(
             calls: tuple[Call, ...] = ()
             if there.deleted_at or not blocked:
                 round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
-                calls = () if there.deleted_at else (Remove(IRIVolume, there.id),)
+                calls = () if there.deleted_at else (Remove(RuntimeVolume, there.id),)
             found = round.step(order, calls, (Happening("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
             return entry_of(order, there, (ending, *up_to_date(found, blocked)), round)
@@ -183,7 +182,7 @@ def of_present(
 
 
 def held_by(
-    order: Order, volume: Volume, there: IRIVolume, holders: Holders, round: Round
+    order: Order, volume: Volume, there: RuntimeVolume, holders: Holders, round: Round
 ) -> tuple[Unready, ...]:
     """Why it may not be removed. An attached volume is never removed, and neither is one of which that is not known."""
     if not round.inventory.knows_all_machines(round.situation.facts.machine_runtimes):
@@ -208,7 +207,7 @@ def is_to_stay(volume: Volume) -> bool:
             return not volume.metadata.owner_references
 
 
-def holders_of(order: Order, there: IRIVolume, round: Round) -> set[str]:
+def holders_of(order: Order, there: RuntimeVolume, round: Round) -> set[str]:
     """By the handle it has, or had when it was last available."""
     before = round.before(order, report.VolumeReport)
     last = before.status.access if before is not None and before.status is not None else None
@@ -217,7 +216,7 @@ def holders_of(order: Order, there: IRIVolume, round: Round) -> set[str]:
 
 
 def grown(
-    order: Order, volume: Volume, there: IRIVolume, round: Round
+    order: Order, volume: Volume, there: RuntimeVolume, round: Round
 ) -> tuple[tuple[Call, ...], tuple[Unready, ...]]:
     asked = volume.spec.storage_bytes
     has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
@@ -238,7 +237,7 @@ def grown(
 
 
 def entry_of(
-    order: Order, there: IRIVolume, said: tuple[report.ReportedCondition, ...], round: Round
+    order: Order, there: RuntimeVolume, said: tuple[report.ReportedCondition, ...], round: Round
 ) -> report.VolumeReport:
     status = told.volume_status(there, round.provider(order.runtime))
     conditions = (*said, *faulty(there, said), *told.access_conditions(there))
@@ -255,7 +254,7 @@ def entry_of(
 
 
 def faulty(
-    there: IRIVolume, said: tuple[report.ReportedCondition, ...]
+    there: RuntimeVolume, said: tuple[report.ReportedCondition, ...]
 ) -> tuple[report.ReportedCondition, ...]:
     """Whether it is ready, and what its runtime says keeps it from being as it was asked for."""
     reason, message = there.detail.reason[: told.LONGEST_NAME], there.detail.message

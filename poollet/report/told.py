@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from iri.machine import AttachmentState, AttachmentStatus, MachineState
-from iri.machine import Machine as IRIMachine
-from iri.volume import Access, Snapshot, SnapshotState, VolumeState
-from iri.volume import Volume as IRIVolume
+from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
+from iri.volume import Access, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 from poollet.decide.prerequisites import volume_key
 from poollet.report.conditions import ACCESS_SECRET, condition
 from schemas import report
@@ -47,11 +45,11 @@ def full_id(provider: str, id: str) -> str:
     return f"{provider[:LONGEST_PROVIDER]}://{id}"[:LONGEST_ID]
 
 
-def machine_state(machine: IRIMachine) -> State | None:
+def machine_state(machine: RuntimeMachine) -> State | None:
     return "Terminating" if machine.deleted_at else MACHINE_STATES.get(machine.status.state)
 
 
-def attached_volumes(machine: Machine, there: IRIMachine) -> tuple[report.AttachedVolume, ...]:
+def attached_volumes(machine: Machine, there: RuntimeMachine) -> tuple[report.AttachedVolume, ...]:
     """Those of the manifest in its order, then what is there besides and on its way out."""
     seen = named(there.status.volumes)
     wanted = {disk.name: disk for disk in there.spec.volumes}
@@ -79,7 +77,7 @@ def named(found: Iterable[AttachmentStatus]) -> dict[str, AttachmentStatus]:
 
 
 def attached_interfaces(
-    machine: Machine, there: IRIMachine, mapping: Mapping[str, tuple[str, str]]
+    machine: Machine, there: RuntimeMachine, mapping: Mapping[str, tuple[str, str]]
 ) -> tuple[report.AttachedInterface, ...]:
     seen = named(there.status.network_interfaces)
     details = {detail.name: detail for detail in there.detail.network_interfaces}
@@ -110,7 +108,7 @@ def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Att
     return "Attached" if status is not None and status.state is AttachmentState.ATTACHED else "Pending"
 
 
-def runtime_conditions(machine: IRIMachine) -> tuple[report.ReportedCondition, ...]:
+def runtime_conditions(machine: RuntimeMachine) -> tuple[report.ReportedCondition, ...]:
     """What the runtime itself states, as far as the report can carry it."""
     found = {
         one.type: report.ReportedCondition(
@@ -122,7 +120,7 @@ def runtime_conditions(machine: IRIMachine) -> tuple[report.ReportedCondition, .
     return tuple(found.values())[:MOST_CONDITIONS]
 
 
-def volume_status(volume: IRIVolume, provider: str) -> report.ReportedVolumeStatus:
+def volume_status(volume: RuntimeVolume, provider: str) -> report.ReportedVolumeStatus:
     access = volume.status.access
     there = volume.status.resources
     return report.ReportedVolumeStatus(
@@ -144,7 +142,7 @@ def volume_access(access: Access) -> report.ReportedVolumeAccess | None:
     return report.ReportedVolumeAccess(access.driver, access.handle, attributes)
 
 
-def access_conditions(volume: IRIVolume) -> tuple[report.ReportedCondition, ...]:
+def access_conditions(volume: RuntimeVolume) -> tuple[report.ReportedCondition, ...]:
     """That another host needs a secret to reach it, and which keys; the values stay on the host."""
     access = volume.status.access
     if access is None or not access.secret_data:
@@ -152,7 +150,7 @@ def access_conditions(volume: IRIVolume) -> tuple[report.ReportedCondition, ...]
     return (condition(ACCESS_SECRET, True, "Required", ", ".join(sorted(access.secret_data))),)
 
 
-def snapshot_status(snapshot: Snapshot, provider: str) -> report.ReportedSnapshotStatus:
+def snapshot_status(snapshot: RuntimeSnapshot, provider: str) -> report.ReportedSnapshotStatus:
     return report.ReportedSnapshotStatus(
         snapshot_id=full_id(provider, snapshot.id),
         state=SNAPSHOT_STATES.get(snapshot.status.state),

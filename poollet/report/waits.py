@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from iri.machine import AttachmentState, AttachmentStatus, MachineState
-from iri.machine import Machine as IRIMachine
+from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from poollet.decide import refusals
 from poollet.decide.memory import Fault
 from poollet.decide.pacing import Paced
@@ -31,7 +30,7 @@ NOTHING = Told()
 
 
 def readiness(
-    there: IRIMachine, said: tuple[report.ReportedCondition, ...]
+    there: RuntimeMachine, said: tuple[report.ReportedCondition, ...]
 ) -> tuple[report.ReportedCondition, ...]:
     """Ready or not, and why by the runtime's own words where it has some."""
     if any(one.type == READY for one in said):
@@ -52,7 +51,7 @@ def readiness(
     return (*parts, condition(READY, False, trouble.code, trouble.message))
 
 
-def trouble_of(there: IRIMachine) -> Fault | None:
+def trouble_of(there: RuntimeMachine) -> Fault | None:
     """What keeps the machine from being made, when its runtime tells."""
     for one in told.runtime_conditions(there):
         if one.type == READY and one.status == "False" and one.reason and one.message:
@@ -60,7 +59,7 @@ def trouble_of(there: IRIMachine) -> Fault | None:
     return None
 
 
-def faults_of(needs: MachineNeeds, there: IRIMachine) -> tuple[report.ReportedCondition, ...]:
+def faults_of(needs: MachineNeeds, there: RuntimeMachine) -> tuple[report.ReportedCondition, ...]:
     """What is not at hand, and in a guest that runs what has not arrived."""
     volumes, interfaces = unready(needs.disks), unready(needs.interfaces)
     if there.status.state is MachineState.RUNNING:

@@ -12,15 +12,19 @@ from dataclasses import dataclass, replace
 
 from iri.errors import IRIError, Unimplemented
 from iri.host import About, Classes, Offers
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind, Object, Runtime
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.runtimes.observed import Listing, Place, Unanswered
 
-MACHINE_KINDS: tuple[Kind, ...] = (Machine,)
-VOLUME_KINDS: tuple[Kind, ...] = (Volume, Snapshot)
+MACHINE_KINDS: tuple[Kind, ...] = (RuntimeMachine,)
+VOLUME_KINDS: tuple[Kind, ...] = (RuntimeVolume, RuntimeSnapshot)
 # Which list of the same server comes before.
-SERVED_BY: Mapping[Kind, Kind] = {Machine: Machine, Volume: Volume, Snapshot: Volume}
+SERVED_BY: Mapping[Kind, Kind] = {
+    RuntimeMachine: RuntimeMachine,
+    RuntimeVolume: RuntimeVolume,
+    RuntimeSnapshot: RuntimeVolume,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class Connection:
             found = listed(self.runtime, kind)
         except Unimplemented as error:
             # Many have no snapshots. Of all else it says only that the right one is not behind the socket.
-            if kind is not Snapshot or (last is not None and last.objects):
+            if kind is not RuntimeSnapshot or (last is not None and last.objects):
                 return Unanswered(str(error) or type(error).__name__, last)
             found = {}
         except IRIError as error:
@@ -141,9 +145,9 @@ class Connection:
 
 
 def listed(runtime: Runtime, kind: Kind) -> Mapping[str, Object]:
-    if kind is Machine:
-        return runtime.objects(Machine)
-    return runtime.objects(Volume) if kind is Volume else runtime.objects(Snapshot)
+    if kind is RuntimeMachine:
+        return runtime.objects(RuntimeMachine)
+    return runtime.objects(RuntimeVolume) if kind is RuntimeVolume else runtime.objects(RuntimeSnapshot)
 
 
 def _differs(before: Listing | Unanswered | None, now: Listing | Unanswered) -> bool:

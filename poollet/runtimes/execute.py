@@ -17,9 +17,9 @@ from iri.change import DetachInterface, DetachVolume
 from iri.client import Client
 from iri.errors import IRIError, NotFound
 from iri.identity import UID_LABELS
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind, Object, Runtime
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.memory import Attempts, Failure
 from poollet.decide.pacing import HOPELESS_CODES
 from poollet.decide.step import Alter, Call, Create, Ref, Remove, Step
@@ -232,25 +232,29 @@ def exists(runtime: Runtime, kind: Kind, labels: Mapping[str, str]) -> bool:
 
 
 def selected(client: Client, kind: Kind, labels: Mapping[str, str]) -> Mapping[str, object]:
-    if kind is Machine:
-        return client.select(Machine, labels=labels)
-    return client.select(Volume, labels=labels) if kind is Volume else client.select(Snapshot, labels=labels)
+    if kind is RuntimeMachine:
+        return client.select(RuntimeMachine, labels=labels)
+    return (
+        client.select(RuntimeVolume, labels=labels)
+        if kind is RuntimeVolume
+        else client.select(RuntimeSnapshot, labels=labels)
+    )
 
 
 def create(runtime: Runtime, wanted: Object) -> None:
     match wanted:
-        case Machine():
+        case RuntimeMachine():
             runtime.create(wanted)
-        case Volume():
+        case RuntimeVolume():
             runtime.create(wanted)
-        case Snapshot():
+        case RuntimeSnapshot():
             runtime.create(wanted)
 
 
 def remove(runtime: Runtime, kind: Kind, id: str) -> None:
-    if kind is Machine:
-        runtime.remove(Machine, id)
-    elif kind is Volume:
-        runtime.remove(Volume, id)
+    if kind is RuntimeMachine:
+        runtime.remove(RuntimeMachine, id)
+    elif kind is RuntimeVolume:
+        runtime.remove(RuntimeVolume, id)
     else:
-        runtime.remove(Snapshot, id)
+        runtime.remove(RuntimeSnapshot, id)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind, Object
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 
-AnyObject = TypeVar("AnyObject", Machine, Volume, Snapshot)
+AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 
 
 class Place(NamedTuple):

@@ -13,7 +13,7 @@ from uuid import UUID
 from iri.client import MACHINE, Client
 from iri.errors import IRIError
 from iri.identity import UID_LABELS
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.interrupt import at_once
 from reconciler.cli.iri import add_address
@@ -150,9 +150,9 @@ def machine_id(client: Client, wanted: str) -> str:
     """The one machine that is meant; a CommandError when there is none, or more."""
     namespace, _, name = wanted.rpartition("/")
     by_name = {NAME_LABEL: name} | ({NAMESPACE_LABEL: namespace} if namespace else {})
-    found = dict(client.select(Machine, wanted)) if not namespace else {}
-    for labels in () if found else ({UID_LABELS[Machine]: wanted}, by_name):
-        found = found or dict(client.select(Machine, "", labels))
+    found = dict(client.select(RuntimeMachine, wanted)) if not namespace else {}
+    for labels in () if found else ({UID_LABELS[RuntimeMachine]: wanted}, by_name):
+        found = found or dict(client.select(RuntimeMachine, "", labels))
     if not found:
         cure = "`gitvirt iri get machine` lists those of this host"
         raise CommandError(f"no machine {printable(wanted)} runs at this runtime", cure)
@@ -162,7 +162,7 @@ def machine_id(client: Client, wanted: str) -> str:
     return next(iter(found))
 
 
-def described(machine: Machine) -> str:
+def described(machine: RuntimeMachine) -> str:
     namespace = machine.labels.get(NAMESPACE_LABEL, "")
     name = machine.labels.get(NAME_LABEL, "")
     return f"{namespace}/{name} ({machine.id})" if name else machine.id

@@ -21,13 +21,13 @@ from iri.change import (
     expanded_volume,
 )
 from iri.errors import AlreadyExists, FailedPrecondition, IRIError, NotFound
-from iri.machine import Connection, Disk, LocalDisk, Machine, MachineSpec, NetworkInterface, Power
-from iri.volume import Resources, Volume, VolumeSpec
+from iri.machine import Connection, Disk, LocalDisk, MachineSpec, NetworkInterface, Power, RuntimeMachine
+from iri.volume import Resources, RuntimeVolume, VolumeSpec
 
 ROOT = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1))
 DATA = Disk(name="data", device="odb", connection=Connection(driver="ceph", handle="h1"))
 PRIMARY = NetworkInterface(name="primary", network_id="n1", ips=("10.0.0.2", "10.0.0.1"))
-MACHINE = Machine(
+MACHINE = RuntimeMachine(
     id="m1",
     annotations={"a": "1"},
     generation=4,
@@ -132,7 +132,7 @@ def test_annotations_are_replaced_and_are_no_new_generation(annotations: dict[st
 @pytest.mark.parametrize("change", [case[1] for case in CHANGES], ids=[case[0] for case in CHANGES])
 def test_machine_under_deletion_takes_no_change(change: MachineChange) -> None:
     with pytest.raises(FailedPrecondition, match="being deleted"):
-        changed_machine(Machine(id="m1", deleted_at=1, spec=MACHINE.spec), change)
+        changed_machine(RuntimeMachine(id="m1", deleted_at=1, spec=MACHINE.spec), change)
 
 
 def test_attach_after_detach_of_the_same_name() -> None:
@@ -141,8 +141,8 @@ def test_attach_after_detach_of_the_same_name() -> None:
     assert changed.spec.volumes == (DATA, other)
 
 
-def volume(size: int, deleted_at: int = 0) -> Volume:
-    return Volume(
+def volume(size: int, deleted_at: int = 0) -> RuntimeVolume:
+    return RuntimeVolume(
         id="v1", generation=1, deleted_at=deleted_at, spec=VolumeSpec(resources=Resources(storage_bytes=size))
     )
 
@@ -161,6 +161,6 @@ def test_volume_of_that_size_already_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "size", "words"), [(volume(5), 4, "cannot shrink"), (volume(5, 1), 6, "deleted")]
 )
-def test_volume_refuses(before: Volume, size: int, words: str) -> None:
+def test_volume_refuses(before: RuntimeVolume, size: int, words: str) -> None:
     with pytest.raises(FailedPrecondition, match=words):
         expanded_volume(before, ExpandVolume(Resources(storage_bytes=size)))

@@ -10,9 +10,9 @@ import pytest
 from iri import journal
 from iri.errors import ResourceExhausted
 from iri.journal import Journal
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import EventType, Notice, What
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 
 SECOND = 1_000_000_000
 RESYNC = Notice(None, "", What.RESYNC)
@@ -30,10 +30,14 @@ def test_event_says_what_happened_to_whom() -> None:
     clock = Clock()
     log = Journal(clock)
     log.event(
-        Machine(id="m1", labels={"a": "b"}), "Crashed", "Watch", "the guest has crashed", is_warning=True
+        RuntimeMachine(id="m1", labels={"a": "b"}),
+        "Crashed",
+        "Watch",
+        "the guest has crashed",
+        is_warning=True,
     )
     (event,) = log.events()
-    assert (event.kind, event.id, event.labels, event.time) == (Machine, "m1", {"a": "b"}, 1000)
+    assert (event.kind, event.id, event.labels, event.time) == (RuntimeMachine, "m1", {"a": "b"}, 1000)
     assert (event.type, event.reason, event.action) == (EventType.WARNING, "Crashed", "Watch")
 
 
@@ -41,7 +45,7 @@ def test_events_are_bounded_in_count_and_age() -> None:
     clock = Clock()
     log = Journal(clock, events_kept=3)
     for number in range(5):
-        log.event(Machine(id=str(number)), "R", "A", "m")
+        log.event(RuntimeMachine(id=str(number)), "R", "A", "m")
         clock.now += SECOND
     assert [event.id for event in log.events()] == ["2", "3", "4"]
     clock.now = (1003 + journal.EVENTS_KEPT_SECONDS) * SECOND
@@ -50,30 +54,30 @@ def test_events_are_bounded_in_count_and_age() -> None:
 
 def test_watch_begins_with_resync_then_tells_each_object_once() -> None:
     log = Journal(Clock())
-    log.notice(Machine, "before", What.CREATED)
+    log.notice(RuntimeMachine, "before", What.CREATED)
     watcher = log.watch()
-    log.notice(Machine, "m1", What.CREATED)
-    log.notice(Machine, "m1", What.CHANGED)
-    log.notice(Volume, "m1", What.CHANGED)
+    log.notice(RuntimeMachine, "m1", What.CREATED)
+    log.notice(RuntimeMachine, "m1", What.CHANGED)
+    log.notice(RuntimeVolume, "m1", What.CHANGED)
     assert watcher.next(0) == (
         RESYNC,
-        Notice(Machine, "m1", What.CREATED),
-        Notice(Volume, "m1", What.CHANGED),
+        Notice(RuntimeMachine, "m1", What.CREATED),
+        Notice(RuntimeVolume, "m1", What.CHANGED),
     )
     assert watcher.next(0) == ()
-    log.notice(Machine, "m1", What.CHANGED)
-    log.notice(Machine, "m1", What.DELETED)
-    assert watcher.next(0) == (Notice(Machine, "m1", What.DELETED),)
+    log.notice(RuntimeMachine, "m1", What.CHANGED)
+    log.notice(RuntimeMachine, "m1", What.DELETED)
+    assert watcher.next(0) == (Notice(RuntimeMachine, "m1", What.DELETED),)
 
 
 def test_watcher_waits_until_something_happens() -> None:
     log = Journal(Clock())
     watcher = log.watch()
     watcher.next(0)
-    timer = threading.Timer(0.05, log.notice, (Machine, "m1", What.CHANGED))
+    timer = threading.Timer(0.05, log.notice, (RuntimeMachine, "m1", What.CHANGED))
     timer.start()
     start = time.monotonic()
-    assert watcher.next(10) == (Notice(Machine, "m1", What.CHANGED),)
+    assert watcher.next(10) == (Notice(RuntimeMachine, "m1", What.CHANGED),)
     assert time.monotonic() - start < 5
     timer.join()
 
@@ -83,7 +87,7 @@ def test_watcher_that_falls_behind_is_told_to_look_at_everything() -> None:
     watcher = log.watch()
     watcher.next(0)
     for number in range(journal.NOTICES_PENDING + 5):
-        log.notice(Machine, str(number), What.CHANGED)
+        log.notice(RuntimeMachine, str(number), What.CHANGED)
     told = watcher.next(0)
     assert told[0] == RESYNC
     assert len(told) < 10

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from iri.identity import UID_LABELS
-from iri.machine import Machine
-from iri.runtime import AnyObject, Runtime
+from iri.machine import RuntimeMachine
+from iri.runtime import KIND_NAMES, AnyObject, Runtime
 from iri.runtime import Kind as RuntimeKind
 from iri.simulated.hindrance import Around, HinderedRuntime
 from iri.simulated.profile import Profile
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide
 from poollet.sync.live import Live
 from reconciler.gitstore.protocol import Refs
@@ -191,26 +191,26 @@ class Simulation:
             elif isinstance(object, DeclaredVolume):
                 size = {name: str(value) for name, value in object.status.resources.items()}
                 found[str(object.key)] = (object.status.state, json.dumps(size))
-        for kind in (Machine, Volume):
+        for kind in (RuntimeMachine, RuntimeVolume):
             names = [uid for name in self.hosts for uid in self.uids(name, kind).values()]
-            found[kind.__name__] = len(names)
+            found[KIND_NAMES[kind]] = len(names)
         return found
 
     def uids(self, name: str, kind: RuntimeKind | None = None) -> dict[str, str]:
         """Ids on a host with the uids that they carry."""
         state = self.machines[name].host.state
         found: dict[str, str] = {}
-        if kind in (None, Machine):
-            objects = state.objects(Machine).items()
-            found |= {id: one.labels.get(UID_LABELS[Machine], "") for id, one in objects}
-        if kind in (None, Volume):
-            volumes = state.objects(Volume).items()
-            found |= {id: one.labels.get(UID_LABELS[Volume], "") for id, one in volumes}
+        if kind in (None, RuntimeMachine):
+            objects = state.objects(RuntimeMachine).items()
+            found |= {id: one.labels.get(UID_LABELS[RuntimeMachine], "") for id, one in objects}
+        if kind in (None, RuntimeVolume):
+            volumes = state.objects(RuntimeVolume).items()
+            found |= {id: one.labels.get(UID_LABELS[RuntimeVolume], "") for id, one in volumes}
         return found
 
     def leaving(self, name: str) -> set[str]:
         state = self.machines[name].host.state
-        machines, volumes = state.objects(Machine), state.objects(Volume)
+        machines, volumes = state.objects(RuntimeMachine), state.objects(RuntimeVolume)
         going = {id for id, one in machines.items() if one.deleted_at}
         return going | {id for id, one in volumes.items() if one.deleted_at}
 

@@ -9,7 +9,7 @@ from iri.change import DetachInterface, DetachVolume
 from iri.errors import IRIError, NotFound
 from iri.host import Classes, VolumeClass
 from iri.identity import UID_LABELS
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
 from iri.runtime import Runtime
 from iri.simulated.chance import Chance
@@ -19,7 +19,7 @@ from iri.simulated.hindrance import HinderedRuntime, around
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
 from poollet.decide.facts import HostFacts, HostSecrets, PoolFacts
@@ -31,7 +31,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Object
 from tests.poollet.documents import CLASSES, FLEET, GIB
 
-KINDS: tuple[IRIKind, ...] = (Machine, Volume, Snapshot)
+KINDS: tuple[IRIKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 START_MS = 1_700_000_000_000
 A = (Kind.MACHINE_POOL, "a")
 DISKS = (Kind.VOLUME_POOL, "disks")
@@ -228,11 +228,11 @@ class Site:
         paths = {one.path for one in documents}
         self.documents = [one for one in self.documents if one.path not in paths]
 
-    def machines(self, runtime: str = "sim") -> dict[str, Machine]:
-        return dict(SimulatedRuntime(self.runners[runtime].host).objects(Machine))
+    def machines(self, runtime: str = "sim") -> dict[str, RuntimeMachine]:
+        return dict(SimulatedRuntime(self.runners[runtime].host).objects(RuntimeMachine))
 
-    def volumes(self, runtime: str = "sim") -> dict[str, Volume]:
-        return dict(SimulatedRuntime(self.runners[runtime].host).objects(Volume))
+    def volumes(self, runtime: str = "sim") -> dict[str, RuntimeVolume]:
+        return dict(SimulatedRuntime(self.runners[runtime].host).objects(RuntimeVolume))
 
     def with_secrets(self, **values: bytes) -> None:
         """In the host's file, as default/<name> with one key."""

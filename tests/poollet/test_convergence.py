@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.simulated.faults import Fault
 from tests.iri.quick import PROFILE
 from tests.poollet.fleet import LIVE, SETTINGS, machine, machine_class
@@ -114,7 +114,7 @@ def births(simulation: Simulation) -> dict[str, tuple[int, int]]:
     return {
         id: (one.created_at, one.detail.boots)
         for host in simulation.machines.values()
-        for id, one in host.runtime.objects(Machine).items()
+        for id, one in host.runtime.objects(RuntimeMachine).items()
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 from iri.change import DetachVolume, SetPower
 from iri.errors import Internal, InvalidArgument, IRIError, NotFound, Unavailable
 from iri.identity import UID_LABELS
-from iri.machine import Machine, MachineSpec, Power
+from iri.machine import MachineSpec, Power, RuntimeMachine
 from iri.runtime import Runtime
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
@@ -21,12 +21,12 @@ from poollet.runtimes.execute import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Execut
 from tests.iri.quick import quick_host
 
 
-def wanted(uid: str) -> Machine:
-    return Machine(labels={UID_LABELS[Machine]: uid}, spec=MachineSpec(class_name="small"))
+def wanted(uid: str) -> RuntimeMachine:
+    return RuntimeMachine(labels={UID_LABELS[RuntimeMachine]: uid}, spec=MachineSpec(class_name="small"))
 
 
 def step(uid: str, *calls: Call, runtime: str = "r1") -> Step:
-    return Step(Ref(Machine, uid), runtime, "default", uid, calls)
+    return Step(Ref(RuntimeMachine, uid), runtime, "default", uid, calls)
 
 
 class Desk:
@@ -48,8 +48,8 @@ def test_what_exists_is_not_created_again_and_what_is_gone_is_gone() -> None:
     runtime = SimulatedRuntime(quick_host())
     desk = Desk({"r1": runtime})
     desk.execution.submit([step("m1", Create(wanted("m1"))), step("m1", Create(wanted("m1")))])
-    assert len(runtime.objects(Machine)) == 1
-    desk.execution.submit([step("m2", Remove(Machine, "nobody"))])
+    assert len(runtime.objects(RuntimeMachine)) == 1
+    desk.execution.submit([step("m2", Remove(RuntimeMachine, "nobody"))])
     assert [fault for _, fault in desk.ended] == ["", "", ""]
     desk.execution.submit([step("m3", Alter("nobody", SetPower(Power.OFF)))])
     assert desk.ended[-1][1]
@@ -77,8 +77,8 @@ def test_the_first_error_ends_a_step_and_pauses_grow() -> None:
     desk = Desk({"r1": around(Unavailable("later"), calls, "Delete")})
     pauses, counts = [], []
     for _ in range(12):
-        desk.execution.submit([step("m1", Remove(Machine, "x"), Create(wanted("m1")))])
-        (failure,) = desk.execution.attempts().failures[Ref(Machine, "m1")]
+        desk.execution.submit([step("m1", Remove(RuntimeMachine, "x"), Create(wanted("m1")))])
+        (failure,) = desk.execution.attempts().failures[Ref(RuntimeMachine, "m1")]
         pauses.append(failure.retry_ms - desk.now_ms)
         counts.append(failure.count)
         desk.now_ms = failure.retry_ms
@@ -92,8 +92,8 @@ def test_the_first_error_ends_a_step_and_pauses_grow() -> None:
 @pytest.mark.parametrize("error", [InvalidArgument("no"), Internal("bug")])
 def test_what_cannot_succeed_is_not_tried_in_haste(error: IRIError) -> None:
     desk = Desk({"r1": around(error, [], "Delete")})
-    desk.execution.submit([step("m1", Remove(Machine, "x"))])
-    (failure,) = desk.execution.attempts().failures[Ref(Machine, "m1")]
+    desk.execution.submit([step("m1", Remove(RuntimeMachine, "x"))])
+    (failure,) = desk.execution.attempts().failures[Ref(RuntimeMachine, "m1")]
     is_hopeless = isinstance(error, InvalidArgument)
     assert (failure.retry_ms - desk.now_ms >= HOPELESS_PAUSE_MS / 2) is is_hopeless
 
@@ -127,13 +127,13 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
     execution.submit([step("other", Create(wanted("other")), runtime="r2")])
     assert done.acquire(timeout=60)
     assert ended == ["other"]
-    assert execution.attempts().busy == {Ref(Machine, name) for name in names}
+    assert execution.attempts().busy == {Ref(RuntimeMachine, name) for name in names}
     gate.set()
     for _ in names:
         assert done.acquire(timeout=60)
     execution.close()
     assert execution.is_idle
-    assert len(runtimes["r1"].objects(Machine)) == 5
+    assert len(runtimes["r1"].objects(RuntimeMachine)) == 5
 
 
 def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
@@ -156,11 +156,11 @@ def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
     execution.submit([step(name, Create(wanted(name))) for name in ("m1", "m2", "m3")])
     assert begun.acquire(timeout=60)
     execution.drop()
-    assert execution.attempts().busy == {Ref(Machine, "m1")}
+    assert execution.attempts().busy == {Ref(RuntimeMachine, "m1")}
     execution.submit([step("m3", Create(wanted("m3")))])
     gate.set()
     for _ in range(2):
         assert done.acquire(timeout=60)
     execution.close()
     assert ended == ["m1", "m3"]
-    assert len(runtime.objects(Machine)) == 2
+    assert len(runtime.objects(RuntimeMachine)) == 2

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.simulated.hindrance import HinderedRuntime
 from poollet.decide.decide import decide
 from tests.poollet.fleet import FLEET, LIVE, SETTINGS, Fleet, machine, machine_class, uid
@@ -37,12 +37,12 @@ def test_another_fleets_id_makes_nothing_anew(is_restarted: bool) -> None:
     host = SimulatedMachine(time)
     run = Run(grounds, time, host, decide=decide)
     turned(run)
-    before = dict(host.host.state.objects(Machine))
+    before = dict(host.host.state.objects(RuntimeMachine))
     assert len(before) == 1
     grounds.commit({"gitvirt.yaml": SETTINGS.replace(FLEET, OTHER)})
     run = Run(grounds, time, host, decide=decide, instance=2) if is_restarted else run
     turned(run)
-    assert host.host.state.objects(Machine).keys() == before.keys()
+    assert host.host.state.objects(RuntimeMachine).keys() == before.keys()
     report = run.report()
     assert report.poollet is not None
     assert report.poollet.fleet == FLEET
@@ -52,7 +52,7 @@ def test_another_fleets_id_makes_nothing_anew(is_restarted: bool) -> None:
     grounds.commit({"gitvirt.yaml": SETTINGS})
     turned(run)
     assert run.report().pools["host-1"].status.state == "Ready"
-    assert host.host.state.objects(Machine).keys() == before.keys()
+    assert host.host.state.objects(RuntimeMachine).keys() == before.keys()
 
 
 def test_a_fork_with_an_id_of_its_own_begins_anew_at_another_host() -> None:
@@ -65,7 +65,7 @@ def test_a_fork_with_an_id_of_its_own_begins_anew_at_another_host() -> None:
     found = run.report()
     assert found.poollet is not None
     assert (found.poollet.fleet, found.pools["host-1"].status.state) == (OTHER, "Ready")
-    assert len(host.host.state.objects(Machine)) == 1
+    assert len(host.host.state.objects(RuntimeMachine)) == 1
 
 
 def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them() -> None:
@@ -92,4 +92,4 @@ def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them(
     assert len(run.poollet.execution.attempts().busy) == 1
     gate.set()
     run.poollet.close()
-    assert len(host.host.state.objects(Machine)) == 1
+    assert len(host.host.state.objects(RuntimeMachine)) == 1

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from iri.change import SetPower
 from iri.identity import UID_LABELS
-from iri.machine import Machine, MachineState, Power
+from iri.machine import MachineState, Power, RuntimeMachine
 from iri.simulated.behaviour import NAMED
 from iri.simulated.faults import CODES, Effect, Fault
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, orders
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
@@ -115,7 +115,7 @@ class Story:
 
     def check(self, decision: Decision) -> None:
         machines, volumes = self.site.machines(), self.site.volumes()
-        for kind, objects in ((Machine, machines), (Volume, volumes)):
+        for kind, objects in ((RuntimeMachine, machines), (RuntimeVolume, volumes)):
             uids = Counter(one.labels[UID_LABELS[kind]] for one in objects.values())
             assert not uids or max(uids.values()) == 1, "two objects of one uid"
         for entries, found in ((decision.machines, machines), (decision.volumes, volumes)):
@@ -201,7 +201,7 @@ class Story:
 
     def as_wished(self, decision: Decision) -> None:
         behaviour = self.site.sim.host.nature.behaviour
-        machines = {one.labels[UID_LABELS[Machine]]: one for one in self.site.machines().values()}
+        machines = {one.labels[UID_LABELS[RuntimeMachine]]: one for one in self.site.machines().values()}
         assert all(not wish.is_going for wish in self.people.machines.values()), (
             "everything that goes is gone"
         )

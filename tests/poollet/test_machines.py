@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from iri.change import Change, DetachInterface, Resize, SetAnnotations, SetPower
-from iri.machine import Machine, MachineState, Power
+from iri.machine import MachineState, Power, RuntimeMachine
 from iri.simulated import machines
 from iri.simulated.faults import Fault
 from iri.simulated.machines import GuestAction
-from iri.volume import Volume, VolumeState, VolumeStatus
+from iri.volume import RuntimeVolume, VolumeState, VolumeStatus
 from poollet.decide.step import Alter
 from poollet.runtimes.observed import Place
 from poollet.sync.view import Document
@@ -143,7 +143,7 @@ def test_a_volume_that_is_unready_for_a_moment_stays_attached() -> None:
     def unready(place: Place, objects: dict[str, object]) -> dict[str, object]:
         return {
             id: msgspec.structs.replace(one, status=VolumeStatus(state=VolumeState.ERROR))
-            if isinstance(one, Volume)
+            if isinstance(one, RuntimeVolume)
             else one
             for id, one in objects.items()
         }
@@ -307,7 +307,7 @@ def test_a_machine_that_is_removed_by_hand_is_made_anew_and_told() -> None:
     here = site(machine())
     here.settle()
     (id,) = here.machines()
-    here.sim.runtime.remove(Machine, id)
+    here.sim.runtime.remove(RuntimeMachine, id)
     decision = here.settle()
     assert decision.machines[WEB].status.state == "Running"  # type: ignore[union-attr]
     assert here.events == ["Created", "Recreated"]

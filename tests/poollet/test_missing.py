@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
+from iri.runtime import KIND_NAMES
 from iri.simulated.behaviour import NAMED
 from iri.simulated.faults import Effect, Fault
 from iri.simulated.profile import Profile
@@ -19,13 +20,13 @@ from tests.poollet.site import CLASSES_THERE, Site, kinds_of, runner, site
 WEB = ("default", "web")
 
 
-def hide(times: int, kinds: tuple[str, ...] = ("Machine", "Volume", "Snapshot")) -> Any:
+def hide(times: int, kinds: tuple[str, ...] = ("Machine", "Volume", "VolumeSnapshot")) -> Any:
     """So many of the next lists of these kinds are wrongly empty."""
     left = dict.fromkeys(kinds, times)
 
     def tamper(place: Place, objects: dict[str, object]) -> dict[str, object]:
-        if left.get(place.kind.__name__, 0):
-            left[place.kind.__name__] -= 1
+        if left.get(KIND_NAMES[place.kind], 0):
+            left[KIND_NAMES[place.kind]] -= 1
             return {}
         return objects
 
@@ -131,7 +132,7 @@ def test_duplicates_are_told_and_never_deleted() -> None:
     profile = Profile(classes=CLASSES_THERE, behaviour_flags={"duplicates": True})
     here = running(machine(), profile=profile)
     (first,) = here.machines().values()
-    here.sim.runtime.create(Machine(labels=first.labels, spec=first.spec))
+    here.sim.runtime.create(RuntimeMachine(labels=first.labels, spec=first.spec))
     for going in (False, True):
         here.put(machine(going=going, spec={"power": "Off"}))
         decision = here.rounds(5)
@@ -139,7 +140,7 @@ def test_duplicates_are_told_and_never_deleted() -> None:
         assert said["UpToDate"].reason == "Duplicates"
     assert here.calls == []
     assert len(here.machines()) == 2
-    here.sim.runtime.remove(Machine, next(iter(here.machines())))
+    here.sim.runtime.remove(RuntimeMachine, next(iter(here.machines())))
     assert here.settle().machines[WEB].phase == "gone"
 
 
@@ -198,12 +199,12 @@ def test_an_object_at_another_runtime_is_no_reason_to_make_one() -> None:
     here = running(machine())
     here.runners["other"] = runner(lambda: here.now_ms, seed=2)
     here.runners["other"].runtime.create(
-        Machine(
+        RuntimeMachine(
             labels=here.machines()[uid_of(Kind.MACHINE, "web")].labels,
             spec=next(iter(here.machines().values())).spec,
         )
     )
-    here.sim.runtime.remove(Machine, uid_of(Kind.MACHINE, "web"))
+    here.sim.runtime.remove(RuntimeMachine, uid_of(Kind.MACHINE, "web"))
     decision = here.rounds(10)
     assert here.machines() == {}
     said = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]

@@ -11,12 +11,12 @@ import pytest
 from iri.errors import IRIError, Unavailable, Unimplemented
 from iri.host import Classes, MachineClass
 from iri.identity import UID_LABELS
-from iri.machine import Machine, MachineSpec
+from iri.machine import MachineSpec, RuntimeMachine
 from iri.runtime import Runtime
 from iri.simulated.behaviour import NAMED
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
-from iri.volume import Snapshot
+from iri.volume import RuntimeSnapshot
 from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
 from poollet.runtimes.observed import Listing, Place, Unanswered
 from poollet.runtimes.observer import Observer, rest
@@ -24,7 +24,7 @@ from tests.iri.quick import PROFILE, quick_host
 
 pytestmark = pytest.mark.clock
 
-MACHINES = Place("r1", Machine)
+MACHINES = Place("r1", RuntimeMachine)
 SMALL = MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30})
 
 
@@ -49,7 +49,9 @@ def connection(runtime: Runtime) -> Connection:
 
 
 def created(runtime: SimulatedRuntime, uid: str = "m1") -> None:
-    runtime.create(Machine(labels={UID_LABELS[Machine]: uid}, spec=MachineSpec(class_name="small")))
+    runtime.create(
+        RuntimeMachine(labels={UID_LABELS[RuntimeMachine]: uid}, spec=MachineSpec(class_name="small"))
+    )
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -99,7 +101,7 @@ def test_a_runtime_without_snapshots_has_none() -> None:
     weather.error = Unimplemented
     weather.fails = {"ListVolumeSnapshots"}
     one.look()
-    found = one.lists[Place("r1", Snapshot)]
+    found = one.lists[Place("r1", RuntimeSnapshot)]
     assert isinstance(found, Listing)
     assert not found.objects
 

@@ -7,9 +7,9 @@ from dataclasses import replace as with_changes
 import pytest
 from msgspec.structs import replace
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.simulated.faults import Effect, Fault
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
 from poollet.decide.memory import Memory
 from poollet.sync.view import Document, OrphanOrder
@@ -170,10 +170,12 @@ def test_foreign_objects_are_never_touched_nor_told_but_take_their_room() -> Non
     here = site()
     labels = {"machinepoollet.ironcore.dev/machine-uid": WEB_UID}
     for fleet in ({}, {"gitvirt.dev/fleet": "another"}):
-        spec = Machine().spec
-        here.sim.runtime.create(Machine(labels={**labels, **fleet}, spec=replace(spec, class_name="small")))
+        spec = RuntimeMachine().spec
+        here.sim.runtime.create(
+            RuntimeMachine(labels={**labels, **fleet}, spec=replace(spec, class_name="small"))
+        )
         labels = {}
-    here.sim.runtime.create(Volume(spec=replace(Volume().spec, class_name="standard")))
+    here.sim.runtime.create(RuntimeVolume(spec=replace(RuntimeVolume().spec, class_name="standard")))
     here.facts = with_allocatable(here.facts, cpu=2500)
     here.orphan_orders = (OrphanOrder(WEB_UID, "a"),)
     here.put(machine("new"))
@@ -199,7 +201,7 @@ def test_a_target_branch_that_is_not_to_be_obeyed_orders_nothing() -> None:
     decision = here.rounds(5)
     assert here.calls == []
     assert (decision.machines, decision.orphans) == (before.machines, ())
-    here.sim.runtime.remove(Machine, WEB_UID)
+    here.sim.runtime.remove(RuntimeMachine, WEB_UID)
     assert here.rounds(3).machines[WEB].status.state == "Terminating"  # type: ignore[union-attr]
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.simulated.faults import Fault
 from poollet.decide.decide import decide
 from poollet.sync.post import EARLY
@@ -273,7 +273,7 @@ def test_a_clock_on_the_wall_that_is_put_back_holds_up_nothing(time: Time, machi
     web = declared("web", "host-1", uid(1), uid(9))
     fleet = Fleet({"classes/small.yaml": machine_class(), "machines/web.yaml": web})
     run = Run(fleet, time, machine, decide=decide)
-    while not machine.host.state.objects(Machine):
+    while not machine.host.state.objects(RuntimeMachine):
         run.turn()
         time.ms += 1000
     time.wall_ms = -3_600_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from iri.machine import Disk, Image, LocalDisk, Machine, MachineSpec, NetworkInterface
+from iri.machine import Disk, Image, LocalDisk, MachineSpec, NetworkInterface, RuntimeMachine
 from iri.simulated.faults import Fault as Order
 from iri.simulated.profile import Profile
-from iri.volume import Volume, VolumeDetail, VolumeState, VolumeStatus
+from iri.volume import RuntimeVolume, VolumeDetail, VolumeState, VolumeStatus
 from poollet.decide.memory import Fault
 from poollet.decide.refusals import told
 from poollet.decide.volumes import faulty
@@ -162,14 +162,16 @@ def test_what_a_runtime_says_of_a_volume_is_told(
     status: VolumeStatus, reason: str, want: dict[str, tuple[str, str]]
 ) -> None:
     message = "the cause and the cure" if reason else ""
-    there = Volume(id="v", status=status, detail=VolumeDetail(reason=reason, message=message))
+    there = RuntimeVolume(id="v", status=status, detail=VolumeDetail(reason=reason, message=message))
     found = faulty(there, ())
     assert {one.type: (one.status, one.reason) for one in found} == want
     assert {one.message for one in found if one.status == "False"} <= {message}
 
 
 def test_what_the_poollet_knows_of_a_volume_goes_before_what_its_runtime_says() -> None:
-    there = Volume(id="v", status=FAILED, detail=VolumeDetail(reason="DeleteVolumeFailed", message="busy"))
+    there = RuntimeVolume(
+        id="v", status=FAILED, detail=VolumeDetail(reason="DeleteVolumeFailed", message="busy")
+    )
     known = (condition("Ready", False, "Terminating"), condition("UpToDate", False, "Attached"))
     assert faulty(there, known) == ()
 
@@ -191,7 +193,7 @@ def test_a_network_that_this_host_does_not_give_is_for_another_one() -> None:
     assert [one.code for one in found.reasons] == ["NetworkNotOffered"]
 
 
-WANTED = Machine(
+WANTED = RuntimeMachine(
     spec=MachineSpec(
         volumes=(Disk(name="root", local_disk=LocalDisk(image=Image(image=REMOTE))),),
         network_interfaces=(NetworkInterface(name="lan", network_id="libvirt:lan"),),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from iri.machine import Machine
-from iri.volume import Volume
+from iri.machine import RuntimeMachine
+from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide
 from schemas import report
 from tests.poollet.fleet import LIVE, MAIN, REPORTS, SETTINGS, Fleet, machine, machine_class, uid
@@ -61,7 +61,7 @@ class Scene:
         return self.run.report().machines[WEB]
 
     def count(self, host: SimulatedMachine) -> int:
-        return len(host.runtime.objects(Machine)) + len(host.runtime.objects(Volume))
+        return len(host.runtime.objects(RuntimeMachine)) + len(host.runtime.objects(RuntimeVolume))
 
 
 def reason(found: report.MachineReport | report.SnapshotReport) -> str:
@@ -331,10 +331,10 @@ def test_what_is_on_a_pool_that_the_second_host_has_not_got_is_told_while_it_is_
 
 def test_a_host_that_has_only_got_a_new_id_goes_on_with_what_it_has() -> None:
     scene = Scene()
-    before = dict(scene.first.runtime.objects(Machine))
+    before = dict(scene.first.runtime.objects(RuntimeMachine))
     scene.take_over(scene.first)
     assert (scene.said.phase, reason(scene.said)) == ("present", "")
-    assert dict(scene.first.runtime.objects(Machine)) == before
+    assert dict(scene.first.runtime.objects(RuntimeMachine)) == before
 
 
 @pytest.mark.parametrize("leaving", ["stopping", "leaving"])
@@ -363,13 +363,13 @@ def test_once_people_say_that_the_first_host_is_gone_the_second_one_makes_it_all
     world = Simulation(("host-1",), script)
     rounds(world, 12)
     first = world.machines["host-1"]
-    assert len(first.runtime.objects(Machine)) == 1
+    assert len(first.runtime.objects(RuntimeMachine)) == 1
     world.machines["host-1"] = SimulatedMachine(world.time, seed=9)
     world.host_ids["host-1"] = "second"
     del world.runs["host-1"]
     rounds(world, 60)
     assert reason(world.runs["host-1"].report().machines[WEB]) == "OtherHost"
-    assert not world.machines["host-1"].runtime.objects(Machine)
+    assert not world.machines["host-1"].runtime.objects(RuntimeMachine)
     del world.runs["host-1"]
     world.hosts = ()
     rounds(world, 1)
@@ -381,7 +381,7 @@ def test_once_people_say_that_the_first_host_is_gone_the_second_one_makes_it_all
     assert world.fleet.head() == live, "what the last report says brings nothing back, to be taken away again"
     world.hosts = ("host-1",)
     rounds(world, 30)
-    assert len(world.machines["host-1"].runtime.objects(Machine)) == 1
+    assert len(world.machines["host-1"].runtime.objects(RuntimeMachine)) == 1
     assert world.outcome()["Machine/default/web"] == ("Running", "On", ())
 
 

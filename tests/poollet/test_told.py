@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from iri.machine import AttachmentState, AttachmentStatus, Condition, InterfaceDetail, Machine
-from iri.volume import Access, Snapshot, Volume
+from iri.machine import AttachmentState, AttachmentStatus, Condition, InterfaceDetail, RuntimeMachine
+from iri.volume import Access, RuntimeSnapshot, RuntimeVolume
 from schemas import report
 from tests.poollet.documents import interfaces, machine, referring, snapshot, volume
 from tests.poollet.site import Site, site
@@ -67,15 +67,15 @@ def test_whatever_a_runtime_says_can_be_told(data: st.DataObject) -> None:
         return {id: strange(one) for id, one in objects.items()}
 
     def strange(one: object) -> object:
-        if isinstance(one, Machine):
+        if isinstance(one, RuntimeMachine):
             status = replace(one.status, conditions=conditions, volumes=volumes, network_interfaces=nics)
             notes = {**one.annotations, "gitvirt.dev/restart": token}
             return replace(
                 one, status=status, annotations=notes, detail=replace(one.detail, network_interfaces=details)
             )
-        if isinstance(one, Volume):
+        if isinstance(one, RuntimeVolume):
             return replace(one, status=replace(one.status, access=access))
-        assert isinstance(one, Snapshot)
+        assert isinstance(one, RuntimeSnapshot)
         return one
 
     here = lively()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from iri.machine import Machine, MachineSpec
-from iri.volume import Access, Volume, VolumeSpec, VolumeStatus
+from iri.machine import MachineSpec, RuntimeMachine
+from iri.volume import Access, RuntimeVolume, VolumeSpec, VolumeStatus
 from poollet.decide.facts import HostFacts, HostSecrets
 from poollet.decide.memory import remembered
 from poollet.decide.step import Create, Ref, Step
@@ -16,16 +16,18 @@ UID = "6f9b2f7c-0000-4000-8000-000000000001"
 
 def test_no_answer_is_no_empty_list() -> None:
     listing = Listing(1, 0, {})
-    observed = Observed({Place("a", Machine): listing, Place("a", Volume): Unanswered("down", listing)})
-    assert observed.of(Machine, "a") == {}
-    assert observed.of(Volume, "a") is None
-    assert observed.of(Machine, "b") is None
+    observed = Observed(
+        {Place("a", RuntimeMachine): listing, Place("a", RuntimeVolume): Unanswered("down", listing)}
+    )
+    assert observed.of(RuntimeMachine, "a") == {}
+    assert observed.of(RuntimeVolume, "a") is None
+    assert observed.of(RuntimeMachine, "b") is None
 
 
 def test_secrets_stay_out_of_texts() -> None:
-    machine = Machine(labels={"l": "1"}, spec=MachineSpec(ignition_data=b"hidden"))
+    machine = RuntimeMachine(labels={"l": "1"}, spec=MachineSpec(ignition_data=b"hidden"))
     access = Access(secret_data={"key": b"hidden"})
-    volume = Volume(labels={"l": "1"}, spec=VolumeSpec(), status=VolumeStatus(access=access))
+    volume = RuntimeVolume(labels={"l": "1"}, spec=VolumeSpec(), status=VolumeStatus(access=access))
     facts = HostFacts(fleet="f", secrets=HostSecrets({("default", "s"): {"key": b"hidden"}}))
     steps = [
         Step(Ref(type(wanted), UID), "a", "default", "x", (Create(wanted),)) for wanted in (machine, volume)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from iri.runtime import KIND_NAMES
 from iri.simulated.faults import Fault
 from iri.simulated.profile import Profile
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.step import Ref
 from poollet.runtimes.observed import Place
 from poollet.sync.view import Document
@@ -102,7 +103,7 @@ def test_machine_and_volume_go_together_the_machine_first() -> None:
     here.settle()
     here.put(machine(spec={"volumes": referring("data")}, going=True), volume(claim="web", going=True))
     decision = here.settle()
-    assert [ref.kind.__name__ for _, ref in here.removed] == ["Machine", "Volume"]
+    assert [KIND_NAMES[ref.kind] for _, ref in here.removed] == ["Machine", "Volume"]
     assert (decision.machines[("default", "web")].phase, decision.volumes[DATA].phase) == ("gone", "gone")
 
 
@@ -149,7 +150,7 @@ def test_while_machines_are_not_known_no_volume_goes() -> None:
 def test_a_volume_that_vanished_is_told_and_never_made_anew() -> None:
     here = site(volume())
     here.settle()
-    here.sim.runtime.remove(Volume, uid_of(Kind.VOLUME, "data"))
+    here.sim.runtime.remove(RuntimeVolume, uid_of(Kind.VOLUME, "data"))
     decision = here.settle()
     assert here.volumes() == {}
     assert (decision.volumes[DATA].phase, said(decision.volumes[DATA])["Ready"]) == (
@@ -201,7 +202,7 @@ def test_a_snapshot_is_taken_once_its_volume_is_available() -> None:
     assert entry.status is not None
     assert (entry.status.state, entry.status.size) == ("Ready", "1Gi")
     assert kinds_of(here.calls) == ["Create", "Create"]
-    assert isinstance(here.calls[1].wanted, Snapshot)  # type: ignore[union-attr]
+    assert isinstance(here.calls[1].wanted, RuntimeSnapshot)  # type: ignore[union-attr]
 
 
 def test_a_volume_is_made_of_a_snapshot() -> None:
@@ -225,7 +226,7 @@ def test_a_snapshot_is_removed_by_order_though_its_volume_is_gone() -> None:
     assert decision.snapshots[("default", "shot")].phase == "present"
     here.put(snapshot(going=True))
     assert here.settle().snapshots[("default", "shot")].phase == "gone"
-    assert here.sim.runtime.objects(Snapshot) == {}
+    assert here.sim.runtime.objects(RuntimeSnapshot) == {}
 
 
 def test_a_snapshot_of_somebody_elses_volume_is_nobodys_business_here() -> None:
@@ -263,7 +264,7 @@ def test_a_volume_being_attached_at_this_moment_is_not_removed() -> None:
     here.ended_ms[web] = here.now_ms + 10_000  # No list shows yet what was done to the machine last.
 
     def detached(place: Place, objects: dict[str, object]) -> dict[str, object]:
-        return {} if place.kind.__name__ == "Machine" else objects
+        return {} if KIND_NAMES[place.kind] == "Machine" else objects
 
     here.tamper = detached
     here.put(volume(going=True))
@@ -279,7 +280,9 @@ def test_an_access_secret_is_named_and_never_told() -> None:
     assert there.status.access is not None
 
     def keyed(place: Place, objects: dict[str, object]) -> dict[str, object]:
-        return {id: with_secret(one) if isinstance(one, Volume) else one for id, one in objects.items()}
+        return {
+            id: with_secret(one) if isinstance(one, RuntimeVolume) else one for id, one in objects.items()
+        }
 
     here.tamper = keyed
     decision = here.round()
@@ -291,7 +294,7 @@ def test_an_access_secret_is_named_and_never_told() -> None:
     assert "hidden" not in str(decision)
 
 
-def with_secret(volume: Volume) -> Volume:
+def with_secret(volume: RuntimeVolume) -> RuntimeVolume:
 
     assert volume.status.access is not None
     access = replace(volume.status.access, secret_data={"userKey": b"hidden", "userID": b"hidden"})
@@ -348,4 +351,4 @@ def test_classes_that_nobody_knows_wait() -> None:
 def test_a_retained_snapshot_that_never_was_is_not_taken_any_more() -> None:
     here = site(volume(), snapshot(path=".gitvirt/retained/VolumeSnapshot/default/shot.yaml"))
     here.settle()
-    assert here.sim.runtime.objects(Snapshot) == {}
+    assert here.sim.runtime.objects(RuntimeSnapshot) == {}

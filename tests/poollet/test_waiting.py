@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from iri.machine import Machine as IRIMachine
+from iri.machine import RuntimeMachine
 from poollet.sync.view import Document
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, referring, secret, uid_of, volume
@@ -119,7 +119,7 @@ def test_a_machine_waits_and_says_for_what(
 ) -> None:
     here = site(web, *others)
     entry = here.settle().machines[("default", "web")]
-    assert here.sim.runtime.objects(IRIMachine) == {}
+    assert here.sim.runtime.objects(RuntimeMachine) == {}
     assert (entry.phase, entry.status.state, entry.status.machine_id) == ("present", "Pending", "")  # type: ignore[union-attr]
     conditions = {one.type: (one.status, one.reason) for one in entry.status.conditions}  # type: ignore[union-attr]
     assert conditions[type] == ("False", reason)

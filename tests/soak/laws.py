@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from iri.identity import UID_LABELS
-from iri.machine import Machine as RuntimeMachine
-from iri.machine import Power
-from iri.volume import Volume as RuntimeVolume
+from iri.machine import Power, RuntimeMachine
+from iri.volume import RuntimeVolume
 from schemas.capacity import add
 from schemas.charge import machine_charge
 from schemas.kinds import Key, Kind

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from iri.host import Classes, MachineClass, VolumeClass
 from iri.identity import UID_LABELS
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.simulated import machines
 from iri.simulated.guest import IS_ON, Guest, Phase
 from iri.simulated.hindrance import HinderedRuntime
@@ -140,7 +140,9 @@ class Stage(Simulation):
     def running(self, name: str) -> list[str]:
         """The uids of the machines that are on."""
         guests = self.machines[name].host.state.all(Guest).values()
-        return [one.machine.labels.get(UID_LABELS[Machine], "") for one in guests if one.phase in IS_ON]
+        return [
+            one.machine.labels.get(UID_LABELS[RuntimeMachine], "") for one in guests if one.phase in IS_ON
+        ]
 
     def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
         host = self.machines[name].host

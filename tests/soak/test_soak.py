@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from tests.soak.stage import HOSTS
 from tests.soak.walk import BrokenError, Life
 
@@ -58,10 +58,10 @@ def test_what_disappears_without_an_order_breaks_a_law_and_the_way_there_is_told
     life = quiet_life()
     host = next(name for name in HOSTS if life.stage.running(name))
     run = life.stage.runs[host]
-    id = next(iter(life.stage.uids(host, Machine)))
+    id = next(iter(life.stage.uids(host, RuntimeMachine)))
 
     def act(_: Life) -> str:
-        run.connection.runtime.remove(Machine, id)
+        run.connection.runtime.remove(RuntimeMachine, id)
         return ""
 
     with pytest.raises(AssertionError, match="live has no order for it to go"):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.libvirt.xml import Element, element
-from iri.machine import Connection, Disk, Machine, MachineSpec
+from iri.machine import Connection, Disk, MachineSpec, RuntimeMachine
 
 NAMESPACE = "https://gitvirt.dev/machine/v1"
 PREFIX = "gitvirt"
@@ -99,8 +99,8 @@ def read(metadata: Element) -> Record:
         raise ValueError(f"the metadata of the machine cannot be read: {error}") from None
 
 
-def wish(record: Record, id: str) -> Machine:
-    return Machine(
+def wish(record: Record, id: str) -> RuntimeMachine:
+    return RuntimeMachine(
         id=id,
         labels=record.labels,
         annotations=record.annotations,

@@ -17,12 +17,12 @@ from iri.machine import (
     Condition,
     Disk,
     InterfaceDetail,
-    Machine,
     MachineDetail,
     MachineState,
     MachineStatus,
     NetworkInterface,
     Power,
+    RuntimeMachine,
 )
 
 GUEST_POWER_OFF = "GuestPowerOff"
@@ -142,7 +142,7 @@ def ended(guest: Guest, now: float) -> Guest:
     )
 
 
-def told(guest: Guest) -> Machine:
+def told(guest: Guest) -> RuntimeMachine:
     """What the runtime answers."""
     machine = wish(guest.record, guest.id)
     status = MachineStatus(

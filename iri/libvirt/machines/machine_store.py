@@ -20,7 +20,7 @@ from iri.libvirt.connect.machine_secrets import Vault
 from iri.libvirt.domain.record import Record, packed, read, sealed, unpacked, unsealed, written
 from iri.libvirt.machines.guest import Guest, looked_at, told, with_conditions
 from iri.libvirt.xml import Element
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import What
 
 LOCKS = 251
@@ -43,14 +43,14 @@ class Roster:
         self.now = now
         self.now_ns = now_ns
         self._guests: dict[str, Guest] = {}
-        self._told: Mapping[str, Machine] = {}
+        self._told: Mapping[str, RuntimeMachine] = {}
         self.unreadable: Mapping[str, str] = {}  # why, by id
         self._lock = threading.Lock()
         # A few for all: one a machine would have to be thrown away, and nobody knows when who waits for it.
         self._locks = tuple(threading.RLock() for _ in range(LOCKS))
 
     @property
-    def machines(self) -> Mapping[str, Machine]:
+    def machines(self) -> Mapping[str, RuntimeMachine]:
         """A snapshot; equal machines are the identical object as before."""
         return self._told
 
@@ -76,17 +76,17 @@ class Roster:
         with self._locks[hash(id) % LOCKS]:
             yield
 
-    def add(self, guest: Guest) -> Machine:
+    def add(self, guest: Guest) -> RuntimeMachine:
         guest = with_conditions(guest, self.now_ns())
         self._put(guest)
-        self.journal.notice(Machine, guest.id, What.CREATED)
+        self.journal.notice(RuntimeMachine, guest.id, What.CREATED)
         return self._told[guest.id]
 
     def drop(self, id: str) -> None:
         with self._lock:
             self._guests.pop(id, None)
             self._told = {other: machine for other, machine in self._told.items() if other != id}
-        self.journal.notice(Machine, id, What.DELETED)
+        self.journal.notice(RuntimeMachine, id, What.DELETED)
 
     def update(self, id: str, change: Callable[[Guest], Guest]) -> Guest | None:
         """None when it is gone. `change` is pure and quick."""
@@ -97,7 +97,7 @@ class Roster:
             after = with_conditions(change(before), self.now_ns())
             has_changed = self._keep(after)
         if has_changed:
-            self.journal.notice(Machine, id, What.CHANGED)
+            self.journal.notice(RuntimeMachine, id, What.CHANGED)
         return after
 
     def look(self, id: str) -> Guest | None:

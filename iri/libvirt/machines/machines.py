@@ -32,7 +32,7 @@ from iri.libvirt.machines.event_watcher import Watching
 from iri.libvirt.machines.gc import Sweeping, drop_keys
 from iri.libvirt.machines.guest import Guest, unwanted
 from iri.libvirt.machines.reconcile_machine import tend
-from iri.machine import Disk, Machine, MachineDetail, MachineStatus, Power
+from iri.machine import Disk, MachineDetail, MachineStatus, Power, RuntimeMachine
 from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -74,11 +74,11 @@ class Machines:
         self._watching.close()
         self._queue.close()
 
-    def all(self) -> Mapping[str, Machine]:
+    def all(self) -> Mapping[str, RuntimeMachine]:
         return self._site.roster.machines
 
-    def create(self, wanted: Machine) -> Machine:
-        id = identity(Machine, wanted.labels) or str(uuid.uuid4())
+    def create(self, wanted: RuntimeMachine) -> RuntimeMachine:
+        id = identity(RuntimeMachine, wanted.labels) or str(uuid.uuid4())
         with self._site.roster.one(id), self._claim(wanted.spec.volumes):
             existing = self._site.roster.machines.get(id)
             if existing is not None:
@@ -164,7 +164,7 @@ class Machines:
             raise InvalidArgument(f"machine class {class_name} says nothing of memory")
         return resources
 
-    def _refuse(self, machine: Machine) -> None:
+    def _refuse(self, machine: RuntimeMachine) -> None:
         for disk in machine.spec.volumes:
             self._refuse_disk(machine.id, disk)
         for interface in machine.spec.network_interfaces:
@@ -172,7 +172,7 @@ class Machines:
             self._site.parts.interfaces.require(machine.id, interface)
         self._site.parts.seeds.refuse(machine)
 
-    def _refuse_change(self, machine: Machine, change: MachineChange) -> None:
+    def _refuse_change(self, machine: RuntimeMachine, change: MachineChange) -> None:
         match change:
             case AttachVolume(disk) | UpdateVolume(disk):
                 self._refuse_disk(machine.id, disk)

@@ -15,7 +15,7 @@ from iri.libvirt.seed.content import Language, language
 from iri.libvirt.seed.efi_variables import EfiVariable, efi_variables
 from iri.libvirt.seed.ignition import Reader, ignition, no_yaml
 from iri.libvirt.seed.nocloud import nocloud
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 
 EFI_ANNOTATION = "gitvirt.dev/efi-variables"
 IGNITION_KEY = "opt/com.coreos/config"  # where Ignition looks, in QEMU's firmware configuration
@@ -29,7 +29,7 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     efi_variables: tuple[EfiVariable, ...] = ()
 
 
-def plan(machine: Machine, read_yaml: Reader = no_yaml) -> Seed:
+def plan(machine: RuntimeMachine, read_yaml: Reader = no_yaml) -> Seed:
     """InvalidArgument when its hostname or its EFI variables are none, or its data is for a tool that comes before."""
     data = machine.spec.ignition_data
     hostname = machine.spec.guest_config.hostname if machine.spec.guest_config else ""

@@ -10,7 +10,7 @@ from iri.libvirt.protocols import SeedFiles
 from iri.libvirt.seed.efi_variables import with_variables
 from iri.libvirt.seed.ignition import Reader, no_yaml
 from iri.libvirt.seed.seed import Seed, plan
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 
 ISO, IGNITION, NVRAM = "seed.iso", "ignition.ign", "nvram.fd"
 PRIVATE = 0o600  # seeds hold secrets; libvirt gives a file to QEMU's user when it starts the domain
@@ -23,12 +23,12 @@ class Seeds:
         self._efi_template = efi_template
         self._read_yaml = read_yaml
 
-    def refuse(self, machine: Machine) -> None:
+    def refuse(self, machine: RuntimeMachine) -> None:
         """Touches nothing. InvalidArgument or FailedPrecondition for what this host never gives to a guest."""
         if plan(machine, self._read_yaml).efi_variables and self._efi_template is None:
             raise FailedPrecondition("the machine brings EFI variables, and this host has no EFI firmware")
 
-    def write(self, machine: Machine, folder: Path) -> SeedFiles:
+    def write(self, machine: RuntimeMachine, folder: Path) -> SeedFiles:
         """Idempotent. What the guest's firmware has written to its variables since the first time stays."""
         return write(plan(machine, self._read_yaml), folder, self._efi_template)
 

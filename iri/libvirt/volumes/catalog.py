@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from iri.errors import NotFound
 from iri.libvirt.volumes.backend import Shelf
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
-from iri.volume import Snapshot, SnapshotState, Volume, VolumeDetail, VolumeState, VolumeStatus
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeDetail, VolumeState, VolumeStatus
 
-Stored = TypeVar("Stored", Volume, Snapshot)
+Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
 WELL = VolumeDetail()
 
 
@@ -26,7 +26,7 @@ class Kept(msgspec.Struct, frozen=True):
 
     record: Record
     shelf: Shelf
-    told: Volume | Snapshot
+    told: RuntimeVolume | RuntimeSnapshot
     failure: VolumeDetail = WELL
     failures: int = 0
 
@@ -40,7 +40,7 @@ def kept(record: Record, shelf: Shelf, failure: VolumeDetail = WELL, failures: i
     return Kept(record, shelf, _told(record, shelf, failure), failure, failures)
 
 
-def _told(record: Record, shelf: Shelf, failure: VolumeDetail) -> Volume | Snapshot:
+def _told(record: Record, shelf: Shelf, failure: VolumeDetail) -> RuntimeVolume | RuntimeSnapshot:
     match record:
         case VolumeRecord(volume=volume) if record.is_ready:
             return replace(volume, status=replace(volume.status, access=shelf.access(record)), detail=failure)
@@ -61,10 +61,10 @@ class Catalogue:
     def get(self, id: str) -> Kept | None:
         return self._all.get(id)
 
-    def found(self, kind: type[Volume] | type[Snapshot], id: str) -> Kept:
+    def found(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> Kept:
         there = self._all.get(id)
         if there is None or not isinstance(there.told, kind) or there.is_gone:
-            raise NotFound(f"there is no {'volume' if kind is Volume else 'snapshot'} {id}")
+            raise NotFound(f"there is no {'volume' if kind is RuntimeVolume else 'snapshot'} {id}")
         return there
 
     def put(self, there: Kept) -> bool:

@@ -14,9 +14,9 @@ from iri.volume import (
     DataSource,
     Encryption,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotState,
-    Volume,
     VolumeSpec,
     VolumeState,
     VolumeStatus,
@@ -30,7 +30,7 @@ PASSPHRASE = "encryptionKey"
 class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
     """`volume.status` says what is there and never how to reach it. `base` is the snapshot that its data rests on."""
 
-    volume: Volume
+    volume: RuntimeVolume
     base: str = ""
     is_encrypted: bool = False
     wipe: bool = False
@@ -70,7 +70,7 @@ class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
 class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
     """`is_retired`: deleted, but volumes still rest on its data."""
 
-    snapshot: Snapshot
+    snapshot: RuntimeSnapshot
     base: str = ""
     is_encrypted: bool = False
     is_retired: bool = False

@@ -16,7 +16,7 @@ from iri.libvirt.volumes.record import (
     passphrase,
     without_secrets,
 )
-from iri.volume import Snapshot, SnapshotStatus, Volume, VolumeDetail, VolumeSpec, VolumeStatus
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotStatus, VolumeDetail, VolumeSpec, VolumeStatus
 
 WIPE = "gitvirt.dev/wipe"
 
@@ -30,7 +30,7 @@ class Storage(Struct, frozen=True):
     wipes: bool
 
 
-def volume(wanted: Volume, id: str, now_ns: int, storage: Storage) -> VolumeRecord:
+def volume(wanted: RuntimeVolume, id: str, now_ns: int, storage: Storage) -> VolumeRecord:
     spec, snapshot = wanted.spec, storage.snapshot
     _check(spec)
     if snapshot is not None:
@@ -73,7 +73,7 @@ def _check_against(spec: VolumeSpec, snapshot: SnapshotRecord) -> None:
         raise InvalidArgument(f"snapshot {snapshot.id} is not encrypted, so a volume made of it cannot be")
 
 
-def snapshot(wanted: Snapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:
+def snapshot(wanted: RuntimeSnapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:
     assert isinstance(source, VolumeRecord)
     if not source.is_ready or source.volume.deleted_at:
         raise FailedPrecondition(f"volume {source.id} is not available")

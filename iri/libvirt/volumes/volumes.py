@@ -32,7 +32,7 @@ from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord, pas
 from iri.libvirt.volumes.record_writer import Keeping
 from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.volume_reconciler import Steps
-from iri.volume import Snapshot, SnapshotState, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState
 from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ COLLECT = "images"
 COLLECT_SECONDS = 3600.0
 MEASURE = "room"
 MEASURE_SECONDS = 60.0
-Stored = TypeVar("Stored", Volume, Snapshot)
+Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -163,16 +163,16 @@ class Volumes:
         assert isinstance(kept.told, type(wanted))
         return kept.told
 
-    def _created(self, wanted: Volume | Snapshot, id: str) -> Kept:
-        if isinstance(wanted, Snapshot):
-            source = self._found(Volume, wanted.spec.volume_id)
+    def _created(self, wanted: RuntimeVolume | RuntimeSnapshot, id: str) -> Kept:
+        if isinstance(wanted, RuntimeSnapshot):
+            source = self._found(RuntimeVolume, wanted.spec.volume_id)
             record: Record = validate_request.snapshot(wanted, id, source.record, time.time_ns())
             shelf = source.shelf
         else:
             record, shelf = self._new_volume(wanted, id)
         if (reason := self._damaged.get(record.name)) is not None:
             raise FailedPrecondition(reason)
-        secret = passphrase(wanted.spec) if isinstance(wanted, Volume) else None
+        secret = passphrase(wanted.spec) if isinstance(wanted, RuntimeVolume) else None
         if secret is not None:
             self.passphrases.put(record.name, secret, is_private=shelf.hides_passphrases)
         try:
@@ -183,7 +183,7 @@ class Volumes:
             raise
         return self._keeping.add(record, shelf)
 
-    def _new_volume(self, wanted: Volume, id: str) -> tuple[VolumeRecord, Shelf]:
+    def _new_volume(self, wanted: RuntimeVolume, id: str) -> tuple[VolumeRecord, Shelf]:
         volume_class = self._volume_class(wanted.spec.class_name)
         shelf = self.shelves.of(volume_class.name)
         base, snapshot = self._base(wanted, shelf)
@@ -196,23 +196,23 @@ class Volumes:
         self._refuse_size(shelf, record.wanted_bytes)
         return record, shelf
 
-    def _base(self, wanted: Volume, shelf: Shelf) -> tuple[str, SnapshotRecord | None]:
+    def _base(self, wanted: RuntimeVolume, shelf: Shelf) -> tuple[str, SnapshotRecord | None]:
         source = wanted.spec.volume_data_source
         if source is None or source.snapshot_data_source is None:
             return "", None
-        there = self._found(Snapshot, source.snapshot_data_source.snapshot_id)
+        there = self._found(RuntimeSnapshot, source.snapshot_data_source.snapshot_id)
         if there.shelf is not shelf:
             raise InvalidArgument(
                 f"snapshot {there.record.id} lies in pool {there.shelf.name}, volumes of this class in pool {shelf.name}"
             )
         assert isinstance(there.record, SnapshotRecord)
-        assert isinstance(there.told, Snapshot)
+        assert isinstance(there.told, RuntimeSnapshot)
         if there.told.status.state is not SnapshotState.READY or there.told.deleted_at:
             raise FailedPrecondition(f"snapshot {there.record.id} is not ready")
         return shelf.base_of(there.record), there.record
 
     def expand(self, id: str, change: ExpandVolume) -> None:
-        there = self._found(Volume, id)
+        there = self._found(RuntimeVolume, id)
 
         def expanded(record: Record) -> Record:
             assert isinstance(record, VolumeRecord)
@@ -225,7 +225,7 @@ class Volumes:
         self._keeping.update(id, expanded)
         self._queue.wake(id)
 
-    def remove(self, kind: type[Volume] | type[Snapshot], id: str) -> None:
+    def remove(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> None:
         self._found(kind, id)
         self._keeping.update(id, lambda record: validate_request.removed(record, time.time_ns()))
         self._queue.wake(id)
@@ -238,7 +238,7 @@ class Volumes:
         """For those who attach volumes."""
         return self._catalogue.get(id)
 
-    def _found(self, kind: type[Volume] | type[Snapshot], id: str) -> Kept:
+    def _found(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> Kept:
         try:
             return self._catalogue.found(kind, id)
         except NotFound:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from google.protobuf.message import Message
 
 from iri.client import MACHINE, VOLUME, Endpoint
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.mirror import freeze
 from reconciler.cli.exits import Exit
 from reconciler.cli.iri.connection import connected
@@ -54,9 +54,9 @@ class Form(NamedTuple):
 
 
 FORMS: Mapping[Noun, Form] = {
-    Noun.MACHINE: Form(MACHINE, machine_pb.Machine, Machine),
-    Noun.VOLUME: Form(VOLUME, volume_pb.Volume, Volume),
-    Noun.SNAPSHOT: Form(VOLUME, volume_pb.VolumeSnapshot, Snapshot),
+    Noun.MACHINE: Form(MACHINE, machine_pb.Machine, RuntimeMachine),
+    Noun.VOLUME: Form(VOLUME, volume_pb.Volume, RuntimeVolume),
+    Noun.SNAPSHOT: Form(VOLUME, volume_pb.VolumeSnapshot, RuntimeSnapshot),
 }
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from iri.client import MACHINE, VOLUME, Endpoint
 from iri.host import Offers
-from iri.machine import Machine
-from iri.runtime import Event, EventType, Kind
-from iri.volume import Snapshot, Volume
+from iri.machine import RuntimeMachine
+from iri.runtime import KIND_NAMES, Event, EventType, Kind
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.iri.connection import connected
 from reconciler.cli.iri.nouns import Noun, duration, label, noun_of
@@ -24,9 +24,9 @@ from schemas.quantity import units
 
 EVENTS_SECONDS = 3600
 KINDS: Mapping[Noun, tuple[type[Any], Endpoint]] = {
-    Noun.MACHINE: (Machine, MACHINE),
-    Noun.VOLUME: (Volume, VOLUME),
-    Noun.SNAPSHOT: (Snapshot, VOLUME),
+    Noun.MACHINE: (RuntimeMachine, MACHINE),
+    Noun.VOLUME: (RuntimeVolume, VOLUME),
+    Noun.SNAPSHOT: (RuntimeSnapshot, VOLUME),
 }
 EXAMPLES = """examples:
   gitvirt iri get machine
@@ -179,7 +179,7 @@ def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
         Column("AGE", lambda event: age(now - event.time)),
         Column("TYPE", lambda event: event.type, lambda event: _event_style(event)),
         Column("REASON", lambda event: event.reason),
-        Column("OBJECT", lambda event: f"{event.kind.__name__.lower()}/{event.id}"),
+        Column("OBJECT", lambda event: f"{KIND_NAMES[event.kind].lower()}/{event.id}"),
         Column("MESSAGE", lambda event: event.message),
     ]
     show_table(terminal, columns, events)

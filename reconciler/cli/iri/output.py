@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from google.protobuf.message import Message
 
-from iri.machine import AttachmentState, AttachmentStatus, Machine, MachineState
+from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import Kind, Object
-from iri.volume import Snapshot, SnapshotState, Volume, VolumeState
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 from iri.wire.mirror import fill
 from reconciler.cli.iri.messages import rendered
 from reconciler.cli.output import Column, show_table, show_value
@@ -83,11 +83,11 @@ def value_of(item: Object, with_secrets: bool) -> dict[str, object]:
 def message_of(item: Object) -> Message:
     message: Message
     match item:
-        case Machine():
+        case RuntimeMachine():
             message = machine_pb.Machine()
-        case Volume():
+        case RuntimeVolume():
             message = volume_pb.Volume()
-        case Snapshot():
+        case RuntimeSnapshot():
             message = volume_pb.VolumeSnapshot()
     fill(message, item)
     return message
@@ -114,7 +114,7 @@ def attached(entries: Sequence[AttachmentStatus], wanted: int) -> str:
     return f"{there}/{max(wanted, len(entries))}"
 
 
-def _machine_columns(now_seconds: float) -> list[Column[Machine]]:
+def _machine_columns(now_seconds: float) -> list[Column[RuntimeMachine]]:
     return [
         Column("ID", lambda machine: machine.id),
         Column("NAME", name_of),
@@ -136,13 +136,13 @@ def _machine_columns(now_seconds: float) -> list[Column[Machine]]:
     ]
 
 
-def ips_of(machine: Machine) -> str:
+def ips_of(machine: RuntimeMachine) -> str:
     seen = [ip for interface in machine.detail.network_interfaces for ip in interface.ips]
     wanted = [ip for interface in machine.spec.network_interfaces for ip in interface.ips]
     return ",".join(seen or wanted)
 
 
-def _volume_columns(now_seconds: float) -> list[Column[Volume]]:
+def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
     return [
         Column("ID", lambda volume: volume.id),
         Column("NAME", name_of),
@@ -164,12 +164,12 @@ def _volume_columns(now_seconds: float) -> list[Column[Volume]]:
     ]
 
 
-def size_of(volume: Volume) -> str:
+def size_of(volume: RuntimeVolume) -> str:
     resources = volume.status.resources or volume.spec.resources
     return str(units(resources.storage_bytes)) if resources else ""
 
 
-def _snapshot_columns(now_seconds: float) -> list[Column[Snapshot]]:
+def _snapshot_columns(now_seconds: float) -> list[Column[RuntimeSnapshot]]:
     return [
         Column("ID", lambda snapshot: snapshot.id),
         Column("NAME", name_of),
@@ -185,7 +185,7 @@ def _snapshot_columns(now_seconds: float) -> list[Column[Snapshot]]:
 
 
 COLUMNS: Mapping[Kind, Callable[[float], list[Column[Object]]]] = {
-    Machine: _machine_columns,  # type: ignore[dict-item]
-    Volume: _volume_columns,  # type: ignore[dict-item]
-    Snapshot: _snapshot_columns,  # type: ignore[dict-item]
+    RuntimeMachine: _machine_columns,  # type: ignore[dict-item]
+    RuntimeVolume: _volume_columns,  # type: ignore[dict-item]
+    RuntimeSnapshot: _snapshot_columns,  # type: ignore[dict-item]
 }

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from iri.client import Client
 from iri.errors import Unimplemented
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import Object
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 
 
 def selected(client: Client, kind: type[Any], id: str, labels: Mapping[str, str]) -> list[Object]:
@@ -25,9 +25,9 @@ def described(client: Client, kind: type[Any], items: Sequence[Object]) -> list[
     details: Mapping[str, object] = {}
     ids = [item.id for item in items]
     try:
-        if ids and kind is Machine:
+        if ids and kind is RuntimeMachine:
             details = client.describe(ids)
-        elif ids and kind is Volume:
+        elif ids and kind is RuntimeVolume:
             details = client.describe_volumes(ids)
     except Unimplemented:
         return list(items)

@@ -14,14 +14,14 @@ from iri.address import UnixAddress
 from iri.change import AttachVolume
 from iri.client import Client
 from iri.errors import Unimplemented
-from iri.machine import Disk, LocalDisk, Machine, MachineSpec, MachineState
+from iri.machine import Disk, LocalDisk, MachineSpec, MachineState, RuntimeMachine
 from iri.server import Server, Service
 from iri.simulated.runtime import SimulatedRuntime
-from iri.volume import Resources, Volume, VolumeSpec
+from iri.volume import Resources, RuntimeVolume, VolumeSpec
 from tests.iri.contract.subject import eventually
 from tests.iri.quick import quick_host
 
-WANTED = Machine(labels={"app": "web"}, spec=MachineSpec(class_name="small"))
+WANTED = RuntimeMachine(labels={"app": "web"}, spec=MachineSpec(class_name="small"))
 
 
 @pytest.fixture
@@ -35,9 +35,9 @@ def client(address: UnixAddress) -> Iterator[Client]:
         yield connected
 
 
-def running(client: Client, id: str) -> Machine:
+def running(client: Client, id: str) -> RuntimeMachine:
     return eventually(
-        lambda: client.objects(Machine)[id],
+        lambda: client.objects(RuntimeMachine)[id],
         lambda machine: machine.status.state is MachineState.RUNNING,
         10,
         "run",
@@ -46,18 +46,18 @@ def running(client: Client, id: str) -> Machine:
 
 def test_select_by_id_or_labels(client: Client) -> None:
     web = client.create(WANTED).id
-    other = client.create(Machine(spec=MachineSpec(class_name="small"))).id
-    assert set(client.select(Machine)) == {web, other}
-    assert set(client.select(Machine, labels={"app": "web"})) == {web}
-    assert set(client.select(Machine, other, {"app": "web"})) == {other}
-    assert client.select(Machine, "no-such-id") == {}
+    other = client.create(RuntimeMachine(spec=MachineSpec(class_name="small"))).id
+    assert set(client.select(RuntimeMachine)) == {web, other}
+    assert set(client.select(RuntimeMachine, labels={"app": "web"})) == {web}
+    assert set(client.select(RuntimeMachine, other, {"app": "web"})) == {other}
+    assert client.select(RuntimeMachine, "no-such-id") == {}
 
 
 def test_what_has_not_changed_is_the_identical_object(client: Client) -> None:
     still, moving = client.create(WANTED).id, client.create(WANTED).id
     before = {id: running(client, id) for id in (still, moving)}
     client.change(moving, AttachVolume(Disk(name="a", device="oda", local_disk=LocalDisk())))
-    after = client.objects(Machine)
+    after = client.objects(RuntimeMachine)
     assert after[still] is before[still]
     assert after[moving] is not before[moving]
     assert after[still].detail.boots == 1
@@ -80,10 +80,12 @@ def test_machines_and_volumes_of_different_processes(socket_directory: Path) -> 
         Client(machines, volumes) as client,
     ):
         id = client.create(WANTED).id
-        wanted = Volume(spec=VolumeSpec(class_name="standard", resources=Resources(storage_bytes=1 << 20)))
+        wanted = RuntimeVolume(
+            spec=VolumeSpec(class_name="standard", resources=Resources(storage_bytes=1 << 20))
+        )
         volume = client.create(wanted).id
-        assert set(client.objects(Machine)) == {id}
-        assert set(client.objects(Volume)) == {volume}
+        assert set(client.objects(RuntimeMachine)) == {id}
+        assert set(client.objects(RuntimeVolume)) == {volume}
         assert client.offers().machines
         assert client.offers().volumes
         assert client.about().host.id == "", "nobody here has the host service"

@@ -16,17 +16,17 @@ from iri.address import UnixAddress
 from iri.client import Client
 from iri.client.client import Deadlines
 from iri.errors import TimedOut, Unavailable, Unimplemented
-from iri.machine import Machine, MachineSpec
+from iri.machine import MachineSpec, RuntimeMachine
 from iri.runtime import Notice, What
 from iri.server import Server
 from iri.server.server import THREADS
 from iri.simulated.runtime import SimulatedRuntime
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 from tests.iri.client.served import end, spawn
 from tests.iri.contract.subject import eventually
 from tests.iri.quick import quick_host
 
-WANTED = Machine(spec=MachineSpec(class_name="small"))
+WANTED = RuntimeMachine(spec=MachineSpec(class_name="small"))
 DEADLINE_SECONDS = 2.0
 
 
@@ -49,8 +49,8 @@ def test_server_that_was_killed_and_started_again(address: UnixAddress) -> None:
         assert address.path.exists(), "a killed server leaves its socket"
         second = spawn(address.path)
         try:
-            assert id not in client.objects(Machine)
-            assert client.create(WANTED).id in client.objects(Machine)
+            assert id not in client.objects(RuntimeMachine)
+            assert client.create(WANTED).id in client.objects(RuntimeMachine)
         finally:
             end(second)
 
@@ -64,7 +64,7 @@ def test_reads_wait_out_a_restart(address: UnixAddress) -> None:
         second = Server(simulated(), [address])
         starting = threading.Timer(0.5, second.start)
         starting.start()
-        assert client.objects(Machine) == {}
+        assert client.objects(RuntimeMachine) == {}
         starting.join()
         second.stop()
 
@@ -73,7 +73,7 @@ def test_reads_give_up_after_a_moment(address: UnixAddress) -> None:
     with Client(address) as client:
         start = time.monotonic()
         with pytest.raises(Unavailable):
-            client.objects(Machine)
+            client.objects(RuntimeMachine)
         assert 0.5 < time.monotonic() - start < 10
 
 
@@ -91,7 +91,7 @@ def test_reads_are_repeated_and_writes_never(address: UnixAddress) -> None:
         with pytest.raises(Unavailable, match="later"):
             client.create(WANTED)
         assert made == ["CreateMachine"]
-        assert client.select(Machine) == {}
+        assert client.select(RuntimeMachine) == {}
         assert made == ["CreateMachine", "ListMachines", "ListMachines", "ListMachines"]
 
 
@@ -102,10 +102,10 @@ def test_client_leaves_an_old_server_for_the_one_that_replaced_its_socket(addres
         id = client.create(WANTED).id
         address.path.unlink()
         new.start()
-        assert id not in client.objects(Machine), "that is the new one's list"
+        assert id not in client.objects(RuntimeMachine), "that is the new one's list"
         old.stop()
         assert address.path.exists(), "which keeps its socket when the old one stops"
-        assert client.create(WANTED).id in client.objects(Machine)
+        assert client.create(WANTED).id in client.objects(RuntimeMachine)
     new.stop()
 
 
@@ -124,9 +124,9 @@ def test_call_that_takes_too_long_is_timed_out_and_the_next_one_works(address: U
     ):
         with pytest.raises(TimedOut, match="CreateMachine in time"):
             client.create(WANTED)
-        assert client.objects(Machine) == {}
+        assert client.objects(RuntimeMachine) == {}
         leave.set()
-        eventually(lambda: client.objects(Machine), bool, 60, "take effect after all")
+        eventually(lambda: client.objects(RuntimeMachine), bool, 60, "take effect after all")
 
 
 def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress) -> None:
@@ -158,7 +158,7 @@ def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress
         leave.set()
         began = made.count("CreateMachine")
         assert 0 < began <= THREADS
-        eventually(lambda: client.objects(Machine), lambda found: len(found) == began, 60, "settle")
+        eventually(lambda: client.objects(RuntimeMachine), lambda found: len(found) == began, 60, "settle")
         assert made.count("CreateMachine") == began
 
 
@@ -222,6 +222,6 @@ def test_watch_without_a_server_does_not_begin(address: UnixAddress) -> None:
 
 def test_client_without_a_volume_runtime_has_no_volumes(address: UnixAddress) -> None:
     with Server(simulated(), [address]), Client(address) as client:
-        assert client.objects(Volume) == {}
+        assert client.objects(RuntimeVolume) == {}
         with pytest.raises(Unimplemented):
-            client.remove(Volume, "x")
+            client.remove(RuntimeVolume, "x")

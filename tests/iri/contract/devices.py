@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume, SetPower, UpdateVolume
 from iri.errors import AlreadyExists, FailedPrecondition, NotFound
 from iri.machine import Connection, Disk, MachineSpec, MachineState, Power
-from iri.volume import Access, Volume
+from iri.volume import Access, RuntimeVolume
 from tests.iri.contract.subject import OFF, Subject, devices
 
 
@@ -154,4 +154,4 @@ class DevicePromises:
         assert after.status.volumes == before.status.volumes, "the disk was not plugged anew"
         subject.runtime.change(machine.id, DetachVolume("data"))
         subject.detached(machine.id, "data")
-        assert volume.id in subject.runtime.objects(Volume), "detaching deletes nothing"
+        assert volume.id in subject.runtime.objects(RuntimeVolume), "detaching deletes nothing"

@@ -10,7 +10,7 @@ import pytest
 from iri.change import AttachVolume, SetPower
 from iri.errors import FailedPrecondition
 from iri.host import Classes, MachineClass, VolumeClass
-from iri.machine import Machine, MachineSpec, MachineState, Power
+from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
 from iri.runtime import Console, Notice, Subscription, What
 from tests.iri.contract.subject import OFF, Subject, eventually, is_attached
 
@@ -67,7 +67,7 @@ class HostPromises:
             "have an event",
         )
         for event in events:
-            assert event.kind is Machine
+            assert event.kind is RuntimeMachine
             assert event.labels == machine.labels
             assert event.reason
             assert event.action
@@ -91,9 +91,9 @@ class HostPromises:
                 subject.seconds,
                 "be told of the attachment",
             )
-            subject.runtime.remove(Machine, machine.id)
+            subject.runtime.remove(RuntimeMachine, machine.id)
             told(watch, machine.id, What.DELETED, subject.seconds)
-            assert machine.id not in subject.runtime.objects(Machine)
+            assert machine.id not in subject.runtime.objects(RuntimeMachine)
         finally:
             watch.close()
 

@@ -6,8 +6,8 @@ import pytest
 
 from iri.change import AttachInterface
 from iri.errors import ImageNotResolvable, NetworkNotReady
-from iri.machine import Machine, MachineSpec, MachineState, NetworkInterface
-from iri.volume import Volume, VolumeDetail, VolumeState
+from iri.machine import MachineSpec, MachineState, NetworkInterface, RuntimeMachine
+from iri.volume import RuntimeVolume, VolumeDetail, VolumeState
 from tests.iri.contract.subject import Subject
 
 
@@ -16,10 +16,10 @@ class LackingPromises:
         lan = NetworkInterface(name="lan", network_id=subject.missing_network_id)
         spec = MachineSpec(class_name=subject.machine_class, network_interfaces=(lan,))
         wanted = subject.wanted(spec=spec)
-        before = subject.runtime.objects(Machine).keys()
+        before = subject.runtime.objects(RuntimeMachine).keys()
         with pytest.raises(NetworkNotReady, match=subject.missing_network_id.rpartition(":")[2]):
             subject.runtime.create(wanted)
-        assert subject.runtime.objects(Machine).keys() == before
+        assert subject.runtime.objects(RuntimeMachine).keys() == before
 
     def test_7_network_that_is_not_there_is_not_attached(self, subject: Subject) -> None:
         machine = subject.running()
@@ -31,25 +31,28 @@ class LackingPromises:
     def test_7_image_that_the_host_has_not_is_told_before_anything_is_made(self, subject: Subject) -> None:
         disk = subject.image_disk(subject.missing_image)
         spec = MachineSpec(class_name=subject.machine_class, volumes=(disk,))
-        machines, volumes = subject.runtime.objects(Machine).keys(), subject.runtime.objects(Volume).keys()
+        machines, volumes = (
+            subject.runtime.objects(RuntimeMachine).keys(),
+            subject.runtime.objects(RuntimeVolume).keys(),
+        )
         with pytest.raises(ImageNotResolvable, match=subject.missing_image):
             subject.runtime.create(subject.wanted(spec=spec))
         with pytest.raises(ImageNotResolvable, match=subject.missing_image):
             subject.runtime.create(subject.volume_of_image(subject.missing_image))
-        assert subject.runtime.objects(Machine).keys() == machines
-        assert subject.runtime.objects(Volume).keys() == volumes
+        assert subject.runtime.objects(RuntimeMachine).keys() == machines
+        assert subject.runtime.objects(RuntimeVolume).keys() == volumes
 
     def test_7_image_of_a_volume_that_cannot_be_pulled_is_told_by_its_detail(self, subject: Subject) -> None:
         volume = subject.runtime.create(subject.volume_of_image(subject.unreachable_image))
 
-        def is_told(found: Volume) -> bool:
+        def is_told(found: RuntimeVolume) -> bool:
             assert found.status.state is not VolumeState.AVAILABLE
             return found.detail.reason == ImageNotResolvable.__name__ and bool(found.detail.message)
 
         found = subject.until_volume(volume.id, is_told, "say that its image cannot be had")
         assert subject.unreachable_image in found.detail.message
         assert found.status.state is VolumeState.ERROR
-        subject.removed(Volume, volume.id)
+        subject.removed(RuntimeVolume, volume.id)
 
     def test_7_volume_that_is_as_it_was_asked_for_has_no_reasons(self, subject: Subject) -> None:
         assert subject.available().detail == VolumeDetail()
@@ -59,10 +62,10 @@ class LackingPromises:
         spec = MachineSpec(class_name=subject.machine_class, volumes=(disk,))
         machine = subject.runtime.create(subject.wanted(spec=spec))
 
-        def is_told(found: Machine) -> bool:
+        def is_told(found: RuntimeMachine) -> bool:
             assert found.status.state is MachineState.PENDING
             said = [one for one in found.status.conditions if one.type == "Ready" and one.status == "False"]
             return any(one.reason == ImageNotResolvable.__name__ and one.message for one in said)
 
         subject.until(machine.id, is_told, "say that its image cannot be had")
-        subject.removed(Machine, machine.id)
+        subject.removed(RuntimeMachine, machine.id)

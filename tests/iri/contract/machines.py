@@ -23,11 +23,11 @@ from iri.machine import (
     Connection,
     Disk,
     GuestConfig,
-    Machine,
     MachineSpec,
     MachineState,
     NetworkInterface,
     Power,
+    RuntimeMachine,
 )
 from tests.iri.contract.subject import GENERATION, OFF, Subject
 
@@ -78,7 +78,7 @@ class MachinePromises:
         before = time.time_ns()
         machine = subject.runtime.create(subject.wanted())
         assert machine.id
-        assert machine.id in subject.runtime.objects(Machine)
+        assert machine.id in subject.runtime.objects(RuntimeMachine)
         assert before - 10**9 <= machine.created_at <= time.time_ns() + 10**9
         assert machine.deleted_at == 0
 
@@ -86,7 +86,7 @@ class MachinePromises:
         spec = MachineSpec(class_name=subject.machine_class, power=Power.OFF)
         machine = subject.runtime.create(subject.wanted(spec=spec))
 
-        def is_off(found: Machine) -> bool:
+        def is_off(found: RuntimeMachine) -> bool:
             assert found.status.state is not MachineState.RUNNING
             return found.status.state in OFF
 
@@ -134,34 +134,34 @@ class MachinePromises:
         machine = subject.running(
             spec=MachineSpec(class_name=subject.machine_class, volumes=(subject.disk("root", "oda"),))
         )
-        subject.runtime.remove(Machine, machine.id)
-        going = subject.runtime.objects(Machine).get(machine.id)
+        subject.runtime.remove(RuntimeMachine, machine.id)
+        going = subject.runtime.objects(RuntimeMachine).get(machine.id)
         if going is not None:
             assert going.deleted_at > 0
             assert going.status.state is MachineState.TERMINATING
             assert going.spec == machine.spec
-        subject.removed(Machine, machine.id)
+        subject.removed(RuntimeMachine, machine.id)
         with pytest.raises(NotFound):
-            subject.runtime.remove(Machine, machine.id)
+            subject.runtime.remove(RuntimeMachine, machine.id)
 
     def test_4_deletion_is_cheap_to_repeat(self, subject: Subject) -> None:
         machine = subject.running()
         start = time.monotonic()
         for _ in range(200):
             try:
-                subject.runtime.remove(Machine, machine.id)
+                subject.runtime.remove(RuntimeMachine, machine.id)
             except NotFound:
                 break
         assert time.monotonic() - start < 60
-        subject.removed(Machine, machine.id)
+        subject.removed(RuntimeMachine, machine.id)
 
     def test_4_machine_that_was_never_started_can_be_deleted(self, subject: Subject) -> None:
         machine = subject.runtime.create(subject.wanted())
-        subject.removed(Machine, machine.id)
+        subject.removed(RuntimeMachine, machine.id)
 
     def test_4_machine_under_deletion_takes_no_change(self, subject: Subject) -> None:
         machine = subject.running()
-        subject.runtime.remove(Machine, machine.id)
+        subject.runtime.remove(RuntimeMachine, machine.id)
         for change in (SetPower(Power.OFF), AttachVolume(subject.disk("x", "odx"))):
             with pytest.raises((FailedPrecondition, NotFound)):
                 subject.runtime.change(machine.id, change)
@@ -169,7 +169,7 @@ class MachinePromises:
     def test_4_uid_can_be_used_again_once_its_machine_is_gone(self, subject: Subject) -> None:
         wanted = subject.wanted()
         first = subject.runtime.create(wanted)
-        subject.removed(Machine, first.id)
+        subject.removed(RuntimeMachine, first.id)
         second = subject.runtime.create(wanted)
         assert second.deleted_at == 0
         subject.reaches(second.id, MachineState.RUNNING)
@@ -182,7 +182,7 @@ class MachinePromises:
         assert again.annotations == {"a": "1"}
         same = [
             machine
-            for machine in subject.runtime.objects(Machine).values()
+            for machine in subject.runtime.objects(RuntimeMachine).values()
             if machine.labels == wanted.labels
         ]
         assert len(same) == 1
@@ -194,7 +194,7 @@ class MachinePromises:
         assert len({machine.id for machine in machines}) == 1
 
     def test_5_without_a_uid_each_is_another(self, subject: Subject) -> None:
-        wanted = Machine(spec=MachineSpec(class_name=subject.machine_class))
+        wanted = RuntimeMachine(spec=MachineSpec(class_name=subject.machine_class))
         first, second = subject.runtime.create(wanted), subject.runtime.create(wanted)
         assert first.id != second.id
 
@@ -217,10 +217,10 @@ class MachinePromises:
 
     def test_7_unknown_machine_is_not_found(self, subject: Subject) -> None:
         with pytest.raises(NotFound):
-            subject.runtime.remove(Machine, "no-such-machine")
+            subject.runtime.remove(RuntimeMachine, "no-such-machine")
         with pytest.raises(NotFound):
             subject.runtime.console("no-such-machine")
-        assert "no-such-machine" not in subject.runtime.objects(Machine)
+        assert "no-such-machine" not in subject.runtime.objects(RuntimeMachine)
 
     def test_7_unknown_class_is_an_invalid_argument(self, subject: Subject) -> None:
         with pytest.raises(InvalidArgument, match="no-such-class"):

@@ -16,20 +16,20 @@ from iri.machine import (
     Disk,
     Image,
     LocalDisk,
-    Machine,
     MachineSpec,
     MachineState,
     NetworkInterface,
+    RuntimeMachine,
 )
-from iri.runtime import AnyObject, Kind, Runtime
+from iri.runtime import KIND_NAMES, AnyObject, Kind, Runtime
 from iri.volume import (
     DataSource,
     ImageSource,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSpec,
     SnapshotState,
-    Volume,
     VolumeSpec,
     VolumeState,
 )
@@ -75,10 +75,10 @@ class Subject:
         spec: MachineSpec | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
-    ) -> Machine:
+    ) -> RuntimeMachine:
         """A machine to create, of its own uid."""
-        return Machine(
-            labels=uid_labels(Machine) | dict(labels or {}),
+        return RuntimeMachine(
+            labels=uid_labels(RuntimeMachine) | dict(labels or {}),
             annotations=annotations or {},
             spec=spec or MachineSpec(class_name=self.machine_class),
         )
@@ -89,7 +89,7 @@ class Subject:
         spec: MachineSpec | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
-    ) -> Machine:
+    ) -> RuntimeMachine:
         wanted = self.wanted(spec=spec, labels=labels, annotations=annotations)
         machine = self.runtime.create(wanted)
         return self.reaches(machine.id, MachineState.RUNNING)
@@ -97,49 +97,49 @@ class Subject:
     def get(self, id: str, kind: type[AnyObject]) -> AnyObject:
         return self.runtime.objects(kind)[id]
 
-    def machine(self, id: str) -> Machine:
-        machine = self.get(id, Machine)
+    def machine(self, id: str) -> RuntimeMachine:
+        machine = self.get(id, RuntimeMachine)
         assert machine.status.state is not MachineState.STOPPED, "promise 2: never STOPPED"
         assert machine.status.state is not MachineState.UNKNOWN
         return machine
 
-    def until(self, id: str, holds: Callable[[Machine], bool], what: str) -> Machine:
+    def until(self, id: str, holds: Callable[[RuntimeMachine], bool], what: str) -> RuntimeMachine:
         """The machine, once it is so."""
         return eventually(lambda: self.machine(id), holds, self.seconds, what)
 
-    def reaches(self, id: str, *states: MachineState) -> Machine:
+    def reaches(self, id: str, *states: MachineState) -> RuntimeMachine:
         return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
 
-    def attached(self, id: str, name: str) -> Machine:
+    def attached(self, id: str, name: str) -> RuntimeMachine:
         return self.until(id, lambda machine: is_attached(machine, name), f"have {name} attached")
 
-    def detached(self, id: str, name: str) -> Machine:
+    def detached(self, id: str, name: str) -> RuntimeMachine:
         return self.until(id, lambda machine: name not in devices(machine), f"have {name} detached")
 
-    def volume_of_image(self, image: str) -> Volume:
+    def volume_of_image(self, image: str) -> RuntimeVolume:
         return self.volume(DataSource(image_data_source=ImageSource(image=image)))
 
-    def volume(self, source: DataSource | None = None) -> Volume:
+    def volume(self, source: DataSource | None = None) -> RuntimeVolume:
         size = Resources(storage_bytes=self.volume_bytes)
         wanted = VolumeSpec(class_name=self.volume_class, resources=size, volume_data_source=source)
-        return Volume(labels=uid_labels(Volume), spec=wanted)
+        return RuntimeVolume(labels=uid_labels(RuntimeVolume), spec=wanted)
 
-    def available(self, wanted: Volume | None = None) -> Volume:
+    def available(self, wanted: RuntimeVolume | None = None) -> RuntimeVolume:
         id = self.runtime.create(wanted or self.volume()).id
         return self.until_volume(
             id, lambda volume: volume.status.state is VolumeState.AVAILABLE, "be available"
         )
 
-    def until_volume(self, id: str, holds: Callable[[Volume], bool], what: str) -> Volume:
-        return eventually(lambda: self.get(id, Volume), holds, self.seconds, what)
+    def until_volume(self, id: str, holds: Callable[[RuntimeVolume], bool], what: str) -> RuntimeVolume:
+        return eventually(lambda: self.get(id, RuntimeVolume), holds, self.seconds, what)
 
-    def snapshot(self, volume_id: str) -> Snapshot:
-        return Snapshot(labels=uid_labels(Snapshot), spec=SnapshotSpec(volume_id=volume_id))
+    def snapshot(self, volume_id: str) -> RuntimeSnapshot:
+        return RuntimeSnapshot(labels=uid_labels(RuntimeSnapshot), spec=SnapshotSpec(volume_id=volume_id))
 
-    def ready(self, volume_id: str) -> Snapshot:
+    def ready(self, volume_id: str) -> RuntimeSnapshot:
         id = self.runtime.create(self.snapshot(volume_id)).id
         return eventually(
-            lambda: self.get(id, Snapshot),
+            lambda: self.get(id, RuntimeSnapshot),
             lambda snapshot: snapshot.status.state is SnapshotState.READY,
             self.seconds,
             "be ready",
@@ -152,7 +152,7 @@ class Subject:
             while time.monotonic() < deadline:
                 self.runtime.remove(kind, id)
                 time.sleep(0.01)
-            raise AssertionError(f"{kind.__name__} {id} is still there")
+            raise AssertionError(f"{KIND_NAMES[kind]} {id} is still there")
         assert id not in self.runtime.objects(kind)
 
 
@@ -160,12 +160,12 @@ def uid_labels(kind: Kind) -> dict[str, str]:
     return {UID_LABELS[kind]: str(uuid.uuid4())}
 
 
-def devices(machine: Machine) -> dict[str, AttachmentState]:
+def devices(machine: RuntimeMachine) -> dict[str, AttachmentState]:
     status = machine.status
     return {device.name: device.state for device in (*status.volumes, *status.network_interfaces)}
 
 
-def is_attached(machine: Machine, name: str) -> bool:
+def is_attached(machine: RuntimeMachine, name: str) -> bool:
     return devices(machine).get(name) is AttachmentState.ATTACHED
 
 

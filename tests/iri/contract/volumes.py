@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from iri.change import ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument, NotFound
-from iri.volume import DataSource, Resources, Snapshot, SnapshotSource, Volume, VolumeSpec, VolumeState
+from iri.volume import (
+    DataSource,
+    Resources,
+    RuntimeSnapshot,
+    RuntimeVolume,
+    SnapshotSource,
+    VolumeSpec,
+    VolumeState,
+)
 from tests.iri.contract.subject import Subject
 
 
@@ -34,7 +42,7 @@ class VolumePromises:
     def test_8_access_is_there_only_while_available(self, subject: Subject) -> None:
         id = subject.runtime.create(subject.volume()).id
 
-        def has_access_rightly(volume: Volume) -> bool:
+        def has_access_rightly(volume: RuntimeVolume) -> bool:
             is_available = volume.status.state is VolumeState.AVAILABLE
             assert (volume.status.access is not None) == is_available
             return is_available
@@ -48,7 +56,7 @@ class VolumePromises:
         volume = subject.available()
         size = 2 * subject.volume_bytes
         subject.runtime.change(volume.id, ExpandVolume(Resources(storage_bytes=size)))
-        assert subject.get(volume.id, Volume).spec.resources == Resources(storage_bytes=size)
+        assert subject.get(volume.id, RuntimeVolume).spec.resources == Resources(storage_bytes=size)
         grown = subject.until_volume(
             volume.id,
             lambda found: found.status.resources is not None and found.status.resources.storage_bytes >= size,
@@ -63,14 +71,14 @@ class VolumePromises:
         volume = subject.available()
         with pytest.raises(FailedPrecondition, match="shrink"):
             subject.runtime.change(volume.id, ExpandVolume(Resources(storage_bytes=1)))
-        assert subject.get(volume.id, Volume).spec == volume.spec
+        assert subject.get(volume.id, RuntimeVolume).spec == volume.spec
 
     def test_4_volume_is_deleted_and_then_not_found(self, subject: Subject) -> None:
         volume = subject.available()
-        subject.runtime.remove(Volume, volume.id)
-        going = subject.runtime.objects(Volume).get(volume.id)
+        subject.runtime.remove(RuntimeVolume, volume.id)
+        going = subject.runtime.objects(RuntimeVolume).get(volume.id)
         assert going is None or going.deleted_at > 0
-        subject.removed(Volume, volume.id)
+        subject.removed(RuntimeVolume, volume.id)
 
     def test_snapshot_is_taken_and_restored(self, subject: Subject) -> None:
         volume = subject.available()
@@ -83,14 +91,14 @@ class VolumePromises:
         assert restored.status.access is not None
         assert volume.status.access is not None
         assert restored.status.access.handle != volume.status.access.handle
-        subject.removed(Snapshot, snapshot.id)
-        assert restored.id in subject.runtime.objects(Volume)
+        subject.removed(RuntimeSnapshot, snapshot.id)
+        assert restored.id in subject.runtime.objects(RuntimeVolume)
 
     def test_7_unknown_id_is_not_found(self, subject: Subject) -> None:
         with pytest.raises(NotFound):
-            subject.runtime.remove(Volume, "no-such-id")
+            subject.runtime.remove(RuntimeVolume, "no-such-id")
         with pytest.raises(NotFound):
-            subject.runtime.remove(Snapshot, "no-such-id")
+            subject.runtime.remove(RuntimeSnapshot, "no-such-id")
 
     def test_7_expansion_of_an_unknown_volume_is_not_found(self, subject: Subject) -> None:
         with pytest.raises(NotFound):
@@ -108,4 +116,4 @@ class VolumePromises:
     def test_7_unknown_volume_class_is_an_invalid_argument(self, subject: Subject) -> None:
         spec = VolumeSpec(class_name="no-such-class", resources=Resources(storage_bytes=subject.volume_bytes))
         with pytest.raises(InvalidArgument, match="no-such-class"):
-            subject.runtime.create(Volume(spec=spec))
+            subject.runtime.create(RuntimeVolume(spec=spec))

@@ -15,9 +15,9 @@ from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.networks.network_policy import NetworkRules
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from tests.guests.micro import READY
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
@@ -87,7 +87,7 @@ def remove_all(runtime: LibvirtRuntime) -> None:
         return len(ids)
 
     eventually(
-        lambda: removed(Machine) + removed(Snapshot) + removed(Volume),
+        lambda: removed(RuntimeMachine) + removed(RuntimeSnapshot) + removed(RuntimeVolume),
         operator.not_,
         20,
         "remove everything",

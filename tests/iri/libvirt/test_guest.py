@@ -21,8 +21,8 @@ from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.machines.power_settings import PowerRules
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import GuestConfig, Machine, MachineSpec, MachineState, NetworkInterface, Power
-from iri.volume import DataSource, ImageSource, Resources, Volume, VolumeSpec
+from iri.machine import GuestConfig, MachineSpec, MachineState, NetworkInterface, Power, RuntimeMachine
+from iri.volume import DataSource, ImageSource, Resources, RuntimeVolume, VolumeSpec
 from tests.guests.linux import CMDLINE, MEMORY_BYTES, linux_image, linux_kernel
 from tests.iri.contract.devices import connected
 from tests.iri.contract.subject import OFF, Subject, eventually, uid_labels
@@ -82,19 +82,19 @@ def subject(runtime: LibvirtRuntime, libvirtd: Libvirtd, settings: Settings) -> 
         volume_bytes=DATA_BYTES,
     )
     yield made
-    for machine in runtime.objects(Machine):
-        runtime.remove(Machine, machine)
-    eventually(lambda: runtime.objects(Machine), operator.not_, SECONDS, "remove the machines")
-    for volume in runtime.objects(Volume):
-        runtime.remove(Volume, volume)
-    eventually(lambda: runtime.objects(Volume), operator.not_, SECONDS, "remove the volumes")
+    for machine in runtime.objects(RuntimeMachine):
+        runtime.remove(RuntimeMachine, machine)
+    eventually(lambda: runtime.objects(RuntimeMachine), operator.not_, SECONDS, "remove the machines")
+    for volume in runtime.objects(RuntimeVolume):
+        runtime.remove(RuntimeVolume, volume)
+    eventually(lambda: runtime.objects(RuntimeVolume), operator.not_, SECONDS, "remove the volumes")
     eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, SECONDS, "leave nothing")
 
 
 class Guest:
     """What one of them has said."""
 
-    def __init__(self, subject: Subject, settings: Settings, machine: Machine) -> None:
+    def __init__(self, subject: Subject, settings: Settings, machine: RuntimeMachine) -> None:
         self.id = machine.id
         self._subject = subject
         self._settings = settings
@@ -110,17 +110,19 @@ class Guest:
         return next((line for line in reversed(self.said()) if line.startswith(word)), "")
 
 
-def root_volume(subject: Subject, settings: Settings) -> Volume:
+def root_volume(subject: Subject, settings: Settings) -> RuntimeVolume:
     image = ImageSource(image=str(Path(settings.folder) / "shelf" / "linux.raw"))
     spec = VolumeSpec(
         class_name="plain",
         resources=Resources(storage_bytes=IMAGE_BYTES),
         volume_data_source=DataSource(image_data_source=image),
     )
-    return subject.available(Volume(labels=uid_labels(Volume), spec=spec))
+    return subject.available(RuntimeVolume(labels=uid_labels(RuntimeVolume), spec=spec))
 
 
-def machine_on(volume: Volume, data: bytes, hostname: str, *interfaces: NetworkInterface) -> Machine:
+def machine_on(
+    volume: RuntimeVolume, data: bytes, hostname: str, *interfaces: NetworkInterface
+) -> RuntimeMachine:
     assert volume.status.access is not None
     spec = MachineSpec(
         class_name="linux",
@@ -129,7 +131,7 @@ def machine_on(volume: Volume, data: bytes, hostname: str, *interfaces: NetworkI
         volumes=(connected("root", "oda", volume.status.access, IMAGE_BYTES),),
         network_interfaces=interfaces,
     )
-    return Machine(labels=uid_labels(Machine), spec=spec)
+    return RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)
 
 
 def sha256(data: bytes) -> str:
@@ -200,8 +202,8 @@ def test_a_guest_with_ignition_data_sees_it_and_its_name(subject: Subject, setti
 def test_a_guest_with_efi_sees_its_variables(subject: Subject, settings: Settings) -> None:
     vendor = "2b6a1ee7-5a5a-4a3c-9a8e-000000000001"
     variable = {"name": "GitvirtTest", "uuid": vendor, "value": "it works"}
-    wanted = Machine(
-        labels=uid_labels(Machine),
+    wanted = RuntimeMachine(
+        labels=uid_labels(RuntimeMachine),
         annotations={"gitvirt.dev/efi-variables": json.dumps([variable])},
         spec=MachineSpec(class_name="efi"),
     )
@@ -209,5 +211,5 @@ def test_a_guest_with_efi_sees_its_variables(subject: Subject, settings: Setting
     guest.says(f"efi GitvirtTest-{vendor} it works")
 
 
-def addresses(machine: Machine) -> dict[str, tuple[str, ...]]:
+def addresses(machine: RuntimeMachine) -> dict[str, tuple[str, ...]]:
     return {detail.name: detail.ips for detail in machine.detail.network_interfaces if detail.ips}

@@ -16,7 +16,7 @@ from iri.libvirt.folder_lock import Claim, Taken
 from iri.libvirt.libvirtd_owner import USAGE, Tenancy
 from iri.libvirt.refusal import NotStarted
 from iri.libvirt.runtime import LibvirtRuntime
-from iri.machine import Machine, MachineSpec, Power
+from iri.machine import MachineSpec, Power, RuntimeMachine
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.libvirtd import Libvirtd, libvirtd
 
@@ -58,7 +58,9 @@ def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
     first, second = micro_settings(daemon), micro_settings(daemon)
     with running_runtime(first) as runtime:
         labels = {"machinepoollet.ironcore.dev/machine-uid": str(uuid.uuid4())}
-        made = runtime.create(Machine(labels=labels, spec=MachineSpec(class_name="small", power=Power.OFF)))
+        made = runtime.create(
+            RuntimeMachine(labels=labels, spec=MachineSpec(class_name="small", power=Power.OFF))
+        )
     with pytest.raises(
         NotStarted, match=rf"1 machine of the runtime at {first.folder}, not of the one at {second.folder}"
     ) as refused:
@@ -67,10 +69,10 @@ def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
     assert noted is not None
     assert f"virsh secret-undefine {noted[0]}" in refused.value.cure
     with running_runtime(first) as runtime:
-        assert set(runtime.objects(Machine)) == {made.id}
+        assert set(runtime.objects(RuntimeMachine)) == {made.id}
     daemon.virsh("secret-undefine", noted[0])
     with running_runtime(second) as runtime:
-        assert set(runtime.objects(Machine)) == {made.id}
+        assert set(runtime.objects(RuntimeMachine)) == {made.id}
 
 
 def test_of_many_who_come_at_once_one_is_let_in(secrets: Secrets, tmp_path: Path) -> None:

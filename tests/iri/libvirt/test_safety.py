@@ -27,12 +27,12 @@ from iri.machine import (
     GuestConfig,
     Image,
     LocalDisk,
-    Machine,
     MachineSpec,
     MachineState,
     NetworkInterface,
+    RuntimeMachine,
 )
-from iri.volume import DataSource, ImageSource, Resources, Volume, VolumeSpec
+from iri.volume import DataSource, ImageSource, Resources, RuntimeVolume, VolumeSpec
 from tests.iri.contract.subject import Subject, eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.leftovers import leftovers
@@ -73,9 +73,9 @@ def subject(runtime: LibvirtRuntime, libvirtd: Libvirtd, settings: Settings) -> 
         volume_bytes=1 << 20,
         seconds=60,
     )
-    for machine in runtime.objects(Machine):
-        runtime.remove(Machine, machine)
-    eventually(lambda: runtime.objects(Machine), operator.not_, 60, "remove the machines")
+    for machine in runtime.objects(RuntimeMachine):
+        runtime.remove(RuntimeMachine, machine)
+    eventually(lambda: runtime.objects(RuntimeMachine), operator.not_, 60, "remove the machines")
     eventually(lambda: leftovers(libvirtd, Path(settings.folder)), operator.not_, 60, "leave nothing")
 
 
@@ -125,11 +125,11 @@ def test_no_disk_is_a_file_or_device_of_the_host(
     for disk in disks(settings):
         spec = MachineSpec(class_name="small", volumes=(disk,))
         with pytest.raises((InvalidArgument, FailedPrecondition)) as caught:
-            subject.runtime.create(Machine(labels=uid_labels(Machine), spec=spec))
+            subject.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec))
         assert str(caught.value)
         with pytest.raises((InvalidArgument, FailedPrecondition)):
             subject.runtime.change(running.id, AttachVolume(disk))
-    assert list(subject.runtime.objects(Machine)) == [running.id]
+    assert list(subject.runtime.objects(RuntimeMachine)) == [running.id]
     assert_only_what_is_allowed(libvirtd, settings)
 
 
@@ -140,7 +140,7 @@ def test_no_interface_is_on_a_device_of_the_host(
     for interface in INTERFACES:
         spec = MachineSpec(class_name="small", network_interfaces=(interface,))
         with pytest.raises(InvalidArgument, match=r"operator|no meaning|network_id"):
-            subject.runtime.create(Machine(labels=uid_labels(Machine), spec=spec))
+            subject.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec))
         with pytest.raises(InvalidArgument):
             subject.runtime.change(running.id, AttachInterface(interface))
     assert_only_what_is_allowed(libvirtd, settings)
@@ -155,8 +155,8 @@ def test_no_volume_is_made_of_a_file_of_the_host(subject: Subject, settings: Set
             class_name="plain", resources=Resources(storage_bytes=1 << 20), volume_data_source=source
         )
         with pytest.raises((InvalidArgument, FailedPrecondition)):
-            subject.runtime.create(Volume(labels=uid_labels(Volume), spec=spec))
-    assert not subject.runtime.objects(Volume)
+            subject.runtime.create(RuntimeVolume(labels=uid_labels(RuntimeVolume), spec=spec))
+    assert not subject.runtime.objects(RuntimeVolume)
 
 
 def test_links_out_of_an_allowed_folder_lead_nowhere(
@@ -165,10 +165,12 @@ def test_links_out_of_an_allowed_folder_lead_nowhere(
     """They may come and go, so it is waited for, and what is there is not told."""
     for link in ("way-out/shadow", "shadow.raw", "not-there.raw"):
         disk = local(f"{settings.folder}/allowed/{link}")
-        wanted = Machine(labels=uid_labels(Machine), spec=MachineSpec(class_name="small", volumes=(disk,)))
+        wanted = RuntimeMachine(
+            labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", volumes=(disk,))
+        )
         with pytest.raises(ImageNotResolvable, match="no folder that this host allows"):
             subject.runtime.create(wanted)
-    assert not subject.runtime.objects(Machine)
+    assert not subject.runtime.objects(RuntimeMachine)
     assert_only_what_is_allowed(libvirtd, settings)
     cached = [path for path in (Path(settings.folder) / "images").rglob("*") if path.is_file()]
     assert [path.name for path in cached] == [LOCK]
@@ -178,7 +180,7 @@ def test_a_hostname_that_would_be_more_is_refused(subject: Subject) -> None:
     guest = GuestConfig(hostname='x"\nusers: [{name: root}]')
     spec = MachineSpec(class_name="small", guest_config=guest)
     with pytest.raises(InvalidArgument, match="hostname"):
-        subject.runtime.create(Machine(labels=uid_labels(Machine), spec=spec))
+        subject.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec))
 
 
 def test_a_bridge_that_is_allowed_is_reached(
@@ -198,7 +200,9 @@ def test_a_bridge_that_is_allowed_and_gone_is_a_condition_until_it_is_back(
 ) -> None:
     nic = NetworkInterface(name="a", network_id=f"bridge:{MISSING}")
     machine = subject.runtime.create(
-        Machine(labels=uid_labels(Machine), spec=MachineSpec(class_name="small", network_interfaces=(nic,)))
+        RuntimeMachine(
+            labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", network_interfaces=(nic,))
+        )
     )
     said = subject.until(
         machine.id,
@@ -209,8 +213,8 @@ def test_a_bridge_that_is_allowed_and_gone_is_a_condition_until_it_is_back(
     libvirtd.inside("ip", "link", "add", MISSING, "type", "bridge")
     try:
         subject.reaches(machine.id, MachineState.RUNNING)
-        subject.runtime.remove(Machine, machine.id)
-        eventually(lambda: subject.runtime.objects(Machine), operator.not_, 60, "remove the machine")
+        subject.runtime.remove(RuntimeMachine, machine.id)
+        eventually(lambda: subject.runtime.objects(RuntimeMachine), operator.not_, 60, "remove the machine")
     finally:
         libvirtd.inside("ip", "link", "del", MISSING)
 

@@ -27,7 +27,15 @@ from iri.errors import AlreadyExists, FailedPrecondition, IRIError, NotFound, Un
 from iri.host import MachineClass
 from iri.identity import UID_LABELS
 from iri.libvirt.settings import Settings
-from iri.machine import Disk, GuestConfig, LocalDisk, Machine, MachineSpec, MachineState, NetworkInterface
+from iri.machine import (
+    Disk,
+    GuestConfig,
+    LocalDisk,
+    MachineSpec,
+    MachineState,
+    NetworkInterface,
+    RuntimeMachine,
+)
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
 from tests.iri.libvirt.world import micro_settings, with_power
 from tests.servers.leftovers import leftovers
@@ -102,7 +110,7 @@ class Storm:
         self.victim = victim
         self.client = client
         self.random = random.Random(seed)
-        self.wanted: dict[str, Machine] = {}
+        self.wanted: dict[str, RuntimeMachine] = {}
         self.deaths: dict[str, int] = {}
         self.errors: list[str] = []
 
@@ -115,12 +123,12 @@ class Storm:
         id = self.random.choice(ids) if ids else ""
         with contextlib.suppress(IRIError):
             if verb == "create" or not id:
-                machine = Machine(labels=uid_labels(Machine), spec=self.spec())
-                self.wanted[machine.labels[UID_LABELS[Machine]]] = machine
+                machine = RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=self.spec())
+                self.wanted[machine.labels[UID_LABELS[RuntimeMachine]]] = machine
                 self.client.create(machine)
             elif verb == "delete":
                 del self.wanted[id]
-                self.client.remove(Machine, id)
+                self.client.remove(RuntimeMachine, id)
             elif self.wanted[id].spec.class_name == "efi":
                 return  # the firmware is the class's; and as far as this guest gets, it lets no device go, nor half of one
             elif verb == "attach":
@@ -170,7 +178,7 @@ class Storm:
         self.victim.revive()
         self.errors.clear()
         try:
-            found = self.client.objects(Machine)
+            found = self.client.objects(RuntimeMachine)
         except IRIError as error:
             self.errors.append(str(error))
             self.daemon.revive()
@@ -188,9 +196,9 @@ class Storm:
         """The runtime finds a machine that libvirtd defined and did not live to confirm, a little after libvirtd is back."""
         return listed(self.daemon) == sorted(self.wanted)
 
-    def bring(self, id: str, found: Machine | None, wanted: Machine | None) -> None:
+    def bring(self, id: str, found: RuntimeMachine | None, wanted: RuntimeMachine | None) -> None:
         if wanted is None:
-            self.client.remove(Machine, id)
+            self.client.remove(RuntimeMachine, id)
         elif found is None:
             self.client.create(wanted)
         else:
@@ -199,7 +207,7 @@ class Storm:
     def unsettled(self) -> list[object]:
         """For who has to find out why."""
         try:
-            found = self.client.objects(Machine)
+            found = self.client.objects(RuntimeMachine)
         except IRIError as error:
             return [error]
         return [
@@ -211,7 +219,7 @@ class Storm:
             if id not in found or id not in self.wanted or not is_right(found[id], self.wanted[id])
         ]
 
-    def correct(self, found: Machine, wanted: Machine) -> None:
+    def correct(self, found: RuntimeMachine, wanted: RuntimeMachine) -> None:
         if found.spec.class_name != wanted.spec.class_name:
             self.client.change(found.id, Resize(wanted.spec.class_name))
         if found.spec.volumes != wanted.spec.volumes:
@@ -222,7 +230,7 @@ class Storm:
             self.client.change(found.id, AttachInterface(NIC) if is_in else DetachInterface("primary"))
 
 
-def is_right(found: Machine, wanted: Machine) -> bool:
+def is_right(found: RuntimeMachine, wanted: RuntimeMachine) -> bool:
     names = {disk.name for disk in wanted.spec.volumes} | {nic.name for nic in wanted.spec.network_interfaces}
     return (
         found.spec == wanted.spec

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from iri.errors import ResourceExhausted
-from iri.machine import Machine, MachineSpec
+from iri.machine import MachineSpec, RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
 from iri.server.lists import LARGEST_MESSAGE_BYTES, Lists
 from iri.server.machines import machine_message
@@ -15,9 +15,9 @@ from iri.server.machines import machine_message
 MACHINES = {
     machine.id: machine
     for machine in (
-        Machine(id="m1", labels={"app": "web", "tier": "front"}),
-        Machine(id="m2", labels={"app": "web"}),
-        Machine(id="m3"),
+        RuntimeMachine(id="m1", labels={"app": "web", "tier": "front"}),
+        RuntimeMachine(id="m2", labels={"app": "web"}),
+        RuntimeMachine(id="m3"),
     )
 }
 SELECTIONS: list[tuple[str, dict[str, str], list[str]]] = [
@@ -38,7 +38,7 @@ class Counted:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, machine: Machine) -> pb.Machine:
+    def __call__(self, machine: RuntimeMachine) -> pb.Machine:
         self.count += 1
         return machine_message(machine)
 
@@ -51,34 +51,34 @@ def ids(response: bytes) -> list[str]:
 def test_id_alone_decides_and_labels_must_all_match(
     id: str, labels: Mapping[str, str], expected: list[str]
 ) -> None:
-    assert ids(Lists(Machine, machine_message).response(MACHINES, id, labels)) == expected
+    assert ids(Lists(RuntimeMachine, machine_message).response(MACHINES, id, labels)) == expected
 
 
 def test_only_what_has_changed_is_encoded_again() -> None:
     encode = Counted()
-    lists = Lists(Machine, encode)
+    lists = Lists(RuntimeMachine, encode)
     for _ in range(3):
         lists.response(MACHINES, "", {})
     assert encode.count == 3
-    changed = MACHINES | {"m2": Machine(id="m2", labels={"app": "new"})}
+    changed = MACHINES | {"m2": RuntimeMachine(id="m2", labels={"app": "new"})}
     assert ids(lists.response(changed, "", {"app": "new"})) == ["m2"]
     lists.response(changed, "", {})
     assert encode.count == 4
 
 
 def test_what_is_gone_is_forgotten() -> None:
-    lists = Lists(Machine, machine_message)
-    lists.response({str(number): Machine(id=str(number)) for number in range(1000)}, "", {})
+    lists = Lists(RuntimeMachine, machine_message)
+    lists.response({str(number): RuntimeMachine(id=str(number)) for number in range(1000)}, "", {})
     lists.response(MACHINES, "", {})
     assert len(lists._encoded) <= len(MACHINES)
 
 
 def test_ten_thousand_machines_fit_or_are_refused_by_name() -> None:
-    def many(size: int) -> dict[str, Machine]:
+    def many(size: int) -> dict[str, RuntimeMachine]:
         spec = MachineSpec(class_name="small", ignition_data=b"x" * size)
-        return {str(number): Machine(id=str(number), spec=spec) for number in range(10_000)}
+        return {str(number): RuntimeMachine(id=str(number), spec=spec) for number in range(10_000)}
 
-    lists = Lists(Machine, machine_message)
+    lists = Lists(RuntimeMachine, machine_message)
     small = lists.response(many(4000), "", {})
     assert len(ids(small)) == 10_000
     assert len(small) < LARGEST_MESSAGE_BYTES

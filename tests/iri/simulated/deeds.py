@@ -12,10 +12,10 @@ from iri.change import (
     Resize,
     SetPower,
 )
-from iri.machine import Machine, Power
+from iri.machine import Power, RuntimeMachine
 from iri.simulated import machines
 from iri.simulated.machines import GuestAction
-from iri.volume import Resources, Volume
+from iri.volume import Resources, RuntimeVolume
 from tests.iri.simulated.world import (
     GIB,
     World,
@@ -31,7 +31,7 @@ from tests.iri.simulated.world import (
 def ids(world: World) -> dict[str, str]:
     return {
         made.labels["machinepoollet.ironcore.dev/machine-uid"]: made.id
-        for made in world.runtime.objects(Machine).values()
+        for made in world.runtime.objects(RuntimeMachine).values()
     }
 
 
@@ -52,7 +52,7 @@ def _do(world: World, deed: tuple[str, ...]) -> None:
             power = Power.OFF if argument == "off" else Power.ON
             runtime.create(machine(uid, local(image=argument), interface(), power=power))
         case "remove":
-            runtime.remove(Machine, id)
+            runtime.remove(RuntimeMachine, id)
         case "power":
             runtime.change(id, SetPower(Power.OFF if argument == "off" else Power.ON))
         case "attach":
@@ -71,18 +71,18 @@ def _do(world: World, deed: tuple[str, ...]) -> None:
         case "volume":
             runtime.create(volume(argument, size_bytes=GIB))
         case "grow":
-            for made in runtime.objects(Volume).values():
+            for made in runtime.objects(RuntimeVolume).values():
                 runtime.change(made.id, ExpandVolume(Resources(storage_bytes=3 * GIB)))
         case "snapshot":
-            for made in runtime.objects(Volume).values():
+            for made in runtime.objects(RuntimeVolume).values():
                 runtime.create(snapshot(made.id, uid=f"of-{made.id}"))
         case "connect":
-            for made in runtime.objects(Volume).values():
+            for made in runtime.objects(RuntimeVolume).values():
                 if made.status.access is not None:
                     runtime.change(id, AttachVolume(connected(made, name=f"v-{made.id[:6]}")))
         case "drop":
-            for made in runtime.objects(Volume).values():
-                runtime.remove(Volume, made.id)
+            for made in runtime.objects(RuntimeVolume).values():
+                runtime.remove(RuntimeVolume, made.id)
         case "host":
             world.restart_host(float(argument))
         case _:

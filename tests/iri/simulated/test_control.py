@@ -9,7 +9,7 @@ import pytest
 from iri import errors
 from iri.change import SetPower
 from iri.host import Classes
-from iri.machine import Machine, MachineState, Power
+from iri.machine import MachineState, Power, RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.simulated.behaviour import Behaviour, flags
 from iri.simulated.chance import Chance
@@ -17,7 +17,7 @@ from iri.simulated.clock import SECOND_NS
 from iri.simulated.control import SERVICE, Control
 from iri.simulated.faults import Faults
 from iri.simulated.hindrance import CHANGES, HinderedRuntime, around
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 from tests.iri.simulated.world import World, machine, volume
 
 
@@ -63,7 +63,7 @@ def test_a_fault_is_added_listed_and_cleared(cockpit: Cockpit) -> None:
     assert added.id
     with pytest.raises(errors.Unavailable, match="lost"):
         cockpit.runtime.create(machine("m1"))
-    assert len(cockpit.world.runtime.objects(Machine)) == 1
+    assert len(cockpit.world.runtime.objects(RuntimeMachine)) == 1
     (left,) = cockpit.control.list_faults(pb.ListFaultsRequest()).faults
     assert (left.id, left.times) == (added.id, 1)
     cockpit.control.clear_faults(pb.ClearFaultsRequest(id=added.id))
@@ -83,10 +83,10 @@ def test_faults_reach_every_call_and_are_counted(cockpit: Cockpit) -> None:
         runtime.events,
         runtime.watch,
         lambda: runtime.set_classes(Classes()),
-        lambda: runtime.objects(Volume),
+        lambda: runtime.objects(RuntimeVolume),
         lambda: runtime.create(machine("m2")),
         lambda: runtime.change(made.id, SetPower(Power.OFF)),
-        lambda: runtime.remove(Volume, disk.id),
+        lambda: runtime.remove(RuntimeVolume, disk.id),
         lambda: runtime.console(made.id),
     )
     for call in calls:
@@ -122,7 +122,7 @@ def test_the_host_goes_and_comes_back(cockpit: Cockpit, action: pb.HostAction.Va
     made = world.running(machine("m1"))
     cockpit.control.act_on_host(pb.ActOnHostRequest(action=action, down_nanoseconds=10 * SECOND_NS))
     with pytest.raises(errors.Unavailable):
-        world.runtime.objects(Machine)
+        world.runtime.objects(RuntimeMachine)
     assert cockpit.control.get_statistics(pb.GetStatisticsRequest()).machines == 1
     cockpit.control.advance_clock(pb.AdvanceClockRequest(nanoseconds=30 * SECOND_NS))
     assert world.machine(made.id).status.state is MachineState.RUNNING

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iri.machine import AttachmentState, Machine, MachineState
+from iri.machine import AttachmentState, MachineState, RuntimeMachine
 from iri.runtime import Kind
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.guest import STATES, Guest
 from iri.simulated.profile import Profile
 from iri.simulated.records import KINDS
 from iri.simulated.usage import charge
-from iri.volume import Snapshot, Volume
+from iri.volume import RuntimeSnapshot, RuntimeVolume
 from tests.iri.simulated.deeds import do, ids, told
 from tests.iri.simulated.world import (
     GIB,
@@ -59,7 +59,11 @@ SMALL = with_capacity(Profile(unavailable_images=("other",)), cpu=12, memory=64 
 
 def seen(world: World) -> tuple[object, ...]:
     runtime = world.runtime
-    return dict(runtime.objects(Machine)), dict(runtime.objects(Volume)), dict(runtime.objects(Snapshot))
+    return (
+        dict(runtime.objects(RuntimeMachine)),
+        dict(runtime.objects(RuntimeVolume)),
+        dict(runtime.objects(RuntimeSnapshot)),
+    )
 
 
 @given(histories, st.floats(0.01, 2.0))
@@ -153,7 +157,7 @@ def check_laws(world: World) -> None:
                 assert entry.handle
                 assert holders.setdefault(entry.handle, told.id) == told.id
     assert len(set(addresses)) == len(addresses)
-    for kind in (Machine, Volume, Snapshot):
+    for kind in (RuntimeMachine, RuntimeVolume, RuntimeSnapshot):
         kept = {
             put.id: put.record.told for put in state.everything() if put.record and KINDS[put.table] is kind
         }
@@ -163,7 +167,7 @@ def check_laws(world: World) -> None:
 def told_of(world: World) -> dict[Kind, dict[str, object]]:
     state = world.host.state
     return {
-        Machine: dict(state.objects(Machine)),
-        Volume: dict(state.objects(Volume)),
-        Snapshot: dict(state.objects(Snapshot)),
+        RuntimeMachine: dict(state.objects(RuntimeMachine)),
+        RuntimeVolume: dict(state.objects(RuntimeVolume)),
+        RuntimeSnapshot: dict(state.objects(RuntimeSnapshot)),
     }

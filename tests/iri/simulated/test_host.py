@@ -17,7 +17,7 @@ from iri.change import (
     UpdateVolume,
 )
 from iri.host import Classes, MachineClass, VolumeClass
-from iri.machine import Connection, Disk, Machine, MachineState, Power
+from iri.machine import Connection, Disk, MachineState, Power, RuntimeMachine
 from iri.runtime import Event, What
 from iri.simulated import machines
 from iri.simulated.behaviour import NAMED, with_flags
@@ -28,7 +28,7 @@ from iri.simulated.ledger import Ledger, LedgerError
 from iri.simulated.machines import GuestAction
 from iri.simulated.profile import Profile, Times, decoded, encoded
 from iri.simulated.runtime import SimulatedRuntime
-from iri.volume import Resources, Snapshot, Volume
+from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.simulated.deeds import do
 from tests.iri.simulated.world import (
     GIB,
@@ -49,11 +49,11 @@ def test_a_host_that_restarts_boots_what_was_to_run(down_seconds: float) -> None
     ended = world.running(machine("m3"))
     do(world, ("inside", "m3", "CRASH"))
     going = world.running(machine("m4"))
-    world.runtime.remove(Machine, going.id)
+    world.runtime.remove(RuntimeMachine, going.id)
     world.restart_host(down_seconds)
     if down_seconds:
         with pytest.raises(errors.Unavailable, match="the host is restarting"):
-            world.runtime.objects(Machine)
+            world.runtime.objects(RuntimeMachine)
         world.pass_seconds(down_seconds)
     assert world.machine(on.id).status.state is MachineState.PENDING
     world.pass_seconds(10)
@@ -61,7 +61,7 @@ def test_a_host_that_restarts_boots_what_was_to_run(down_seconds: float) -> None
     assert world.machine(on.id).detail.boots == 2
     assert world.machine(off.id).status.state is MachineState.SUSPENDED
     assert world.machine(ended.id).status.state is MachineState.TERMINATED
-    assert going.id not in world.runtime.objects(Machine)
+    assert going.id not in world.runtime.objects(RuntimeMachine)
 
 
 def test_a_host_keeps_its_seed_and_classes_and_clock_over_a_restart(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_host_keeps_its_seed_and_classes_and_clock_over_a_restart(tmp_path: Pa
     world.restart()
     assert world.host.facts.seed == 1
     assert [offer.machine_class.name for offer in world.runtime.offers().machines] == ["odd"]
-    made = next(iter(world.runtime.objects(Machine).values()))
+    made = next(iter(world.runtime.objects(RuntimeMachine).values()))
     assert made.detail.network_interfaces[0].mac == handle
     world.host.close()
 
@@ -83,7 +83,7 @@ def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(tmp_p
     assert world.ledger is not None
     world.ledger.close()
     with pytest.raises(errors.Unavailable, match="the state cannot be kept"):
-        world.runtime.remove(Machine, made.id)
+        world.runtime.remove(RuntimeMachine, made.id)
     assert world.machine(made.id) is made
 
 
@@ -104,7 +104,7 @@ def test_a_long_life_is_rewritten_and_stays_small(tmp_path: Path) -> None:
     for number in range(300):
         world.runtime.change(made.id, SetPower(Power.OFF if number % 2 else Power.ON))
         world.pass_seconds(30)
-        world.runtime.objects(Machine)
+        world.runtime.objects(RuntimeMachine)
     assert (tmp_path / "ledger").stat().st_size < 30_000
     before = world.machine(made.id)
     world.restart()
@@ -173,9 +173,9 @@ def test_a_stock_ceph_host_rounds_up_and_says_internal() -> None:
     assert made.status.resources == Resources(storage_bytes=2 * GIB)
     assert made.id != world.available(volume("v1")).id
     with pytest.raises(errors.Internal):
-        world.runtime.remove(Volume, "nope")
+        world.runtime.remove(RuntimeVolume, "nope")
     with pytest.raises(errors.Internal):
-        world.runtime.remove(Snapshot, "nope")
+        world.runtime.remove(RuntimeSnapshot, "nope")
     with pytest.raises(errors.Unimplemented):
         world.runtime.console(world.running(machine("m1")).id)
 
@@ -211,7 +211,7 @@ def test_a_watcher_hears_of_what_only_time_brings() -> None:
     notices = watch.next(5)
     assert time.monotonic() - start < 1
     assert [(notice.id, notice.what) for notice in notices] == [(made.id, What.CHANGED)]
-    assert runtime.objects(Machine)[made.id].status.state is MachineState.RUNNING
+    assert runtime.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
     assert watch.next(0.05) == ()
     watch.close()
     assert watch.next(5) == ()
@@ -259,8 +259,8 @@ def test_threads_may_use_it_at_once() -> None:
             runtime.change(id, SetPower(Power.OFF))
             made.append(id)
             if number % 2:
-                runtime.remove(Machine, id)
-            runtime.objects(Machine)
+                runtime.remove(RuntimeMachine, id)
+            runtime.objects(RuntimeMachine)
 
     threads = [threading.Thread(target=work, args=(str(number),)) for number in range(8)]
     for thread in threads:

@@ -16,7 +16,16 @@ from iri.change import (
     SetPower,
     UpdateVolume,
 )
-from iri.machine import AttachmentState, Connection, Disk, Image, LocalDisk, Machine, MachineState, Power
+from iri.machine import (
+    AttachmentState,
+    Connection,
+    Disk,
+    Image,
+    LocalDisk,
+    MachineState,
+    Power,
+    RuntimeMachine,
+)
 from iri.simulated import machines
 from iri.simulated.machines import GuestAction
 from iri.simulated.profile import Profile
@@ -67,9 +76,9 @@ def test_an_image_that_cannot_be_pulled_keeps_the_machine_pending() -> None:
     world = World(Profile(unavailable_images=("no-such",)))
     stuck = world.running(machine("m1", local(image="no-such")))
     assert stuck.status.state is MachineState.PENDING
-    world.runtime.remove(Machine, stuck.id)
+    world.runtime.remove(RuntimeMachine, stuck.id)
     world.pass_seconds(5)
-    assert stuck.id not in world.runtime.objects(Machine)
+    assert stuck.id not in world.runtime.objects(RuntimeMachine)
 
 
 def test_an_image_that_cannot_be_pulled_is_told_of() -> None:
@@ -81,7 +90,7 @@ def test_an_image_that_cannot_be_pulled_is_told_of() -> None:
 def test_the_same_uid_is_the_same_machine(world: World) -> None:
     made = world.running(machine("m1"))
     assert world.runtime.create(machine("m1", local())) is made
-    assert len(world.runtime.objects(Machine)) == 1
+    assert len(world.runtime.objects(RuntimeMachine)) == 1
     nameless = {world.runtime.create(machine("")).id for _ in range(3)}
     assert len(nameless) == 3
 
@@ -202,19 +211,19 @@ def test_nothing_happens_inside_a_machine_that_is_off(world: World, action: Gues
 
 def test_a_deleted_machine_stays_listed_until_it_is_gone(world: World) -> None:
     made = world.running(machine("m1", local(), interface()))
-    world.runtime.remove(Machine, made.id)
+    world.runtime.remove(RuntimeMachine, made.id)
     going = world.machine(made.id)
     assert going.status.state is MachineState.TERMINATING
     assert going.deleted_at == world.now_ns
     for _ in range(1000):
-        world.runtime.remove(Machine, made.id)
+        world.runtime.remove(RuntimeMachine, made.id)
     assert world.machine(made.id) is going
     with pytest.raises(errors.FailedPrecondition):
         world.runtime.change(made.id, SetPower(Power.OFF))
     world.pass_seconds(5)
-    assert made.id not in world.runtime.objects(Machine)
+    assert made.id not in world.runtime.objects(RuntimeMachine)
     with pytest.raises(errors.NotFound):
-        world.runtime.remove(Machine, made.id)
+        world.runtime.remove(RuntimeMachine, made.id)
     assert world.host.state.usage.charged() == {}
 
 
@@ -321,7 +330,7 @@ def test_a_full_host_says_what_does_not_fit() -> None:
     with pytest.raises(errors.ResourceExhausted):
         world.runtime.change(first.id, AttachVolume(local("more", size_bytes=2 * GIB)))
     assert world.machine(first.id).spec.class_name == "small"
-    world.runtime.remove(Machine, first.id)
+    world.runtime.remove(RuntimeMachine, first.id)
     world.pass_seconds(10)
     world.runtime.create(machine("m4"))
 
@@ -369,9 +378,9 @@ def test_an_address_that_two_have_is_told_of(world: World) -> None:
 def test_addresses_come_back_with_the_machine(world: World) -> None:
     first = world.running(machine("m1", interface()))
     address = first.detail.network_interfaces[0].ips
-    world.runtime.remove(Machine, first.id)
+    world.runtime.remove(RuntimeMachine, first.id)
     world.pass_seconds(10)
-    world.runtime.objects(Machine)
+    world.runtime.objects(RuntimeMachine)
     assert world.running(machine("m2", interface())).detail.network_interfaces[0].ips == address
 
 
@@ -380,7 +389,7 @@ def test_an_unknown_machine_or_class_is_named(world: World) -> None:
         world.runtime.change("nope", SetPower(Power.OFF))
     with pytest.raises(errors.InvalidArgument, match=r"'huge' here; there are: small, medium, large"):
         world.runtime.create(machine("m1", class_name="huge"))
-    assert world.runtime.objects(Machine) == {}
+    assert world.runtime.objects(RuntimeMachine) == {}
 
 
 def test_local_disks_without_a_size_get_the_hosts_own(world: World) -> None:

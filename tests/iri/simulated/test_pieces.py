@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iri import errors
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.simulated.agenda import Agenda
 from iri.simulated.chance import Chance, Span
 from iri.simulated.clock import SECOND_NS, Clock
@@ -155,7 +155,7 @@ def test_networks_that_nobody_uses_are_forgotten() -> None:
     world = World()
     for number in range(20):
         made = world.running(machine(f"m{number}", interface("nic", f"net-{number}")))
-        world.runtime.remove(Machine, made.id)
+        world.runtime.remove(RuntimeMachine, made.id)
         world.pass_seconds(10)
     world.host.settle()
     assert world.host.state.networks._ranges == {}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from iri import errors
 from iri.change import SetPower
-from iri.machine import GuestConfig, Machine, MachineState, Power
+from iri.machine import GuestConfig, MachineState, Power, RuntimeMachine
 from iri.runtime import Console
 from iri.simulated import machines
 from iri.simulated.machines import GuestAction
@@ -61,8 +61,8 @@ def line(world: World) -> Iterator[Line]:
     line.console.close()
 
 
-def the_machine(world: World) -> Machine:
-    return next(iter(world.runtime.objects(Machine).values()))
+def the_machine(world: World) -> RuntimeMachine:
+    return next(iter(world.runtime.objects(RuntimeMachine).values()))
 
 
 def test_it_knows_itself(world: World, line: Line) -> None:
@@ -133,7 +133,7 @@ def test_it_ends_with_the_machine(world: World, line: Line, action: str) -> None
     if action == "off":
         world.runtime.change(id, SetPower(Power.OFF))
     elif action == "remove":
-        world.runtime.remove(Machine, id)
+        world.runtime.remove(RuntimeMachine, id)
     elif action == "crash":
         with world.host.entered() as now_ns:
             machines.act(world.host, machines.found(world.host, id), GuestAction.CRASH, now_ns)

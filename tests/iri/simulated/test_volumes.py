@@ -6,9 +6,9 @@ import pytest
 
 from iri import errors
 from iri.change import AttachVolume, DetachVolume, ExpandVolume
-from iri.machine import Connection, Disk, Machine
+from iri.machine import Connection, Disk, RuntimeMachine
 from iri.simulated.profile import Profile
-from iri.volume import Resources, Snapshot, SnapshotState, Volume, VolumeState
+from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 from tests.iri.simulated.world import GIB, World, connected, machine, snapshot, volume, with_capacity
 
 MIB = 1 << 20
@@ -49,9 +49,9 @@ def test_a_volume_from_an_image_that_is_not_there_is_an_error() -> None:
     made = world.runtime.create(volume("v1", image="no-such"))
     assert made.status.state is VolumeState.ERROR
     assert "ImagePullFailed" in world.reasons(made.id)
-    world.runtime.remove(Volume, made.id)
+    world.runtime.remove(RuntimeVolume, made.id)
     world.pass_seconds(1)
-    assert world.runtime.objects(Volume) == {}
+    assert world.runtime.objects(RuntimeVolume) == {}
     assert world.host.state.usage.charged() == {}
 
 
@@ -100,15 +100,15 @@ def test_a_snapshot_outlives_its_volume_and_goes_when_told(world: World) -> None
     source = world.available(volume("v1"))
     shot = world.runtime.create(snapshot(source.id))
     world.pass_seconds(2)
-    world.runtime.remove(Volume, source.id)
+    world.runtime.remove(RuntimeVolume, source.id)
     world.pass_seconds(1)
-    assert world.runtime.objects(Volume) == {}
-    world.runtime.remove(Snapshot, shot.id)
+    assert world.runtime.objects(RuntimeVolume) == {}
+    world.runtime.remove(RuntimeSnapshot, shot.id)
     assert world.snapshot(shot.id).deleted_at
-    world.runtime.remove(Snapshot, shot.id)
+    world.runtime.remove(RuntimeSnapshot, shot.id)
     world.pass_seconds(1)
     with pytest.raises(errors.NotFound):
-        world.runtime.remove(Snapshot, shot.id)
+        world.runtime.remove(RuntimeSnapshot, shot.id)
 
 
 def test_there_is_no_snapshot_of_what_is_not_there(world: World) -> None:
@@ -140,13 +140,13 @@ def test_a_volume_has_one_holder_at_a_time(world: World) -> None:
 def test_a_volume_that_is_held_goes_when_it_is_let_go(world: World) -> None:
     made = world.available(volume("v1"))
     holder = world.running(machine("m1", connected(made)))
-    world.runtime.remove(Volume, made.id)
+    world.runtime.remove(RuntimeVolume, made.id)
     world.pass_seconds(60)
     assert world.volume(made.id).deleted_at
-    world.runtime.remove(Machine, holder.id)
+    world.runtime.remove(RuntimeMachine, holder.id)
     world.pass_seconds(60)
-    assert world.runtime.objects(Machine) == {}
-    assert world.runtime.objects(Volume) == {}
+    assert world.runtime.objects(RuntimeMachine) == {}
+    assert world.runtime.objects(RuntimeVolume) == {}
 
 
 def test_a_handle_that_is_none_of_ours_is_refused_and_anothers_driver_is_not(world: World) -> None:
@@ -161,4 +161,4 @@ def test_unknown_classes_and_volumes_are_named(world: World) -> None:
     with pytest.raises(errors.InvalidArgument, match="'fast' here; there are: standard"):
         world.runtime.create(volume("v1", class_name="fast"))
     with pytest.raises(errors.NotFound, match="no volume nope"):
-        world.runtime.remove(Volume, "nope")
+        world.runtime.remove(RuntimeVolume, "nope")

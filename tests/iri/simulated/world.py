@@ -6,7 +6,16 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from iri.machine import Connection, Disk, Image, LocalDisk, Machine, MachineSpec, NetworkInterface, Power
+from iri.machine import (
+    Connection,
+    Disk,
+    Image,
+    LocalDisk,
+    MachineSpec,
+    NetworkInterface,
+    Power,
+    RuntimeMachine,
+)
 from iri.simulated import machines
 from iri.simulated.clock import SECOND_NS, Clock
 from iri.simulated.host import Host
@@ -17,10 +26,10 @@ from iri.volume import (
     DataSource,
     ImageSource,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSource,
     SnapshotSpec,
-    Volume,
     VolumeSpec,
 )
 
@@ -65,22 +74,22 @@ class World:
         with self.host.entered() as now_ns:
             machines.restart_host(self.host, round(down_seconds * SECOND_NS), now_ns)
 
-    def machine(self, id: str) -> Machine:
-        return self.runtime.objects(Machine)[id]
+    def machine(self, id: str) -> RuntimeMachine:
+        return self.runtime.objects(RuntimeMachine)[id]
 
-    def volume(self, id: str) -> Volume:
-        return self.runtime.objects(Volume)[id]
+    def volume(self, id: str) -> RuntimeVolume:
+        return self.runtime.objects(RuntimeVolume)[id]
 
-    def snapshot(self, id: str) -> Snapshot:
-        return self.runtime.objects(Snapshot)[id]
+    def snapshot(self, id: str) -> RuntimeSnapshot:
+        return self.runtime.objects(RuntimeSnapshot)[id]
 
-    def running(self, wanted: Machine) -> Machine:
+    def running(self, wanted: RuntimeMachine) -> RuntimeMachine:
         """Created, and a minute later."""
         id = self.runtime.create(wanted).id
         self.pass_seconds(60)
         return self.machine(id)
 
-    def available(self, wanted: Volume) -> Volume:
+    def available(self, wanted: RuntimeVolume) -> RuntimeVolume:
         id = self.runtime.create(wanted).id
         self.pass_seconds(60)
         return self.volume(id)
@@ -95,8 +104,8 @@ def machine(
     class_name: str = "small",
     power: Power = Power.ON,
     annotations: dict[str, str] | None = None,
-) -> Machine:
-    return Machine(
+) -> RuntimeMachine:
+    return RuntimeMachine(
         labels={MACHINE_UID: uid} if uid else {},
         annotations=annotations or {},
         spec=MachineSpec(
@@ -113,7 +122,7 @@ def local(name: str = "root", size_bytes: int = GIB, image: str = "", device: st
     return Disk(name=name, device=device, local_disk=LocalDisk(size_bytes=size_bytes, image=source))
 
 
-def connected(volume: Volume, name: str = "data") -> Disk:
+def connected(volume: RuntimeVolume, name: str = "data") -> Disk:
     """A volume of the host as a poollet hands it to a machine."""
     access = volume.status.access
     assert access is not None
@@ -131,13 +140,13 @@ def volume(
     image: str = "",
     snapshot_id: str = "",
     class_name: str = "standard",
-) -> Volume:
+) -> RuntimeVolume:
     source = None
     if image:
         source = DataSource(image_data_source=ImageSource(image=image))
     elif snapshot_id:
         source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot_id))
-    return Volume(
+    return RuntimeVolume(
         labels={VOLUME_UID: uid} if uid else {},
         spec=VolumeSpec(
             class_name=class_name, resources=Resources(storage_bytes=size_bytes), volume_data_source=source
@@ -145,8 +154,8 @@ def volume(
     )
 
 
-def snapshot(volume_id: str, uid: str = "s1") -> Snapshot:
-    return Snapshot(labels={SNAPSHOT_UID: uid} if uid else {}, spec=SnapshotSpec(volume_id=volume_id))
+def snapshot(volume_id: str, uid: str = "s1") -> RuntimeSnapshot:
+    return RuntimeSnapshot(labels={SNAPSHOT_UID: uid} if uid else {}, spec=SnapshotSpec(volume_id=volume_id))
 
 
 def with_capacity(profile: Profile | None = None, **capacity: int) -> Profile:

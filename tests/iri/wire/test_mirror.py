@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from iri.host import HostInfo, MachineClass, MachineOffer, VolumeClass, VolumeOffer
 from iri.machine import (
     Disk,
-    Machine,
     MachineDetail,
     MachineSpec,
     MachineState,
     MachineStatus,
     NetworkInterface,
     Power,
+    RuntimeMachine,
 )
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -28,9 +28,9 @@ from iri.runtime import Event, EventType
 from iri.volume import (
     Access,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSpec,
-    Volume,
     VolumeDetail,
     VolumeSpec,
     VolumeStatus,
@@ -51,11 +51,11 @@ SPECS: list[tuple[type[msgspec.Struct], type[Message]]] = [
 ]
 # What a runtime says holds nothing unknown.
 SAID: list[tuple[type[msgspec.Struct], type[Message]]] = [
-    (Machine, machine_pb.Machine),
+    (RuntimeMachine, machine_pb.Machine),
     (MachineStatus, machine_pb.MachineStatus),
-    (Volume, volume_pb.Volume),
+    (RuntimeVolume, volume_pb.Volume),
     (VolumeStatus, volume_pb.VolumeStatus),
-    (Snapshot, volume_pb.VolumeSnapshot),
+    (RuntimeSnapshot, volume_pb.VolumeSnapshot),
     (MachineClass, machine_pb.MachineClass),
     (MachineOffer, machine_pb.MachineClassStatus),
     (VolumeClass, volume_pb.VolumeClass),
@@ -128,7 +128,7 @@ def test_number_without_a_name_is_unknown() -> None:
 @given(
     st.builds(
         Event,
-        kind=st.sampled_from([Machine, Volume, Snapshot]),
+        kind=st.sampled_from([RuntimeMachine, RuntimeVolume, RuntimeSnapshot]),
         id=st.text(max_size=5),
         labels=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
         type=st.sampled_from(EventType),
@@ -139,12 +139,12 @@ def test_number_without_a_name_is_unknown() -> None:
     )
 )
 def test_event_survives_the_wire_with_its_kind(event: Event) -> None:
-    assert event_of(event_message(event), Volume) == event
+    assert event_of(event_message(event), RuntimeVolume) == event
 
 
 def test_event_of_another_runtime_is_about_the_main_kind_of_its_service() -> None:
-    message = event_message(Event(kind=Machine, id="m", reason="R", action="A", message="m", time=1))
+    message = event_message(Event(kind=RuntimeMachine, id="m", reason="R", action="A", message="m", time=1))
     message.spec.involved_object_meta.ClearField("annotations")
     message.spec.type = "Alarm"
-    event = event_of(message, Volume)
-    assert (event.kind, event.type) == (Volume, EventType.NORMAL)
+    event = event_of(message, RuntimeVolume)
+    assert (event.kind, event.type) == (RuntimeVolume, EventType.NORMAL)

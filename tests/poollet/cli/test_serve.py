@@ -14,7 +14,7 @@ import pytest
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.simulated.host import Host
 from iri.simulated.serving import SimulatedServer
 from tests.iri.quick import PROFILE
@@ -56,10 +56,10 @@ def state(ground: Ground, number: int = 1) -> str | None:
     return found.status.state if found is not None and found.status is not None else None
 
 
-def machines(socket: Path) -> dict[str, Machine]:
+def machines(socket: Path) -> dict[str, RuntimeMachine]:
     client = Client(UnixAddress(socket))
     try:
-        return dict(client.objects(Machine))
+        return dict(client.objects(RuntimeMachine))
     finally:
         client.close()
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from iri.change import SetPower
-from iri.machine import Machine, Power
+from iri.machine import Power, RuntimeMachine
 from iri.simulated.hindrance import HinderedRuntime
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
@@ -139,7 +139,12 @@ def test_a_call_is_made_only_while_live_says_the_same_of_its_object(
 ) -> None:
     precondition = digest_orders(uid, view_of(decided_by))
     action = Step(
-        Ref(Machine, uid), "sim", "default", "web", (Remove(Machine, "x"),), precondition=precondition
+        Ref(RuntimeMachine, uid),
+        "sim",
+        "default",
+        "web",
+        (Remove(RuntimeMachine, "x"),),
+        precondition=precondition,
     )
     assert still_holds(action, view_of(now)) is is_made
 
@@ -157,7 +162,7 @@ def test_every_action_of_a_decision_carries_its_precondition() -> None:
 
 
 def test_an_action_without_a_precondition_makes_no_call() -> None:
-    action = Step(Ref(Machine, WEB), "sim", "default", "web", (Alter("x", SetPower(Power.OFF)),))
+    action = Step(Ref(RuntimeMachine, WEB), "sim", "default", "web", (Alter("x", SetPower(Power.OFF)),))
     assert not still_holds(action, site(machine()).view)
 
 
@@ -187,7 +192,7 @@ def queued(gate: threading.Event, removals: list[str]) -> tuple[Fleet, Run]:
 
     grounds = Fleet({"classes/small.yaml": machine_class(cpu="1m", memory="1Mi"), **texts()})
     run = Run(grounds, time, host, decide=decide, runtime=HinderedRuntime(host.runtime, slow), workers=1)
-    until(run, lambda: len(host.host.state.objects(Machine)) == 3 and run.poollet.is_at_rest)
+    until(run, lambda: len(host.host.state.objects(RuntimeMachine)) == 3 and run.poollet.is_at_rest)
     grounds.commit(dict(texts(GOING)))
     until(run, lambda: len(removals) == 1 and len(run.poollet.execution.attempts().busy) == 3)
     return grounds, run
@@ -220,7 +225,7 @@ def test_what_is_withdrawn_while_it_waits_is_not_removed(is_withdrawn: bool) -> 
         breath.wait(0.01)
     until(run, lambda: phases(run) == ["gone", *(["present"] * 2 if is_withdrawn else ["gone"] * 2)])
     turned(run)
-    assert len(run.machine.host.state.objects(Machine)) == (2 if is_withdrawn else 0)
+    assert len(run.machine.host.state.objects(RuntimeMachine)) == (2 if is_withdrawn else 0)
     assert len(removals) == (1 if is_withdrawn else 3)
     run.poollet.close()
 

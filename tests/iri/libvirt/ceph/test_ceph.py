@@ -26,9 +26,9 @@ from iri.volume import (
     DataSource,
     Encryption,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSource,
-    Volume,
     VolumeState,
 )
 from tests.iri.contract.subject import MIB, Subject, eventually
@@ -46,8 +46,8 @@ DOMAIN = f"""
 Virsh = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def name(thing: Volume | Snapshot) -> str:
-    return f"{'volume' if isinstance(thing, Volume) else 'snapshot'}-{thing.id}"
+def name(thing: RuntimeVolume | RuntimeSnapshot) -> str:
+    return f"{'volume' if isinstance(thing, RuntimeVolume) else 'snapshot'}-{thing.id}"
 
 
 def content(cluster: Cluster, image: str, size: int) -> bytes:
@@ -72,12 +72,12 @@ def write(cluster: Cluster, image: str, pattern: int) -> None:
     subprocess.run(command, check=True, capture_output=True, env=bare())
 
 
-def access(volume: Volume) -> Access:
+def access(volume: RuntimeVolume) -> Access:
     assert volume.status.access is not None
     return volume.status.access
 
 
-def from_snapshot(subject: Subject, snapshot: Snapshot) -> Volume:
+def from_snapshot(subject: Subject, snapshot: RuntimeSnapshot) -> RuntimeVolume:
     return subject.volume(DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id)))
 
 
@@ -116,7 +116,7 @@ def test_image_comes_into_ceph_once_and_goes_with_its_last_volume(
     assert len(imports) == 1
     assert len([image for image in cluster.images() if image.startswith("image-")]) == 1
     for id in ids:
-        subject.removed(Volume, id)
+        subject.removed(RuntimeVolume, id)
     assert cluster.images() == []
 
 
@@ -124,9 +124,9 @@ def test_everything_is_there_again_after_a_restart(stand: Stand, subject: Subjec
     first = subject.available(replace(subject.volume(), annotations={"note": 'ü "quoted"'}))
     snapshot = subject.ready(first.id)
     second = subject.available(from_snapshot(subject, snapshot))
-    before = stand.objects(Volume), stand.objects(Snapshot)
+    before = stand.objects(RuntimeVolume), stand.objects(RuntimeSnapshot)
     stand.restart()
-    assert (stand.objects(Volume), stand.objects(Snapshot)) == before
+    assert (stand.objects(RuntimeVolume), stand.objects(RuntimeSnapshot)) == before
     assert set(before[0]) == {first.id, second.id}
 
 
@@ -138,13 +138,13 @@ def test_snapshot_is_of_one_moment_and_outlives_its_volume(
     snapshot = subject.ready(volume.id)
     write(cluster, name(volume), 2)
     restored = subject.available(sized(from_snapshot(subject, snapshot), 24 * MIB))
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeVolume, volume.id)
     assert content(cluster, name(snapshot), 65536) == b"\1" * 65536
     again = subject.available(from_snapshot(subject, snapshot))
-    subject.removed(Snapshot, snapshot.id)
+    subject.removed(RuntimeSnapshot, snapshot.id)
     for there in (restored, again):
         assert content(cluster, name(there), 65536) == b"\1" * 65536
-        subject.removed(Volume, there.id)
+        subject.removed(RuntimeVolume, there.id)
     assert cluster.images() == []
 
 
@@ -172,7 +172,7 @@ def test_encrypted_volume_starts_as_its_image_and_can_be_copied(
     assert raw.stat().st_size == 32 * MIB
 
 
-def disk_of_access(volume: Volume, encryption: dict[str, bytes]) -> Disk:
+def disk_of_access(volume: RuntimeVolume, encryption: dict[str, bytes]) -> Disk:
     there = access(volume)
     connection = Connection(
         driver=there.driver,
@@ -215,14 +215,14 @@ def test_image_that_does_not_fit_leaves_nothing(stand: Stand, subject: Subject, 
     id = stand.create(sized(subject.volume(stand.image(BODY)), MIB)).id
     subject.until_volume(id, lambda there: there.status.state is VolumeState.ERROR, "fail")
     assert "the image needs a volume of" in stand.warnings()[0][1]
-    subject.removed(Volume, id)
+    subject.removed(RuntimeVolume, id)
     assert cluster.images() == []
 
 
 def test_wiped_volume_is_overwritten_first(stand: Stand, subject: Subject, cluster: Cluster) -> None:
     volume = subject.available(replace(subject.volume(), annotations={"gitvirt.dev/wipe": "true"}))
     write(cluster, name(volume), 7)
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeVolume, volume.id)
     assert cluster.images() == []
 
 
@@ -250,7 +250,10 @@ def test_interrupted_work_is_finished_or_removed(stand: Stand, subject: Subject,
     cluster.rbd("resize", f"{POOL}/{name(waiting)}", "--size", "1", "--allow-shrink", "--no-progress")
     stand.start()
     eventually(
-        lambda: set(stand.objects(Volume)), lambda there: there == {placed.id, waiting.id}, PATIENCE, "go"
+        lambda: set(stand.objects(RuntimeVolume)),
+        lambda there: there == {placed.id, waiting.id},
+        PATIENCE,
+        "go",
     )
     for volume in (placed, waiting):
         assert (
@@ -273,7 +276,7 @@ def test_foreign_images_and_those_without_a_record_are_left_alone(
     cluster.rbd("image-meta", "remove", f"{POOL}/{name(volume)}", "gitvirt.record")
     cluster.rbd("create", f"{POOL}/img_foreign", "--size", "8")
     stand.start()
-    assert stand.objects(Volume) == {}
+    assert stand.objects(RuntimeVolume) == {}
     with pytest.raises(FailedPrecondition, match="has no record"):
         stand.create(wanted)
     assert cluster.images() == ["img_foreign", name(volume)]
@@ -304,9 +307,9 @@ def test_volume_in_use_on_another_host_is_deleted_when_that_lets_go(
 ) -> None:
     volume = subject.available()
     with watching(cluster, name(volume)):
-        stand.remove(Volume, volume.id)
+        stand.remove(RuntimeVolume, volume.id)
         time.sleep(0.5)
-        assert stand.objects(Volume)[volume.id].deleted_at > 0
+        assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0
         assert cluster.images() == [name(volume)]
     stand.volumes.let_go()
     eventually(cluster.images, lambda images: images == [], PATIENCE, "go")
@@ -323,11 +326,13 @@ def test_guest_has_the_volume_by_its_access_and_sees_it_grow(
         )
         assert str(24 * MIB) in virsh("domblkinfo", MACHINE, "vda").stdout
         snapshot = subject.ready(volume.id)
-        stand.remove(Volume, volume.id)
-        assert volume.id in stand.objects(Volume)
+        stand.remove(RuntimeVolume, volume.id)
+        assert volume.id in stand.objects(RuntimeVolume)
     stand.volumes.let_go()
-    eventually(lambda: volume.id in stand.objects(Volume), lambda is_there: not is_there, PATIENCE, "go")
-    subject.removed(Snapshot, snapshot.id)
+    eventually(
+        lambda: volume.id in stand.objects(RuntimeVolume), lambda is_there: not is_there, PATIENCE, "go"
+    )
+    subject.removed(RuntimeSnapshot, snapshot.id)
     assert cluster.images() == []
 
 
@@ -366,7 +371,7 @@ def test_cluster_that_stops_is_waited_for(stand: Stand, subject: Subject, cluste
         caller = threading.Thread(target=lambda: done.append(stand.create(subject.volume()).id))
         caller.start()
         time.sleep(1)
-        assert list(stand.objects(Volume)) == [volume.id]
+        assert list(stand.objects(RuntimeVolume)) == [volume.id]
         assert done == []
     caller.join(60)
     subject.until_volume(done[0], lambda there: there.status.state is VolumeState.AVAILABLE, "be available")

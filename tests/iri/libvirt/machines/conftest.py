@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iri.libvirt.settings import Settings
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from tests.iri.contract.subject import eventually
 from tests.iri.libvirt.machines.lab import SECONDS, Lab
 from tests.iri.libvirt.world import micro_settings, running_runtime, with_power
@@ -32,6 +32,6 @@ def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
     with running_runtime(settings) as runtime:
         lab = Lab(daemon, settings, runtime)
         yield lab
-        for id in runtime.objects(Machine):
+        for id in runtime.objects(RuntimeMachine):
             lab.remove(id)
         eventually(lambda: leftovers(daemon, Path(settings.folder)), operator.not_, SECONDS, "leave nothing")

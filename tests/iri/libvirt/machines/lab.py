@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import Condition, Machine, MachineSpec, MachineState
+from iri.machine import Condition, MachineSpec, MachineState, RuntimeMachine
 from tests.guests.micro import READY
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import console_log
@@ -24,7 +24,7 @@ class Lab:
 
     def create(self, **fields: object) -> str:
         spec = MachineSpec(**({"class_name": "small"} | fields))  # type: ignore[arg-type]
-        return self.runtime.create(Machine(labels=uid_labels(Machine), spec=spec)).id
+        return self.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)).id
 
     def running(self, **fields: object) -> str:
         """With a guest that listens."""
@@ -33,13 +33,13 @@ class Lab:
         eventually(lambda: console_log(self.settings, id), lambda log: READY in log, SECONDS, "be ready")
         return id
 
-    def machine(self, id: str) -> Machine:
-        return self.runtime.objects(Machine)[id]
+    def machine(self, id: str) -> RuntimeMachine:
+        return self.runtime.objects(RuntimeMachine)[id]
 
-    def until(self, id: str, holds: Callable[[Machine], bool], what: str) -> Machine:
+    def until(self, id: str, holds: Callable[[RuntimeMachine], bool], what: str) -> RuntimeMachine:
         return eventually(lambda: self.machine(id), holds, SECONDS, what)
 
-    def reaches(self, id: str, *states: MachineState) -> Machine:
+    def reaches(self, id: str, *states: MachineState) -> RuntimeMachine:
         return self.until(id, lambda machine: machine.status.state in states, f"be {states}")
 
     def press(self, id: str, key: bytes) -> None:
@@ -65,14 +65,14 @@ class Lab:
         return "enable" in self.daemon.virsh("dominfo", id).stdout.split("Autostart:")[1].split("\n")[0]
 
     def remove(self, id: str) -> None:
-        self.runtime.remove(Machine, id)
-        eventually(lambda: id in self.runtime.objects(Machine), operator.not_, SECONDS, "be removed")
+        self.runtime.remove(RuntimeMachine, id)
+        eventually(lambda: id in self.runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be removed")
 
 
-def condition(machine: Machine, type_: str) -> Condition | None:
+def condition(machine: RuntimeMachine, type_: str) -> Condition | None:
     return next((found for found in machine.status.conditions if found.type == type_), None)
 
 
-def is_as_wished(machine: Machine) -> bool:
+def is_as_wished(machine: RuntimeMachine) -> bool:
     ready = condition(machine, "Ready")
     return ready is not None and ready.reason == "AsWished"

@@ -15,8 +15,8 @@ from iri.errors import FailedPrecondition, Unavailable
 from iri.libvirt.domain.record import NAMESPACE, PREFIX
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.volumes import names
-from iri.machine import Connection, Disk, LocalDisk, Machine, MachineSpec, MachineState, Power
-from iri.volume import Resources, Volume, VolumeSpec, VolumeState
+from iri.machine import Connection, Disk, LocalDisk, MachineSpec, MachineState, Power, RuntimeMachine
+from iri.volume import Resources, RuntimeVolume, VolumeSpec, VolumeState
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import local_disk, micro_settings, running_runtime
 from tests.servers.leftovers import leftovers
@@ -34,20 +34,20 @@ def daemon() -> Iterator[Libvirtd]:
         yield made
 
 
-def wanted(*volumes: Disk, power: Power = Power.ON) -> Machine:
+def wanted(*volumes: Disk, power: Power = Power.ON) -> RuntimeMachine:
     spec = MachineSpec(class_name="small", power=power, volumes=volumes, ignition_data=b"hush")
-    return Machine(labels=uid_labels(Machine), spec=spec)
+    return RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)
 
 
 def state(runtime: LibvirtRuntime, id: str) -> MachineState | None:
-    machine = runtime.objects(Machine).get(id)
+    machine = runtime.objects(RuntimeMachine).get(id)
     return machine.status.state if machine is not None else None
 
 
 def removed(runtime: LibvirtRuntime, *ids: str) -> None:
     for id in ids:
-        runtime.remove(Machine, id)
-    eventually(lambda: runtime.objects(Machine).keys() & set(ids), operator.not_, 60, "be removed")
+        runtime.remove(RuntimeMachine, id)
+    eventually(lambda: runtime.objects(RuntimeMachine).keys() & set(ids), operator.not_, 60, "be removed")
 
 
 def described(daemon: Libvirtd, id: str, metadata: str) -> None:
@@ -67,14 +67,14 @@ def test_machine_that_nobody_can_read_is_left_alone_with_all_that_is_its(daemon:
     metadata = daemon.virsh("metadata", id, "--uri", NAMESPACE, "--config").stdout.strip()
     described(daemon, id, "<machine>of another version</machine>")
     with running_runtime(settings) as runtime:
-        assert id not in runtime.objects(Machine)
+        assert id not in runtime.objects(RuntimeMachine)
         with pytest.raises(FailedPrecondition, match="nobody can read what it is to be"):
             runtime.create(machine)
         assert disk.stat().st_ino == inode
         assert (folder / "machines" / id / "console.sock").exists()
     described(daemon, id, metadata)
     with running_runtime(settings) as runtime:
-        assert runtime.objects(Machine)[id].spec == machine.spec  # its secrets too
+        assert runtime.objects(RuntimeMachine)[id].spec == machine.spec  # its secrets too
         assert daemon.guests()[id] == pid
         removed(runtime, id)
     assert not leftovers(daemon, folder)
@@ -103,13 +103,13 @@ def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd
     settings = micro_settings(daemon)
     with running_runtime(settings) as runtime, ThreadPoolExecutor(2) as threads:
         volume = runtime.create(
-            Volume(
-                labels=uid_labels(Volume),
+            RuntimeVolume(
+                labels=uid_labels(RuntimeVolume),
                 spec=VolumeSpec(class_name="plain", resources=Resources(storage_bytes=MIB)),
             )
         ).id
         available = eventually(
-            lambda: runtime.objects(Volume)[volume],
+            lambda: runtime.objects(RuntimeVolume)[volume],
             lambda now: now.status.state is VolumeState.AVAILABLE,
             15,
             "be made",
@@ -140,8 +140,8 @@ def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd
             made = [id for id in threads.map(create, disks) if id]
             assert len(made) == 1
             removed(runtime, *made)
-        runtime.remove(Volume, volume)
-        eventually(lambda: runtime.objects(Volume), operator.not_, 60, "be removed")
+        runtime.remove(RuntimeVolume, volume)
+        eventually(lambda: runtime.objects(RuntimeVolume), operator.not_, 60, "be removed")
 
 
 def test_machine_whose_pool_is_not_there_gets_no_empty_disk_and_goes_on_when_it_is_back(
@@ -159,12 +159,12 @@ def test_machine_whose_pool_is_not_there_gets_no_empty_disk_and_goes_on_when_it_
     disk.parent.mkdir(mode=0o711)
     with running_runtime(settings) as runtime:
         with pytest.raises(Unavailable, match="storage pool gitvirt cannot be reached"):
-            runtime.objects(Volume)
+            runtime.objects(RuntimeVolume)
         eventually(lambda: trouble(runtime, id), bool, 60, "be in trouble")
         waiting = runtime.create(other).id
         said = eventually(lambda: trouble(runtime, waiting), bool, 60, "be in trouble")
         assert "storage pool gitvirt cannot be reached" in said
-        runtime.remove(Machine, waiting)
+        runtime.remove(RuntimeMachine, waiting)
     with running_runtime(settings) as runtime:
         eventually(lambda: trouble(runtime, waiting), bool, 60, "be in trouble")
         assert list(disk.parent.iterdir()) == []
@@ -173,14 +173,14 @@ def test_machine_whose_pool_is_not_there_gets_no_empty_disk_and_goes_on_when_it_
     with running_runtime(settings) as runtime:
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 60, "run")
         assert disk.stat().st_ino == inode
-        eventually(lambda: waiting in runtime.objects(Machine), operator.not_, 60, "be removed")
-        assert runtime.objects(Volume) == {}
+        eventually(lambda: waiting in runtime.objects(RuntimeMachine), operator.not_, 60, "be removed")
+        assert runtime.objects(RuntimeVolume) == {}
         removed(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))
 
 
 def trouble(runtime: LibvirtRuntime, id: str) -> str:
-    conditions = runtime.objects(Machine)[id].status.conditions
+    conditions = runtime.objects(RuntimeMachine)[id].status.conditions
     return next((one.message for one in conditions if one.type == "Ready" and one.status == "False"), "")
 
 

@@ -13,7 +13,7 @@ from iri.identity import UID_LABELS
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.machines import gc
 from iri.libvirt.runtime import LibvirtRuntime
-from iri.machine import Machine, MachineSpec, MachineState, Power
+from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.leftovers import leftovers
@@ -28,23 +28,23 @@ def daemon() -> Iterator[Libvirtd]:
         yield made
 
 
-def machine(**fields: object) -> Machine:
+def machine(**fields: object) -> RuntimeMachine:
     spec = MachineSpec(class_name="small", **fields)  # type: ignore[arg-type]
-    return Machine(labels=uid_labels(Machine), spec=spec)
+    return RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)
 
 
-def until(runtime: LibvirtRuntime, id: str, state: MachineState) -> Machine:
-    def is_so(found: Machine | None) -> bool:
+def until(runtime: LibvirtRuntime, id: str, state: MachineState) -> RuntimeMachine:
+    def is_so(found: RuntimeMachine | None) -> bool:
         return found is not None and found.status.state is state
 
-    found = eventually(lambda: runtime.objects(Machine).get(id), is_so, SECONDS, f"be {state}")
+    found = eventually(lambda: runtime.objects(RuntimeMachine).get(id), is_so, SECONDS, f"be {state}")
     assert found is not None
     return found
 
 
 def remove(runtime: LibvirtRuntime, id: str) -> None:
-    runtime.remove(Machine, id)
-    eventually(lambda: id in runtime.objects(Machine), operator.not_, SECONDS, "be removed")
+    runtime.remove(RuntimeMachine, id)
+    eventually(lambda: id in runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be removed")
 
 
 class Cut:
@@ -79,7 +79,7 @@ def test_machine_that_libvirtd_defined_and_never_said_so_is_found(
         if is_back:
             daemon.kill()
             daemon.start()
-        found = until(runtime, wanted.labels[UID_LABELS[Machine]], MachineState.RUNNING)
+        found = until(runtime, wanted.labels[UID_LABELS[RuntimeMachine]], MachineState.RUNNING)
         assert (found.spec, found.labels) == (wanted.spec, wanted.labels)
         assert runtime.create(wanted).id == found.id
         remove(runtime, found.id)
@@ -98,9 +98,9 @@ def test_keys_of_a_machine_that_never_came_go_and_those_of_others_stay(
         with Cut(monkeypatch, is_done=False), pytest.raises(Unavailable):
             runtime.create(machine(ignition_data=b"hush" * 50_000))
         eventually(lambda: secrets(daemon), lambda found: found == keys, SECONDS, "drop its keys")
-        assert runtime.objects(Machine).keys() == {other.id}
+        assert runtime.objects(RuntimeMachine).keys() == {other.id}
     with running_runtime(settings) as runtime:
-        assert runtime.objects(Machine)[other.id].spec == other.spec
+        assert runtime.objects(RuntimeMachine)[other.id].spec == other.spec
         remove(runtime, other.id)
     assert not leftovers(daemon, Path(settings.folder))
 

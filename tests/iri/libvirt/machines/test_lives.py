@@ -15,9 +15,9 @@ from iri.machine import (
     Disk,
     Image,
     LocalDisk,
-    Machine,
     MachineState,
     Power,
+    RuntimeMachine,
 )
 from tests.guests.micro import READY
 from tests.iri.contract.subject import OFF, devices, eventually, is_attached
@@ -80,11 +80,11 @@ def test_foreign_domains_are_nobodys_business(lab: Lab, tmp_path: Path) -> None:
     lab.daemon.virsh("define", str(tmp_path / "foreign.xml"))
     try:
         id = lab.running()
-        assert lab.runtime.objects(Machine).keys() == {id}
+        assert lab.runtime.objects(RuntimeMachine).keys() == {id}
         foreign = lab.daemon.virsh("domuuid", "foreign").stdout.strip()
         with pytest.raises(NotFound):
-            lab.runtime.remove(Machine, foreign)
-        assert foreign not in lab.runtime.objects(Machine)
+            lab.runtime.remove(RuntimeMachine, foreign)
+        assert foreign not in lab.runtime.objects(RuntimeMachine)
     finally:
         lab.daemon.virsh("undefine", "foreign")
 
@@ -96,9 +96,9 @@ def test_domain_that_somebody_undefines_is_gone_and_has_its_data_when_it_is_made
     disk = local_disk(lab.daemon, id)
     inode = disk.stat().st_ino
     lab.daemon.virsh("undefine", id)
-    eventually(lambda: id in lab.runtime.objects(Machine), operator.not_, SECONDS, "be gone")
+    eventually(lambda: id in lab.runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be gone")
     lab.tells(id, "Lost")
-    assert lab.runtime.create(Machine(labels=was.labels, spec=was.spec)).id == id
+    assert lab.runtime.create(RuntimeMachine(labels=was.labels, spec=was.spec)).id == id
     lab.runtime.change(id, SetPower(Power.ON))
     lab.reaches(id, MachineState.RUNNING)
     assert disk.stat().st_ino == inode
@@ -141,7 +141,7 @@ def test_all_is_found_again_by_who_lost_everything(daemon: Libvirtd, settings: S
         before = lab.machine(id)
     assert "hush" not in daemon.virsh("dumpxml", "--security-info", id).stdout
     with running_runtime(settings) as runtime:
-        after = runtime.objects(Machine)[id]
+        after = runtime.objects(RuntimeMachine)[id]
         assert (after.spec, after.labels, after.annotations) == (
             before.spec,
             before.labels,
@@ -213,7 +213,7 @@ def paused_behind_libvirts_back(daemon: Libvirtd) -> None:
 
 def is_unavailable(lab: Lab) -> bool:
     try:
-        lab.runtime.objects(Machine)
+        lab.runtime.objects(RuntimeMachine)
     except Unavailable:
         return True
     return False
@@ -238,7 +238,7 @@ def test_image_that_cannot_be_had_is_a_condition_and_no_half_made_machine(lab: L
     assert lab.daemon.guests() == {}
 
 
-def is_in_trouble(machine: Machine) -> bool:
+def is_in_trouble(machine: RuntimeMachine) -> bool:
     ready = condition(machine, "Ready")
     return ready is not None and ready.status == "False"
 

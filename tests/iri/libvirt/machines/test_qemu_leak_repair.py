@@ -23,8 +23,8 @@ from iri.libvirt.domain.names import alias_of
 from iri.libvirt.machines.qemu_leak_repair import cleared
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import Disk, LocalDisk, Machine, MachineSpec, MachineState, NetworkInterface, Power
-from iri.volume import Resources, Volume, VolumeSpec
+from iri.machine import Disk, LocalDisk, MachineSpec, MachineState, NetworkInterface, Power, RuntimeMachine
+from iri.volume import Resources, RuntimeVolume, VolumeSpec
 from tests.guests.micro import READY
 from tests.iri.contract.devices import connected
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
@@ -74,13 +74,13 @@ class Lab:
         assert self.disk.connection is not None
         return self.disk.connection.attributes["path"]
 
-    def machine(self) -> Machine | None:
+    def machine(self) -> RuntimeMachine | None:
         try:
-            return self.runtime.objects(Machine).get(self.id)
+            return self.runtime.objects(RuntimeMachine).get(self.id)
         except IRIError:  # libvirt has only just gone
             return None
 
-    def until(self, holds: Callable[[Machine], bool], what: str) -> Machine:
+    def until(self, holds: Callable[[RuntimeMachine], bool], what: str) -> RuntimeMachine:
         found = eventually(
             self.machine, lambda machine: machine is not None and holds(machine), SECONDS, what
         )
@@ -174,11 +174,11 @@ def port(document: ElementTree.Element) -> str:
     return f"pci.{min(ports - taken)}"
 
 
-def is_as_wished(machine: Machine) -> bool:
+def is_as_wished(machine: RuntimeMachine) -> bool:
     return any(one.type == "Ready" and one.reason == "AsWished" for one in machine.status.conditions)
 
 
-def ready_message(machine: Machine) -> str:
+def ready_message(machine: RuntimeMachine) -> str:
     return next(one.message for one in machine.status.conditions if one.type == "Ready")
 
 
@@ -198,24 +198,24 @@ def settings(daemon: Libvirtd) -> Settings:
 def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
     with running_runtime(settings) as runtime:
         spec = VolumeSpec(class_name="plain", resources=Resources(storage_bytes=MIB))
-        volume = runtime.create(Volume(labels=uid_labels(Volume), spec=spec))
+        volume = runtime.create(RuntimeVolume(labels=uid_labels(RuntimeVolume), spec=spec))
         made = eventually(
-            lambda: runtime.objects(Volume)[volume.id],
+            lambda: runtime.objects(RuntimeVolume)[volume.id],
             lambda found: found.status.access is not None,
             SECONDS,
             "be there",
         )
         assert made.status.access is not None
         wish = MachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(KEPT,))
-        id = runtime.create(Machine(labels=uid_labels(Machine), spec=wish)).id
+        id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=wish)).id
         lab = Lab(daemon, runtime, id, connected("data", "odb", made.status.access, MIB))
         lab.until(lambda machine: machine.status.state is MachineState.RUNNING, "run")
         eventually(lambda: console_log(settings, id), lambda log: READY in log, SECONDS, "be ready")
         lab.has("root")
         yield lab
-        runtime.remove(Machine, id)
-        eventually(lambda: runtime.objects(Machine), operator.not_, SECONDS, "be removed")
-        runtime.remove(Volume, volume.id)
+        runtime.remove(RuntimeMachine, id)
+        eventually(lambda: runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be removed")
+        runtime.remove(RuntimeVolume, volume.id)
         eventually(lambda: leftovers(daemon, Path(settings.folder)), operator.not_, SECONDS, "leave nothing")
 
 

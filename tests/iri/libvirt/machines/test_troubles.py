@@ -24,7 +24,7 @@ from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes.settings import DirPool, StorageSettings
-from iri.machine import Disk, Image, LocalDisk, Machine, MachineSpec, MachineState
+from iri.machine import Disk, Image, LocalDisk, MachineSpec, MachineState, RuntimeMachine
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.depot import Depot, depot_server
@@ -175,10 +175,10 @@ def test_trouble_is_a_condition_with_the_cause_until_it_is_mended(
 ) -> None:
     with running_runtime(settings) as runtime:
         trouble = make(place, settings)
-        id = runtime.create(Machine(labels=uid_labels(Machine), spec=trouble.machine)).id
+        id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=trouble.machine)).id
         refused(runtime, daemon, id, trouble.cause)
         assert list((place.disk / "v").glob("disk-*")) == [], "nothing half-made"
-        machine = runtime.objects(Machine)[id]
+        machine = runtime.objects(RuntimeMachine)[id]
         assert not any(is_attached(machine, name) for name in devices(machine))
         trouble.mend()
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, SECONDS, "run")
@@ -191,7 +191,7 @@ def test_what_this_host_cannot_do_is_a_condition_and_leaves_nothing(
 ) -> None:
     """Huge pages, of which the host has none."""
     with running_runtime(settings) as runtime:
-        id = runtime.create(Machine(labels=uid_labels(Machine), spec=on(class_name="wide"))).id
+        id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=on(class_name="wide"))).id
         refused(runtime, daemon, id, "[Hh]uge ?pages?|hugetlbfs|memory")
         removed(runtime, id)
     assert not leftovers(daemon, Path(settings.folder))
@@ -199,11 +199,11 @@ def test_what_this_host_cannot_do_is_a_condition_and_leaves_nothing(
 
 def refused(runtime: LibvirtRuntime, daemon: Libvirtd, id: str, cause: str) -> None:
     def said() -> str:
-        conditions = runtime.objects(Machine)[id].status.conditions
+        conditions = runtime.objects(RuntimeMachine)[id].status.conditions
         return next((one.message for one in conditions if one.type == "Ready" and one.status == "False"), "")
 
     eventually(said, lambda message: re.search(cause, message) is not None, SECONDS, f"say {cause}")
-    machine = runtime.objects(Machine)[id]
+    machine = runtime.objects(RuntimeMachine)[id]
     assert machine.status.state is MachineState.PENDING
     told = [event.message for event in runtime.events() if event.id == id and event.type == "Warning"]
     assert any(re.search(cause, message) for message in told)
@@ -211,9 +211,9 @@ def refused(runtime: LibvirtRuntime, daemon: Libvirtd, id: str, cause: str) -> N
 
 
 def state(runtime: LibvirtRuntime, id: str) -> MachineState:
-    return runtime.objects(Machine)[id].status.state
+    return runtime.objects(RuntimeMachine)[id].status.state
 
 
 def removed(runtime: LibvirtRuntime, id: str) -> None:
-    runtime.remove(Machine, id)
-    eventually(lambda: id in runtime.objects(Machine), operator.not_, SECONDS, "be removed")
+    runtime.remove(RuntimeMachine, id)
+    eventually(lambda: id in runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be removed")

@@ -13,7 +13,7 @@ import pytest
 from iri.change import SetPower
 from iri.errors import Unavailable
 from iri.libvirt.runtime import LibvirtRuntime
-from iri.machine import Condition, Machine, MachineSpec, MachineState, Power
+from iri.machine import Condition, MachineSpec, MachineState, Power, RuntimeMachine
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.libvirtd import Libvirtd, libvirtd
@@ -65,14 +65,14 @@ def switched_off(runtime: LibvirtRuntime, id: str) -> bool:
 
 def state(runtime: LibvirtRuntime, id: str) -> MachineState | None:
     try:
-        return runtime.objects(Machine)[id].status.state
+        return runtime.objects(RuntimeMachine)[id].status.state
     except Unavailable:
         return None
 
 
 def created(runtime: LibvirtRuntime) -> str:
     spec = MachineSpec(class_name="small", power=Power.OFF)
-    return runtime.create(Machine(labels=uid_labels(Machine), spec=spec)).id
+    return runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)).id
 
 
 def test_guest_that_never_had_a_process_is_started_when_libvirtd_is_back(daemon: Libvirtd) -> None:
@@ -97,7 +97,7 @@ def test_condition_says_what_to_do_where_nothing_does_it(daemon: Libvirtd) -> No
         assert ready is not None
         assert f"remove {file.name} from its state folder (/run/libvirt/qemu)" in ready.message
         with pytest.raises(Unavailable, match="stop libvirtd"):
-            runtime.remove(Machine, id)
+            runtime.remove(RuntimeMachine, id)
         daemon.kill()
         file.unlink()
         daemon.start()
@@ -106,7 +106,7 @@ def test_condition_says_what_to_do_where_nothing_does_it(daemon: Libvirtd) -> No
 
 def condition(runtime: LibvirtRuntime, id: str) -> Condition | None:
     try:
-        machine = runtime.objects(Machine)[id]
+        machine = runtime.objects(RuntimeMachine)[id]
     except Unavailable:
         return None
     return next((one for one in machine.status.conditions if one.type == "Ready"), None)

@@ -16,15 +16,17 @@ from iri.libvirt.seed.iso9660 import SECTOR, iso
 from iri.libvirt.seed.nocloud import meta_data, nocloud
 from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
 from iri.libvirt.seed.seed_files import Seeds
-from iri.machine import GuestConfig, Machine, MachineSpec
+from iri.machine import GuestConfig, MachineSpec, RuntimeMachine
 from reconciler.cli.runtime.ignition import yaml_value
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"
 
 
-def machine(data: bytes = b"", hostname: str = "", annotations: dict[str, str] | None = None) -> Machine:
+def machine(
+    data: bytes = b"", hostname: str = "", annotations: dict[str, str] | None = None
+) -> RuntimeMachine:
     guest = GuestConfig(hostname=hostname) if hostname else None
-    return Machine(
+    return RuntimeMachine(
         id=ID, annotations=annotations or {}, spec=MachineSpec(ignition_data=data, guest_config=guest)
     )
 

@@ -14,9 +14,9 @@ from iri.libvirt.connect.link import Link
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.bootstrap import Settings, opened
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
-from iri.machine import Machine
+from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, Event, Subscription
-from iri.volume import DataSource, ImageSource, Resources, Volume
+from iri.volume import DataSource, ImageSource, Resources, RuntimeVolume
 from tests.iri.contract.subject import Subject
 
 CLASSES = (VolumeClass(name="standard"), VolumeClass(name="limited", tps=10 << 20, iops=500))
@@ -103,13 +103,13 @@ class Stand:
         raise Unimplemented("classes are fixed")
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        if kind is Machine:
+        if kind is RuntimeMachine:
             return {}
         found: Mapping[str, AnyObject] = self.volumes.objects(kind)  # type: ignore[type-var]
         return found
 
     def create(self, wanted: AnyObject) -> AnyObject:
-        if isinstance(wanted, Machine):
+        if isinstance(wanted, RuntimeMachine):
             raise Unimplemented("there are no machines")
         return self.volumes.create(wanted)
 
@@ -119,7 +119,7 @@ class Stand:
         self.volumes.expand(id, change)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        if kind is Machine:
+        if kind is RuntimeMachine:
             raise NotFound("there are no machines")
         self.volumes.remove(kind, id)  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ def volume_class(name: str) -> VolumeClass:
     raise InvalidArgument(f"there is no volume class {name!r} here")
 
 
-def sized(volume: Volume, size: int) -> Volume:
+def sized(volume: RuntimeVolume, size: int) -> RuntimeVolume:
     from msgspec.structs import replace
 
     return replace(volume, spec=replace(volume.spec, resources=Resources(storage_bytes=size)))

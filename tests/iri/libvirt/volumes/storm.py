@@ -19,10 +19,10 @@ from iri.volume import (
     DataSource,
     ImageSource,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSource,
     SnapshotSpec,
-    Volume,
     VolumeSpec,
 )
 from tests.iri.libvirt.volumes.stand import Stand
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def step(stand: Stand, chance: random.Random, image: DataSource) -> None:
-    volumes, snapshots = list(stand.objects(Volume)), list(stand.objects(Snapshot))
+    volumes, snapshots = list(stand.objects(RuntimeVolume)), list(stand.objects(RuntimeSnapshot))
     what = chance.randrange(6)
     if what < 3 and len(volumes) >= MOST:
         what = 5
@@ -59,8 +59,8 @@ def step(stand: Stand, chance: random.Random, image: DataSource) -> None:
             source = SnapshotSource(snapshot_id=chance.choice(snapshots))
             said("volume", stand.create(volume(DataSource(snapshot_data_source=source))).id)
         case 3 if volumes:
-            labels = {UID_LABELS[Snapshot]: str(uuid.uuid4())}
-            wanted = Snapshot(labels=labels, spec=SnapshotSpec(volume_id=chance.choice(volumes)))
+            labels = {UID_LABELS[RuntimeSnapshot]: str(uuid.uuid4())}
+            wanted = RuntimeSnapshot(labels=labels, spec=SnapshotSpec(volume_id=chance.choice(volumes)))
             said("snapshot", stand.create(wanted).id)
         case 4 if volumes:
             size = Resources(storage_bytes=chance.randrange(4, 32) * MIB)
@@ -68,18 +68,18 @@ def step(stand: Stand, chance: random.Random, image: DataSource) -> None:
         case 5 if len(volumes) > 8:
             gone = chance.choice(volumes)
             said("deleting", gone)
-            stand.remove(Volume, gone)
+            stand.remove(RuntimeVolume, gone)
         case 5 if snapshots:
             gone = chance.choice(snapshots)
             said("deleting", gone)
-            stand.remove(Snapshot, gone)
+            stand.remove(RuntimeSnapshot, gone)
 
 
-def volume(source: DataSource | None) -> Volume:
+def volume(source: DataSource | None) -> RuntimeVolume:
     spec = VolumeSpec(
         class_name="standard", resources=Resources(storage_bytes=4 * MIB), volume_data_source=source
     )
-    return Volume(labels={UID_LABELS[Volume]: str(uuid.uuid4())}, spec=spec)
+    return RuntimeVolume(labels={UID_LABELS[RuntimeVolume]: str(uuid.uuid4())}, spec=spec)
 
 
 def said(what: str, id: str) -> None:

@@ -12,7 +12,7 @@ from iri.change import ExpandVolume
 from iri.errors import Unavailable
 from iri.libvirt.volumes.settings import DirPool, NetfsPool, RbdPool
 from iri.machine import Disk, LocalDisk
-from iri.volume import Resources, Snapshot, Volume
+from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.contract.subject import MIB, eventually
 from tests.iri.libvirt.volumes.stand import Stand
 from tests.servers.libvirtd import Libvirtd
@@ -55,9 +55,9 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     assert stand.offers().volumes
     assert stand.volumes.total_bytes() > 0
     for ask in (
-        lambda: stand.objects(Volume),
-        lambda: stand.objects(Snapshot),
-        lambda: stand.remove(Volume, "11111111-0000-4000-8000-00000000000f"),
+        lambda: stand.objects(RuntimeVolume),
+        lambda: stand.objects(RuntimeSnapshot),
+        lambda: stand.remove(RuntimeVolume, "11111111-0000-4000-8000-00000000000f"),
         lambda: stand.change("unknown", ExpandVolume(Resources(storage_bytes=1))),
     ):
         with pytest.raises(
@@ -70,10 +70,10 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     (stand.folder / "there").touch()
     stand.volumes.let_go()
     eventually(lambda: is_known(stand), bool, 60, "be reached")
-    assert set(stand.objects(Volume)) == {id}
+    assert set(stand.objects(RuntimeVolume)) == {id}
     assert stand.volumes.collect_images() > 0
     assert not used.exists()
-    subject.removed(Volume, id)
+    subject.removed(RuntimeVolume, id)
 
 
 def test_server_of_a_netfs_pool_that_is_away_is_waited_for(libvirtd: Libvirtd, folder: Path) -> None:
@@ -83,7 +83,7 @@ def test_server_of_a_netfs_pool_that_is_away_is_waited_for(libvirtd: Libvirtd, f
     try:
         assert stand.create(stand.subject().volume()).id
         with pytest.raises(Unavailable, match=f"storage pool {far.name} cannot be reached"):
-            stand.objects(Volume)
+            stand.objects(RuntimeVolume)
     finally:
         stand.stop()
         libvirtd.virsh("pool-undefine", far.name)
@@ -102,7 +102,7 @@ def unused_image(stand: Stand) -> Path:
 
 def is_known(stand: Stand) -> bool:
     try:
-        stand.objects(Volume)
+        stand.objects(RuntimeVolume)
     except Unavailable:
         return False
     return True

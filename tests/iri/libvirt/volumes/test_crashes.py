@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from iri.volume import Snapshot, SnapshotState, Volume, VolumeState
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 from tests.iri.contract.subject import eventually
 from tests.iri.libvirt.volumes.stand import Stand
 from tests.servers.libvirtd import Libvirtd
@@ -37,17 +37,17 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_left(
     stand = Stand(libvirtd.uri, folder).start()
     try:
         eventually(lambda: is_at_rest(stand), bool, 60, "come to rest")
-        there = set(stand.objects(Volume)) | set(stand.objects(Snapshot))
+        there = set(stand.objects(RuntimeVolume)) | set(stand.objects(RuntimeSnapshot))
         assert made - deleting <= there
         assert (
-            not there - made - set(stand.objects(Volume))
+            not there - made - set(stand.objects(RuntimeVolume))
         )  # a create that was not answered may have been done
         for path in stand.data.glob("*.qcow2"):
             subprocess.run(["qemu-img", "check", "-q", path], check=True)
-        for id in stand.objects(Snapshot):
-            stand.remove(Snapshot, id)
-        for id in stand.objects(Volume):
-            stand.remove(Volume, id)
+        for id in stand.objects(RuntimeSnapshot):
+            stand.remove(RuntimeSnapshot, id)
+        for id in stand.objects(RuntimeVolume):
+            stand.remove(RuntimeVolume, id)
         eventually(stand.files, lambda files: files == [], 60, "be empty")
     finally:
         stand.stop()
@@ -68,7 +68,7 @@ def stormed(libvirtd: Libvirtd, folder: Path, seed: str, seconds: float) -> list
 
 def is_at_rest(stand: Stand) -> bool:
     """A volume of a snapshot that went before it was read can never be made; all others are."""
-    volumes, snapshots = stand.objects(Volume).values(), stand.objects(Snapshot).values()
+    volumes, snapshots = stand.objects(RuntimeVolume).values(), stand.objects(RuntimeSnapshot).values()
     return all(
         volume.status.state is VolumeState.AVAILABLE and not volume.deleted_at for volume in volumes
     ) and all(

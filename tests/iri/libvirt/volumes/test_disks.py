@@ -12,7 +12,7 @@ from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument, 
 from iri.libvirt.device_sources import FileSource, RbdSource
 from iri.libvirt.images.qcow2 import virtual_bytes
 from iri.machine import Connection, Disk, Image, LocalDisk
-from iri.volume import Volume
+from iri.volume import RuntimeVolume
 from tests.iri.contract.subject import MIB, Subject
 from tests.iri.libvirt.volumes.guests import DOMAIN, guest
 from tests.iri.libvirt.volumes.stand import Stand
@@ -24,7 +24,7 @@ CEPH = {"monitors": "10.0.0.1:6789,[fd00::1]:3300", "image": "pool/img_1"}
 KEYS = {"userID": b"volumes", "userKey": b"QVFDeGFtcGxlS2V5"}
 
 
-def connected(volume: Volume, **changes: object) -> Disk:
+def connected(volume: RuntimeVolume, **changes: object) -> Disk:
     access = volume.status.access
     assert access is not None
     connection = Connection(driver=access.driver, handle=access.handle, attributes=access.attributes)
@@ -179,10 +179,10 @@ def test_volume_that_is_not_there_or_going_is_refused(
             FailedPrecondition, match=f"attached to machine {running.name}; detach it there first"
         ):
             stand.disks.refuse(MACHINE, disk)
-        stand.remove(Volume, volume.id)
+        stand.remove(RuntimeVolume, volume.id)
         with pytest.raises(FailedPrecondition, match="is not available"):
             stand.disks.refuse(running.name, disk)
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeVolume, volume.id)
     with pytest.raises(FailedPrecondition, match="has no volume"):
         stand.disks.refuse(MACHINE, disk)
 

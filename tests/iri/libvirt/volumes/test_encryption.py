@@ -16,9 +16,9 @@ from iri.volume import (
     DataSource,
     Encryption,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSource,
-    Volume,
 )
 from tests.iri.contract.subject import MIB, Subject
 from tests.iri.libvirt.volumes.stand import Stand
@@ -28,7 +28,7 @@ PASSPHRASE = b"correct horse"
 FLAKE = "qemu-img: Unable to get accurate CPU usage"
 
 
-def encrypted(wanted: Volume) -> Volume:
+def encrypted(wanted: RuntimeVolume) -> RuntimeVolume:
     encryption = Encryption(secret_data={"encryptionKey": PASSPHRASE})
     return replace(wanted, spec=replace(wanted.spec, encryption=encryption))
 
@@ -67,9 +67,9 @@ def test_encrypted_volume_is_made_grown_copied_and_deleted_with_its_secret(
     )
     assert "69 6d 61 67 65" in read.stdout  # "image"
 
-    subject.removed(Snapshot, snapshot.id)
-    subject.removed(Volume, restored.id)
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeSnapshot, snapshot.id)
+    subject.removed(RuntimeVolume, restored.id)
+    subject.removed(RuntimeVolume, volume.id)
     assert stand.files() == []
     assert volume.id not in libvirtd.virsh("secret-list").stdout
 

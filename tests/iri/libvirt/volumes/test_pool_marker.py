@@ -14,7 +14,7 @@ from iri.errors import IRIError, Unavailable
 from iri.libvirt.volumes import pool_marker
 from iri.libvirt.volumes.settings import DirPool
 from iri.machine import Disk, LocalDisk
-from iri.volume import Resources, Snapshot, Volume
+from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.contract.subject import MIB, eventually
 from tests.iri.libvirt.volumes.stand import Stand
 from tests.servers.libvirtd import Libvirtd, libvirtd
@@ -74,15 +74,15 @@ def host() -> Iterator[Host]:
                 pass
 
 
-def refusals(stand: Stand, volume: Volume) -> list[Callable[[], object]]:
+def refusals(stand: Stand, volume: RuntimeVolume) -> list[Callable[[], object]]:
     """What says of a pool that is not there what is in it, or would change it."""
     subject = stand.subject()
     return [
-        lambda: stand.objects(Volume),
-        lambda: stand.objects(Snapshot),
+        lambda: stand.objects(RuntimeVolume),
+        lambda: stand.objects(RuntimeSnapshot),
         lambda: stand.create(subject.volume()),
         lambda: stand.create(volume),
-        lambda: stand.remove(Volume, volume.id),
+        lambda: stand.remove(RuntimeVolume, volume.id),
         lambda: stand.change(volume.id, ExpandVolume(Resources(storage_bytes=64 * MIB))),
         lambda: stand.disks.prepare(MACHINE, ROOT),
         lambda: stand.disks.release(MACHINE, "root"),
@@ -103,18 +103,18 @@ def test_pool_whose_disk_is_not_mounted_is_frozen_until_it_is(host: Host) -> Non
     host.stand.volumes.let_go()
     host.stand.volumes.collect_images()
     with pytest.raises(Unavailable, match=r"mount it; if all .* `virsh pool-undefine far`"):
-        host.stand.objects(Volume)
+        host.stand.objects(RuntimeVolume)
     assert list(host.mountpoint.iterdir()) == [], "nothing is made in its place"
     assert [offer.volume_class.name for offer in host.stand.offers().volumes] == []
 
     host.mount()
     host.stand.volumes.let_go()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
-    assert set(host.stand.objects(Volume)) == {volume.id}
+    assert set(host.stand.objects(RuntimeVolume)) == {volume.id}
     assert files(host.disk) == there
     assert host.stand.create(volume).id == volume.id, "it is that one"
-    host.stand.remove(Volume, volume.id)
-    eventually(lambda: host.stand.objects(Volume), lambda found: found == {}, 60, "be gone")
+    host.stand.remove(RuntimeVolume, volume.id)
+    eventually(lambda: host.stand.objects(RuntimeVolume), lambda found: found == {}, 60, "be gone")
 
 
 def test_disk_that_goes_while_the_runtime_is_at_work_stops_what_would_change_it(host: Host) -> None:
@@ -124,34 +124,34 @@ def test_disk_that_goes_while_the_runtime_is_at_work_stops_what_would_change_it(
     for refusal in refusals(host.stand, volume)[2:3] + refusals(host.stand, volume)[6:]:
         with pytest.raises(Unavailable, match=r"storage pool far cannot be reached: .* lacks the mark"):
             refusal()
-    assert set(host.stand.objects(Volume)) == {volume.id}, "what lies there is known"
+    assert set(host.stand.objects(RuntimeVolume)) == {volume.id}, "what lies there is known"
     assert host.stand.volumes.collect_images() == 0
     with pytest.raises(Unavailable, match="storage pool far cannot be reached"):
-        host.stand.remove(Volume, volume.id)
+        host.stand.remove(RuntimeVolume, volume.id)
     assert list(host.mountpoint.iterdir()) == []
     host.mount()
     assert files(host.disk) == there
-    host.stand.remove(Volume, volume.id)
-    eventually(lambda: host.stand.objects(Volume), lambda found: found == {}, 60, "be gone")
+    host.stand.remove(RuntimeVolume, volume.id)
+    eventually(lambda: host.stand.objects(RuntimeVolume), lambda found: found == {}, 60, "be gone")
 
 
 def test_pool_that_a_person_gives_up_begins_anew(host: Host) -> None:
     host.stand.subject().available()
     host.boot()
     with pytest.raises(Unavailable):
-        host.stand.objects(Volume)
+        host.stand.objects(RuntimeVolume)
     host.daemon.virsh("pool-destroy", "far")
     host.daemon.virsh("pool-undefine", "far")
     host.stand.volumes.let_go()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
-    assert host.stand.objects(Volume) == {}
+    assert host.stand.objects(RuntimeVolume) == {}
     host.stand.subject().available()
     # What was mounted too late is another pool's now: it is not taken for this one.
     host.stand.stop()
     host.mount()
     host.stand = host.new_stand().start()
     with pytest.raises(Unavailable, match="has the mark of another pool"):
-        host.stand.objects(Volume)
+        host.stand.objects(RuntimeVolume)
 
 
 def test_mark_is_known_again_whatever_a_crash_or_a_new_libvirt_took(host: Host) -> None:
@@ -163,10 +163,10 @@ def test_mark_is_known_again_whatever_a_crash_or_a_new_libvirt_took(host: Host) 
         host.daemon.virsh("secret-undefine", id)  # as when it was not yet noted
     host.stand.start()
     assert pool_marker.found(host.disk) == mark
-    assert set(host.stand.objects(Volume)) == {volume.id}
+    assert set(host.stand.objects(RuntimeVolume)) == {volume.id}
     host.boot()
     with pytest.raises(Unavailable, match="far"):
-        host.stand.objects(Volume)
+        host.stand.objects(RuntimeVolume)
 
 
 @pytest.mark.parametrize("has_pool", [True, False], ids=["its pools are there", "all is gone"])
@@ -186,13 +186,13 @@ def test_what_libvirt_has_forgotten_with_the_disk_gone_is_still_no_empty_pool(
         host.stand.start()
     note = host.daemon.folder / "pools" / "far"
     with pytest.raises(Unavailable, match=rf"lacks the mark .* `rm {note}` begin anew"):
-        host.stand.objects(Volume)
+        host.stand.objects(RuntimeVolume)
     assert host.stand.volumes.collect_images() == 0
     assert list(host.mountpoint.iterdir()) == [], "nothing is made in its place"
     host.mount()
     host.stand.volumes.let_go()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
-    assert set(host.stand.objects(Volume)) == {volume.id}
+    assert set(host.stand.objects(RuntimeVolume)) == {volume.id}
     assert "mark-far" in host.daemon.virsh("secret-list").stdout, "it is noted again"
 
 
@@ -202,13 +202,13 @@ def test_note_that_a_person_removes_gives_up_what_libvirt_has_forgotten(host: Ho
     for id in [line.split()[0] for line in host.daemon.virsh("secret-list").stdout.splitlines()]:
         host.daemon.virsh("secret-undefine", id)
     with pytest.raises(Unavailable):
-        host.stand.objects(Volume)
+        host.stand.objects(RuntimeVolume)
     host.daemon.virsh("pool-destroy", "far")
     host.daemon.virsh("pool-undefine", "far")
     (host.daemon.folder / "pools" / "far").unlink()
     host.stand.volumes.let_go()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
-    assert host.stand.objects(Volume) == {}
+    assert host.stand.objects(RuntimeVolume) == {}
 
 
 def test_link_in_the_place_of_the_mark_is_no_mark(host: Host) -> None:
@@ -218,7 +218,7 @@ def test_link_in_the_place_of_the_mark_is_no_mark(host: Host) -> None:
     mark.symlink_to("elsewhere")
     host.stand.start()
     with pytest.raises(Unavailable, match=r"reading the mark of .*symbolic link"):
-        host.stand.objects(Volume)
+        host.stand.objects(RuntimeVolume)
 
 
 def test_image_under_volumes_of_a_pool_that_is_in_the_settings_no_more_stays(host: Host) -> None:
@@ -267,7 +267,7 @@ def files(folder: Path) -> list[str]:
 
 def is_known(stand: Stand) -> bool:
     try:
-        stand.objects(Volume)
+        stand.objects(RuntimeVolume)
     except IRIError:
         return False
     return True

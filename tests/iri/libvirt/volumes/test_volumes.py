@@ -30,10 +30,10 @@ from iri.volume import (
     Encryption,
     ImageSource,
     Resources,
-    Snapshot,
+    RuntimeSnapshot,
+    RuntimeVolume,
     SnapshotSource,
     SnapshotState,
-    Volume,
     VolumeState,
 )
 from tests.iri.contract.subject import MIB, Subject, eventually
@@ -71,16 +71,16 @@ def write(path: Path, body: bytes, at: int = 0) -> None:
     source.unlink()
 
 
-def data(stand: Stand, volume: Volume | Snapshot) -> Path:
-    kind = "volume" if isinstance(volume, Volume) else "snapshot"
+def data(stand: Stand, volume: RuntimeVolume | RuntimeSnapshot) -> Path:
+    kind = "volume" if isinstance(volume, RuntimeVolume) else "snapshot"
     return stand.data / f"{kind}-{volume.id}.qcow2"
 
 
-def from_snapshot(subject: Subject, snapshot: Snapshot) -> Volume:
+def from_snapshot(subject: Subject, snapshot: RuntimeSnapshot) -> RuntimeVolume:
     return subject.volume(DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id)))
 
 
-def failed(subject: Subject, wanted: Volume) -> Volume:
+def failed(subject: Subject, wanted: RuntimeVolume) -> RuntimeVolume:
     id = subject.runtime.create(wanted).id
     return subject.until_volume(id, lambda volume: volume.status.state is VolumeState.ERROR, "fail")
 
@@ -117,7 +117,7 @@ def test_volume_of_an_image_starts_as_the_image(stand: Stand, subject: Subject) 
 def test_images_in_use_stay_and_others_go(stand: Stand, subject: Subject) -> None:
     kept = subject.available(subject.volume(stand.image(BODY)))
     gone = subject.available(subject.volume(stand.image(BODY[::-1])))
-    subject.removed(Volume, gone.id)
+    subject.removed(RuntimeVolume, gone.id)
     assert stand.volumes.collect_images() == 0
     for path in stand.volumes.images.folder.iterdir():
         os.utime(path, (1, 1))
@@ -152,7 +152,7 @@ def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subjec
         f"the image needs a volume of {len(BODY)} bytes or more, not of {MIB}",
     )
     assert f"volume-{volume.id}.qcow2" not in stand.files()
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeVolume, volume.id)
     assert stand.files() == []
 
 
@@ -161,7 +161,7 @@ def test_image_that_is_missing_is_told_before_anything_is_made(stand: Stand, sub
     wanted = subject.volume(DataSource(image_data_source=ImageSource(image=str(original))))
     with pytest.raises(ImageNotResolvable, match="or it lies in no folder that this host allows"):
         subject.runtime.create(wanted)
-    assert not stand.objects(Volume)
+    assert not stand.objects(RuntimeVolume)
     stand.image(BODY, "late.img")
     subject.available(wanted)
 
@@ -183,9 +183,9 @@ def test_everything_is_there_again_after_a_restart(stand: Stand, subject: Subjec
     second = subject.available(subject.volume(stand.image(BODY)))
     snapshot = subject.ready(first.id)
     third = subject.available(from_snapshot(subject, snapshot))
-    before = stand.objects(Volume), stand.objects(Snapshot)
+    before = stand.objects(RuntimeVolume), stand.objects(RuntimeSnapshot)
     stand.restart()
-    assert (stand.objects(Volume), stand.objects(Snapshot)) == before
+    assert (stand.objects(RuntimeVolume), stand.objects(RuntimeSnapshot)) == before
     assert set(before[0]) == {first.id, second.id, third.id}
 
 
@@ -198,7 +198,7 @@ def test_snapshot_holds_what_was_there_when_it_was_taken(stand: Stand, subject: 
     assert content(data(stand, restored), 6000) == b"before" * 1000
     assert content(data(stand, restored), len(BODY))[6000:] == BODY[6000:]
     assert content(data(stand, volume), 6000) == b"after!" * 1000
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeVolume, volume.id)
     assert content(data(stand, restored), 6000) == b"before" * 1000
 
 
@@ -209,12 +209,12 @@ def test_deleted_snapshot_stays_for_those_that_rest_on_it_and_no_longer(
     write(data(stand, volume), b"kept" * 1000)
     snapshot = subject.ready(volume.id)
     restored = subject.available(from_snapshot(subject, snapshot))
-    subject.removed(Snapshot, snapshot.id)
+    subject.removed(RuntimeSnapshot, snapshot.id)
     stand.restart()
-    assert snapshot.id not in stand.objects(Snapshot)
+    assert snapshot.id not in stand.objects(RuntimeSnapshot)
     assert content(data(stand, restored), 4000) == b"kept" * 1000
-    subject.removed(Volume, restored.id)
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeVolume, restored.id)
+    subject.removed(RuntimeVolume, volume.id)
     eventually(stand.files, lambda files: files == [], 60, "be empty")
 
 
@@ -223,20 +223,20 @@ def test_order_to_delete_waits_for_what_is_being_made_of_it(stand: Stand, subjec
     volume = subject.available()
     write(data(stand, volume), b"kept" * 1000)
     snapshot = stand.create(subject.snapshot(volume.id))
-    stand.remove(Volume, volume.id)
+    stand.remove(RuntimeVolume, volume.id)
     ready = eventually(
-        lambda: stand.objects(Snapshot)[snapshot.id],
+        lambda: stand.objects(RuntimeSnapshot)[snapshot.id],
         lambda there: there.status.state is SnapshotState.READY,
         30,
         "be ready",
     )
     restored = stand.create(from_snapshot(subject, ready))
-    stand.remove(Snapshot, snapshot.id)
+    stand.remove(RuntimeSnapshot, snapshot.id)
     subject.until_volume(
         restored.id, lambda there: there.status.state is VolumeState.AVAILABLE, "be available"
     )
     assert content(data(stand, restored), 4000) == b"kept" * 1000
-    eventually(lambda: set(stand.objects(Volume)), lambda there: there == {restored.id}, 60, "go")
+    eventually(lambda: set(stand.objects(RuntimeVolume)), lambda there: there == {restored.id}, 60, "go")
     assert stand.warnings() == []
 
 
@@ -261,7 +261,7 @@ def test_pool_that_is_full_refuses(stand: Stand, subject: Subject) -> None:
         stand.create(subject.volume())
     with pytest.raises(ResourceExhausted, match="are left"):
         stand.change(volume.id, ExpandVolume(Resources(storage_bytes=total + 1)))
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeVolume, volume.id)
     assert stand.files() == []
 
 
@@ -306,7 +306,7 @@ def test_wiped_volume_leaves_no_data_on_the_disk(stand: Stand, subject: Subject)
     for volume in (wiped, plain):
         write(data(stand, volume), b"secret" * 1000)
         (stand.folder / volume.id).hardlink_to(data(stand, volume))  # the blocks, once the name is gone
-        subject.removed(Volume, volume.id)
+        subject.removed(RuntimeVolume, volume.id)
     assert b"secret" not in (stand.folder / wiped.id).read_bytes()
     assert b"secret" in (stand.folder / plain.id).read_bytes()
     assert stand.files() == []
@@ -338,7 +338,7 @@ def test_interrupted_deletion_goes_on(stand: Stand, subject: Subject) -> None:
     record.write_bytes(record.read_bytes().replace(b'"deleted_at":0', b'"deleted_at":7'))
     data(stand, volume).unlink()
     stand.start()
-    eventually(lambda: stand.objects(Volume), lambda there: list(there) == [other.id], 60, "go")
+    eventually(lambda: stand.objects(RuntimeVolume), lambda there: list(there) == [other.id], 60, "go")
     assert stand.files() == [f"volume-{other.id}.json", f"volume-{other.id}.qcow2"]
 
 
@@ -348,7 +348,7 @@ def test_damaged_record_freezes_its_volume_and_no_other(stand: Stand, subject: S
     stand.stop()
     (stand.data / f"volume-{damaged.id}.json").write_bytes(b"\xff{")
     stand.start()
-    assert list(stand.objects(Volume)) == [other.id]
+    assert list(stand.objects(RuntimeVolume)) == [other.id]
     with pytest.raises(FailedPrecondition, match=f"the record of volume-{damaged.id} cannot be read"):
         stand.create(wanted)
     assert data(stand, damaged).exists()
@@ -374,7 +374,7 @@ def test_record_of_another_or_of_a_later_version_is_not_believed(stand: Stand, s
     later = stand.data / f"volume-{second.id}.json"
     later.write_bytes(later.read_bytes().replace(b'"format":1', b'"format":2'))
     stand.start()
-    assert stand.objects(Volume) == {}
+    assert stand.objects(RuntimeVolume) == {}
 
 
 def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) -> None:
@@ -385,8 +385,8 @@ def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) ->
     data(stand, volume).symlink_to(target)
     snapshot = subject.runtime.create(subject.snapshot(volume.id))
     eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
-    subject.removed(Snapshot, snapshot.id)
-    subject.removed(Volume, volume.id)
+    subject.removed(RuntimeSnapshot, snapshot.id)
+    subject.removed(RuntimeVolume, volume.id)
     assert target.read_bytes() == b"not ours" * 100
 
 
@@ -438,13 +438,15 @@ def test_libvirt_that_went_away_is_waited_for(tmp_path: Path) -> None:
             volume = subject.available()
             daemon.kill()
             stand.change(volume.id, ExpandVolume(Resources(storage_bytes=32 * MIB)))
-            stand.remove(Volume, subject.runtime.create(subject.volume()).id)
+            stand.remove(RuntimeVolume, subject.runtime.create(subject.volume()).id)
             daemon.start()
             grown = subject.until_volume(
                 volume.id, lambda there: there.status.resources == Resources(storage_bytes=32 * MIB), "grow"
             )
             assert grown.status.state is VolumeState.AVAILABLE
-            eventually(lambda: stand.objects(Volume), lambda there: list(there) == [volume.id], 60, "go")
+            eventually(
+                lambda: stand.objects(RuntimeVolume), lambda there: list(there) == [volume.id], 60, "go"
+            )
         finally:
             stand.stop()
 
@@ -468,12 +470,12 @@ def test_volume_in_use_is_deleted_once_its_guest_lets_go(
 ) -> None:
     volume = subject.available()
     with guest(libvirtd, stand.folder, data(stand, volume)):
-        stand.remove(Volume, volume.id)
+        stand.remove(RuntimeVolume, volume.id)
         stand.volumes.let_go()
-        assert stand.objects(Volume)[volume.id].deleted_at > 0
+        assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0
         stand.restart()
         assert data(stand, volume).exists()
-        assert stand.objects(Volume)[volume.id].deleted_at > 0
+        assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0
     stand.volumes.let_go()
     eventually(stand.files, lambda files: files == [], 60, "be empty")
 
@@ -504,10 +506,10 @@ def test_running_guest_is_never_copied_behind_its_back(stand: Stand, subject: Su
         snapshot = stand.create(subject.snapshot(volume.id))
         eventually(lambda: stand.warnings(), lambda said: bool(said), 60, "be refused")
         assert "is in use: a guest writes to it" in stand.warnings()[0][1]
-        assert stand.objects(Snapshot)[snapshot.id].status.state is SnapshotState.FAILED
+        assert stand.objects(RuntimeSnapshot)[snapshot.id].status.state is SnapshotState.FAILED
         user.stdin.close()
     eventually(
-        lambda: stand.objects(Snapshot)[snapshot.id],
+        lambda: stand.objects(RuntimeSnapshot)[snapshot.id],
         lambda there: there.status.state is SnapshotState.READY,
         30,
         "be ready",

@@ -14,7 +14,7 @@ import pytest
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import Machine, MachineSpec, MachineState
+from iri.machine import MachineSpec, MachineState, RuntimeMachine
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
 from tests.iri.contract.subject import eventually, uid_labels
@@ -59,8 +59,8 @@ def test_machines_outlive_the_runtime_that_is_stopped_or_killed(daemon: Libvirtd
     process = Process(file, socket)
     assert process.ready == f"ready unix://{socket}\n"
     with Client(UnixAddress(socket)) as client:
-        wanted = Machine(
-            labels=uid_labels(Machine), spec=MachineSpec(class_name="small", ignition_data=b"key")
+        wanted = RuntimeMachine(
+            labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", ignition_data=b"key")
         )
         id = client.create(wanted).id
         eventually(lambda: state(client, id), lambda found: found is MachineState.RUNNING, 10, "run")
@@ -68,10 +68,10 @@ def test_machines_outlive_the_runtime_that_is_stopped_or_killed(daemon: Libvirtd
         for number, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
             assert process.stop(number)[0] == code
             process = Process(file, socket)
-            assert client.objects(Machine)[id].spec == wanted.spec
+            assert client.objects(RuntimeMachine)[id].spec == wanted.spec
             assert daemon.guests()[id] == pid
-        client.remove(Machine, id)
-        eventually(lambda: client.objects(Machine), lambda found: not found, 10, "be gone")
+        client.remove(RuntimeMachine, id)
+        eventually(lambda: client.objects(RuntimeMachine), lambda found: not found, 10, "be gone")
         assert main(["iri", "--address", str(socket), "get", "machine"]) == Exit.OK
     assert process.stop() == (0, "")
     assert not leftovers(daemon, folder)
@@ -111,7 +111,7 @@ def test_pool_that_cannot_be_opened_is_said_with_a_cure(daemon: Libvirtd, tmp_pa
 
 
 def state(client: Client, id: str) -> MachineState:
-    return client.objects(Machine)[id].status.state
+    return client.objects(RuntimeMachine)[id].status.state
 
 
 def test_no_libvirtd_is_said_with_a_cure(daemon: Libvirtd, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import Machine, MachineSpec
+from iri.machine import MachineSpec, RuntimeMachine
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
 from reconciler.cli.runtime.document import counted
@@ -66,7 +66,9 @@ def test_it_goes_on_where_it_was_killed(directory: Path) -> None:
     try:
         with Client(UnixAddress(directory / "s")) as client:
             ids = {
-                client.create(Machine(labels={UID: f"m{number}"}, spec=MachineSpec(class_name="small"))).id
+                client.create(
+                    RuntimeMachine(labels={UID: f"m{number}"}, spec=MachineSpec(class_name="small"))
+                ).id
                 for number in range(20)
             }
     finally:
@@ -74,7 +76,7 @@ def test_it_goes_on_where_it_was_killed(directory: Path) -> None:
     again = Process(*argv)
     try:
         with Client(UnixAddress(directory / "s")) as client:
-            assert set(client.objects(Machine)) == ids
+            assert set(client.objects(RuntimeMachine)) == ids
     finally:
         again.stop()
 
@@ -96,7 +98,7 @@ def test_the_same_seed_is_the_same_host(directory: Path) -> None:
         process = Process("--listen", str(directory / "s"), "--seed", seed)
         try:
             with Client(UnixAddress(directory / "s")) as client:
-                return client.create(Machine(spec=MachineSpec(class_name="small"))).id
+                return client.create(RuntimeMachine(spec=MachineSpec(class_name="small"))).id
         finally:
             process.stop()
 

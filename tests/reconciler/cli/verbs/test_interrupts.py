@@ -17,7 +17,7 @@ import pytest
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import Machine, MachineSpec, MachineState
+from iri.machine import MachineSpec, MachineState, RuntimeMachine
 from iri.simulated.host import Host
 from iri.simulated.serving import SimulatedServer
 from tests.iri.exec.screen import Screen
@@ -126,9 +126,9 @@ def server() -> Iterator[UnixAddress]:
 def running_guest(server: UnixAddress) -> str:
     """A new one each time: a console has one session at once, and the one before may not be over."""
     with Client(server) as client:
-        made = client.create(Machine(spec=MachineSpec(class_name="small")))
+        made = client.create(RuntimeMachine(spec=MachineSpec(class_name="small")))
         until = time.monotonic() + PATIENCE_SECONDS
-        while dict(client.select(Machine, made.id))[made.id].status.state is not MachineState.RUNNING:
+        while dict(client.select(RuntimeMachine, made.id))[made.id].status.state is not MachineState.RUNNING:
             assert time.monotonic() < until
             time.sleep(0.01)
     return made.id
