@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 
 from bench.measure import figure
-from schemas.check import schema, violations
 from schemas.kinds import Kind
+from schemas.manifest.schema_check import schema, violations
 from schemas.model import decode
 
 COUNT = 20_000

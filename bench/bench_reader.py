@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 
 from bench.measure import figure, peak_mebibytes
 from schemas.manifest import parse
-from schemas.marks import Marks
 from schemas.reader import read
+from schemas.reader.positions import Marks
 
 COUNT = 20_000
 SLOW = 100  # documents for those that take milliseconds

@@ -21,7 +21,7 @@ from reconciler.schedule import (
 )
 from schemas.kinds import Key, Kind
 from schemas.model.part import Taint, Toleration
-from schemas.selector import Selector
+from schemas.model.selector import Selector
 
 GIB = 1 << 30
 CLASSES = [

@@ -66,8 +66,8 @@ def with_ruamel_and_jsonschema(root: Path) -> float:
     import jsonschema
     from ruamel.yaml import YAML
 
-    from schemas.check import schema
     from schemas.kinds import Kind
+    from schemas.manifest.schema_check import schema
 
     validators = {str(kind): jsonschema.Draft202012Validator(schema(kind)) for kind in Kind}
     paths = sorted((root / "fleet").rglob("*.yaml"))[:SAMPLE]

@@ -45,11 +45,11 @@ from reconciler.gitstore.transport import Unavailable as RemoteUnavailable
 from reconciler.gitstore.tree import Mode as FileMode
 from reconciler.gitstore.trust import Mode
 from reconciler.gitstore.wake import Reason, Waker
-from schemas import fleet, host
-from schemas.duration import milliseconds
-from schemas.fleet import Settings
-from schemas.host import Host, Pool
 from schemas.problem import Problem
+from schemas.settings import fleet, host
+from schemas.settings.duration import milliseconds
+from schemas.settings.fleet import Settings
+from schemas.settings.host import Host, Pool
 
 HOST_NAMESPACE = uuid.UUID("b1c7a2f4-5d0e-5f7a-9c39-1a2f3b4c5d6e")
 MACHINE_ID = Path("/etc/machine-id")

@@ -31,12 +31,12 @@ from poollet.sync.remote import Remote
 from poollet.sync.view import LiveView
 from reconciler.gitstore.tree import ObjectId
 from schemas import report
-from schemas.fleet import Settings
-from schemas.host import Pool
 from schemas.kinds import Key, Kind
 from schemas.live_layout import MAX_TEXT
 from schemas.model import MachineClass, MachinePool, VolumeClass
 from schemas.report import Report, render
+from schemas.settings.fleet import Settings
+from schemas.settings.host import Pool
 
 log = logging.getLogger(__name__)
 

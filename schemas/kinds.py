@@ -12,8 +12,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from schemas.problem import shown
 from schemas.spelling import distance, nearest
-from schemas.violation import shown
 
 DEFAULT_NAMESPACE = "default"
 VERSION = "v1alpha1"

@@ -20,9 +20,9 @@ from reconciler.cli.terminal import Terminal, out, printable
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.protocol import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.gitstore.transport import Refused, Stale, Unavailable
-from schemas import fleet
-from schemas.fleet import Settings
-from schemas.host import Host
+from schemas.settings import fleet
+from schemas.settings.fleet import Settings
+from schemas.settings.host import Host
 
 HEADS = "refs/heads/"
 KEY_SECONDS = 30

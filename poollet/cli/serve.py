@@ -32,9 +32,9 @@ from reconciler.gitstore.transport import Unavailable
 from reconciler.gitstore.wake import Reason, watching
 from reconciler.loop import logs
 from schemas.backoff import Backoff
-from schemas.fleet import Settings
-from schemas.host import Host
 from schemas.problem import Problem
+from schemas.settings.fleet import Settings
+from schemas.settings.host import Host
 
 log = logging.getLogger(__name__)
 

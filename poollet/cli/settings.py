@@ -15,9 +15,9 @@ from poollet.cli import CONFIG
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.findings.outcome import counted
 from reconciler.cli.terminal import printable
-from schemas import host
-from schemas.host import Host
 from schemas.problem import Problem
+from schemas.settings import host
+from schemas.settings.host import Host
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # as the schema of the file has it
 

@@ -15,11 +15,11 @@ from poollet.decide.facts import HostFacts, PoolFacts
 from poollet.decide.inventory import Found
 from poollet.sync.view import Lookup
 from schemas import report
-from schemas.capacity import STORAGE, WHOLE_HOST, Shortfall, Vector, amount, class_count, fits, needs
-from schemas.charge import MACHINE, VOLUME, machine_charge, volume_charge
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import Machine, MachineClass, Volume
+from schemas.model.capacity import STORAGE, WHOLE_HOST, Shortfall, Vector, amount, class_count, fits, needs
+from schemas.model.charge import MACHINE, VOLUME, machine_charge, volume_charge
 
 PoolId = tuple[Kind, str]
 

@@ -28,9 +28,9 @@ from poollet.decide.standstill import standstill
 from poollet.decide.step import Create, Ref, Step
 from poollet.decide.volumes import Holders, volume_entry
 from schemas import live_layout, report
-from schemas.capacity import Vector
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume, VolumeSnapshot
+from schemas.model.capacity import Vector
 
 KINDS = (RuntimeVolume, RuntimeSnapshot, RuntimeMachine)
 Refusals = dict[Ref, tuple[report.ReportedReason, ...]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemas.capacity import Vector
 from schemas.kinds import Kind
+from schemas.model.capacity import Vector
 
 GRACE_SECONDS = 60
 

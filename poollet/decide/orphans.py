@@ -18,8 +18,8 @@ from poollet.decide.round import Round
 from poollet.decide.step import NAMES, Call, Happening, Ref, Remove, Step
 from poollet.runtimes.observed import Place
 from schemas import live_layout, report
-from schemas.charge import written
 from schemas.kinds import Kind
+from schemas.model.charge import written
 
 KINDS: Mapping[IRIKind, Kind] = {
     RuntimeMachine: Kind.MACHINE,

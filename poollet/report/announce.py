@@ -15,12 +15,22 @@ from iri import host as iri
 from poollet.decide.facts import PoolFacts
 from poollet.runtimes.connection import Answers
 from schemas import report
-from schemas.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, Vector, allocatable, class_count, needs, share
-from schemas.charge import MACHINE, VOLUME, class_counts, pool_allocatable, written
-from schemas.host import Pool as Configured
 from schemas.live_layout import MAX_TEXT, SHARE
 from schemas.model import MachineClass, MachinePool, MachinePoolSpec, VolumeClass
-from schemas.quantity import Quantity, parse
+from schemas.model.capacity import (
+    CPU,
+    MEMORY,
+    STORAGE,
+    WHOLE_HOST,
+    Vector,
+    allocatable,
+    class_count,
+    needs,
+    share,
+)
+from schemas.model.charge import MACHINE, VOLUME, class_counts, pool_allocatable, written
+from schemas.model.quantity import Quantity, parse
+from schemas.settings.host import Pool as Configured
 
 READY, FOLLOWS, MATCHED = "Ready", "FollowsLive", "ClassesMatch"
 ADDRESS_TYPES = ("Hostname", "InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS")

@@ -11,9 +11,9 @@ from iri.volume import Access, RuntimeSnapshot, RuntimeVolume, SnapshotState, Vo
 from poollet.decide.prerequisites import volume_key
 from poollet.report.conditions import ACCESS_SECRET, condition
 from schemas import report
-from schemas.capacity import STORAGE, amount
 from schemas.live_layout import MAX_TEXT
 from schemas.model import Machine
+from schemas.model.capacity import STORAGE, amount
 
 State = Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"]
 

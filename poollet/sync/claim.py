@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from reconciler.gitstore.tree import ObjectId
-from schemas import fleet
 from schemas.report import PoolletReport
+from schemas.settings import fleet
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,16 @@ from typing import NamedTuple, Protocol, TypeVar
 from poollet.sync.view import Document, LiveView, OrphanOrder, Pools, is_current
 from reconciler.gitstore.protocol import Change
 from reconciler.gitstore.tree import Mode, ObjectId
-from schemas import fleet, live_layout
-from schemas.fleet import Settings
-from schemas.ignore import NOTHING, Ignore, is_manifest
-from schemas.ignore import PATH as IGNORE
+from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.manifest import Manifest, parse
+from schemas.manifest.ignore import NOTHING, Ignore, is_manifest
+from schemas.manifest.ignore import PATH as IGNORE
 from schemas.model import Machine, Object, Volume, VolumeSnapshot, decode
 from schemas.problem import Problem
 from schemas.reader import Unreadable, read
+from schemas.settings import fleet
+from schemas.settings.fleet import Settings
 
 AnyObject = TypeVar("AnyObject", bound=Object)
 

@@ -20,8 +20,8 @@ from reconciler.gitstore.protocol import Draft, Outcome, Pushed, Repo, Unchanged
 from reconciler.gitstore.transport import Refused, Stale, Unavailable
 from reconciler.gitstore.tree import ObjectId
 from schemas.backoff import Backoff
-from schemas.duration import milliseconds
 from schemas.report import Report, read
+from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)
 

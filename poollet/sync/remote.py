@@ -18,7 +18,7 @@ from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.protocol import Draft, Repo, Snapshot
 from reconciler.gitstore.transport import Refused, Stale, Unavailable
 from reconciler.gitstore.tree import ObjectId
-from schemas.fleet import Settings
+from schemas.settings.fleet import Settings
 
 log = logging.getLogger(__name__)
 

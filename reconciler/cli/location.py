@@ -17,8 +17,8 @@ from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.in_force import InForce, in_force
 from reconciler.gitstore.protocol import Refs, Repo, Snapshot
 from reconciler.gitstore.transport import Unavailable
-from schemas import fleet
-from schemas.fleet import PATH
+from schemas.settings import fleet
+from schemas.settings.fleet import PATH
 
 HEADS = "refs/heads/"
 

@@ -16,9 +16,9 @@ from reconciler.gitstore.tree import File
 from reconciler.loop.planning import planned
 from reconciler.plan import Plan
 from reconciler.plan.declaration import Declaration, declared
-from schemas.ignore import is_manifest
 from schemas.kinds import Key
 from schemas.manifest import parse
+from schemas.manifest.ignore import is_manifest
 from schemas.problem import Severity
 
 EXAMPLES = """\

@@ -38,7 +38,7 @@ from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
 from reconciler.world.advance import Held
 from reconciler.world.readings import Readings
-from schemas.duration import milliseconds
+from schemas.settings.duration import milliseconds
 
 log = logging.getLogger(__name__)
 

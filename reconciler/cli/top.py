@@ -11,7 +11,7 @@ from reconciler.cli.output import Column, add_format, is_value, show_table, show
 from reconciler.cli.terminal import Style, err, out
 from reconciler.query.inventory import Inventory
 from reconciler.query.inventory.usage import Use, machine_pools, volume_pools
-from schemas.capacity import CPU, MEMORY, STORAGE, amount
+from schemas.model.capacity import CPU, MEMORY, STORAGE, amount
 
 EXAMPLES = """examples:
   gitvirt top

@@ -31,9 +31,9 @@ from reconciler.query.checkout.scope import (
 )
 from reconciler.query.checkout.settings import ABSENT
 from reconciler.query.checkout.source import Commit, Files, Folder, Overlaid, Source
-from schemas import fleet
 from schemas.manifest import MAX_BYTES
 from schemas.problem import Problem
+from schemas.settings import fleet
 
 EXAMPLES = """\
 examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.fleet import DeleteLimit
+from schemas.settings.fleet import DeleteLimit
 
 
 @dataclass(frozen=True, slots=True)

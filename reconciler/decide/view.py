@@ -12,10 +12,10 @@ from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from reconciler.world.reports.said import Said
 from reconciler.world.unsettled import Unsettled
-from schemas.capacity import Shortfall
-from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
+from schemas.model.capacity import Shortfall
 from schemas.problem import Problem
+from schemas.settings.fleet import Settings
 from schemas.validate.finding import Finding
 
 

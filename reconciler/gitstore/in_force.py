@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from reconciler.gitstore.commit import decoded
 from reconciler.gitstore.protocol import Repo
 from reconciler.gitstore.tree import Mode, ObjectId
-from schemas import fleet
-from schemas.fleet import PATH, Settings
 from schemas.problem import Problem
+from schemas.settings import fleet
+from schemas.settings.fleet import PATH, Settings
 
 COMMITS_AT_MOST = 1_000  # of the first-parent line
 DIGITS = 7

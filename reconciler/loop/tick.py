@@ -29,9 +29,9 @@ from reconciler.world.reports.heartbeat import HeartbeatSeen
 from reconciler.world.world import World
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
-from schemas.fleet import Settings
 from schemas.kinds import Kind
 from schemas.problem import Problem
+from schemas.settings.fleet import Settings
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from reconciler.schedule.request import (
 from reconciler.schedule.scores import Policy, score
 from reconciler.schedule.terms import Terms, terms_of
 from reconciler.schedule.volumes import bind, unbound
-from schemas.capacity import fits
+from schemas.model.capacity import fits
 
 __all__ = [
     "AntiAffinity",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from reconciler.schedule.request import AntiAffinity, Labels, Pool, Request, VolumePool, VolumeRequest
 from reconciler.schedule.terms import Term, Terms
-from schemas.capacity import WHOLE_HOST, Vector
 from schemas.live_layout import SHARE
-from schemas.selector import Selector
+from schemas.model.capacity import WHOLE_HOST, Vector
+from schemas.model.selector import Selector
 
 Population = Callable[
     [str, Selector], Mapping[str, int]

@@ -15,7 +15,7 @@ from reconciler.schedule.eligible import Entry, Shelf, domain_of
 from reconciler.schedule.request import Request
 from reconciler.schedule.terms import Term
 from reconciler.schedule.volumes import Bound, bind
-from schemas.capacity import fits
+from schemas.model.capacity import fits
 
 Taken = tuple[str, int, Bound]
 

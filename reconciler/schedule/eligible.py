@@ -13,7 +13,7 @@ from reconciler.schedule import filters, scores
 from reconciler.schedule.board import Board
 from reconciler.schedule.ranking import Fills, Ranking
 from reconciler.schedule.request import Pool, Request
-from schemas.capacity import Vector
+from schemas.model.capacity import Vector
 
 Entry = tuple[int, int, str, int]  # crowd, -points, pool, when that was so: smallest first
 Sort = tuple[object, ...]

@@ -18,7 +18,7 @@ from reconciler.schedule.request import (
     VolumeRequest,
 )
 from reconciler.schedule.terms import Term
-from schemas.capacity import Vector, amount, fits
+from schemas.model.capacity import Vector, amount, fits
 from schemas.model.part import Taint, Toleration
 
 Reasons = Iterable[Reason]

@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from reconciler.schedule import scores
 from reconciler.schedule.board import Board
-from schemas.capacity import Vector
+from schemas.model.capacity import Vector
 
 Fill = tuple[object, ...]
 PATIENCE = 64

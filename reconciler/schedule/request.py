@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemas.capacity import Vector
 from schemas.kinds import Key
+from schemas.model.capacity import Vector
 from schemas.model.part import Taint, Toleration
-from schemas.selector import Selector
+from schemas.model.selector import Selector
 
 Labels = tuple[tuple[str, str], ...]  # sorted
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from reconciler.schedule.board import Board
 from reconciler.schedule.decision import Score
 from reconciler.schedule.request import Pool, Request
-from schemas.capacity import Vector
+from schemas.model.capacity import Vector
 
 WHOLE = 1_000_000
 SOFT_TAINT = -2 * WHOLE  # outweighs any difference in free capacity

@@ -20,7 +20,7 @@ from reconciler.world.record import Record, empty_status
 from reconciler.world.record.record import STATUS, assignment_of
 from schemas.kinds import Key, Kind
 from schemas.model import TYPES, ClaimRef, OwnerReference
-from schemas.quantity import Notation, Quantity
+from schemas.model.quantity import Notation, Quantity
 
 _LETTERS = {Notation.DECIMAL: "d", Notation.BINARY: "b", Notation.EXPONENT: "e"}
 _NOTATIONS = {letter: notation for notation, letter in _LETTERS.items()}

@@ -12,8 +12,8 @@ from reconciler.world.contents import Contents, Wants, live_contents, source_con
 from reconciler.world.readings import AT_ONCE, Name, Readings, name_of, way
 from reconciler.world.rules import Rules
 from schemas import live_layout
-from schemas.ignore import is_manifest
 from schemas.kinds import Key
+from schemas.manifest.ignore import is_manifest
 from schemas.problem import Problem
 from schemas.validate.files import is_read
 

@@ -15,7 +15,7 @@ from reconciler.gitstore.signers import Signers, SignersError
 from reconciler.gitstore.signers import parse as parse_signers
 from reconciler.gitstore.tree import ObjectId
 from reconciler.world.advance import Confirm, Confirmation, Held
-from schemas.fleet import ID_CURE, Signatures
+from schemas.settings.fleet import ID_CURE, Signatures
 
 LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
 LEAST_DIGITS = 7

@@ -15,7 +15,7 @@ from reconciler.world.known import Known
 from reconciler.world.relations import uses
 from reconciler.world.state import State
 from schemas.kinds import Key
-from schemas.validate.placement import problems
+from schemas.validate.finding import problems
 from schemas.validate.references import references
 from schemas.validate.tree import Entry
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from reconciler.world.known import Known
 from reconciler.world.record import Status
 from reconciler.world.reports.folding import amounts
-from schemas.capacity import STORAGE, Vector, needs
-from schemas.charge import machine_charge, volume_charge
 from schemas.kinds import Key, Kind
 from schemas.model import LocalDisk, Machine, MachineClass, MachineSpec, Volume, VolumeStatus
+from schemas.model.capacity import STORAGE, Vector, needs
+from schemas.model.charge import machine_charge, volume_charge
 from schemas.report.objects import Orphan
 
 Classes = Mapping[str, MachineClass]

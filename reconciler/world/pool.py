@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.world.reports.heartbeat import Heartbeat
-from schemas.capacity import Vector
 from schemas.kinds import Key
+from schemas.model.capacity import Vector
 from schemas.model.part import Taint
 from schemas.report import objects as report
 
@@ -16,7 +16,7 @@ from schemas.report import objects as report
 class PoolState:
     """`why_not_ready` is empty when new objects may go there.
 
-    `allocatable` is in vectors of schemas.capacity; with `shares` the pool tells counts of classes alone, and is one
+    `allocatable` is in vectors of schemas.model.capacity; with `shares` the pool tells counts of classes alone, and is one
     whole host to be shared. `classes` are those it offers, by name or because they are equal.
     """
 

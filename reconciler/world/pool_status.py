@@ -12,10 +12,10 @@ from reconciler.world.pools import READY
 from reconciler.world.record import Record, condition, folded, with_condition
 from reconciler.world.reports.folding import amounts, condition_of
 from reconciler.world.reports.heartbeat import Heartbeat
-from schemas.charge import written
 from schemas.live_layout import SHARE
 from schemas.model import Address, Condition, MachinePoolStatus, NameRef, VolumePoolStatus
-from schemas.quantity import Quantity, parse
+from schemas.model.charge import written
+from schemas.model.quantity import Quantity, parse
 from schemas.report import objects as report
 
 replace = msgspec.structs.replace

@@ -10,8 +10,6 @@ from reconciler.world.pool import PoolState
 from reconciler.world.record import condition
 from reconciler.world.reports.folding import amounts
 from reconciler.world.reports.heartbeat import Heartbeat
-from schemas.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, class_count, share, stocks
-from schemas.charge import MACHINE, VOLUME, pool_allocatable
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import (
@@ -22,8 +20,10 @@ from schemas.model import (
     VolumeClass,
     VolumePool,
 )
+from schemas.model.capacity import CPU, MEMORY, STORAGE, WHOLE_HOST, class_count, share, stocks
+from schemas.model.charge import MACHINE, VOLUME, pool_allocatable
+from schemas.model.quantity import Quantity
 from schemas.model.storage import VolumePoolStatus
-from schemas.quantity import Quantity
 from schemas.report import objects as report
 from schemas.validate.labels import OURS, TWIN
 

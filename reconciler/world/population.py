@@ -9,7 +9,7 @@ from reconciler.schedule.request import AntiAffinity
 from reconciler.world.known import Known
 from schemas.kinds import Key
 from schemas.model import Machine
-from schemas.selector import Selector
+from schemas.model.selector import Selector
 
 
 class Population:

@@ -11,7 +11,7 @@ from reconciler.world.record import condition
 from reconciler.world.record.condition import OWN
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.model import Condition, MachinePoolStatus, VolumePoolStatus
-from schemas.quantity import Quantity
+from schemas.model.quantity import Quantity
 from schemas.report import objects as report
 
 NOBODY = ""

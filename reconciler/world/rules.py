@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from reconciler.gitstore.protocol import Change, Repo
 from reconciler.gitstore.tree import File, Mode, ObjectId
 from reconciler.world.reports.authority import Authority
-from schemas import fleet, ignore
-from schemas.fleet import Fleet, Settings
-from schemas.ignore import Ignore
+from schemas.manifest import ignore
+from schemas.manifest.ignore import Ignore
 from schemas.problem import Problem
+from schemas.settings import fleet
+from schemas.settings.fleet import Fleet, Settings
 from schemas.validate import Policy
 
 NO_SETTINGS = Settings(fleet=Fleet(id=""))

@@ -20,10 +20,10 @@ from reconciler.world.reports.heartbeat import NOT_EXPIRED, HeartbeatSeen
 from reconciler.world.reports.reports import Report, Reports
 from reconciler.world.reports.said import Said
 from reconciler.world.rules import Rules
-from schemas.fleet import Signatures
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.report.objects import Orphan
+from schemas.settings.fleet import Signatures
 from schemas.validate.finding import Finding
 
 

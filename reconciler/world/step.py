@@ -23,9 +23,9 @@ from reconciler.world.reports.reports import Report
 from reconciler.world.reports.signed import judge
 from reconciler.world.settle import announced, settled
 from reconciler.world.state import State, pool_of_orphan
-from schemas.fleet import Settings, Signatures
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass, Object, VolumeClass
+from schemas.settings.fleet import Settings, Signatures
 
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 POOL_OF_CLASS = {Kind.MACHINE_CLASS: Kind.MACHINE_POOL, Kind.VOLUME_CLASS: Kind.VOLUME_POOL}

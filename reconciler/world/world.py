@@ -28,13 +28,13 @@ from reconciler.world.reports.said import Said
 from reconciler.world.state import State
 from reconciler.world.step import Step
 from reconciler.world.unsettled import Unsettled, unsettled
-from schemas import fleet
-from schemas.capacity import Shortfall, fits, subtract
-from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
 from schemas.model import VolumeSnapshot
+from schemas.model.capacity import Shortfall, fits, subtract
 from schemas.problem import Problem
 from schemas.report.objects import Orphan, ReportedEvent
+from schemas.settings import fleet
+from schemas.settings.fleet import Settings
 from schemas.validate.finding import Finding
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from schemas.edit.stream import documents
+from schemas.edit.document_spans import documents
 
 _START = "---\n"
 

@@ -16,11 +16,12 @@ from reconciler.world.record import NOTHING, fields
 from reconciler.write.ground import Ground
 from reconciler.write.housing import Housing
 from reconciler.write.pieces import joined, piece, without
-from schemas import fleet, live_layout
+from schemas import live_layout
 from schemas.edit import Edited, Refused, UnwritableError, edit_all, render
 from schemas.edit.fields import Changes
 from schemas.kinds import Key
 from schemas.problem import Problem
+from schemas.settings import fleet
 
 Read: TypeAlias = Callable[[ObjectId], bytes]
 

@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from schemas.edit import nodes, refusals, scan
+from schemas.edit import line_finder, parser_finder, refusals
+from schemas.edit.document_spans import documents
 from schemas.edit.fields import Body, Changes
 from schemas.edit.layout import Brink, Finder
-from schemas.edit.likeness import is_alike
 from schemas.edit.outcome import Edited, Means, Outcome, Refused
-from schemas.edit.reading import body_of
 from schemas.edit.refusals import Refusal
 from schemas.edit.round_trip import round_trip
 from schemas.edit.scalars import UnwritableError
 from schemas.edit.splice import splice
 from schemas.edit.steps import Add, NotAMap, Put, Step, steps
-from schemas.edit.stream import documents
 from schemas.edit.style import Style, has_break, line_ending
+from schemas.edit.verification import body_of, is_alike
 from schemas.reader import Unreadable
 
 
@@ -88,7 +87,7 @@ def _written(source: Source, changes: Changes) -> Written | Refusal:
         return Written(text, Means.UNTOUCHED)
     hand = Style(text, source.eol)
     try:
-        for new in _spliced(text, planned.steps, scan, hand):
+        for new in _spliced(text, planned.steps, line_finder, hand):
             if source.reads_as(new, planned.wanted):
                 return Written(new, Means.LINES)
         for written in _careful(text, planned.steps, _overriding(text, body, changes), hand):
@@ -116,7 +115,7 @@ def _careful(
 ) -> Iterator[Written]:
     """The same, by dearer means."""
     for taken in (planned, overriding) if overriding else (planned,):
-        for new in _spliced(text, taken, nodes, hand):
+        for new in _spliced(text, taken, parser_finder, hand):
             yield Written(new, Means.MARKS)
     rewritten = round_trip(text, planned, hand)
     if rewritten is not None:
@@ -130,7 +129,7 @@ def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
     if whole is None or isinstance(whole, NotAMap):
         return ()
     return tuple(
-        Add(*step) if isinstance(step, Put) and nodes.entry_at(text, step.path) is None else step
+        Add(*step) if isinstance(step, Put) and parser_finder.entry_at(text, step.path) is None else step
         for step in whole.steps
     )
 

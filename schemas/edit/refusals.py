@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.edit import nodes
+from schemas.edit import parser_finder
 from schemas.edit.fields import Changes, Path, Target
 from schemas.edit.round_trip import LARGEST
-from schemas.marks import UNKNOWN, Marks
 from schemas.problem import Problem
 from schemas.reader import Unreadable
+from schemas.reader.positions import UNKNOWN, Marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def shared(changes: Changes, text: str) -> Refusal:
     """The edit would change something else too, or cannot be had: what of the YAML is to blame."""
     wanted = _named(changes)
     for target in changes:
-        culprit = nodes.sharing(text, target.path)
+        culprit = parser_finder.sharing(text, target.path)
         if culprit is not None and culprit.is_merge:
             message = f"{wanted} comes from a map that is merged here (<<)"
             return Refusal("GV704", message, "write the merged fields out", culprit.path)

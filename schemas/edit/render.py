@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from schemas.edit import scalars
 from schemas.edit.fields import Value
-from schemas.edit.likeness import is_alike
-from schemas.edit.reading import body_of
 from schemas.edit.scalars import UnwritableError
 from schemas.edit.style import Style
+from schemas.edit.verification import body_of, is_alike
 
 _DEEPEST = 64
 _CANONICAL_ORDER = ("apiVersion", "kind", "metadata", "spec", "status")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from schemas.edit import braces, flow, render, scalars
+from schemas.edit import flow_reader, flow_writer, render, scalars
 from schemas.edit.fields import Path, Value
 from schemas.edit.layout import BlockEntry, BlockMap, Brink, Finder, FlowMap, FlowPlace
 from schemas.edit.steps import Add, Clear, Drop, Prune, Put, Step
@@ -22,17 +22,17 @@ def splice(text: str, step: Step, finder: Finder, style: Style, brink: Brink) ->
         case Put(path, value):
             entry = _entry(text, path, finder, brink)
             if isinstance(entry, FlowPlace):
-                return braces.put(text, entry, value, _hand(text, entry.flow, finder, path))
+                return flow_writer.put(text, entry, value, _hand(text, entry.flow, finder, path))
             return None if entry is None else _put(text, entry, value, style)
         case Add(path, value):
             above = finder.map_at(text, path[:-1])
             if isinstance(above, FlowMap):
-                return braces.add(text, above, path[-1], value, _hand(text, above, finder, path))
+                return flow_writer.add(text, above, path[-1], value, _hand(text, above, finder, path))
             return None if above is None else _add(text, above, path[-1], value, style, brink)
         case Drop(path):
             entry = _entry(text, path, finder, brink)
             if isinstance(entry, FlowPlace):
-                return braces.drop(text, entry)
+                return flow_writer.drop(text, entry)
             return None if entry is None else _without(text, entry, entry.tail)
         case Clear(path) | Prune(path):
             entry, holder = _entry(text, path, finder, brink), _entry(text, path[:-1], finder, brink)
@@ -48,12 +48,12 @@ def _entry(text: str, path: Path, finder: Finder, brink: Brink) -> BlockEntry | 
     return entry._replace(tail=deeper.end()) if deeper else entry
 
 
-def _hand(text: str, found: FlowMap, finder: Finder, path: Path) -> braces.Hand:
+def _hand(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.Hand:
     for depth in range(len(path) - 1):
         outer = finder.map_at(text, path[:depth])
         if isinstance(outer, FlowMap):
-            return braces.hand(text, found, outer)
-    return braces.hand(text, found, found)
+            return flow_writer.hand(text, found, outer)
+    return flow_writer.hand(text, found, found)
 
 
 def _put(text: str, entry: BlockEntry, value: Value, style: Style) -> str:
@@ -77,10 +77,10 @@ def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
         return scalars.quoted(value) if old.startswith('"') and scalars.is_plain(old[1:-1]) else ""
     if not value or not isinstance(value, dict | list) or old[:1] not in ("{", "[") or not old[1:-1].strip():
         return ""
-    braced = flow.read(text, entry.value)
-    hand = braces.hand(text, braced, braced) if braced else braces.Hand()
+    braced = flow_reader.read(text, entry.value)
+    hand = flow_writer.hand(text, braced, braced) if braced else flow_writer.Hand()
     start = line_start(text, entry.value)
-    new = braces.write(value, hand, " " * entry.indent if hand.is_spread else None)
+    new = flow_writer.write(value, hand, " " * entry.indent if hand.is_spread else None)
     return new if hand.is_spread or entry.value - start + len(new) <= _LONGEST_LINE else ""
 
 
@@ -108,10 +108,10 @@ def _emptied(
 ) -> str | None:
     """Without the only entry of the map that is the value of `above`."""
     if isinstance(entry, FlowPlace) and not is_pruned:
-        return braces.clear(text, entry)
+        return flow_writer.clear(text, entry)
     if isinstance(entry, FlowPlace) and len(entry.flow.entries) == 1:
         if isinstance(above, FlowPlace):
-            return braces.drop(text, above)
+            return flow_writer.drop(text, above)
         return None if above is None else _without(text, above, above.tail)
     if not isinstance(entry, BlockEntry) or not isinstance(above, BlockEntry) or entry.line < 0:
         return None

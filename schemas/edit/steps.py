@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, assert_never, cast
 
 from schemas.edit.fields import PRUNED_WHEN_EMPTY, Body, Changes, Path, Target, Value, insertion_order
-from schemas.edit.likeness import is_alike
+from schemas.edit.verification import is_alike
 
 
 class Put(NamedTuple):

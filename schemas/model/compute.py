@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from schemas import defaults
 from schemas.kinds import Kind
+from schemas.model import defaults
 from schemas.model.networking import NetworkInterfaceTemplate
 from schemas.model.part import (
     Assignment,
@@ -24,9 +24,9 @@ from schemas.model.part import (
     Taint,
     Toleration,
 )
+from schemas.model.quantity import Quantity
 from schemas.model.resource import Resource
 from schemas.model.storage import VolumeTemplate
-from schemas.quantity import Quantity
 
 
 class MachineClass(Resource, frozen=True):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from schemas.kinds import Kind
 from schemas.model.part import Condition, Part
+from schemas.model.quantity import Quantity
 from schemas.model.resource import Resource
-from schemas.quantity import Quantity
 
 ENCRYPTED = "ENC["
 

@@ -12,8 +12,8 @@ from schemas.kinds import Kind
 from schemas.model.compute import Machine, MachineClass, MachinePool
 from schemas.model.core import ResourceQuota, Secret
 from schemas.model.networking import Network, NetworkInterface
+from schemas.model.quantity import Quantity, parse
 from schemas.model.storage import Volume, VolumeClass, VolumePool, VolumeSnapshot
-from schemas.quantity import Quantity, parse
 
 Object = (
     MachineClass

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from schemas import defaults
-from schemas.selector import Expression, Operator, Selector
+from schemas.model import defaults
+from schemas.model.selector import Expression, Operator, Selector
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import msgspec
 
-from schemas import defaults
 from schemas.kinds import Key, Kind
+from schemas.model import defaults
 from schemas.model.part import Metadata, Part
 
 

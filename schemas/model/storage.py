@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from schemas import defaults
 from schemas.kinds import Kind
+from schemas.model import defaults
 from schemas.model.part import (
     Assignment,
     ClaimRef,
@@ -23,8 +23,8 @@ from schemas.model.part import (
     TemplateMetadata,
     Toleration,
 )
+from schemas.model.quantity import Quantity
 from schemas.model.resource import Resource
-from schemas.quantity import Quantity
 
 
 class VolumeClass(Resource, frozen=True):

@@ -5,8 +5,7 @@ there is one, the revision before. Line and column come last, in `placement`, an
 """
 
 from schemas.validate.finding import Finding
-from schemas.validate.past import Past
-from schemas.validate.policy import Policy
+from schemas.validate.inputs import Past, Policy
 from schemas.validate.rules import between, within
 from schemas.validate.tree import AnyEntry, Entry, Tree
 from schemas.validate.whole import validate

@@ -15,13 +15,13 @@ from schemas.model import (
     VolumeSpec,
 )
 from schemas.problem import Severity
-from schemas.validate.disks import of_disks
 from schemas.validate.finding import Finding
-from schemas.validate.past import Past
+from schemas.validate.inputs import Past
 from schemas.validate.tree import AnyEntry, Tree, interfaces_of, volumes_of
 from schemas.validate.uses import Uses, used_still
 
 MACHINE_PIN = "/spec/machinePoolRef"
+DISK_HINT = "restore it, or declare a new machine"
 
 
 def findings(tree: Tree, past: Past) -> Iterator[Finding]:
@@ -159,3 +159,20 @@ def in_use(new: AnyEntry, code: str, pointer: str, uses: Uses, past: Past) -> It
         hint = "they keep their addresses until they boot anew"
         message = f"the network is used by {users}"
         yield new.finding(code, pointer, message, hint, Severity.WARNING)
+
+
+def of_disks(new: AnyEntry, before: Machine, after: Machine) -> Iterator[Finding]:
+    now = {volume.name: (position, volume) for position, volume in enumerate(after.spec.volumes)}
+    for volume in before.spec.volumes:
+        if volume.local_disk is None or not volume.local_disk.image:
+            continue
+        if volume.name not in now:
+            message = f"disk {volume.name} was made from an image and may not be removed"
+            yield new.finding("GV408", "/spec/volumes" if now else "/spec", message, DISK_HINT)
+            continue
+        position, found = now[volume.name]
+        image = found.local_disk.image if found.local_disk else None
+        if image != volume.local_disk.image:
+            pointer = f"/spec/volumes/{position}" + ("/localDisk/image" if image else "")
+            message = f"disk {volume.name} was made from {volume.local_disk.image} and is not made anew"
+            yield new.finding("GV408", pointer, message, DISK_HINT)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from schemas import live_layout
-from schemas.ignore import MANIFESTS, is_manifest
+from schemas.manifest.ignore import MANIFESTS, is_manifest
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.policy import Policy
+from schemas.validate.inputs import Policy
 
 NOT_DECLARING = (live_layout.DELETING, live_layout.RETAINED, live_layout.ORPHANS)
 NEAR_MISS = re.compile(

@@ -1,10 +1,17 @@
-"""A finding: what a rule has against one place in one document. It becomes a Problem once line and column are known."""
+"""A finding: what a rule has against one place in one document, and how it becomes a Problem with line and column.
+
+Rules know pointers, not lines. Only files with findings are read again for their positions.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
 
-from schemas.problem import Severity
+from schemas.problem import Problem, Severity
+from schemas.reader.positions import Marks
 
 
 class Finding(NamedTuple):
@@ -28,3 +35,30 @@ def some(names: list[str], shown: int = 3) -> str:
     """`a, b, c and 7 more`"""
     listed = ", ".join(names[:shown])
     return f"{listed} and {len(names) - shown:,} more" if len(names) > shown else listed
+
+
+TextOf: TypeAlias = Callable[[str], str | None]
+
+
+def problems(findings: Iterable[Finding], text_of: TextOf) -> Iterator[Problem]:
+    """A file whose text is not to be had any more is named without a line."""
+    ordered = sorted(findings, key=attrgetter("path"))
+    for path, group in groupby(ordered, key=attrgetter("path")):
+        found = list(group)
+        text = text_of(path) if any(finding.document is not None for finding in found) else None
+        marks = Marks(text) if text is not None else None
+        for finding in found:
+            line, column = 0, 0
+            if marks is not None and finding.document is not None:
+                line, column = marks.position(finding.document, finding.pointer)
+            yield Problem(
+                file=path,
+                line=line,
+                column=column,
+                code=finding.code,
+                severity=finding.severity,
+                object=finding.object,
+                pointer=finding.pointer,
+                message=finding.message,
+                hint=finding.hint,
+            )

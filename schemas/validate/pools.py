@@ -9,9 +9,9 @@ from schemas.kinds import Kind
 from schemas.model import MachinePool, Toleration, VolumePool
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
+from schemas.validate.inputs import Policy
 from schemas.validate.labels import lacking, untolerated
 from schemas.validate.names import Names
-from schemas.validate.policy import Policy
 from schemas.validate.tree import AnyEntry, Entry, Tree, VolumeSource
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from schemas.model import ResourceQuota, ScopeRequirement
-from schemas.quantity import NANO, Quantity
+from schemas.model.quantity import NANO, Quantity
 from schemas.validate.finding import Finding, token
 from schemas.validate.tree import Entry, Tree
 

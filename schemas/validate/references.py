@@ -1,4 +1,7 @@
-"""What objects refer to by name, and that it exists. Pins to pools have rules of their own, in pools.py."""
+"""What objects refer to by name: that it exists, and that a volume is not smaller than the snapshot it is restored from.
+
+Pins to pools have rules of their own, in pools.py.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from schemas.defaults import ENCRYPTION_KEY
 from schemas.kinds import Kind
 from schemas.model import Machine, NetworkInterface, Secret, Volume, VolumeSnapshot, VolumeSpec
+from schemas.model.defaults import ENCRYPTION_KEY
 from schemas.problem import Severity
 from schemas.spelling import nearest
 from schemas.validate.finding import Finding, some
@@ -113,3 +116,23 @@ def without_key(entry: AnyEntry, reference: Reference, secret: Entry[Secret]) ->
         f'Secret "{reference.name}" has no key "{reference.secret_key}"; {has}',
         f'did you mean "{meant}"?' if meant else f"add the key in {secret.path}",
     )._replace(also=(secret.path,))
+
+
+def restored_too_small(tree: Tree) -> Iterator[Finding]:
+    for source in tree.volume_sources:
+        spec = source.spec
+        if not (spec.data_source and spec.data_source.volume_snapshot_ref and spec.resources):
+            continue
+        namespace = source.entry.key.namespace
+        snapshot = tree.snapshots.get((namespace, spec.data_source.volume_snapshot_ref.name))
+        origin = tree.volumes.get((namespace, snapshot.object.spec.volume_ref.name)) if snapshot else None
+        if snapshot is None or origin is None or origin.object.spec.resources is None:
+            continue
+        need, have = origin.object.spec.resources.storage, spec.resources.storage
+        if have < need:
+            yield source.entry.finding(
+                "GV351",
+                f"{source.pointer}/resources/storage",
+                f"{have} is too small for snapshot {snapshot.key.name}: it is of volume {origin.key.name}, which has {need}",
+                f"ask for at least {need}",
+            )._replace(also=(snapshot.path, origin.path))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from schemas.problem import Severity
 from schemas.validate.finding import Finding, some
-from schemas.validate.past import Past
+from schemas.validate.inputs import Past
 from schemas.validate.tree import Tree
 from schemas.validate.uses import Uses
 

@@ -15,21 +15,17 @@ from schemas.validate import (
     removal,
     secrets,
     spread,
-    storage,
     usage,
-    written,
 )
 from schemas.validate import within as one_document
 from schemas.validate.finding import Finding
-from schemas.validate.past import Past
-from schemas.validate.policy import Policy
+from schemas.validate.inputs import Past, Policy
 from schemas.validate.tree import AnyEntry, Tree
 
 
 def within(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
-    yield from one_document.findings(entry)
+    yield from one_document.findings(entry, body, policy)
     yield from secrets.findings(entry, policy)
-    yield from written.findings(entry, body, policy)
 
 
 def between(tree: Tree, policy: Policy, past: Past | None = None) -> Iterator[Finding]:
@@ -41,7 +37,7 @@ def between(tree: Tree, policy: Policy, past: Past | None = None) -> Iterator[Fi
     yield from usage.findings(tree)
     yield from spread.findings(tree, policy)
     yield from network.findings(tree)
-    yield from storage.findings(tree)
+    yield from references.restored_too_small(tree)
     yield from quota.findings(tree)
     if past is not None:
         yield from change.findings(tree, past)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from schemas.model import Secret
 from schemas.validate.finding import Finding, some, token
-from schemas.validate.policy import Policy
+from schemas.validate.inputs import Policy
 from schemas.validate.tree import AnyEntry
 
 ARMOUR = ("-----BEGIN AGE ENCRYPTED FILE-----", "-----BEGIN PGP MESSAGE-----")

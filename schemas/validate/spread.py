@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.model import Machine
+from schemas.model.selector import Selector
 from schemas.problem import Severity
-from schemas.selector import Selector
 from schemas.validate.finding import Finding
+from schemas.validate.inputs import Policy
 from schemas.validate.labels import label
-from schemas.validate.policy import Policy
 from schemas.validate.tree import Entry, Tree
 
 

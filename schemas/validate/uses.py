@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
 from schemas.validate.finding import some
-from schemas.validate.past import Past
+from schemas.validate.inputs import Past
 from schemas.validate.references import references
 from schemas.validate.tree import AnyEntry, Tree, volumes_of
 

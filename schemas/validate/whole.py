@@ -14,9 +14,8 @@ from schemas.problem import Problem
 from schemas.validate.files import findings as of_names
 from schemas.validate.files import is_read
 from schemas.validate.finding import Finding
-from schemas.validate.past import Past
-from schemas.validate.placement import problems as placed
-from schemas.validate.policy import Policy
+from schemas.validate.finding import problems as placed
+from schemas.validate.inputs import Past, Policy
 from schemas.validate.rules import between, within
 from schemas.validate.tree import AnyEntry, Entry, Tree
 

@@ -1,16 +1,26 @@
-"""What one document says against itself, beyond its schema. Needs no other document, so it runs where that was read."""
+"""What one document says against itself, beyond its schema, and what only gitvirt writes and people wrote all the same.
+
+Needs no other document, so it runs where that was read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from schemas.model import Machine, MachinePool, Taint, Toleration, Volume, VolumePool
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
+from schemas.validate.inputs import Policy
 from schemas.validate.tree import AnyEntry
 
 
-def findings(entry: AnyEntry) -> Iterator[Finding]:
+def findings(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
+    yield from of_object(entry)
+    yield from of_reserved_fields(entry, body, policy)
+
+
+def of_object(entry: AnyEntry) -> Iterator[Finding]:
     match entry.object:
         case Machine():
             yield from of_machine(entry, entry.object)
@@ -77,4 +87,35 @@ def of_selectors(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
                 f"{field} counts machines that this one is not among",
                 "give the machine the labels, or correct the selector",
                 Severity.WARNING,
+            )
+
+
+FIELDS = (
+    ("metadata", "uid"),
+    ("metadata", "deletionTimestamp"),
+    ("spec", "claimRef"),
+    ("spec", "machineRef"),
+)
+
+
+def of_reserved_fields(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
+    """Looks at the document as it was written: the model leaves out what gitvirt does not act on."""
+    if policy.is_target:
+        return
+    if body.get("status"):
+        yield entry.finding(
+            "GV362",
+            "/status",
+            "status is reported by hosts; what stands here is ignored",
+            "remove it, or leave it: it does no harm",
+            Severity.NOTICE,
+        )
+    for part, field in FIELDS:
+        if (body.get(part) or {}).get(field):
+            yield entry.finding(
+                "GV363",
+                f"/{part}/{field}",
+                f"{field} is recorded by the reconciler; what stands here is ignored",
+                "remove it",
+                Severity.NOTICE,
             )

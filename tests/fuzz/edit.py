@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.edit import Annotation, Changes, Edited, Field, edit
-from schemas.edit.likeness import is_alike
-from schemas.edit.stream import documents
+from schemas.edit.document_spans import documents
+from schemas.edit.verification import is_alike
 from schemas.manifest import parse
 from schemas.reader import read
 from tests.fuzz.manifest import SEEDS as MANIFESTS

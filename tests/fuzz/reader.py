@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from schemas.codes import CODES
-from schemas.marks import Marks
 from schemas.reader import Unreadable, read
-from tests.schemas.yaml_texts import TRICKY
+from schemas.reader.positions import Marks
+from tests.schemas.reader.yaml_texts import TRICKY
 
 SEEDS = [
     b"a: &x [1, 2]\nb: *x\n<<: {c: 3}\n",

@@ -32,10 +32,10 @@ from reconciler.gitstore.protocol import Refs, Repo
 from reconciler.gitstore.signature import Verifier
 from reconciler.gitstore.signers import Signers
 from reconciler.gitstore.trust import Mode
-from schemas import fleet
-from schemas.fleet import Settings
-from schemas.host import Pool
 from schemas.report import Report, read
+from schemas.settings import fleet
+from schemas.settings.fleet import Settings
+from schemas.settings.host import Pool
 from tests.iri.quick import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, START, Fleet
 

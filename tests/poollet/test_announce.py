@@ -9,11 +9,11 @@ from poollet.report import announce
 from poollet.report.announce import Matter, Wanted
 from poollet.runtimes.connection import Answers
 from schemas import report
-from schemas.capacity import WHOLE_HOST
-from schemas.host import Pool
 from schemas.live_layout import SHARE
 from schemas.manifest import parse
 from schemas.model import MachineClass, MachinePool, VolumeClass, decode
+from schemas.model.capacity import WHOLE_HOST
+from schemas.settings.host import Pool
 from tests.poollet.fleet import machine_class
 
 GIB = 1 << 30

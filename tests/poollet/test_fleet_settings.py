@@ -10,8 +10,8 @@ import pytest
 
 from poollet.assembly import Ambient, fleet_settings
 from poollet.clock import Clock
-from schemas import host
-from schemas.fleet import PATH, Settings
+from schemas.settings import host
+from schemas.settings.fleet import PATH, Settings
 from tests.reconciler.gitstore.git import commit, git, init
 
 GOOD = b"fleet: {id: 6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11}\nreports: {ref: %s}\n"

@@ -13,9 +13,9 @@ from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
 from poollet.decide.memory import Memory
 from poollet.sync.view import Document, OrphanOrder
-from schemas.capacity import WHOLE_HOST, share
 from schemas.kinds import Kind
 from schemas.live_layout import SHARE
+from schemas.model.capacity import WHOLE_HOST, share
 from tests.poollet.documents import FLEET, document, machine, uid_of, volume
 from tests.poollet.site import DISKS, A, Site, kinds_of, runner, site, with_allocatable
 

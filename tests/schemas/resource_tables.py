@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from schemas.check import schema
 from schemas.kinds import Kind
+from schemas.manifest.schema_check import schema
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "resources.md"
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from schemas.check import violations
 from schemas.kinds import Kind, recognise_document
+from schemas.manifest.schema_check import violations
 from tests.schemas.resource_tables import DOCUMENT, rendered
 from tests.schemas.samples import load
 

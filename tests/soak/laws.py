@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from iri.identity import UID_LABELS
 from iri.machine import Power, RuntimeMachine
 from iri.volume import RuntimeVolume
-from schemas.capacity import add
-from schemas.charge import machine_charge
 from schemas.kinds import Key, Kind
 from schemas.manifest import parse
 from schemas.model import Machine, MachineClass, Object, Volume
+from schemas.model.capacity import add
+from schemas.model.charge import machine_charge
 from schemas.model.part import NameRef
 from tests.poollet.fleet import LIVE
 from tests.soak.people import PAUSED, People

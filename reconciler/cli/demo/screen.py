@@ -19,8 +19,8 @@ from reconciler.gitstore.commit import decoded
 from reconciler.gitstore.protocol import Repo
 from reconciler.query.inventory import Inventory, Item
 from reconciler.query.inventory.usage import Use, machine_pools, pool_of
-from schemas.capacity import CPU
 from schemas.kinds import Kind
+from schemas.model.capacity import CPU
 
 T = TypeVar("T")
 COMMITS = 4

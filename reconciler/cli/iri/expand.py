@@ -11,7 +11,7 @@ from reconciler.cli.exits import Exit
 from reconciler.cli.iri.connection import connected
 from reconciler.cli.iri.nouns import Noun, noun_of
 from reconciler.cli.terminal import out, printable
-from schemas import quantity
+from schemas.model import quantity
 
 EXAMPLES = """examples:
   gitvirt iri expand volume 3f2c9a1e-... 20Gi"""

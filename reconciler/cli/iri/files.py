@@ -12,7 +12,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.iri.messages import SpecError, parsed
 from reconciler.cli.terminal import printable
 from schemas.reader import read
-from schemas.text.value import Unreadable
+from schemas.reader.value import Unreadable
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 

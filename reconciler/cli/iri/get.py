@@ -20,7 +20,7 @@ from reconciler.cli.iri.selection import selected
 from reconciler.cli.iri.watch import watch
 from reconciler.cli.output import Column, show_table, show_value
 from reconciler.cli.terminal import Style, Terminal, out, printable
-from schemas.quantity import units
+from schemas.model.quantity import units
 
 EVENTS_SECONDS = 3600
 KINDS: Mapping[Noun, tuple[type[Any], Endpoint]] = {

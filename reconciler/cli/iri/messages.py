@@ -15,7 +15,7 @@ from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from reconciler.cli.verbs import closest
-from schemas import quantity
+from schemas.model import quantity
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 

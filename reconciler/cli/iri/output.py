@@ -17,7 +17,7 @@ from iri.wire.mirror import fill
 from reconciler.cli.iri.messages import rendered
 from reconciler.cli.output import Column, show_table, show_value
 from reconciler.cli.terminal import Style, Terminal, printable
-from schemas.quantity import units
+from schemas.model.quantity import units
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 NAME_LABELS = (

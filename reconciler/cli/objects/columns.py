@@ -11,7 +11,7 @@ from reconciler.query.inventory import Item
 from reconciler.world.record.condition import DELETION_HELD
 from schemas.kinds import Kind
 from schemas.model import Condition
-from schemas.quantity import Quantity
+from schemas.model.quantity import Quantity
 
 GOOD = frozenset({"Running", "Ready", "Available", "Attached"})
 BAD = frozenset({"Error", "Failed", "Offline", "Unavailable", "Terminated", "Unknown"})

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.plan import Action, Change, Declaration, Effect, Plan, Room
 from reconciler.schedule import Predicate, Reason, Refusal
-from schemas.capacity import amount
 from schemas.live_layout import SHARE
+from schemas.model.capacity import amount
 
 MOST_POOLS = 5
 

@@ -11,9 +11,9 @@ import msgspec
 from iri.errors import InvalidArgument
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
-from schemas import quantity
+from schemas.model import quantity
 from schemas.reader import read
-from schemas.text.value import Unreadable
+from schemas.reader.value import Unreadable
 
 T = TypeVar("T")
 IsCount = Callable[[str], bool]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.reader import read
-from schemas.text.value import Unreadable
+from schemas.reader.value import Unreadable
 
 
 def yaml_value(data: bytes) -> object:

@@ -17,12 +17,12 @@ from reconciler.world.pool import PoolState
 from reconciler.world.population import anti_affinity
 from reconciler.world.record import Record
 from reconciler.world.world import World
-from schemas.capacity import WHOLE_HOST, class_count
-from schemas.charge import MACHINE
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import Machine, MachineClass, Volume
-from schemas.selector import Selector
+from schemas.model.capacity import WHOLE_HOST, class_count
+from schemas.model.charge import MACHINE
+from schemas.model.selector import Selector
 
 Classes = Mapping[str, MachineClass]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from reconciler.schedule import Quota
 from reconciler.world.world import World
-from schemas.capacity import Vector, needs, stocks
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, ResourceQuota, VolumeSpec
+from schemas.model.capacity import Vector, needs, stocks
 from schemas.validate.quota import MACHINES, VOLUMES, covers
 
 SCOPES = {Kind.MACHINE: "MachineClass", Kind.VOLUME: "VolumeClass"}

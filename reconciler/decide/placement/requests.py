@@ -14,8 +14,6 @@ from reconciler.world.population import anti_affinity
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.record.backoff import standing
 from reconciler.world.world import World
-from schemas.capacity import add
-from schemas.charge import machine_charge, volume_charge
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Machine,
@@ -27,6 +25,8 @@ from schemas.model import (
     VolumeSpec,
     VolumeStatus,
 )
+from schemas.model.capacity import add
+from schemas.model.charge import machine_charge, volume_charge
 from schemas.validate.tree import derived_name
 
 

@@ -15,7 +15,7 @@ from reconciler.query.checkout.source import Commit, Source
 from schemas.problem import Problem
 from schemas.validate import Past, Policy, Tree, between, files
 from schemas.validate.finding import Finding
-from schemas.validate.placement import problems as placed
+from schemas.validate.finding import problems as placed
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.gitstore.worktree import IsIgnored
 from reconciler.query.checkout.source import Source
 from schemas import live_layout
-from schemas.ignore import PATH, Ignore
+from schemas.manifest.ignore import PATH, Ignore
 from schemas.problem import Problem
 
 

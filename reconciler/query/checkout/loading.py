@@ -16,7 +16,7 @@ from schemas.model import decode
 from schemas.problem import Problem, Severity
 from schemas.validate import within
 from schemas.validate.finding import Finding
-from schemas.validate.policy import Policy
+from schemas.validate.inputs import Policy
 from schemas.validate.tree import AnyEntry, Entry
 
 Ids: TypeAlias = Mapping[str, str]

@@ -19,10 +19,10 @@ from reconciler.gitstore.store import Store
 from reconciler.gitstore.tree import ObjectId
 from reconciler.query.checkout.ignored import ignored
 from reconciler.query.checkout.source import Folder
-from schemas import fleet
-from schemas.ignore import PATH as IGNORE
-from schemas.ignore import is_manifest
+from schemas.manifest.ignore import PATH as IGNORE
+from schemas.manifest.ignore import is_manifest
 from schemas.problem import Problem
+from schemas.settings import fleet
 
 _NOBODY = Identity("gitvirt plan", "")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reconciler.query.checkout.source import Source
-from schemas import fleet
 from schemas.problem import Problem
-from schemas.validate.policy import Policy, policy_of
+from schemas.settings import fleet
+from schemas.validate.inputs import Policy, policy_of
 
 ABSENT = "GV185"
 GONE = "the file is gone: the reconciler keeps to what it said last, and no change of settings takes effect"

@@ -11,8 +11,8 @@ from reconciler.gitstore.protocol import Repo, Snapshot
 from reconciler.gitstore.tree import Mode, ObjectId
 from reconciler.world.bulk import bulk
 from schemas import live_layout, manifest, report
-from schemas.ignore import MANIFESTS, PATH, Ignore, is_manifest
 from schemas.kinds import Key, Kind
+from schemas.manifest.ignore import MANIFESTS, PATH, Ignore, is_manifest
 from schemas.model import Object, decode
 
 _KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.query.inventory.loading import Inventory, Item
-from schemas.capacity import Vector, add, stocks
-from schemas.charge import machine_charge, volume_charge
 from schemas.kinds import Kind
 from schemas.model import Machine, MachineClass, MachinePool, Volume, VolumePool
+from schemas.model.capacity import Vector, add, stocks
+from schemas.model.charge import machine_charge, volume_charge
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import msgspec
 from reconciler.world.record.record import STATUS, Record, Status, assignment_of, empty_status
 from schemas.kinds import Kind
 from schemas.model import ClaimRef, OwnerReference, decode
-from schemas.quantity import Quantity, parse
+from schemas.model.quantity import Quantity, parse
 
 
 def record_of(kind: Kind, body: Mapping[str, Any]) -> Record:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from reconciler.world.record import Record
 from reconciler.world.reports.reports import Report
 from reconciler.world.reports.said import Said
-from schemas.fleet import Settings
 from schemas.kinds import Key, Kind
+from schemas.settings.fleet import Settings
 
 POOL_OF = {
     Kind.MACHINE: Kind.MACHINE_POOL,

@@ -26,7 +26,7 @@ from schemas.model import (
     VolumeSnapshotStatus,
     VolumeStatus,
 )
-from schemas.quantity import Quantity, QuantityError, parse
+from schemas.model.quantity import Quantity, QuantityError, parse
 from schemas.report import objects as report
 
 S = TypeVar(

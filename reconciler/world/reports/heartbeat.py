@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from schemas.fleet import LEAST_GRACE_MILLISECONDS
+from schemas.settings.fleet import LEAST_GRACE_MILLISECONDS
 
 LEAST_GRACE = timedelta(milliseconds=LEAST_GRACE_MILLISECONDS)
 

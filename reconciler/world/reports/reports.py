@@ -11,11 +11,11 @@ from reconciler.gitstore.protocol import Change, Repo
 from reconciler.gitstore.tree import Mode, ObjectId
 from reconciler.world.reports.heartbeat import LEAST_GRACE, NOT_EXPIRED, Heartbeat, HeartbeatSeen
 from reconciler.world.reports.said import Said
-from schemas.fleet import grace_milliseconds
 from schemas.kinds import Key, Kind
 from schemas.report import Unread, objects
 from schemas.report.objects import ReportPart
 from schemas.report.tree import read_file
+from schemas.settings.fleet import grace_milliseconds
 
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
 EVER = datetime.min.replace(tzinfo=UTC)

@@ -8,7 +8,7 @@ from datetime import datetime
 from reconciler.gitstore.signature import Bad, Verifier
 from reconciler.gitstore.signers import Signers, SignersError, parse
 from reconciler.world.reports.reports import Report
-from schemas.fleet import Poollet, Settings
+from schemas.settings.fleet import Poollet, Settings
 
 
 def judge(

@@ -10,8 +10,8 @@ import pytest
 
 from poollet.cli.join import with_entry
 from reconciler.cli.exits import CommandError
-from schemas import fleet
-from schemas.host import Host, Pool, Repo
+from schemas.settings import fleet
+from schemas.settings.host import Host, Pool, Repo
 from tests.poollet.cli.process import Ground
 from tests.poollet.fleet import FLEET
 from tests.servers.repository import git

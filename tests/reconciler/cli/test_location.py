@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.location import located, opened
-from schemas.fleet import PATH
+from schemas.settings.fleet import PATH
 from tests.reconciler.gitstore.git import git
 
 SETTINGS = "fleet: {id: 6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11}\n"

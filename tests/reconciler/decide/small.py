@@ -18,12 +18,12 @@ from reconciler.world.relations import is_said_destroyed
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from reconciler.world.unsettled import Unsettled
-from schemas.capacity import Shortfall
-from schemas.fleet import Fleet, Settings
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus, decode
+from schemas.model.capacity import Shortfall
 from schemas.problem import Problem
 from schemas.report import objects as report
+from schemas.settings.fleet import Fleet, Settings
 from schemas.validate.finding import Finding
 from schemas.validate.references import references
 from schemas.validate.tree import Entry

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.decide.expansion import expansions
-from schemas.check import violations
 from schemas.kinds import Key, Kind
+from schemas.manifest.schema_check import violations
 from schemas.model import Machine, decode
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.decide.guard import Losses, objection, stricter
-from schemas.fleet import DeleteLimit
+from schemas.settings.fleet import DeleteLimit
 
 LIMIT = DeleteLimit()
 

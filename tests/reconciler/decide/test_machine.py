@@ -14,9 +14,9 @@ from reconciler.world.known import Standing
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
-from schemas.capacity import Shortfall
 from schemas.kinds import Key, Kind
 from schemas.model import MachineStatus, Taint
+from schemas.model.capacity import Shortfall
 from schemas.report import objects as report
 from schemas.validate.finding import Finding
 from tests.reconciler.decide.small import DRAIN, FLEET, NOW, Small, evicted, known, machine, uid_of, volume

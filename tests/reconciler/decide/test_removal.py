@@ -16,9 +16,9 @@ from reconciler.world.known import Standing
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
-from schemas.fleet import DeleteLimit
 from schemas.kinds import Key, Kind
 from schemas.report import objects as report
+from schemas.settings.fleet import DeleteLimit
 from tests.reconciler.decide.small import NOW, Small, known, machine, uid_of, volume
 
 WEB = Key(Kind.MACHINE, "default", "web")

@@ -12,7 +12,7 @@ from reconciler.gitstore.in_force import in_force
 from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
 from reconciler.gitstore.protocol import Refs
 from reconciler.gitstore.store import Store
-from schemas.fleet import PATH
+from schemas.settings.fleet import PATH
 from tests.reconciler.gitstore.git import commit, git, init
 
 GOOD = b"fleet: {id: 6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11}\nbranches: {target: %s}\n"

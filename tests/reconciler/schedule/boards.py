@@ -10,7 +10,7 @@ from reconciler.schedule import (
     VolumeRequest,
 )
 from schemas.kinds import Key, Kind
-from schemas.selector import Selector
+from schemas.model.selector import Selector
 
 GIB = 1 << 30
 ZONE = "topology.ironcore.dev/zone"

@@ -23,7 +23,7 @@ from reconciler.schedule import (
     schedule,
 )
 from schemas.model.part import Taint, Toleration
-from schemas.selector import Selector
+from schemas.model.selector import Selector
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where
 
 NAMES = st.sampled_from(["a", "b"])

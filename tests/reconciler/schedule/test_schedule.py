@@ -24,11 +24,11 @@ from reconciler.schedule import (
     explain,
     schedule,
 )
-from schemas.capacity import WHOLE_HOST, share
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
+from schemas.model.capacity import WHOLE_HOST, share
 from schemas.model.part import Taint, Toleration
-from schemas.selector import Selector
+from schemas.model.selector import Selector
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool, where
 
 REFUSED = [

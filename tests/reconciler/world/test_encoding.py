@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconciler.world.contents import Contents, live_contents, source_contents
 from reconciler.world.encoding import decoded, encoded
 from schemas.kinds import Kind
-from schemas.quantity import Quantity, parse
+from schemas.model.quantity import Quantity, parse
 from schemas.validate import Policy
 from tests.reconciler.world.scene import SMALL, assigned, machine, recorded, volume
 from tests.reconciler.world.test_laws import IDS, UIDS, documents

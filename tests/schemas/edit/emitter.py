@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from schemas.edit import Value
-from schemas.edit.likeness import is_alike
+from schemas.edit.verification import is_alike
 from schemas.reader import read
 
 Body = dict[str, Value]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from schemas.edit import Annotation, Changes, Edited, Field, Label, Means, Target, Value, edit, edit_all
-from schemas.edit.likeness import is_alike
+from schemas.edit.verification import is_alike
 from schemas.reader import read
 from tests.schemas.edit.emitter import Body, emit
 from tests.schemas.edit.laws import field, rest, with_field

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from schemas.edit import Edited, Field, Means, Refused, UnwritableError, Value, edit, render
-from schemas.edit.likeness import is_alike
+from schemas.edit.verification import is_alike
 from schemas.reader import read
 
 Body = dict[str, Value]

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from schemas import defaults
-from schemas.check import violations
 from schemas.kinds import Key, Kind
+from schemas.manifest.schema_check import violations
 from schemas.model import (
     TYPES,
     EphemeralVolume,
@@ -27,9 +26,10 @@ from schemas.model import (
     Volume,
     VolumePool,
     decode,
+    defaults,
 )
-from schemas.quantity import parse
-from tests.schemas.mutations import mutated
+from schemas.model.quantity import parse
+from tests.schemas.manifest.mutations import mutated
 from tests.schemas.samples import SAMPLES, load
 
 

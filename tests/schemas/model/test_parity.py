@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas import defaults
-from schemas.check import schema
 from schemas.kinds import Kind
-from schemas.model import TYPES
+from schemas.manifest.schema_check import schema
+from schemas.model import TYPES, defaults
 
 
 def resolved(root: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.codes import CODES
 from schemas.kinds import recognise_document
 from schemas.validate import Policy
-from tests.schemas.mutations import VALUES, changed, places
+from tests.schemas.manifest.mutations import VALUES, changed, places
 from tests.schemas.validate.case import BASE
 from tests.schemas.validate.checks import checked
 from tests.schemas.validate.history_cases import CHANGES

@@ -10,10 +10,10 @@ from reconciler.decide.placement.quotas import used
 from reconciler.schedule import Decision, Placed, Predicate, Unschedulable, schedule
 from reconciler.world.record import NOTHING, Record, stamp
 from reconciler.world.world import World
-from schemas.capacity import WHOLE_HOST
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import MachineStatus, Rejection, ResourceQuota
+from schemas.model.capacity import WHOLE_HOST
 from schemas.report import PoolReport, Report, ReportedPoolStatus
 from schemas.report.objects import ClassRef
 from tests.reconciler.world.scene import Scene, assigned, machine, pool, recorded, report, using, volume

@@ -38,7 +38,7 @@ from schemas.model import (
     ResourceQuotaStatus,
     VolumeStatus,
 )
-from schemas.quantity import parse
+from schemas.model.quantity import parse
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 TIME = "2026-05-04T12:00:00Z"

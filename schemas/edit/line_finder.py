@@ -1,0 +1,215 @@
+"""Finds fields by a scan over lines, without parsing: for plain block style, and for braces anywhere in it.
+
+It trusts indentation and may be led astray (a line in a quoted text can look like a key); every edit is read back, so
+here being fast and nearly always right is enough. What it does not understand it answers with None.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from schemas.edit import flow_reader
+from schemas.edit.fields import Path
+from schemas.edit.layout import BlockEntry, BlockMap, FlowMap, FlowPlace
+
+_PROLOGUE = re.compile(
+    r"(?:(?:[ \t\r]*(?:#[^\n]*)?|%[^\n]*|---(?:[ \t]+#[^\n]*|[ \t\r]*))\n)*+(?:---[ \t]+(?=\{))?( *)"
+)
+_FOOTER = re.compile(r"^\.\.\.(?=[ \t\r\n]|\Z)", re.M)
+_CONTENT = re.compile(r"^( *+)(?![\t\r\n#])", re.M)
+_CONTENT_OR_COMMENT = re.compile(r"^( *+)(?![\t\r\n])", re.M)
+_TRAILER = re.compile(r"(?:[ \t]+#[^\n]*|[ \t\r]*)(?:\n|\Z)")
+_INLINE = re.compile(
+    r"""(?x)
+    "(?:[^"\\\n]|\\[^\n])*+"
+  | '(?:[^'\n]|'')*+'
+  | (?:[^ \t\r\n"'\#&*!|>%@`{}\[\],?:-]|[?:-](?=[^ \t\r\n]))
+    (?:[^ \t\r\n:\#]|:(?=[^ \t\r\n])|(?<=[^ \t])\#|[ \t]++(?![\r\n\#]|\Z))*+
+    """
+)
+_PROPERTIES = re.compile(r"(?:[&!][^ \t\r\n]*(?:[ \t]+|(?=[\r\n]|\Z)))+")
+_LITERAL_MARK = re.compile(r"[|>][-+1-9]{0,2}")
+_LITERAL_LINE = re.compile(
+    r"^( *)((?:-[ \t]+)*+)(?:[^\n]*?:[ \t]++)?(?:[&!][^ \n]*[ \t]++)*[|>]([-+]?)([1-9]?)[-+]?[ \t]*(?:#[^\n]*)?\r?$",
+    re.M,
+)
+_NO_MAP_STARTS_WITH = "?&!{[*|>-"
+
+
+class _Lines(NamedTuple):
+    """A map in block style, as far as finding a key in it takes."""
+
+    start: int
+    end: int
+    indent: int
+    sign: str
+
+
+def map_at(text: str, path: Path) -> BlockMap | FlowMap | None:
+    found = _descend(text, path)
+    if not isinstance(found, _Lines):
+        return found
+    start, end, indent, sign = found
+    last = _last(text, start, end, start, indent)
+    return BlockMap(start, last, end, indent, sign if sign in "\"'" else "")
+
+
+def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
+    found = _descend(text, path[:-1])
+    if isinstance(found, _Lines):
+        return _entry(text, found, path[-1])
+    number = found and flow_reader.index_of(text, found, path[-1])
+    return None if found is None or number is None else FlowPlace(found, number)
+
+
+def _descend(text: str, path: Path) -> _Lines | FlowMap | None:
+    found = _root(text)
+    for key in path:
+        if found is None:
+            return None
+        if isinstance(found, _Lines):
+            found = _below(text, found, key)
+        else:
+            number = flow_reader.index_of(text, found, key)
+            found = None if number is None else flow_reader.below(text, found.entries[number])
+    return found
+
+
+def _root(text: str) -> _Lines | FlowMap | None:
+    if "\r" in text and text.count("\r") != text.count("\r\n"):
+        return None
+    prologue = _PROLOGUE.match(text)
+    if prologue is None or prologue.end() == len(text):
+        return None
+    start, first = prologue.span(1)
+    if text[first] == "{":
+        return flow_reader.read(text, first)
+    if text[first] in _NO_MAP_STARTS_WITH:
+        return None
+    footer = _FOOTER.search(text, first) if "..." in text else None
+    return _Lines(start, footer.start() if footer else len(text), first - start, text[first])
+
+
+def _below(text: str, above: _Lines, key: str) -> _Lines | FlowMap | None:
+    """The map that is the value of `key`."""
+    match = _key(key, above.indent).search(text, above.start, above.end)
+    if match is None:
+        return None
+    colon = match.end()
+    at = _past_properties(text, colon)
+    header = _TRAILER.match(text, at)
+    if header is None:
+        return flow_reader.read(text, _past_blanks(text, at))
+    start, end = header.end(), _end(text, above, colon)
+    first = _CONTENT.search(text, start, end)
+    if first is None or first.end() >= end or text[first.end()] in _NO_MAP_STARTS_WITH:
+        return None
+    indent = len(first[1])
+    return _Lines(start, end, indent, text[first.end()]) if indent > above.indent else None
+
+
+@lru_cache(maxsize=4096)
+def _key(key: str, indent: int) -> re.Pattern[str]:
+    name = re.escape(key)
+    return re.compile(rf"""^ {{{indent}}}(?:{name}|"{name}"|'{name}')[ \t]*:(?=[ \t\r\n]|\Z)""", re.M)
+
+
+@lru_cache(maxsize=256)
+def _next(indent: int) -> re.Pattern[str]:
+    """The next line that stands no deeper, and is more than a comment or an item of a list that is the value."""
+    return re.compile(rf"^ {{0,{indent}}}(?:[^ \t\r\n#-]|-(?![ \t\r\n]))", re.M)
+
+
+def _end(text: str, above: _Lines, colon: int) -> int:
+    following = _next(above.indent).search(text, colon, above.end)
+    return following.start() if following else above.end
+
+
+def _entry(text: str, above: _Lines, key: str) -> BlockEntry | None:
+    match = _key(key, above.indent).search(text, above.start, above.end)
+    if match is None:
+        return None
+    line, colon = match.span()
+    value, value_end, goes_on = _on_the_line(text, colon)
+    trailer = _TRAILER.match(text, value_end)
+    if trailer is None:
+        return None
+    tail = _last(text, trailer.end(), _end(text, above, colon), line)
+    if not goes_on and tail != trailer.end():
+        return None  # a text of several lines
+    return BlockEntry(line, colon, value, value_end, tail, above.indent)
+
+
+def _past_properties(text: str, colon: int) -> int:
+    """After the anchor and the tag behind a colon; `colon` itself, when there are none."""
+    if _TRAILER.match(text, colon):
+        return colon
+    properties = _PROPERTIES.match(text, _past_blanks(text, colon))
+    return colon + len(text[colon : properties.end()].rstrip(" \t")) if properties else colon
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while text[at] in " \t":
+        at += 1
+    return at
+
+
+def _on_the_line(text: str, colon: int) -> tuple[int, int, bool]:
+    """What of the value stands behind the colon, and whether more of it can follow below; from the colon to the colon
+    when nothing stands there, or nothing understood."""
+    at = _past_properties(text, colon)
+    value = colon if at == colon else _past_blanks(text, colon)
+    if _TRAILER.match(text, at):
+        return value, at, True
+    at = _past_blanks(text, at)
+    value = at if value == colon else value
+    if text[at] in "{[":
+        end = flow_reader.closing(text, at)
+        return (value, end, False) if end > 0 else (colon, colon, False)
+    is_literal = text[at] in "|>"
+    scalar = (_LITERAL_MARK if is_literal else _INLINE).match(text, at)
+    return (value, scalar.end(), is_literal) if scalar else (colon, colon, False)
+
+
+def _last(text: str, start: int, end: int, literals: int, comments_deeper_than: int | None = None) -> int:
+    """Where the last line between ends that is more than blank or a comment; block scalars may begin at `literals`."""
+    if text.find("|", literals, end) >= 0 or text.find(">", literals, end) >= 0:
+        start = max(start, _past_literals(text, literals, end))
+    while end > start:
+        line = max(text.rfind("\n", start, end - 1) + 1, start)
+        content = text[line:end].lstrip(" \t\r\n")
+        if content and content[0] != "#":
+            return end
+        if content and comments_deeper_than is not None and end - line - len(content) > comments_deeper_than:
+            return end
+        end = line
+    return start
+
+
+def _past_literals(text: str, start: int, end: int) -> int:
+    """After the last line of the last block scalar, where `#` begins no comment."""
+    past = at = start
+    while header := _LITERAL_LINE.search(text, at, end):
+        # After the mark of an item its dash counts, after a key its key.
+        is_item = header[2] and header[0].lstrip(" -\t")[0] in "|>"
+        outer = len(header[1]) + (header[2].rstrip().rfind("-") if is_item else len(header[2]))
+        inner = outer + int(header[4]) if header[4] else _first_indent(text, header.end() + 1, end)
+        at = header.end() + 1
+        if inner > outer:
+            following = re.compile(rf"^ {{0,{inner - 1}}}[^ \r\n]", re.M).search(text, at, end)
+            at = following.start() if following else end
+            past = _without_blank_lines(text, header.end() + 1, at)
+    return past
+
+
+def _first_indent(text: str, start: int, end: int) -> int:
+    first = _CONTENT_OR_COMMENT.search(text, start, end)
+    return len(first[1]) if first else 0
+
+
+def _without_blank_lines(text: str, start: int, end: int) -> int:
+    kept = text[start:end].rstrip(" \r\n")
+    after = text.find("\n", start + len(kept), end)
+    return after + 1 if after >= 0 else end

@@ -1,0 +1,179 @@
+"""Finds fields by the marks of a parser: for block style that a scan over lines does not see through, such as explicit
+keys, tags, anchors, texts that look like keys, or carriage returns as line ends. Slow, and only asked then."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import yaml
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
+
+from schemas.edit import flow_reader
+from schemas.edit.fields import Path
+from schemas.edit.layout import BlockEntry, BlockMap, FlowMap, FlowPlace
+from schemas.edit.style import line_end, line_start
+
+LARGEST = 1 << 18
+"""Texts beyond it are not composed: nodes take a hundred times the memory of their text."""
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_NO_BREAKS = {0x85: "x", 0x2028: "x", 0x2029: "x"}
+"""libyaml speaks YAML 1.1, which breaks lines there. As long as before, so every mark stays."""
+
+_TO_COLON = re.compile(r"(?:[ \t\r\n]|(?<=[ \t\r\n])#[^\r\n]*)*+:")
+_ON_LINE = re.compile(r"[ \t]*(?![ \t\r\n#]|\Z)")
+_ALIAS = re.compile(r"\*[^ \t\r\n]+")
+_ANCHOR = re.compile(r"(?:![^ \t\r\n]*[ \t]+)?&")
+_MARK = re.compile(r"[|>][-+1-9]{0,2}")
+_PROPERTIES = re.compile(r"[ \t]*((?:[&!][^ \t\r\n]*(?:[ \t]+|(?=[\r\n])|\Z))+)")
+_BEFORE_KEY = re.compile(r" *(?:\?[ \t]+)?")
+
+
+def map_at(text: str, path: Path) -> BlockMap | FlowMap | None:
+    node = _node(text, path)
+    return None if node is None else _map(text, node)
+
+
+def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
+    node = _node(text, path[:-1])
+    if node is None:
+        return None
+    above = _map(text, node)
+    if isinstance(above, FlowMap):
+        index = flow_reader.index_of(text, above, path[-1])
+        return None if index is None else FlowPlace(above, index)
+    pair = _pair(node, path[-1])
+    return _entry(text, above, *pair) if above and pair else None
+
+
+@lru_cache(maxsize=1)
+def compose(text: str) -> Node | None:
+    """The tree of nodes of one document; None where the parser does not follow, or would take too much."""
+    if len(text) > LARGEST:
+        return None
+    try:
+        return yaml.compose(text if text.isascii() else text.translate(_NO_BREAKS), _LOADER)
+    except yaml.YAMLError:
+        return None
+
+
+def _node(text: str, path: Path) -> MappingNode | None:
+    node = compose(text)
+    for key in path:
+        pair = _pair(node, key)
+        if pair is None or _is_alias(*pair):
+            return None
+        node = pair[1]
+    return node if isinstance(node, MappingNode) else None
+
+
+def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
+    if isinstance(node, MappingNode):
+        for name, value in node.value:
+            if isinstance(name, ScalarNode) and name.value == key:
+                return name, value
+    return None
+
+
+def _is_alias(name: Node, value: Node) -> bool:
+    """An alias is the very node it stands for, and that stands further up."""
+    return bool(value.start_mark.index < name.end_mark.index)
+
+
+def _map(text: str, node: MappingNode) -> BlockMap | FlowMap | None:
+    if node.flow_style:
+        return flow_reader.read(text, text.find("{", node.start_mark.index))
+    name = node.value[0][0]
+    start = line_start(text, name.start_mark.index)
+    indent = name.start_mark.index - start
+    before = text[start : start + indent].rstrip(" \t")
+    if before.endswith("?"):
+        indent = len(before) - 1
+    sign = text[name.start_mark.index]
+    last = node.value[-1]
+    end = line_end(text, _end(text, *last))
+    return BlockMap(
+        start, end, max(end, _line_floor(text, node.end_mark.index)), indent, sign if sign in "\"'" else ""
+    )
+
+
+def _line_floor(text: str, at: int) -> int:
+    return at if at == len(text) else line_start(text, at)
+
+
+def _entry(text: str, above: BlockMap, name: Node, value: Node) -> BlockEntry | None:
+    found = _TO_COLON.match(text, name.end_mark.index)
+    if found is None:
+        return None
+    colon = found.end()
+    line = line_start(text, name.start_mark.index)
+    if _BEFORE_KEY.fullmatch(text, line, name.start_mark.index) is None:
+        line = -1
+    tail = line_end(text, max(_end(text, name, value), colon))
+    start, end = _on_the_line(text, colon, name, value)
+    return BlockEntry(line, colon, start, end, tail, above.indent)
+
+
+def _on_the_line(text: str, colon: int, name: Node, value: Node) -> tuple[int, int]:
+    blanks = _ON_LINE.match(text, colon)
+    if blanks is None:
+        return colon, colon
+    start = blanks.end()
+    if _is_alias(name, value):
+        alias = _ALIAS.match(text, start)
+        return (start, alias.end()) if alias else (colon, colon)
+    if isinstance(value, ScalarNode) and value.style in ("|", ">"):
+        mark = _MARK.search(text, start)
+        return (start, mark.end()) if mark else (colon, colon)
+    if not isinstance(value, CollectionNode) or value.flow_style:
+        return start, max(value.end_mark.index, start)
+    properties = _PROPERTIES.match(text, colon)
+    return (start, start + len(properties[1].rstrip(" \t"))) if properties else (colon, colon)
+
+
+def _end(text: str, name: Node, value: Node) -> int:
+    """After the last sign of the value; of the key, when there is no value."""
+    while (
+        isinstance(value, CollectionNode)
+        and not value.flow_style
+        and not _is_alias(name, value)
+        and value.value
+    ):
+        last = value.value[-1]
+        name, value = last if isinstance(value, MappingNode) else (name, last)
+    if _is_alias(name, value):
+        alias = _ALIAS.search(text, name.end_mark.index)
+        return alias.end() if alias else int(name.end_mark.index)
+    start, end = int(value.start_mark.index), int(value.end_mark.index)
+    if start == end:
+        colon = _TO_COLON.match(text, name.end_mark.index)
+        return colon.end() if colon else int(name.end_mark.index)
+    if isinstance(value, ScalarNode) and value.style in ("|", ">"):
+        return start + len(text[start:end].rstrip(" \t\r\n"))
+    return end
+
+
+class Culprit(NamedTuple):
+    """What makes a field not the document's own."""
+
+    path: Path
+    is_merge: bool
+
+
+def sharing(text: str, path: Path) -> Culprit | None:
+    """The first node towards `path` that is an anchor's or an alias's, or that takes the next key from a merge."""
+    node = compose(text)
+    merged: Culprit | None = None
+    for depth, key in enumerate(path):
+        pair = _pair(node, key)
+        if _pair(node, "<<"):
+            merged = Culprit(path[:depth], True)
+        if pair is None:
+            break
+        if _is_alias(*pair) or _ANCHOR.match(text, pair[1].start_mark.index):
+            return Culprit(path[: depth + 1], False)
+        node = pair[1]
+    return merged

@@ -1,0 +1,60 @@
+"""How every edit is verified: the new text is read back, and its value must be the wanted one and nothing else.
+
+Equality here is stricter than `==`: 1 is neither true nor 1.0, and not-a-number equals itself. Nothing here knows an edit.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from schemas.edit.fields import Body
+from schemas.reader import Unreadable, read
+
+_NEIGHBOUR = "---\n"
+
+
+def body_of(text: str, is_followed: bool = False) -> Body | Unreadable:
+    """A text that is not one document, or one that is no map, is as good as unreadable here.
+
+    With others behind it in its file, the document is read with a neighbour too: how it ends can depend on that.
+    """
+    documents = read(text + _NEIGHBOUR if is_followed else text)
+    if isinstance(documents, Unreadable):
+        return documents
+    if len(documents) == 1 + is_followed and isinstance(documents[0], dict):
+        return cast("Body", documents[0])
+    return Unreadable("GV701", "it is no map of fields")
+
+
+_canonical = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+def is_alike(one: object, other: object) -> bool:
+    try:
+        if _canonical(one) == _canonical(other):
+            return True
+    except (OverflowError, TypeError, UnicodeEncodeError, RecursionError):
+        pass  # integers beyond 64 bits, maps as keys, half of a surrogate pair, depth
+    return _is_alike(one, other)
+
+
+def _is_alike(one: object, other: object) -> bool:
+    pairs = [(one, other)]
+    while pairs:
+        left, right = pairs.pop()
+        if type(left) is not type(right):
+            return False
+        if isinstance(left, dict) and isinstance(right, dict):
+            typed = {(type(key), key): value for key, value in right.items()}
+            if len(left) != len(right) or any((type(key), key) not in typed for key in left):
+                return False
+            pairs.extend((value, typed[type(key), key]) for key, value in left.items())
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            pairs.extend(zip(left, right, strict=True))
+        elif left != right and not (left != left and right != right):
+            return False
+    return True

@@ -1,0 +1,224 @@
+"""Files into documents of ours: what is in a file, what is wrong with it and where. The door where bytes become objects.
+
+Pure: a path and its bytes in, a Manifest out. Whatever is in the file becomes a finding, never an exception. Rules between
+objects are not known here, nor what a malformed file means for those it declared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from schemas.kinds import DEFAULT_NAMESPACE, Foreign, Key, Kind, NearMiss, recognise, recognise_document
+from schemas.manifest.schema_check import violations
+from schemas.problem import Problem, Severity, Violation
+from schemas.reader import BYTE_ORDER_MARK, Unreadable, Value, read
+from schemas.reader.positions import Marks
+
+MAX_BYTES = 4 * 1024 * 1024  # some 8,000 objects; look at a file's size before reading it
+
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_LOOKED_AT = 4096  # bytes that tell what a file is
+_MARKS_OF_OTHERS = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))  # fmt: skip
+_EVERY_OTHER_BYTE_NUL = re.compile(rb"(?:[\t\n\r -~]\0){2}|(?:\0[\t\n\r -~]){2}")
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One object as it is written, valid by the schema of its kind. `index` counts the documents of its file from 0."""
+
+    path: str
+    index: int
+    kind: Kind
+    key: Key
+    api_version: str
+    body: dict[str, Any]
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What one file holds. One error makes all of it malformed: such a file is frozen whole, never read in part."""
+
+    path: str
+    documents: tuple[Document, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    is_malformed: bool = False
+    foreign: int = 0
+    # Identities of documents that are not among `documents` because of their problems, as far as they can be told.
+    refused: tuple[Key, ...] = ()
+
+
+def parse(path: str, data: bytes) -> Manifest:
+    """The manifest of a file; `path` only names it in what is found."""
+    text = _text(path, data)
+    if isinstance(text, Problem):
+        return Manifest(path, problems=(text,), is_malformed=True)
+    values = read(text)
+    if isinstance(values, Unreadable):
+        return Manifest(path, problems=(_unreadable(path, values),), is_malformed=True)
+    if len(values) == 1:
+        # Most files: one document, and nothing wrong with it.
+        document = _document(path, 0, values[0])
+        if document is not None:
+            return Manifest(path, (document,))
+    return _sorted(path, text, values)
+
+
+def too_large(path: str, size: int) -> Problem | None:
+    """The finding for a file of this many bytes, which then need not be read."""
+    if size <= MAX_BYTES:
+        return None
+    message = f"the file has {size:,} bytes, manifests at most {MAX_BYTES:,}"
+    return Problem(file=path, code="GV108", message=message, hint="split it, or name it in .gitvirtignore")
+
+
+def _document(path: str, index: int, body: Value) -> Document | None:
+    """The document, if it is one of ours and nothing is wrong with it."""
+    if not isinstance(body, dict):
+        return None
+    fields = cast("dict[str, Any]", body)
+    kind = recognise(fields.get("apiVersion"), fields.get("kind"))
+    if not isinstance(kind, Kind) or violations(kind, body):
+        return None
+    metadata = fields["metadata"]
+    namespace = metadata.get("namespace", DEFAULT_NAMESPACE) if kind.is_namespaced else ""
+    return Document(path, index, kind, Key(kind, namespace, metadata["name"]), fields["apiVersion"], fields)
+
+
+def _sorted(path: str, text: str, values: tuple[Value, ...]) -> Manifest:
+    """Documents apart from findings, where there may be several of either."""
+    marks = Marks(text)
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    refused: list[Key] = []
+    foreign = 0
+    for index, body in enumerate(values):
+        document = _document(path, index, body)
+        if document is not None:
+            documents.append(document)
+            continue
+        found = tuple(_problems(path, index, body, marks, is_only=len(values) == 1))
+        problems += found
+        foreign += any(problem.code == "GV221" for problem in found)
+        key = _identity(body)
+        if key is not None:
+            refused.append(key)
+    is_malformed = any(problem.severity is Severity.ERROR for problem in problems)
+    return Manifest(path, tuple(documents), tuple(problems), is_malformed, foreign, tuple(refused))
+
+
+def _problems(path: str, index: int, body: Value, marks: Marks, *, is_only: bool) -> Iterator[Problem]:
+    if body is None:
+        return
+    listed = _listed(body)
+    if listed is not None:
+        yield _problem(path, index, listed, marks)
+        return
+    match recognise_document(body):
+        case Kind() as kind:
+            key = _identity(body)
+            for violation in violations(kind, body):
+                yield _problem(path, index, violation, marks, "" if key is None else str(key))
+        case NearMiss(field, message, hint):
+            yield _problem(path, index, Violation(f"/{field}", "GV220", message, hint), marks)
+        case Foreign(reason):
+            # The place of a file's only document is the file; that needs no marks.
+            line, column = (0, 0) if is_only else marks.position(index, "")
+            yield Problem(
+                file=path,
+                line=line,
+                column=column,
+                code="GV221",
+                severity=Severity.NOTICE,
+                message=f"skipped: {reason}",
+                hint="name the path in .gitvirtignore to silence this",
+            )
+
+
+def _listed(body: Value) -> Violation | None:
+    """A List, as kubectl prints it, of objects that are ours: their text has no documents of their own to edit."""
+    if not isinstance(body, dict):
+        return None
+    kind, items = body.get("kind"), body.get("items")
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+        return None
+    is_ours = isinstance(recognise(body.get("apiVersion"), kind.removesuffix("List")), Kind)
+    if is_ours or any(isinstance(recognise_document(item), Kind | NearMiss) for item in items):
+        hint = "write each of its items as a document of its own, with --- between them"
+        return Violation("/items", "GV113", f"objects in a {kind} are not read", hint)
+    return None
+
+
+def _identity(body: Value) -> Key | None:
+    """Whose document this is, whatever else is wrong with it."""
+    kind = recognise_document(body)
+    if not isinstance(kind, Kind) or not isinstance(body, dict):
+        return None
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict):
+        return None
+    name, namespace = metadata.get("name"), metadata.get("namespace", DEFAULT_NAMESPACE)
+    if not isinstance(name, str) or not isinstance(namespace, str) or not name:
+        return None
+    return Key(kind, namespace if kind.is_namespaced else "", name)
+
+
+def _problem(path: str, index: int, violation: Violation, marks: Marks, key: str = "") -> Problem:
+    # Of an unknown field the name is wrong, of all else the value.
+    place = marks.key if violation.code == "GV201" else marks.position
+    line, column = place(index, violation.pointer)
+    return Problem(
+        file=path,
+        line=line,
+        column=column,
+        code=violation.code,
+        object=key,
+        pointer=violation.pointer,
+        message=violation.message,
+        hint=violation.hint,
+    )
+
+
+def _unreadable(path: str, found: Unreadable) -> Problem:
+    return Problem(
+        file=path,
+        line=found.line,
+        column=found.column,
+        code=found.code,
+        message=found.message,
+        hint=found.hint,
+    )
+
+
+def _text(path: str, data: bytes) -> str | Problem:
+    large = too_large(path, len(data))
+    if large is not None:
+        return large
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        return _undecodable(path, data, error.start)
+    if "\0" in text:
+        return _undecodable(path, data, data.index(b"\0"))
+    return text
+
+
+def _undecodable(path: str, data: bytes, offset: int) -> Problem:
+    """UTF-16 by its mark or its NULs, binary by its control characters, else text in an older encoding."""
+    start = data[:_LOOKED_AT]
+    encoding = next((name for mark, name in _MARKS_OF_OTHERS if data.startswith(mark)), None)
+    if encoding is None and _EVERY_OTHER_BYTE_NUL.match(start):
+        encoding = "UTF-16"
+    if encoding is not None:
+        message, hint = f"the file is {encoding}", "save it as UTF-8"
+        return Problem(file=path, line=1, column=1, code="GV106", message=message, hint=hint)
+    if _BINARY.search(start) is not None or b"\0" in data:
+        hint = "name it in .gitvirtignore, or give it another name"
+        return Problem(file=path, code="GV107", message="the file is binary", hint=hint)
+    before = data[:offset].decode().removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    message = f"the byte 0x{data[offset]:02X} is not UTF-8"
+    return Problem(
+        file=path, line=line, column=column, code="GV106", message=message, hint="save the file as UTF-8"
+    )

@@ -1,0 +1,396 @@
+"""A validator's errors in words of our own: what is wrong, and what was probably meant.
+
+One slip is one finding: a misspelled field that is also missing under its right name is reported once. A Secret's
+values are never repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from jsonschema_rs import ValidationError, ValidationErrorKind
+
+from schemas.kinds import Kind
+from schemas.manifest.value_rules import not_base64
+from schemas.model.quantity import QuantityError, parse
+from schemas.problem import Violation, pointer, shown
+from schemas.spelling import nearest
+
+Schema = dict[str, Any]
+Path = tuple[str | int, ...]
+
+QUANTITIES = ("quantity", "positiveQuantity")
+
+_WORDS = {
+    "object": "an object (key: value lines)",
+    "array": "a list (lines that start with '- ')",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
+
+# Fields that people look for in a kind, and where the thing is decided.
+_ELSEWHERE: dict[tuple[Kind | None, str], str] = {
+    (Kind.MACHINE_CLASS, "spec"): "this kind has no spec: capabilities stands at the top level",
+    (Kind.VOLUME_CLASS, "spec"): "this kind has no spec: capabilities stands at the top level",
+    (Kind.SECRET, "spec"): "this kind has no spec: data and stringData stand at the top level",
+    (Kind.MACHINE, "cpu"): "a machine takes its processors from its class: machineClassRef",
+    (Kind.MACHINE, "memory"): "a machine takes its memory from its class: machineClassRef",
+    (Kind.MACHINE, "sshPublicKeys"): "put keys into the ignition or cloud-config that ignitionRef names",
+    (Kind.VOLUME, "size"): "write resources: {storage: ...}",
+    (Kind.VOLUME, "storage"): "write resources: {storage: ...}",
+    (Kind.RESOURCE_QUOTA, "limits"): "write hard",
+}
+
+# What must not stand at a place, and why.
+_FORBIDDEN = {
+    "namespace": "this kind has no namespace",
+    "claimRef": "a template cannot be claimed",
+    "unclaimable": "a template cannot be unclaimable",
+    "dataSource": "image is the old name of dataSource: both at once contradict each other",
+}
+
+
+class _Finding(NamedTuple):
+    path: Path
+    code: str
+    message: str
+    hint: str = ""
+    covers: str = ""  # the field that was meant by an unknown one, or that is missing
+
+
+def explained(
+    kind: Kind | None, schema: Schema, body: object, errors: Iterable[ValidationError]
+) -> list[Violation]:
+    """One Violation for each slip, in the order in which the validator met them."""
+    explainer = _Explainer(kind, schema, body)
+    findings = [finding for error in errors for finding in explainer.findings(error)]
+    meant = {
+        (finding.path[:-1], finding.covers)
+        for finding in findings
+        if finding.code == "GV201" and finding.covers
+    }
+    wrong_type = {finding.path for finding in findings if finding.code == "GV203"}
+    kept: dict[tuple[Path, str, str], Violation] = {}
+    for finding in findings:
+        if finding.code in ("GV202", "GV208") and any(
+            (finding.path, name) in meant for name in finding.covers.split()
+        ):
+            continue
+        if finding.code != "GV203" and finding.path in wrong_type:
+            continue
+        key = (finding.path, finding.code, finding.covers)
+        kept.setdefault(key, Violation(pointer(finding.path), finding.code, finding.message, finding.hint))
+    return list(kept.values())
+
+
+class _Explainer:
+    """Holds what every explanation needs; nothing outlives one document."""
+
+    def __init__(self, kind: Kind | None, schema: Schema, body: object) -> None:
+        self._kind = kind
+        self._schema = schema
+        self._body = body
+
+    def findings(self, error: ValidationError) -> Iterator[_Finding]:
+        path, value = self._located(error.instance_path)
+        rule = self._rule(error.schema_path)
+        kinds = ValidationErrorKind
+        match error.kind:
+            case kinds.AdditionalProperties(unexpected):
+                present = value if isinstance(value, dict) else {}
+                for name in unexpected:
+                    yield self._unknown((*path, name), name, rule, present)
+            case kinds.Required(name):
+                yield self._missing(path, name, rule, value)
+            case kinds.Type(types):
+                yield self._wrong_type(path, value, types, error.schema_path)
+            case kinds.Enum(options):
+                yield self._not_one_of(path, value, options)
+            case kinds.PropertyNames(inner):
+                yield self._bad_name(path, str(inner.instance), inner)
+            case kinds.OneOfNotValid() | kinds.OneOfMultipleValid() if isinstance(value, dict):
+                yield self._not_exactly_one(path, value, [choice["required"][0] for choice in rule["oneOf"]])
+            case kinds.OneOfNotValid() | kinds.OneOfMultipleValid():
+                return  # of a value that is no object; its type is reported
+            case kinds.FalseSchema():
+                why = _FORBIDDEN[str(path[-1])]
+                yield _Finding(path, "GV209", f"{path[-1]} cannot stand here: {why}", "remove it")
+            case kinds.Constant(expected):
+                yield self._not_constant(path, value, expected)
+            case _:
+                yield self._malformed(path, value, rule, error)
+
+    def _unknown(self, path: Path, name: str, rule: Schema, present: dict[str, object]) -> _Finding:
+        known = [field for field in rule.get("properties", {}) if field not in present]
+        meant = nearest(name, known)
+        message = f"there is no field {_shown(name)}"
+        if meant:
+            return _Finding(path, "GV201", message, f"did you mean {meant}?", meant)
+        hint = _ELSEWHERE.get((self._kind, name)) or self._belongs(name)
+        if not hint and 0 < len(known) <= 8:
+            hint = f"fields that can stand here: {', '.join(known)}"
+        return _Finding(path, "GV201", message, hint)
+
+    def _belongs(self, name: str) -> str:
+        known = _PLACES.get(self._schema["$id"])
+        if known is None:
+            known = _PLACES[self._schema["$id"]] = _only_places(self._schema)
+        if name not in known:
+            return ""
+        return f"it belongs under {known[name]}" if known[name] else "it belongs to the top level"
+
+    def _missing(self, path: Path, name: str, rule: Schema, value: object) -> _Finding:
+        declared = rule.get("properties", {})
+        others = [key for key in value if key not in declared] if isinstance(value, dict) else []
+        if "additionalProperties" in rule and rule["additionalProperties"] is not False and others:
+            slip = nearest(name, others) or next((key for key in others if nearest(key, (name,))), None)
+            if slip:
+                return _Finding(path, "GV202", f"{name} is missing", f"rename {_short(slip)} to {name}", name)
+        description = self._description(declared.get(name, {}))
+        return _Finding(
+            path, "GV202", f"{name} is missing", f"{name}: {description}" if description else "", name
+        )
+
+    def _wrong_type(
+        self, path: Path, value: object, types: list[str], schema_path: list[str | int]
+    ) -> _Finding:
+        if value is None:
+            hint = "give it a value, or remove the line"
+            return _Finding(path, "GV203", f"{_field(path)} is empty", hint)
+        if _is_quantity(schema_path):
+            return self._bad_quantity(path, value)
+        wanted = " or ".join(_WORDS[name] for name in types if name != "null")
+        message = f"{_field(path)} must be {wanted}, not {_kind_of(value)}"
+        return _Finding(path, "GV203", message, self._type_hint(value, types, self._rule(schema_path)))
+
+    def _type_hint(self, value: object, types: list[str], rule: Schema) -> str:
+        if "string" in types and isinstance(value, bool | int | float):
+            return "put it in quotes" if self._kind is Kind.SECRET else f'put it in quotes: "{_shown(value)}"'
+        if "array" in types and isinstance(value, dict | str):
+            return "start each entry with '- '"
+        if "object" in types and isinstance(value, str) and rule.get("required") == ["name"]:
+            return f"write {{name: {self._show(value).strip(chr(39))}}}"
+        if "boolean" in types and isinstance(value, str):
+            meant = {
+                "yes": "true",
+                "on": "true",
+                "true": "true",
+                "no": "false",
+                "off": "false",
+                "false": "false",
+            }
+            return f"write {meant[value.lower()]} without quotes" if value.lower() in meant else ""
+        if "integer" in types and isinstance(value, str) and value.strip().lstrip("+-").isdigit():
+            return "remove the quotes"
+        return ""
+
+    def _not_one_of(self, path: Path, value: object, options: list[Any]) -> _Finding:
+        choices = [str(option) for option in options if option != ""]
+        word = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+        meant = nearest(word, choices) if isinstance(word, str) else None
+        message = f"{_field(path)} must be one of {', '.join(choices)}, not {self._show(value)}"
+        return _Finding(path, "GV204", message, f"did you mean {meant}?" if meant else "")
+
+    def _bad_name(self, path: Path, name: str, inner: ValidationError) -> _Finding:
+        if isinstance(inner.kind, ValidationErrorKind.Enum):
+            choices = [str(option) for option in inner.kind.options]
+            meant = nearest(name, choices)
+            hint = f"did you mean {meant}?" if meant else f"it can be {', '.join(choices[:5])}"
+            return _Finding((*path, name), "GV201", f"there is no limit {_shown(name)}", hint)
+        rule = self._rule(inner.schema_path)
+        return _Finding(
+            (*path, name),
+            "GV205",
+            f"{_shown(name)} is not a key that can stand here",
+            self._description(rule),
+        )
+
+    def _not_exactly_one(self, path: Path, value: dict[str, object], choices: list[str]) -> _Finding:
+        present = [name for name in choices if name in value]
+        listed = f"{', '.join(choices[:-1])} and {choices[-1]}"
+        if present:
+            message = f"{' and '.join(present)} exclude each other"
+            return _Finding(path, "GV208", message, "keep one of them", " ".join(present))
+        return _Finding(
+            path, "GV208", f"exactly one of {listed} is needed", "add one of them", " ".join(choices)
+        )
+
+    def _not_constant(self, path: Path, value: object, expected: object) -> _Finding:
+        if path[-1:] == ("unclaimable",):
+            return _Finding(
+                path,
+                "GV209",
+                "a volume that is claimed cannot be unclaimable",
+                "remove claimRef or unclaimable",
+            )
+        message = f"{_field(path)} must be {expected}, not {self._show(value)}"
+        return _Finding(path, "GV204", message, f"write {path[-1]}: {expected}")
+
+    def _malformed(self, path: Path, value: object, rule: Schema, error: ValidationError) -> _Finding:
+        if _is_quantity(error.schema_path):
+            return self._bad_quantity(path, value)
+        if error.schema_path[-2] == "secretValue":
+            said = not_base64(path)
+            return _Finding(path, said.code, said.message, said.hint)
+        limits = ValidationErrorKind
+        match error.kind:
+            case limits.Minimum(limit):
+                message = f"{_field(path)} must be at least {limit}, not {self._show(value)}"
+                return _Finding(path, "GV211", message, self._range(rule))
+            case limits.ExclusiveMinimum(limit):
+                message = f"{_field(path)} must be more than {limit}, not {self._show(value)}"
+                return _Finding(path, "GV211", message, self._range(rule))
+            case limits.Maximum(limit):
+                message = f"{_field(path)} must be at most {limit}, not {self._show(value)}"
+                return _Finding(path, "GV211", message, self._range(rule))
+            case limits.MaxItems(limit):
+                hint = f"leave out all but {limit}"
+                return _Finding(path, "GV211", f"{_field(path)} has more than {limit} entries", hint)
+            case limits.UniqueItems():
+                return _Finding(path, "GV210", f"{_field(path)} has an entry twice", "remove one of them")
+            case limits.MaxLength(limit):
+                message = f"{_field(path)} has more than {limit} characters"
+                return _Finding(path, "GV205", message, self._description(rule))
+            case _:
+                return _Finding(path, "GV205", self._bad_text(path, value), self._text_hint(value, rule))
+
+    @staticmethod
+    def _range(rule: Schema) -> str:
+        least, most = rule.get("minimum"), rule.get("maximum")
+        if (above := rule.get("exclusiveMinimum")) is not None:
+            return f"write a number above {above}" + ("" if most is None else f", {most} at most")
+        if least is None or most is None:
+            return f"write {least} or more" if most is None else f"write {most} or less"
+        return f"write a number from {least} to {most}"
+
+    def _bad_text(self, path: Path, value: object) -> str:
+        return (
+            f"{_field(path)} cannot be empty"
+            if value == ""
+            else f"{_field(path)} cannot be {self._show(value)}"
+        )
+
+    def _text_hint(self, value: object, rule: Schema) -> str:
+        description = self._description(rule)
+        if isinstance(value, str) and rule.get("pattern") in self._name_patterns():
+            folded = "-".join(value.lower().replace("_", "-").replace(" ", "-").split())
+            if folded != value and folded.replace("-", "").isalnum() and folded.isascii():
+                return f"did you mean {folded.strip('-')}? {description}"
+        return description
+
+    def _name_patterns(self) -> list[str]:
+        definitions = self._schema["$defs"]
+        return [definitions[name]["pattern"] for name in ("name", "dnsLabel") if name in definitions]
+
+    def _bad_quantity(self, path: Path, value: object) -> _Finding:
+        try:
+            amount = parse(value)
+        except QuantityError as refused:
+            return _Finding(path, "GV206", f"{_field(path)}: {refused.message}", refused.hint)
+        if amount.nano < 0:
+            return _Finding(path, "GV207", f"{_field(path)} must not be less than zero")
+        return _Finding(path, "GV207", f"{_field(path)} must be more than zero")
+
+    def _located(self, instance_path: list[str | int]) -> tuple[Path, object]:
+        """Where the error is and what stands there. The validator takes a field named "0" for an index."""
+        value: Any = self._body
+        path: list[str | int] = []
+        for step in instance_path:
+            path.append(str(step) if isinstance(value, dict) else step)
+            value = value[path[-1]]
+        return tuple(path), value
+
+    def _rule(self, schema_path: list[str | int]) -> Schema:
+        """The schema object whose keyword failed."""
+        rule: Any = self._schema
+        for step in schema_path[:-1]:
+            rule = rule[int(step) if isinstance(rule, list) else step]
+        return rule if isinstance(rule, dict) else {}
+
+    def _description(self, rule: Schema) -> str:
+        own = rule.get("description")
+        if own is None and "$ref" in rule:
+            own = self._schema["$defs"][rule["$ref"].rpartition("/")[2]].get("description")
+        return str(own or "")
+
+    def _show(self, value: object) -> str:
+        return "what it is" if self._kind is Kind.SECRET else _shown(value)
+
+
+_PLACES: dict[str, dict[str, str]] = {}  # by $id: a schema is walked once, not once a document
+
+
+def _only_places(schema: Schema) -> dict[str, str]:
+    """Where a field stands in the kind, for those that stand at one place only (status aside, which nobody writes)."""
+    places: dict[str, set[tuple[str, ...]]] = {}
+    for place, fields in _places(schema, schema, ()):
+        if place[:1] != ("status",):
+            for name in fields:
+                places.setdefault(name, set()).add(place)
+    return {name: ".".join(next(iter(found))) for name, found in places.items() if len(found) == 1}
+
+
+def _places(schema: Schema, rule: Schema, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Schema]]:
+    if "$ref" in rule:
+        yield from _places(schema, schema["$defs"][rule["$ref"].rpartition("/")[2]], at)
+        return
+    fields = rule.get("properties", {})
+    if fields:
+        yield at, fields
+    for name, inner in fields.items():
+        if isinstance(inner, dict):
+            yield from _places(schema, inner, (*at, name))
+    if "items" in rule:
+        yield from _places(schema, rule["items"], (*at[:-1], f"{at[-1]}[]"))
+
+
+def _is_quantity(schema_path: list[str | int]) -> bool:
+    return len(schema_path) > 2 and schema_path[-3] == "$defs" and schema_path[-2] in QUANTITIES
+
+
+def _field(path: Path) -> str:
+    """The last name on the path, with its index: volumes[1]."""
+    names = [step for step in path if isinstance(step, str)]
+    if not path:
+        return "the document"
+    if isinstance(path[-1], int):
+        return f"{_short(names[-1]) if names else ''}[{path[-1]}]"
+    return _short(path[-1])
+
+
+def _kind_of(value: object) -> str:
+    match value:
+        case bool():
+            return _shown(value)
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _shown(value: object) -> str:
+    match value:
+        case str():
+            return f"'{_short(value)}'"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return str(value)
+        case int():
+            return str(value) if abs(value) < 10**40 else "so large a number"
+        case None:
+            return "nothing"
+        case _:
+            return _kind_of(value)
+
+
+def _short(text: str) -> str:
+    return shown(text) if len(text) <= 60 else f"{shown(text, 57)}..."

@@ -1,0 +1,97 @@
+"""Resource vectors, and the one `fits`: scheduler, plan, explain and a host's own admission ask nothing else.
+
+A vector holds whole numbers: cpu in thousandths of a core, everything else in whole units (bytes, devices, machines of a
+class). Needs are rounded up and stocks down, so rounding never overcommits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+from schemas.live_layout import SHARE
+from schemas.model.quantity import Quantity, millis, units
+
+Vector = Mapping[str, int]
+
+CPU = "cpu"
+MEMORY = "memory"
+STORAGE = "storage"
+WHOLE_HOST = 10**18  # so fine that rounding down cannot hide a machine too many
+
+
+class Shortfall(NamedTuple):
+    resource: str
+    need: int
+    have: int
+
+
+def fits(need: Vector, free: Vector) -> tuple[Shortfall, ...]:
+    """Everything that is short; nothing when it fits. What `free` does not name is not there."""
+    for resource, wanted in need.items():
+        if wanted > free.get(resource, 0):
+            return shortfalls(need, free)
+    return ()
+
+
+def shortfalls(need: Vector, free: Vector) -> tuple[Shortfall, ...]:
+    return tuple(
+        Shortfall(resource, wanted, free.get(resource, 0))
+        for resource, wanted in need.items()
+        if wanted > free.get(resource, 0)
+    )
+
+
+def needs(resources: Mapping[str, Quantity]) -> dict[str, int]:
+    """Rounded up."""
+    return {
+        name: amount.ceil_millis() if name == CPU else amount.ceil() for name, amount in resources.items()
+    }
+
+
+def stocks(resources: Mapping[str, Quantity]) -> dict[str, int]:
+    """Rounded down."""
+    return {
+        name: amount.floor_millis() if name == CPU else amount.floor() for name, amount in resources.items()
+    }
+
+
+def add(vectors: Iterable[Vector]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for vector in vectors:
+        for resource, count in vector.items():
+            total[resource] = total.get(resource, 0) + count
+    return total
+
+
+def subtract(stock: Vector, charge: Vector) -> dict[str, int]:
+    return {
+        resource: stock.get(resource, 0) - charge.get(resource, 0)
+        for resource in stock.keys() | charge.keys()
+    }
+
+
+def allocatable(capacity: Vector, reserved: Vector, overcommit: Mapping[str, Fraction]) -> dict[str, int]:
+    """What may be given away: capacity minus reserve, times overcommit; never less than nothing."""
+    return {
+        resource: max(0, int((count - reserved.get(resource, 0)) * overcommit.get(resource, 1)))
+        for resource, count in capacity.items()
+    }
+
+
+def class_count(kind: str, name: str) -> str:
+    """The resource that counts machines (or bytes of volumes) of a class: `class/machine.small`."""
+    return f"class/{kind}.{name}"
+
+
+def share(count: int) -> int:
+    """What one machine of a class takes of a host that holds `count` of them and tells nothing else."""
+    return WHOLE_HOST // count if count > 0 else WHOLE_HOST + 1
+
+
+def amount(resource: str, count: int) -> str:
+    """For people, and exact: 1500m, 16Gi, 3."""
+    if resource == SHARE:
+        return f"{Fraction(count, WHOLE_HOST).limit_denominator(10**6)} of the host"
+    return str(millis(count) if resource == CPU else units(count))

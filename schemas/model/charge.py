@@ -1,0 +1,77 @@
+"""What objects take of a pool and what a pool has to give, as resource vectors. Counts; who goes where is decided elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemas.model.capacity import (
+    CPU,
+    MEMORY,
+    STORAGE,
+    Vector,
+    add,
+    allocatable,
+    amount,
+    class_count,
+    needs,
+    stocks,
+)
+from schemas.model.compute import LocalDisk, MachineClass, MachinePoolSpec, MachineSpec
+from schemas.model.quantity import Quantity
+from schemas.model.storage import VolumeSpec
+
+MACHINE = "machine"
+VOLUME = "volume"
+
+
+def machine_charge(
+    machine_class: MachineClass, machine: MachineSpec, *, is_counted: bool = False
+) -> dict[str, int]:
+    """What the machine takes, powered on or off: what its class needs, and its local disks.
+
+    `is_counted` adds one of its class, for pools that state how many of a class they take.
+    """
+    disks = sum(disk.source.size_bytes for disk in machine.volumes if isinstance(disk.source, LocalDisk))
+    parts = [needs(machine_class.capabilities)]
+    if disks:
+        parts.append({STORAGE: disks})
+    if is_counted:
+        parts.append({class_count(MACHINE, machine_class.name): 1})
+    return add(parts)
+
+
+def volume_charge(volume: VolumeSpec, *, is_counted: bool = False) -> dict[str, int]:
+    """What the volume takes of its pool; nothing when it is provided from outside. Pools count classes of volumes in bytes."""
+    if volume.volume_class_ref is None:
+        return {}
+    charge = {STORAGE: volume.storage_bytes}
+    if is_counted:
+        charge[class_count(VOLUME, volume.volume_class_ref.name)] = volume.storage_bytes
+    return charge
+
+
+def pool_allocatable(pool: MachinePoolSpec, capacity: Mapping[str, Quantity]) -> dict[str, int]:
+    """What a machine pool gives away: its capacity minus the reserve, times overcommit; never minus use.
+
+    The counts of classes that a runtime states are left out where it states processors and memory too: they count the
+    bare host, and the vector says the same exactly.
+    """
+    stock = stocks(capacity)
+    if CPU in stock and MEMORY in stock:
+        stock = {resource: count for resource, count in stock.items() if not resource.startswith("class/")}
+    factors = {CPU: pool.overcommit.cpu, MEMORY: pool.overcommit.memory}
+    return allocatable(stock, needs(pool.reserved), factors)
+
+
+def class_counts(free: Vector, classes: Mapping[str, Vector]) -> dict[str, int]:
+    """How many machines of each class alone would fit: `class/machine.<name>` by the name of the class."""
+    counts: dict[str, int] = {}
+    for name, need in classes.items():
+        limits = [free.get(resource, 0) // wanted for resource, wanted in need.items() if wanted > 0]
+        counts[class_count(MACHINE, name)] = max(0, min(limits, default=0))
+    return counts
+
+
+def written(vector: Vector) -> dict[str, str]:
+    """As a manifest writes it, exactly: 1500m, 16Gi, 3."""
+    return {resource: amount(resource, count) for resource, count in sorted(vector.items())}

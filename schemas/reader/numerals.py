@@ -1,0 +1,114 @@
+"""Numbers: which words YAML 1.2's core schema takes for one, whatever the parser thinks.
+
+Parsers add spellings of their own (`1_000`, `0b11`, `-0x1F`, `.Inf` in any mix of letter cases), and a name written so
+would come back as another value. Such words are veiled before parsing: their first character becomes one that YAML has
+no use for, which makes the word text wherever it stands. After parsing the veil is lifted from every string.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+
+from schemas.reader.value import MAX_DIGITS
+
+CORE = re.compile(
+    r"[-+]?[0-9]+"
+    r"|0o[0-7]+"
+    r"|0x[0-9a-fA-F]+"
+    r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)"
+    r"|\.(?:nan|NaN|NAN)"
+)
+# A word that could be a number to somebody, where a scalar can begin.
+_WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?[0-9_.][0-9A-Za-z_.+-]*")
+_MAYBE = re.compile(r"[0-9]|\.(?:inf|nan)\Z", re.IGNORECASE)
+_UNDERSCORE = re.compile(r"_[0-9._eE+-]|[0-9.]_")
+# Words are veiled from their beginning only, and where no word begins no parser sees a number: identifiers are full of `0b`.
+_RADIX = re.compile(r"0[bBxXoO]")
+_RADIX_WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?0[bBxXoO]")
+_INFINITY = re.compile(r"\.[iInN][nNaA][fFnN]")
+_DIGITS = bytes(0x30 if chr(byte).isdigit() and byte < 128 else 0x20 for byte in range(256))
+_LONG_RUN = b"0" * MAX_DIGITS
+_WIDE = 16  # characters of a number that may exceed 60 bits, in hexadecimal
+_WIDE_RUN = b"0" * _WIDE
+_FIRSTS = "+-._0123456789"
+# Private planes: assigned to nothing, and rare enough that a free stretch is found at once.
+_PLANES = range(0xF0000, 0x10FF00, 32)
+
+
+_LARGE = 1 << 16  # characters
+_MOST_WIDE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Veil:
+    """A text with its doubtful numbers veiled, and the way back."""
+
+    text: str
+    back: dict[int, str]
+
+    def lift(self, string: str) -> str:
+        return string.translate(self.back)
+
+    def is_long_number(self, string: str) -> bool:
+        """Whether a string from the veiled text is a number too long to be read as one."""
+        if len(string) <= MAX_DIGITS or ord(string[0]) not in self.back:
+            return False
+        return CORE.fullmatch(self.lift(string)) is not None
+
+
+def has_underscores(text: str) -> bool:
+    """Whether a `_` stands where it could be part of a number: names such as `user_data` need no veil."""
+    return _UNDERSCORE.search(text) is not None
+
+
+def may_differ(text: str, octets: bytes) -> bool:
+    """Whether a text, `octets` in UTF-8, may hold a number that needs the veil; those with `_` aside."""
+    if _RADIX.search(text) is not None and _RADIX_WORD.search(text) is not None:
+        return True
+    if _INFINITY.search(text) is not None:
+        return True
+    if len(octets) <= MAX_DIGITS:
+        return False
+    digits = octets.translate(_DIGITS)
+    return _LONG_RUN in digits or (len(octets) > _LARGE and digits.count(_WIDE_RUN) > _MOST_WIDE)
+
+
+def veil(text: str) -> Veil:
+    """Veils what is no number in the core schema, and numbers too long to convert in bounded time."""
+    base = _free(text)
+    forth = {first: chr(base + at) for at, first in enumerate(_FIRSTS)}
+
+    def veiled(match: re.Match[str]) -> str:
+        word = match[0]
+        if not _MAYBE.search(word) or (len(word) <= MAX_DIGITS and CORE.fullmatch(word)):
+            return word
+        return forth[word[0]] + word[1:]
+
+    return Veil(_WORD.sub(veiled, text), {ord(code): first for first, code in forth.items()})
+
+
+def long_number(text: str) -> int:
+    """The offset of the first number with more than MAX_DIGITS digits; 0 if there is none."""
+    for match in _WORD.finditer(text):
+        if match.end() - match.start() > MAX_DIGITS and CORE.fullmatch(match[0]):
+            return match.start()
+    return 0
+
+
+def are_too_many(text: str) -> bool:
+    """Whether a large text has so many unquoted numbers beyond 60 bits that, as keys, they could be made to collide.
+
+    Python hashes a number by its value, so a mapping of chosen keys would take quadratic time.
+    """
+    if len(text) <= _LARGE:
+        return False
+    wide = (match for match in _WORD.finditer(text) if len(match[0]) >= _WIDE and CORE.fullmatch(match[0]))
+    return next(islice(wide, _MOST_WIDE, None), None) is not None
+
+
+def _free(text: str) -> int:
+    used = {ord(character) >> 5 for character in set(text) if ord(character) >= _PLANES.start}
+    return next(base for base in _PLANES if base >> 5 not in used)

@@ -1,0 +1,64 @@
+"""The YAML parser. `parse` at the end names the one in use, so that another is a change of that line.
+
+A parser turns text into one value a document, or says why not. It need not be safe against hostile text, nor know what
+YAML 1.2 calls a number, nor merge `<<`: `schemas.reader` takes care of all that around it. It must refuse duplicate keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yaml_rs import AliasLimits, YAMLDecodeError
+from yaml_rs._yaml_rs import _loads
+
+from schemas.reader import block_scalars
+from schemas.reader.value import MAX_DEPTH, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the parser says in its own words. Line and column count from 1; 0 where it does not say."""
+
+    words: str
+    line: int = 0
+    column: int = 0
+
+
+Parser = Callable[[str], "list[Value] | Refusal"]
+
+# In front of the text stands a document of ours that ends explicitly: then several documents come as a list whatever
+# they are, and a single document that is a list cannot be mistaken for several.
+_FRONT = "--- 0\n...\n"
+_LINES_IN_FRONT = 2
+
+_LIMITS = AliasLimits(max_total_replayed_events=200_000, max_replay_stack_depth=MAX_DEPTH)
+UNUSABLE_KEY = "a key that holds collections"
+_WHERE = re.compile(r"YAML parse error at line (\d+), column (\d+)\n(?:.*\n)*?(.+)\Z")
+
+
+def saphyr(text: str) -> list[Value] | Refusal:
+    """yaml-rs: saphyr's scanner in Rust. It releases the GIL while it scans."""
+    ended = block_scalars.ended(text)
+    try:
+        # Past the package's wrapper, which only checks the type of its argument: it costs 3% here.
+        values: Any = _loads(_FRONT + ended, parse_datetime=False, alias_limits=_LIMITS)
+    except YAMLDecodeError as error:
+        refusal = _refusal(str(error))
+        return replace(refusal, line=block_scalars.line_before(text, ended, refusal.line))
+    except TypeError:  # a key that is a mapping with a collection in it: Python cannot hash it
+        return Refusal(UNUSABLE_KEY)
+    return values[1:] if isinstance(values, list) else []
+
+
+def _refusal(said: str) -> Refusal:
+    match = _WHERE.match(said)
+    if match is None:
+        return Refusal(said)
+    line, column, words = match.groups()
+    return Refusal(words, max(1, int(line) - _LINES_IN_FRONT), int(column))
+
+
+parse: Parser = saphyr

@@ -1,0 +1,34 @@
+"""JSON that is no YAML: keys over 1,024 characters. Tried when the parser refuses a text that begins as JSON does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+
+from schemas.reader.value import Value
+
+
+class _NotPlainError(ValueError):
+    """A duplicate key, or a constant that JSON has not."""
+
+
+def parse(text: str) -> Value | None:
+    """The value of a JSON text; None if it is none, or one that YAML is right to refuse."""
+    if not text.lstrip(" \t\r\n").startswith(("{", "[")):
+        return None
+    try:
+        value: Value = json.loads(text, object_pairs_hook=_mapping, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _mapping(pairs: list[tuple[Hashable, Value]]) -> dict[Hashable, Value]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise _NotPlainError
+    return mapping
+
+
+def _refuse(constant: str) -> Value:
+    raise _NotPlainError(constant)

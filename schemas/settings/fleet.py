@@ -1,0 +1,170 @@
+"""gitvirt.yaml: the settings of a fleet, in its repository."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import msgspec
+
+from schemas.problem import Problem, Violation, pointer
+from schemas.settings.duration import milliseconds
+from schemas.settings.settings_file import Section, load, located
+
+PATH = "gitvirt.yaml"
+ID_CURE = "put the old id back; only a fork gets its own, and deletes the branch that it came with: gitvirt init --refork"
+LEAST_GRACE_MILLISECONDS = 50_000
+MISSED_HEARTBEATS = 5
+
+
+class Fleet(Section, frozen=True):
+    id: str
+
+
+class Branches(Section, frozen=True):
+    source: str = "main"
+    target: str = "live"
+
+
+class Reports(Section, frozen=True):
+    ref: str = "refs/poollets/"
+
+
+class Poollet(Section, frozen=True):
+    """None for the pools means the default: those named like the poollet or `<poollet>-*`."""
+
+    pools: tuple[str, ...] | None = None
+    volume_pools: tuple[str, ...] | None = None
+    signers: tuple[str, ...] = ()
+
+
+class DeleteLimit(Section, frozen=True):
+    count: int = 10
+    percent: int = 20
+
+
+class Limits(Section, frozen=True):
+    delete: DeleteLimit = DeleteLimit()
+    evict: int = 5
+    push_interval: str = "0s"
+
+    @property
+    def push_interval_milliseconds(self) -> int:
+        return milliseconds(self.push_interval)
+
+
+class Heartbeat(Section, frozen=True):
+    interval: str = "15s"
+
+
+class Scoring(Section, frozen=True):
+    policy: Literal["MostFree", "BinPack", "Spread"] = "MostFree"
+
+
+class Secrets(Section, frozen=True):
+    plain: Literal["deny", "allow"] = "deny"
+
+
+class Signatures(Section, frozen=True):
+    mode: Literal["off", "warn", "enforce"] = "off"
+    signers: tuple[str, ...] = ()
+
+
+class Settings(Section, frozen=True):
+    fleet: Fleet
+    branches: Branches = Branches()
+    reports: Reports = Reports()
+    pools: Literal["open", "declared"] = "open"
+    poollets: dict[str, Poollet | None] = msgspec.field(default_factory=dict)
+    limits: Limits = Limits()
+    heartbeat: Heartbeat = Heartbeat()
+    scoring: Scoring = Scoring()
+    secrets: Secrets = Secrets()
+    signatures: Signatures = Signatures()
+
+    def owns(self, poollet: str, pool: str) -> bool:
+        """Whether the poollet may report on this machine pool."""
+        return self._owns(poollet, pool, "pools")
+
+    def owns_volumes(self, poollet: str, pool: str) -> bool:
+        return self._owns(poollet, pool, "volume_pools")
+
+    def _owns(self, poollet: str, pool: str, field: str) -> bool:
+        """By what its entry says; else by name, unless another entry says so or has a longer name that fits too."""
+        patterns = self._patterns(poollet, field)
+        if patterns is not None:
+            return any(fnmatchcase(pool, pattern) for pattern in patterns)
+        return is_named_like(poollet, pool) and not any(
+            self._claims_before(other, poollet, pool, field) for other in self.poollets if other != poollet
+        )
+
+    def _claims_before(self, other: str, poollet: str, pool: str, field: str) -> bool:
+        patterns = self._patterns(other, field)
+        if patterns is not None:
+            return any(fnmatchcase(pool, pattern) for pattern in patterns)
+        return len(other) > len(poollet) and is_named_like(other, pool)
+
+    def _patterns(self, poollet: str, field: str) -> tuple[str, ...] | None:
+        entry = self.poollets.get(poollet) or Poollet()
+        found: tuple[str, ...] | None = getattr(entry, field)
+        return found
+
+
+def parse(data: bytes, path: str = PATH) -> Settings | tuple[Problem, ...]:
+    loaded = load(path, data, "fleet.json", Settings)
+    if not isinstance(loaded, Settings):
+        return loaded
+    found = (*same_branch(loaded), *unsigned(loaded.signatures), *shared_pools(loaded))
+    return located(found, path, data.decode("utf-8")) if found else loaded
+
+
+def changed_id(data: bytes, before: Settings, then: str, path: str = PATH) -> tuple[Problem, ...]:
+    """Another id than `before` had, at the revision called `then`; the reconciler holds a commit that brings it."""
+    now = parse(data, path)
+    if not isinstance(now, Settings) or now.fleet.id == before.fleet.id:
+        return ()
+    message = f"fleet.id is {now.fleet.id}, and was {before.fleet.id} at {then}: nothing would be reconciled"
+    found = Violation("/fleet/id", "GV816", message, ID_CURE)
+    return located((found,), path, data.decode("utf-8"))
+
+
+def grace_milliseconds(interval: str) -> int:
+    """How long a report may stay as it is before its pools are Unknown; `interval` is the one the report names."""
+    return max(LEAST_GRACE_MILLISECONDS, MISSED_HEARTBEATS * milliseconds(interval))
+
+
+def is_named_like(poollet: str, pool: str) -> bool:
+    return pool == poollet or pool.startswith(f"{poollet}-")
+
+
+def same_branch(settings: Settings) -> tuple[Violation, ...]:
+    source, target = settings.branches.source, settings.branches.target
+    if source != target:
+        return ()
+    where = "/branches/source" if target == Branches().target else "/branches/target"
+    hint = "people write the source, gitvirt the target: name two branches, e.g. main and live"
+    return (Violation(where, "GV602", f"source and target are the same branch, {source}", hint),)
+
+
+def unsigned(signatures: Signatures) -> tuple[Violation, ...]:
+    """Enforcing signatures that nobody can give would freeze everything for good."""
+    if signatures.mode != "enforce" or signatures.signers:
+        return ()
+    hint = "list the keys under signatures.signers, or use the mode warn first"
+    return (Violation("/signatures/mode", "GV603", "signatures are enforced and nobody may sign", hint),)
+
+
+def shared_pools(settings: Settings) -> tuple[Violation, ...]:
+    """A pool has one owner. Only patterns that are written alike are compared."""
+    owners: dict[tuple[str, str], str] = {}
+    found = []
+    for poollet in sorted(settings.poollets):
+        entry = settings.poollets[poollet] or Poollet()
+        for field, patterns in (("pools", entry.pools), ("volumePools", entry.volume_pools)):
+            for index, pattern in enumerate(patterns or ()):
+                owner = owners.setdefault((field, pattern), poollet)
+                if owner != poollet:
+                    where = pointer(("poollets", poollet, field, index))
+                    hint = "a pool has one poollet: take it out of one of the two"
+                    found.append(Violation(where, "GV604", f"{pattern} belongs to {owner} already", hint))
+    return tuple(found)

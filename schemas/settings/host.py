@@ -1,0 +1,144 @@
+"""poollet.yaml: the settings of one host's poollet. The file lives on the host."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from schemas.model.quantity import QuantityError
+from schemas.model.quantity import parse as parse_quantity
+from schemas.problem import Problem, Violation, pointer
+from schemas.settings.fleet import Signatures, unsigned
+from schemas.settings.settings_file import Section, load, located
+
+
+class Repo(Section, frozen=True):
+    url: str
+    identity: str | None = None
+    signing_key: str | None = None
+    known_hosts: str | None = None
+    token_file: str | None = None
+    username: str | None = None
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    proxy: str | None = None
+    target: str = "live"
+    source: str = "main"
+    mirror: str = "/var/lib/gitvirt/mirror"
+
+
+class Runtime(Section, frozen=True):
+    name: str
+    machine: str | None = None
+    volume: str | None = None
+    start: Literal["libvirt", "simulated"] | None = None
+    options: tuple[str, ...] = ()
+
+
+class Pool(Section, frozen=True):
+    name: str
+    kind: Literal["MachinePool", "VolumePool"] = "MachinePool"
+    runtime: str | None = None
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    reachable_from: tuple[str, ...] | None = None
+    reserved: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+
+
+class Intervals(Section, frozen=True):
+    poll: str = "10s"
+    list: str = "5s"
+    push: str = "0s"
+
+
+class Host(Section, frozen=True):
+    name: str
+    repo: Repo
+    host_id: str | None = msgspec.field(name="hostID", default=None)
+    runtimes: tuple[Runtime, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    volume_secrets_file: str | None = None
+    signatures: Signatures = Signatures()
+    intervals: Intervals = Intervals()
+
+
+def parse(data: bytes, path: str = "poollet.yaml") -> Host | tuple[Problem, ...]:
+    loaded = load(path, data, "host.json", Host)
+    if not isinstance(loaded, Host):
+        return loaded
+    found = (
+        *credentials(loaded),
+        *twice(loaded),
+        *unknown_runtimes(loaded),
+        *shared_runtimes(loaded),
+        *bad_reserves(loaded),
+        *unsigned(loaded.signatures),
+    )
+    return located(found, path, data.decode("utf-8")) if found else loaded
+
+
+def credentials(host: Host) -> tuple[Violation, ...]:
+    try:
+        if urlsplit(host.repo.url).password is None:
+            return ()
+    except ValueError:
+        hint = "check its host and port"
+        return (Violation("/repo/url", "GV615", "the address of the repo is not well formed", hint),)
+    hint = "put it in a file that only the poollet can read, and name that in repo.tokenFile"
+    return (Violation("/repo/url", "GV611", "there is a password in the URL", hint),)
+
+
+def twice(host: Host) -> tuple[Violation, ...]:
+    found = []
+    for field, names in (
+        ("runtimes", [one.name for one in host.runtimes]),
+        ("pools", [f"{one.kind} {one.name}" for one in host.pools]),
+    ):
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                found.append(
+                    Violation(f"/{field}/{index}", "GV612", f"{name} is there twice", "names are unique")
+                )
+    return tuple(found)
+
+
+def unknown_runtimes(host: Host) -> tuple[Violation, ...]:
+    known = [runtime.name for runtime in host.runtimes]
+    return tuple(
+        Violation(
+            f"/pools/{index}/runtime",
+            "GV613",
+            f"there is no runtime {pool.runtime}",
+            f"runtimes are: {', '.join(known) or 'none'}",
+        )
+        for index, pool in enumerate(host.pools)
+        if pool.runtime is not None and pool.runtime not in known
+    )
+
+
+def shared_runtimes(host: Host) -> tuple[Violation, ...]:
+    """Two pools on one runtime would both announce all that it has."""
+    found = []
+    taken: dict[tuple[str, str], str] = {}
+    for index, pool in enumerate(host.pools):
+        runtime = pool.runtime or (host.runtimes[0].name if host.runtimes else "")
+        other = taken.setdefault((pool.kind, runtime), pool.name)
+        if other != pool.name:
+            hint = "a runtime is behind one pool of a kind: start another one, or announce one pool"
+            what = f"{pool.name} and {other} are pools of one runtime, and would both announce all of it"
+            found.append(Violation(f"/pools/{index}/runtime", "GV616", what, hint))
+    return tuple(found)
+
+
+def bad_reserves(host: Host) -> tuple[Violation, ...]:
+    found = []
+    for index, pool in enumerate(host.pools):
+        for resource, written in pool.reserved.items():
+            try:
+                parse_quantity(written)
+            except QuantityError as error:
+                where = pointer(("pools", index, "reserved", resource))
+                found.append(Violation(where, "GV614", error.message, error.hint))
+    return tuple(found)

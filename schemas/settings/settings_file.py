@@ -1,0 +1,95 @@
+"""Settings files (gitvirt.yaml, poollet.yaml): text into one frozen object, or every problem with its place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from jsonschema_rs import Draft202012Validator, RegexOptions
+
+import schemas
+from schemas.manifest.schema_errors import explained
+from schemas.problem import Problem, Violation
+from schemas.reader import Unreadable, read
+from schemas.reader.plain_data import examined
+from schemas.reader.positions import Marks
+
+LARGEST = 1024 * 1024
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Section(msgspec.Struct, frozen=True, rename="camel"):
+    """A mapping of a settings file. What is left out takes the default."""
+
+
+def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Problem, ...]:
+    """The one document of the file. `schema` is the file name beside this module."""
+    if len(data) > LARGEST:
+        return (
+            Problem(
+                file=path,
+                code="GV601",
+                message=f"the file has {len(data)} bytes",
+                hint=f"settings have at most {LARGEST}",
+            ),
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return (
+            Problem(
+                file=path, line=line, code="GV601", message="this is not UTF-8", hint="save the file as UTF-8"
+            ),
+        )
+    values = read(text)
+    if isinstance(values, Unreadable):
+        return (
+            Problem(
+                file=path,
+                line=values.line,
+                column=values.column,
+                code=values.code,
+                message=values.message,
+                hint=values.hint,
+            ),
+        )
+    if len(values) != 1:
+        message = "there are no settings in it" if not values else f"there are {len(values)} documents in it"
+        return (Problem(file=path, code="GV601", message=message, hint="it holds one document"),)
+    found = violations(values[0], schema)
+    if found:
+        return located(found, path, text)
+    # Not strict, since JSON Schema counts 1.0 among the integers.
+    return msgspec.convert(values[0], form, strict=False)
+
+
+def violations(body: object, schema: str) -> tuple[Violation, ...]:
+    part, flaws = examined(body)
+    return (*flaws, *explained(None, described(schema), part, validator(schema).iter_errors(part)))
+
+
+def located(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem, ...]:
+    marks = Marks(text)
+    problems = []
+    for one in found:
+        line, column = marks.position(0, one.pointer)
+        plain = Problem(file=path, code=one.code, pointer=one.pointer, message=one.message, hint=one.hint)
+        problems.append(replace(plain, line=line, column=column))
+    return tuple(problems)
+
+
+@cache
+def described(schema: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((Path(schemas.__file__).parent / schema).read_bytes())
+    return loaded
+
+
+@cache
+def validator(schema: str) -> Draft202012Validator:
+    return Draft202012Validator(described(schema), pattern_options=RegexOptions())

@@ -1,0 +1,208 @@
+"""gitvirt.yaml and poollet.yaml: defaults, every problem with its place, ownership and grace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from schemas.settings import fleet, host
+from schemas.settings.duration import milliseconds
+from schemas.settings.settings_file import described
+
+ID = "3c0f3b4e-58b5-4b7e-9f51-4a4a9f8d8f10"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHY1 who"
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("name", ["fleet.json", "host.json"])
+def test_schemas_are_schemas(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(described(name))
+
+
+def test_a_fleet_needs_an_id_and_nothing_else() -> None:
+    settings = fleet.parse(f"fleet: {{id: {ID}}}\n".encode())
+    assert isinstance(settings, fleet.Settings)
+    assert (settings.branches.source, settings.branches.target, settings.reports.ref) == (
+        "main",
+        "live",
+        "refs/poollets/",
+    )
+    assert (settings.pools, settings.secrets.plain, settings.signatures.mode) == ("open", "deny", "off")
+    assert (
+        settings.limits.delete.count,
+        settings.limits.delete.percent,
+        settings.limits.push_interval_milliseconds,
+    ) == (10, 20, 0)
+
+
+def test_defaults_are_those_of_the_schema() -> None:
+    settings = fleet.parse(f"fleet: {{id: {ID}}}\n".encode())
+    properties = described("fleet.json")["properties"]
+    for section in ("branches", "reports", "limits", "heartbeat", "scoring", "secrets"):
+        for field, rule in properties[section]["properties"].items():
+            if "default" in rule:
+                snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in field)
+                assert getattr(getattr(settings, section), snake) == rule["default"]
+
+
+def test_the_example_and_what_init_writes_are_valid() -> None:
+    assert isinstance(fleet.parse((ROOT / "examples/repo/gitvirt.yaml").read_bytes()), fleet.Settings)
+    template = (ROOT / "reconciler/template/gitvirt.yaml").read_text().replace("@FLEET@", ID)
+    assert isinstance(fleet.parse(template.encode()), fleet.Settings)
+
+
+OWNERS = f"""
+fleet: {{id: {ID}}}
+poollets:
+  rack: {{pools: [a, b-*]}}
+  other:
+  volumes: {{volumePools: [shared, ssd-*]}}
+  other-far:
+  greedy: {{pools: [late-1]}}
+""".encode()
+
+
+@pytest.mark.parametrize(
+    ("poollet", "pool", "machines", "volumes"),
+    [
+        ("rack", "a", True, False),
+        ("rack", "b-1", True, False),
+        ("rack", "rack", False, True),
+        ("other", "other", True, True),
+        ("other", "other-ssd", True, True),
+        ("other", "others", False, False),
+        ("unknown", "unknown", True, True),
+        ("unknown", "other", False, False),
+        ("volumes", "ssd-1", False, True),
+        ("other", "other-far", False, False),
+        ("other", "other-far-2", False, False),
+        ("other-far", "other-far-2", True, True),
+        ("late", "late-1", False, True),
+        ("late", "late-2", True, True),
+    ],
+)
+def test_ownership(poollet: str, pool: str, machines: bool, volumes: bool) -> None:
+    settings = fleet.parse(OWNERS)
+    assert isinstance(settings, fleet.Settings)
+    assert (settings.owns(poollet, pool), settings.owns_volumes(poollet, pool)) == (machines, volumes)
+
+
+FLEETS = [
+    (b"", "GV601", 0),
+    (b"fleet: {id: x}\n---\na: b\n", "GV601", 0),
+    (b"\xff\xfe", "GV601", 1),
+    (b"#" * (1024 * 1024 + 1), "GV601", 0),
+    (b"fleet: [\n", "GV10", 0),
+    (b"[]\n", "GV203", 1),
+    (b"branches: {}\n", "GV202", 1),
+    (f"fleet: {{id: {ID}}}\nbranchs:\n  source: main\n".encode(), "GV201", 2),
+    (f"fleet: {{id: {ID}}}\npools: opened\n".encode(), "GV2", 2),
+    (f"fleet: {{id: {ID}}}\nlimits:\n  pushInterval: 10\n".encode(), "GV203", 3),
+    (f"fleet: {{id: {ID}}}\nlimits:\n  pushInterval: 10x\n".encode(), "GV2", 3),
+    (f"fleet: {{id: {ID}}}\nreports:\n  ref: ../../heads\n".encode(), "GV2", 3),
+    (f"fleet: {{id: {ID}}}\nbranches:\n  target: main\n".encode(), "GV602", 3),
+    (f"fleet: {{id: {ID}}}\nbranches:\n  source: live\n".encode(), "GV602", 3),
+    (f"fleet: {{id: {ID}}}\nsignatures:\n  mode: enforce\n".encode(), "GV603", 3),
+    (f"fleet: {{id: {ID}}}\npoollets:\n  a: {{pools: [x]}}\n  b:\n    pools: [y, x]\n".encode(), "GV604", 5),
+]
+
+
+@pytest.mark.parametrize(("data", "code", "line"), FLEETS)
+def test_each_mistake_in_a_fleet_is_named_with_its_line(data: bytes, code: str, line: int) -> None:
+    problems = fleet.parse(data)
+    assert isinstance(problems, tuple)
+    assert problems
+    assert all(problem.file == "gitvirt.yaml" and problem.message for problem in problems)
+    assert problems[0].code.startswith(code)
+    if line:
+        assert problems[0].line == line
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    settings = fleet.parse(f"fleet: {{id: {ID}}}\nlimits: {{evict: 1e2, delete: {{count: 3.0}}}}\n".encode())
+    assert isinstance(settings, fleet.Settings)
+    assert (settings.limits.evict, settings.limits.delete.count) == (100, 3)
+
+
+def test_all_mistakes_at_once() -> None:
+    problems = fleet.parse(b"fleet: {id: nope}\npools: opened\nsecrets: {plain: maybe}\n")
+    assert isinstance(problems, tuple)
+    assert {problem.pointer for problem in problems} == {"/fleet/id", "/pools", "/secrets/plain"}
+
+
+def test_a_hint_names_the_right_spelling() -> None:
+    (problem,) = fleet.parse(f"fleet: {{id: {ID}}}\nbranchs: {{source: main}}\n".encode())  # type: ignore[misc]
+    assert "branches" in problem.hint
+
+
+HOST = "name: rack-a1\nrepo:\n  url: ssh://git@git.example.org/fleet.git\n"
+
+
+def test_a_host_needs_a_name_and_a_repo() -> None:
+    settings = host.parse(HOST.encode())
+    assert isinstance(settings, host.Host)
+    assert (settings.repo.mirror, settings.intervals.poll, settings.intervals.list) == (
+        "/var/lib/gitvirt/mirror",
+        "10s",
+        "5s",
+    )
+
+
+def test_a_whole_host() -> None:
+    text = (
+        HOST
+        + "runtimes: [{name: kvm, start: libvirt}]\npools:\n  - {name: rack-a1, runtime: kvm, reserved: {cpu: 500m, memory: 2Gi}}\n"
+    )
+    settings = host.parse(text.encode())
+    assert isinstance(settings, host.Host)
+    assert settings.pools[0].reserved == {"cpu": "500m", "memory": "2Gi"}
+
+
+HOSTS = [
+    ("name: a\nrepo:\n  url: https://me:hunter2@git.example.org/x.git\n", "GV611", 3),
+    ("name: a\nrepo:\n  url: https://[::1/x.git\n", "GV615", 3),
+    (HOST + "pools:\n  - {name: a}\n  - {name: a}\n", "GV612", 6),
+    (HOST + "pools:\n  - {name: a, runtime: kvm}\n", "GV613", 5),
+    (HOST + "pools:\n  - name: a\n    reserved:\n      memory: 16GB\n", "GV614", 7),
+    (HOST + "pools:\n  - {name: a}\n  - {name: b}\n", "GV616", 6),
+    (HOST + "signatures: {mode: enforce}\n", "GV603", 4),
+    ("name: A\n", "GV2", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "line"), HOSTS)
+def test_each_mistake_in_a_host_is_named_with_its_line(text: str, code: str, line: int) -> None:
+    problems = host.parse(text.encode())
+    assert isinstance(problems, tuple)
+    assert problems[0].code.startswith(code)
+    assert problems[0].line == line
+    assert "hunter2" not in str(problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("15s", 15_000),
+        ("1h30m", 5_400_000),
+        ("500ms", 500),
+        ("1.5s", 1500),
+        ("0s", 0),
+        ("2d", 172_800_000),
+        ("0.001s", 1),
+    ],
+)
+def test_durations_are_exact(text: str, want: int) -> None:
+    assert milliseconds(text) == want
+
+
+@pytest.mark.parametrize("text", ["", "15", "s", "1.0005s", "0.5ms", "-1s", "1s ", "1e3s", "١s", "15s\n"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match=r"duration|finer"):
+        milliseconds(text)
+
+
+@pytest.mark.parametrize(("interval", "want"), [("1s", 50_000), ("10s", 50_000), ("15s", 75_000)])
+def test_grace(interval: str, want: int) -> None:
+    assert fleet.grace_milliseconds(interval) == want
