@@ -53,6 +53,14 @@ class ImageNotResolvable(FailedPrecondition):
     pass
 
 
+class StartupError(FailedPrecondition):
+    """Keeps a runtime from starting. `cure` tells the operator what to do."""
+
+    def __init__(self, cause: str, cure: str) -> None:
+        super().__init__(cause)
+        self.cure = cure
+
+
 class ResourceExhausted(IRIError):
     pass
 

@@ -7,7 +7,7 @@ from enum import Enum
 import msgspec
 
 
-class Turn(Enum):
+class LifecycleChange(Enum):
     """What a domain's life has come to."""
 
     DEFINED = "defined"
@@ -20,32 +20,32 @@ class Turn(Enum):
     CRASHED = "crashed"
 
 
-class Lived(msgspec.Struct, frozen=True):
+class LifecycleEvent(msgspec.Struct, frozen=True):
     domain_id: str
-    turn: Turn
+    turn: LifecycleChange
     by_guest: bool = False  # STOPPING: the guest itself asked for it
 
 
-class DeviceCame(msgspec.Struct, frozen=True):
+class DeviceAdded(msgspec.Struct, frozen=True):
     domain_id: str
     alias: str
 
 
-class DeviceWent(msgspec.Struct, frozen=True):
+class DeviceRemoved(msgspec.Struct, frozen=True):
     """The guest has let go of it."""
 
     domain_id: str
     alias: str
 
 
-class DeviceStays(msgspec.Struct, frozen=True):
+class DeviceRemovalFailed(msgspec.Struct, frozen=True):
     """The guest refused to let it go."""
 
     domain_id: str
     alias: str
 
 
-class Rebooted(msgspec.Struct, frozen=True):
+class GuestRebooted(msgspec.Struct, frozen=True):
     domain_id: str
 
 
@@ -54,7 +54,7 @@ class AgentChanged(msgspec.Struct, frozen=True):
     is_connected: bool
 
 
-class DiskFailed(msgspec.Struct, frozen=True):
+class DiskError(msgspec.Struct, frozen=True):
     """An error that stopped the guest, such as `enospc`."""
 
     domain_id: str
@@ -62,4 +62,12 @@ class DiskFailed(msgspec.Struct, frozen=True):
     reason: str
 
 
-DomainEvent = Lived | DeviceCame | DeviceWent | DeviceStays | Rebooted | AgentChanged | DiskFailed
+DomainEvent = (
+    LifecycleEvent
+    | DeviceAdded
+    | DeviceRemoved
+    | DeviceRemovalFailed
+    | GuestRebooted
+    | AgentChanged
+    | DiskError
+)

@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from iri.libvirt.refusal import NotStarted
+from iri.errors import StartupError
 
 LOCK = ".gitvirt.lock"
 MOMENT_SECONDS = 0.1
 CURE = "stop that one first; two runtimes need a libvirtd, a `folder`, an `images.folder` and pools each"
 
 
-class Taken(NotStarted):
+class LockHeldError(StartupError):
     """Another process has it."""
 
 
@@ -44,7 +44,7 @@ def _process(handle: int) -> str:
     return written if written.isdigit() else ""
 
 
-class Claim:
+class FolderLock:
     """`what` begins the message: "storage pool fast"."""
 
     def __init__(self, what: str, sleep: Callable[[float], object] = time.sleep) -> None:
@@ -63,7 +63,7 @@ class Claim:
             found = _process(handle)
             os.close(handle)
             pid = f" (pid {found})" if found else ""
-            raise Taken(f"{self._what} at {folder} is in use by another runtime{pid}", CURE) from None
+            raise LockHeldError(f"{self._what} at {folder} is in use by another runtime{pid}", CURE) from None
         except OSError:
             os.close(handle)
             raise

@@ -11,10 +11,9 @@ import uuid
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from iri.errors import IRIError, Unavailable
-from iri.libvirt.connect.storage import Secrets
-from iri.libvirt.folder_lock import CURE, Taken, holder
-from iri.libvirt.refusal import NotStarted
+from iri.errors import IRIError, StartupError, Unavailable
+from iri.libvirt.connect.storage import LibvirtSecrets
+from iri.libvirt.folder_lock import CURE, LockHeldError, holder
 from iri.libvirt.xml import child, element, text
 
 USAGE = "gitvirt/runtime"
@@ -22,10 +21,12 @@ PREFIX = "of the gitvirt runtime at "
 TRIES = 5
 
 
-class Tenancy:
+class LibvirtdOwner:
     """`machines` are all that are in libvirt, whoever made them."""
 
-    def __init__(self, secrets: Secrets, folder: Path, machines: Callable[[], Collection[str]]) -> None:
+    def __init__(
+        self, secrets: LibvirtSecrets, folder: Path, machines: Callable[[], Collection[str]]
+    ) -> None:
         self._secrets = secrets
         self._folder = folder.resolve()
         self._machines = machines
@@ -57,10 +58,10 @@ class Tenancy:
     def _refuse(self, folder: Path, id: str) -> None:
         if (pid := holder(folder)) is not None:
             who = f" (pid {pid})" if pid else ""
-            raise Taken(f"this libvirt is in use by the runtime at {folder}{who}", CURE)
+            raise LockHeldError(f"this libvirt is in use by the runtime at {folder}{who}", CURE)
         if there := len(self._machines()):
             machines = "1 machine" if there == 1 else f"{there} machines"
-            raise NotStarted(
+            raise StartupError(
                 f"this libvirt has {machines} of the runtime at {folder}, not of the one at {self._folder}",
                 f"start with `folder: {folder}`, where their disks and consoles are; if that runtime is given up for good, "
                 f"`virsh secret-undefine {id}` leaves them to this one",

@@ -14,11 +14,11 @@ import msgspec
 
 from iri.host import MachineClass
 from iri.libvirt.device_sources import NicSource, PreparedDisk
-from iri.libvirt.domain.traits import Platform, Traits
+from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.machine import Disk, NetworkInterface, RuntimeMachine
 
 
-class Disks(Protocol):
+class DiskProvider(Protocol):
     def refuse(self, machine_id: str, disk: Disk) -> None:
         """Quick. InvalidArgument or FailedPrecondition for a disk that this host will never attach."""
         ...
@@ -45,7 +45,7 @@ class Disks(Protocol):
         ...
 
 
-class Interfaces(Protocol):
+class InterfaceProvider(Protocol):
     def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
         """Pure. InvalidArgument for an interface that this host will never connect."""
         ...
@@ -75,7 +75,7 @@ class SeedFiles(msgspec.Struct, frozen=True, kw_only=True):
     nvram: Path | None = None  # EFI variables to begin with
 
 
-class Seeds(Protocol):
+class SeedProvider(Protocol):
     def refuse(self, machine: RuntimeMachine) -> None:
         """Quick. InvalidArgument for what no guest could be told."""
         ...
@@ -85,15 +85,15 @@ class Seeds(Protocol):
         ...
 
 
-class HostClasses(Protocol):
+class ClassProvider(Protocol):
     def machine_class(self, name: str) -> MachineClass:
         """InvalidArgument, with its name, when it is not on offer."""
         ...
 
-    def traits(self, class_name: str) -> Traits:
+    def traits(self, class_name: str) -> ClassTraits:
         """How machines of that class are built, whether it is on offer or not."""
         ...
 
-    def platform(self) -> Platform:
+    def platform(self) -> HostPlatform:
         """May block the first time it is asked: whether guests really boot with KVM is tried once."""
         ...

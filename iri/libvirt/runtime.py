@@ -16,24 +16,24 @@ from iri.host import About, Classes, Offers, VolumeClass, VolumeOffer
 from iri.journal import Journal
 from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.domains import Domains
-from iri.libvirt.connect.link import Link
-from iri.libvirt.connect.machine_secrets import Vault
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.connect.machine_secrets import MachineSecrets
 from iri.libvirt.connect.networks import LibvirtNetworks
-from iri.libvirt.connect.node import Node
-from iri.libvirt.connect.qemu_monitor import Monitor
-from iri.libvirt.connect.storage import Secrets
+from iri.libvirt.connect.node import LibvirtNode
+from iri.libvirt.connect.qemu_monitor import QemuMonitor
+from iri.libvirt.connect.storage import LibvirtSecrets
 from iri.libvirt.domain.document import CONSOLE
-from iri.libvirt.folder_lock import Claim
-from iri.libvirt.host.host import Host, Installation
-from iri.libvirt.host.kvm_probe import Prover
-from iri.libvirt.libvirtd_owner import Tenancy
+from iri.libvirt.folder_lock import FolderLock
+from iri.libvirt.host.host import Installation, LibvirtHost
+from iri.libvirt.host.kvm_probe import KvmProbe
+from iri.libvirt.libvirtd_owner import LibvirtdOwner
 from iri.libvirt.machines.consoles import LONGEST_PATH, Consoles
-from iri.libvirt.machines.deps import Folders, Parts, Site
-from iri.libvirt.machines.machine_store import Roster
+from iri.libvirt.machines.deps import MachineDeps, MachineFolders, Providers
+from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.machines import Machines
 from iri.libvirt.networks.networks import Networks
 from iri.libvirt.seed.ignition import Reader, no_yaml
-from iri.libvirt.seed.seed_files import Seeds
+from iri.libvirt.seed.seed_files import SeedWriter
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes import bootstrap
 from iri.libvirt.volumes.volumes import Volumes
@@ -54,37 +54,39 @@ class LibvirtRuntime:
     def __init__(self, settings: Settings, read_yaml: Reader = no_yaml) -> None:
         folder = Path(settings.folder)
         _check_length(settings.folder)
-        self._folder, self._claim = folder, Claim("the runtime's folder")
-        self._link = Link(settings.uri)
+        self._folder, self._claim = folder, FolderLock("the runtime's folder")
+        self._link = LibvirtLink(settings.uri)
         self._journal = Journal(time.time_ns)
-        domains, vault = Domains(self._link), Vault(self._link)
-        self._tenancy = Tenancy(Secrets(self._link), folder, domains.metadata)
-        self._roster = Roster(domains, vault, self._journal)
+        domains, vault = Domains(self._link), MachineSecrets(self._link)
+        self._tenancy = LibvirtdOwner(LibvirtSecrets(self._link), folder, domains.metadata)
+        self._roster = MachineStore(domains, vault, self._journal)
         storage = bootstrap.opened(
             self._link,
-            bootstrap.Settings(storage=settings.storage, images=settings.images),
+            bootstrap.VolumeSettings(storage=settings.storage, images=settings.images),
             folder,
             journal=self._journal,
             volume_class=lambda name: self._host.volume_class(name),
             tell=self._tell,
         )
         self._volumes = storage.volumes
-        node = Node(self._link)
-        self._host = Host(
+        node = LibvirtNode(self._link)
+        self._host = LibvirtHost(
             node,
-            Capacity(storage.volumes),
-            Prover(node, folder, Path(settings.qemu_logs)),
+            StorageCapacity(storage.volumes),
+            KvmProbe(node, folder, Path(settings.qemu_logs)),
             settings.host,
             Installation(VERSION, settings.uri, folder),
         )
         networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
-        site = Site(
+        site = MachineDeps(
             domains=domains,
-            monitor=Monitor(self._link),
+            monitor=QemuMonitor(self._link),
             vault=vault,
             roster=self._roster,
-            parts=Parts(storage.disks, networks, Seeds(settings.efi_template, read_yaml), self._host),
-            folders=Folders(folder / "machines", Path(settings.qemu_logs)),
+            parts=Providers(
+                storage.disks, networks, SeedWriter(settings.efi_template, read_yaml), self._host
+            ),
+            folders=MachineFolders(folder / "machines", Path(settings.qemu_logs)),
             rules=settings.power,
             starts=threading.Semaphore(max(2, os.cpu_count() or 1)),
         )
@@ -167,7 +169,7 @@ class LibvirtRuntime:
             self._journal.event(machine, reason, "Prepare", message)
 
 
-class Capacity:
+class StorageCapacity:
     """The storage as the host counts it."""
 
     def __init__(self, volumes: Volumes) -> None:

@@ -13,8 +13,8 @@ import msgspec
 from iri.errors import InvalidArgument
 from iri.libvirt.host.settings import HostSettings
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.machines.power_settings import PowerRules
-from iri.libvirt.networks.network_policy import NetworkRules
+from iri.libvirt.machines.power_settings import PowerSettings
+from iri.libvirt.networks.network_policy import NetworkPolicy
 from iri.libvirt.volumes.settings import StorageSettings
 
 # Where distributions keep the empty variables of the EFI firmware without Secure Boot.
@@ -33,10 +33,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     folder: str = "/var/lib/gitvirt"
     efi_variables: str = ""  # a file of empty EFI variables; empty: where distributions keep it
     host: HostSettings = HostSettings()
-    networks: NetworkRules = NetworkRules()
+    networks: NetworkPolicy = NetworkPolicy()
     images: ImageSettings = ImageSettings()
     storage: StorageSettings = StorageSettings()
-    power: PowerRules = PowerRules()
+    power: PowerSettings = PowerSettings()
     qemu_logs: str = "/var/log/libvirt/qemu"  # libvirt's, one a machine, removed with it
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iri.libvirt.private_libvirtd.cpio_archive import Archive
+from iri.libvirt.private_libvirtd.cpio_archive import CpioArchive
 from iri.libvirt.private_libvirtd.demo_guest import FOLDERS
 
 BUSYBOX = Path("/bin/busybox")
@@ -19,7 +19,7 @@ POWER_BUTTON = "#!/bin/sh\necho GUEST power-button >/dev/ttyS0\npoweroff -f\n"
 
 def initramfs(kernel: Path) -> bytes:
     """`kernel`: the folder that tools/guest-kernel filled."""
-    archive = Archive()
+    archive = CpioArchive()
     archive.folders(*FOLDERS)
     archive.devices()
     archive.program("bin/busybox", BUSYBOX.read_bytes())

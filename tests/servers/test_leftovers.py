@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from iri.libvirt import xml
-from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.network_xml import definition
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd
@@ -18,7 +18,7 @@ from tests.servers.libvirtd import libvirtd as started
 DOMAIN = """<domain type='qemu'><name>{name}</name><uuid>{id}</uuid><memory unit='MiB'>4</memory><os><type>hvm</type></os>
 <devices>{nic}<controller type='usb' model='none'/></devices></domain>"""
 SECRET = "<secret ephemeral='no' private='no'><uuid>{own}</uuid><description>gitvirt machine {id}</description></secret>"
-NETWORK = Isolated(identity="lan", subnet=Subnet(network="10.9.0.0/24"))
+NETWORK = IsolatedNetwork(identity="lan", subnet=Subnet(network="10.9.0.0/24"))
 
 
 @pytest.fixture(scope="module")

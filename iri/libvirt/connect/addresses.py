@@ -5,19 +5,19 @@ from __future__ import annotations
 import libvirt
 
 from iri.libvirt import xml
-from iri.libvirt.connect.link import Link
-from iri.libvirt.networks.guest_addresses import Learned, Source
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.networks.guest_addresses import Learned, LearnedFrom
 
 SOURCES = {
-    Source.LEASE: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE,
-    Source.AGENT: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT,
-    Source.ARP: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP,
+    LearnedFrom.LEASE: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE,
+    LearnedFrom.AGENT: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT,
+    LearnedFrom.ARP: libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP,
 }
 AGENT = "devices/channel/target[@name='org.qemu.guest_agent.0'][@state='connected']"
 
 
 class LibvirtAddresses:
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
     def has_agent(self, machine_id: str) -> bool:
@@ -27,7 +27,7 @@ class LibvirtAddresses:
         )
         return xml.parse(document).find(AGENT) is not None
 
-    def learned(self, machine_id: str, source: Source) -> Learned:
+    def learned(self, machine_id: str, source: LearnedFrom) -> Learned:
         answer = self._link.call(
             lambda raw: raw.lookupByUUIDString(machine_id).interfaceAddresses(SOURCES[source]),
             "learning addresses",

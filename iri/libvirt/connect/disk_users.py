@@ -10,7 +10,7 @@ import libvirt
 import msgspec
 
 from iri.errors import FailedPrecondition, TimedOut
-from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.device_sources import BlockSource, FileSource, RbdSource
 from iri.libvirt.xml import Element, child, element, parse, text
 
@@ -19,21 +19,21 @@ JOB_POLL_SECONDS = 0.05
 JOB_SECONDS = 6 * 3600
 
 
-class Holding(msgspec.Struct, frozen=True):
+class DiskUser(msgspec.Struct, frozen=True):
     domain_id: str
     target: str  # vda
     is_running: bool
 
 
-class Holders:
-    def __init__(self, link: Link) -> None:
+class DiskUsers:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
-    def of(self, where: Where) -> tuple[Holding, ...]:
+    def of(self, where: Where) -> tuple[DiskUser, ...]:
         """Domains of any owner that have it as a disk, running or not."""
 
-        def look(raw: libvirt.virConnect) -> tuple[Holding, ...]:
-            found: dict[str, Holding] = {}
+        def look(raw: libvirt.virConnect) -> tuple[DiskUser, ...]:
+            found: dict[str, DiskUser] = {}
             for domain in raw.listAllDomains(0):
                 for holding in _holdings(domain, where):
                     found.setdefault(holding.domain_id, holding)
@@ -54,14 +54,14 @@ class Holders:
 
         return self._link.call(look, "looking which files domains have")
 
-    def grow(self, holding: Holding, size_bytes: int) -> None:
+    def grow(self, holding: DiskUser, size_bytes: int) -> None:
         def grow(raw: libvirt.virConnect) -> None:
             domain = raw.lookupByUUIDString(holding.domain_id)
             domain.blockResize(holding.target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES)
 
         self._link.call(grow, "growing a volume in use")
 
-    def copy(self, holding: Holding, into: str, secret_id: str) -> None:
+    def copy(self, holding: DiskUser, into: str, secret_id: str) -> None:
         """The disk as of now, into a new qcow2 file that stands alone. Blocks until all of it is there."""
         job = text(_backup(holding.target, into, secret_id))
 
@@ -71,7 +71,7 @@ class Holders:
         self._link.call(begin, "copying a volume in use")
         self._wait(holding)
 
-    def _wait(self, holding: Holding) -> None:
+    def _wait(self, holding: DiskUser) -> None:
         until = time.monotonic() + JOB_SECONDS
         while self._link.call(lambda raw: _is_copying(raw, holding.domain_id), "copying a volume in use"):
             if time.monotonic() > until:
@@ -122,13 +122,13 @@ def _files(domain: Element) -> Iterator[str]:
     yield from (domain.findtext(f"os/{name}", "") for name in ("kernel", "initrd"))
 
 
-def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[Holding]:
+def _holdings(domain: libvirt.virDomain, where: Where) -> Iterator[DiskUser]:
     for description, runs_with_it in _descriptions(domain):
         for disk in parse(description).iterfind("devices/disk"):
             source = disk.find("source")
             if source is not None and _is(source, where):
                 target = disk.find("target")
-                yield Holding(
+                yield DiskUser(
                     domain.UUIDString(), "" if target is None else target.get("dev", ""), runs_with_it
                 )
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 import libvirt
 
 from iri.errors import FailedPrecondition, NotFound
-from iri.libvirt.connect.link import Link
-from iri.libvirt.domain.domain_state import End, Life, Seen, hardware, has_agent
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.domain.domain_state import DomainState, RunState, StopReason, hardware, has_agent
 from iri.libvirt.domain.record import NAMESPACE, PREFIX, TAG
 from iri.libvirt.xml import Element, parse, text
 
@@ -18,17 +18,17 @@ T = TypeVar("T")
 CONFIG = libvirt.VIR_DOMAIN_AFFECT_CONFIG
 LIVE = libvirt.VIR_DOMAIN_AFFECT_LIVE
 LIVES = {
-    libvirt.VIR_DOMAIN_PAUSED_IOERROR: Life.STUCK,
-    libvirt.VIR_DOMAIN_PAUSED_STARTING_UP: Life.HELD,
-    libvirt.VIR_DOMAIN_PAUSED_UNKNOWN: Life.HELD,
-    libvirt.VIR_DOMAIN_PAUSED_SHUTTING_DOWN: Life.RUNNING,
+    libvirt.VIR_DOMAIN_PAUSED_IOERROR: RunState.STUCK,
+    libvirt.VIR_DOMAIN_PAUSED_STARTING_UP: RunState.HELD,
+    libvirt.VIR_DOMAIN_PAUSED_UNKNOWN: RunState.HELD,
+    libvirt.VIR_DOMAIN_PAUSED_SHUTTING_DOWN: RunState.RUNNING,
 }
 OFF_STATES = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_CRASHED, libvirt.VIR_DOMAIN_NOSTATE)
 ENDS = {
-    libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: End.SHUTDOWN,
-    libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: End.DESTROYED,
-    libvirt.VIR_DOMAIN_SHUTOFF_CRASHED: End.CRASHED,
-    libvirt.VIR_DOMAIN_SHUTOFF_FAILED: End.FAILED,
+    libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: StopReason.SHUTDOWN,
+    libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: StopReason.DESTROYED,
+    libvirt.VIR_DOMAIN_SHUTOFF_CRASHED: StopReason.CRASHED,
+    libvirt.VIR_DOMAIN_SHUTOFF_FAILED: StopReason.FAILED,
 }
 # Whatever libvirt keeps beside a domain goes with it.
 UNDEFINE = (
@@ -42,7 +42,7 @@ UNDEFINE = (
 class Domains:
     """Every method may raise an IRIError: NotFound when there is no such domain. Thread-safe."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
     def metadata(self) -> Mapping[str, Element]:
@@ -77,7 +77,7 @@ class Domains:
         document: str = self._do(id, lambda domain: domain.XMLDesc(flags), "reading the domain")
         return document
 
-    def look(self, id: str) -> Seen:
+    def look(self, id: str) -> DomainState:
         return self._do(id, seen_of, "looking at the domain")
 
     def speak(self, id: str) -> None:
@@ -161,18 +161,18 @@ def metadata_of(domain: libvirt.virDomain) -> str:
     return found
 
 
-def seen_of(domain: libvirt.virDomain) -> Seen:
+def seen_of(domain: libvirt.virDomain) -> DomainState:
     state, reason = domain.state()
     following = hardware(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
     if state in OFF_STATES:
-        return Seen(life=Life.OFF, end=ENDS.get(reason, End.UNKNOWN), next=following)
+        return DomainState(life=RunState.OFF, end=ENDS.get(reason, StopReason.UNKNOWN), next=following)
     document = domain.XMLDesc(0)
-    life = Life.RUNNING
+    life = RunState.RUNNING
     if state == libvirt.VIR_DOMAIN_PAUSED:
-        life = LIVES.get(reason, Life.PAUSED)
+        life = LIVES.get(reason, RunState.PAUSED)
     elif state == libvirt.VIR_DOMAIN_PMSUSPENDED:
-        life = Life.PAUSED
-    return Seen(
+        life = RunState.PAUSED
+    return DomainState(
         life=life,
         live=hardware(document),
         next=following,

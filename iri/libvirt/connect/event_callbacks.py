@@ -9,33 +9,33 @@ import libvirt
 
 from iri.libvirt.domain_events import (
     AgentChanged,
-    DeviceCame,
-    DeviceStays,
-    DeviceWent,
-    DiskFailed,
+    DeviceAdded,
+    DeviceRemovalFailed,
+    DeviceRemoved,
+    DiskError,
     DomainEvent,
-    Lived,
-    Rebooted,
-    Turn,
+    GuestRebooted,
+    LifecycleChange,
+    LifecycleEvent,
 )
 
 Tell = Callable[[DomainEvent], None]
 TURNS = {
-    libvirt.VIR_DOMAIN_EVENT_DEFINED: Turn.DEFINED,
-    libvirt.VIR_DOMAIN_EVENT_UNDEFINED: Turn.UNDEFINED,
-    libvirt.VIR_DOMAIN_EVENT_STARTED: Turn.STARTED,
-    libvirt.VIR_DOMAIN_EVENT_SUSPENDED: Turn.SUSPENDED,
-    libvirt.VIR_DOMAIN_EVENT_RESUMED: Turn.RESUMED,
-    libvirt.VIR_DOMAIN_EVENT_STOPPED: Turn.STOPPED,
-    libvirt.VIR_DOMAIN_EVENT_SHUTDOWN: Turn.STOPPING,
-    libvirt.VIR_DOMAIN_EVENT_PMSUSPENDED: Turn.SUSPENDED,
-    libvirt.VIR_DOMAIN_EVENT_CRASHED: Turn.CRASHED,
+    libvirt.VIR_DOMAIN_EVENT_DEFINED: LifecycleChange.DEFINED,
+    libvirt.VIR_DOMAIN_EVENT_UNDEFINED: LifecycleChange.UNDEFINED,
+    libvirt.VIR_DOMAIN_EVENT_STARTED: LifecycleChange.STARTED,
+    libvirt.VIR_DOMAIN_EVENT_SUSPENDED: LifecycleChange.SUSPENDED,
+    libvirt.VIR_DOMAIN_EVENT_RESUMED: LifecycleChange.RESUMED,
+    libvirt.VIR_DOMAIN_EVENT_STOPPED: LifecycleChange.STOPPED,
+    libvirt.VIR_DOMAIN_EVENT_SHUTDOWN: LifecycleChange.STOPPING,
+    libvirt.VIR_DOMAIN_EVENT_PMSUSPENDED: LifecycleChange.SUSPENDED,
+    libvirt.VIR_DOMAIN_EVENT_CRASHED: LifecycleChange.CRASHED,
 }
 
 
 def register(raw: libvirt.virConnect, tell: Tell) -> Iterator[int]:
     """For all domains, foreign ones too: who listens knows which are his. Gives what each callback is known by."""
-    teller = Teller(tell)
+    teller = EventCallbacks(tell)
     for event, callback in (
         (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, teller.lived),
         (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, teller.came),
@@ -48,7 +48,7 @@ def register(raw: libvirt.virConnect, tell: Tell) -> Iterator[int]:
         yield raw.domainEventRegisterAny(None, event, callback, None)
 
 
-class Teller:
+class EventCallbacks:
     """libvirt's callbacks, each with the connection first and something opaque last."""
 
     def __init__(self, tell: Tell) -> None:
@@ -60,23 +60,23 @@ class Teller:
             event == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN and detail == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_GUEST
         )
         if event in TURNS:
-            self._tell(Lived(domain.UUIDString(), TURNS[event], by_guest))
+            self._tell(LifecycleEvent(domain.UUIDString(), TURNS[event], by_guest))
 
     def came(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        self._tell(DeviceCame(domain.UUIDString(), alias))
+        self._tell(DeviceAdded(domain.UUIDString(), alias))
 
     def went(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        self._tell(DeviceWent(domain.UUIDString(), alias))
+        self._tell(DeviceRemoved(domain.UUIDString(), alias))
 
     def stays(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        self._tell(DeviceStays(domain.UUIDString(), alias))
+        self._tell(DeviceRemovalFailed(domain.UUIDString(), alias))
 
     def rebooted(self, _: object, domain: libvirt.virDomain, opaque: object) -> None:
         del opaque
-        self._tell(Rebooted(domain.UUIDString()))
+        self._tell(GuestRebooted(domain.UUIDString()))
 
     def agent(self, _: object, domain: libvirt.virDomain, state: int, reason: int, opaque: object) -> None:
         del reason, opaque
@@ -86,4 +86,4 @@ class Teller:
     def failed(self, _: object, domain: libvirt.virDomain, *details: Any) -> None:
         """`details`: path, alias, action, reason, opaque."""
         _path, alias, _action, reason, _opaque = details
-        self._tell(DiskFailed(domain.UUIDString(), alias, reason))
+        self._tell(DiskError(domain.UUIDString(), alias, reason))

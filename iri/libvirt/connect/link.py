@@ -29,7 +29,7 @@ KEEPALIVE_COUNT = 6
 RECONNECTS = ExponentialDelay(0.05, 2.0)
 
 
-class Link:
+class LibvirtLink:
     """Thread-safe. Listeners are called on the event thread: they take note and return."""
 
     def __init__(self, uri: str) -> None:

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 import libvirt
 
 from iri.errors import NotFound
-from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.xml import child, element, parse, text
 
 PIECE_BYTES = 65536
 DESCRIPTION = "gitvirt machine "
 
 
-class Vault:
-    def __init__(self, link: Link) -> None:
+class MachineSecrets:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
     def put(self, id: str, value: bytes) -> None:

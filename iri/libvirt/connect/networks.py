@@ -8,25 +8,25 @@ import libvirt
 
 from iri.errors import NotFound
 from iri.libvirt import xml
-from iri.libvirt.connect.link import Link
-from iri.libvirt.networks.network_xml import Found, found, reservation
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.networks.network_xml import ObservedNetwork, found, reservation
 
 LIVE_AND_KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_LIVE | libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 
 
 class LibvirtNetworks:
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
-    def find(self, name: str) -> Found | None:
+    def find(self, name: str) -> ObservedNetwork | None:
         try:
             return self._link.call(lambda raw: _found(raw.networkLookupByName(name)), "looking for a network")
         except NotFound:
             return None
 
-    def all(self) -> tuple[Found, ...]:
-        def listed(raw: libvirt.virConnect) -> tuple[Found, ...]:
+    def all(self) -> tuple[ObservedNetwork, ...]:
+        def listed(raw: libvirt.virConnect) -> tuple[ObservedNetwork, ...]:
             return tuple(each for network in raw.listAllNetworks() if (each := _still_there(network)))
 
         return self._link.call(listed, "listing the networks")
@@ -102,11 +102,11 @@ def _document(domain: libvirt.virDomain) -> str:
     return document
 
 
-def _found(network: libvirt.virNetwork) -> Found:
+def _found(network: libvirt.virNetwork) -> ObservedNetwork:
     return found(xml.parse(network.XMLDesc()), is_active=bool(network.isActive()))
 
 
-def _still_there(network: libvirt.virNetwork) -> Found | None:
+def _still_there(network: libvirt.virNetwork) -> ObservedNetwork | None:
     try:
         return _found(network)
     except libvirt.libvirtError as error:

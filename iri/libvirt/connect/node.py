@@ -8,18 +8,18 @@ import libvirt
 
 from iri.errors import IRIError, Unavailable
 from iri.libvirt import xml
-from iri.libvirt.connect.link import Link
-from iri.libvirt.host.capacity import Facts
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.host.capacity import HostFacts
 
 KIB = 1024
 ARCHITECTURE, MEMORY_MIB, CPUS = 0, 1, 2  # of what virNodeGetInfo answers
 
 
-class Node:
-    def __init__(self, link: Link) -> None:
+class LibvirtNode:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
-    def facts(self) -> Facts:
+    def facts(self) -> HostFacts:
         return self._link.call(_facts, "asking about the host")
 
     def offers_kvm(self, architecture: str) -> bool:
@@ -48,7 +48,7 @@ class Node:
         self._link.call(ended, "ending a guest that was tried")
 
 
-def _facts(raw: libvirt.virConnect) -> Facts:
+def _facts(raw: libvirt.virConnect) -> HostFacts:
     capabilities = xml.parse(raw.getCapabilities())
     counted: dict[int, int] = {}
     for cell in capabilities.iterfind("host/topology/cells/cell"):
@@ -58,7 +58,7 @@ def _facts(raw: libvirt.virConnect) -> Facts:
     smallest = min(counted, default=0)
     version = raw.getVersion()
     cpu = capabilities.find("host/cpu")
-    return Facts(
+    return HostFacts(
         uuid=capabilities.findtext("host/uuid", ""),
         name=raw.getHostname(),
         architecture=str(raw.getInfo()[ARCHITECTURE]),

@@ -16,22 +16,22 @@ import libvirt_qemu
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition
-from iri.libvirt.connect.link import Link
-from iri.libvirt.domain.qemu_state import Inside, Node, place_of
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.domain.qemu_state import BlockNode, QemuState, place_of
 
 DEVICES, OBJECTS = "/machine/peripheral", "/objects"
 BACKEND = "host"  # begins the name of what on the host a network interface is
 NETDEV = re.compile(rf"\b{BACKEND}(ua-nic-[\w-]+):")
 
 
-class Monitor:
+class QemuMonitor:
     """Every method may raise an IRIError: FailedPrecondition with QEMU's own words when it refuses, or without when nobody here
     understands them. Thread-safe."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
-    def look(self, id: str) -> Inside:
+    def look(self, id: str) -> QemuState:
         inside = inside_of(
             network=self._ask(id, "human-monitor-command", **{"command-line": "info network"}),
             devices=self._ask(id, "qom-list", path=DEVICES),
@@ -83,10 +83,10 @@ def answered(command: str, said: str) -> Any:
         return answer["return"]
 
 
-def inside_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: Any) -> Inside:
+def inside_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: Any) -> QemuState:
     """All but what libvirt knows."""
     with understood():
-        return Inside(
+        return QemuState(
             devices=frozenset(one["name"] for one in devices),
             nics=frozenset(NETDEV.findall(network)),
             nodes=tuple(map(node_of, nodes)),
@@ -95,10 +95,10 @@ def inside_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: A
         )
 
 
-def node_of(told: dict[str, Any]) -> Node:
+def node_of(told: dict[str, Any]) -> BlockNode:
     image = told.get("image", {})
     rests_on = image.get("full-backing-filename") or image.get("backing-filename") or ""
-    return Node(name=told["node-name"], place=place_of(told["file"]), rests_on=place_of(rests_on))
+    return BlockNode(name=told["node-name"], place=place_of(told["file"]), rests_on=place_of(rests_on))
 
 
 def device_of(told: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import libvirt
 import msgspec
 
 from iri.errors import NotFound
-from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.xml import parse
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ BUSY_SECONDS = 60.0
 BUSY_POLL_SECONDS = 0.02
 
 
-class Room(msgspec.Struct, frozen=True):
+class PoolSpace(msgspec.Struct, frozen=True):
     """Bytes of a pool. Ceph without a manager says 0 of everything."""
 
     capacity: int
@@ -28,8 +28,8 @@ class Room(msgspec.Struct, frozen=True):
     available: int
 
 
-class Storage:
-    def __init__(self, link: Link) -> None:
+class StoragePools:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
     def ensure_pool(self, name: str, definition: str) -> None:
@@ -52,11 +52,11 @@ class Storage:
 
         return self._with_pool(name, path, "reading storage pool")
 
-    def room(self, name: str) -> Room:
-        def info(pool: libvirt.virStoragePool) -> Room:
+    def room(self, name: str) -> PoolSpace:
+        def info(pool: libvirt.virStoragePool) -> PoolSpace:
             _refreshed(pool)
             _, capacity, allocated, available = pool.info()
-            return Room(capacity, allocated, available)
+            return PoolSpace(capacity, allocated, available)
 
         return self._with_pool(name, info, "measuring storage pool")
 
@@ -112,8 +112,8 @@ class Storage:
         return self._link.call(lambda raw: action(found(raw)), f"{doing} {volume} in storage pool {pool}")
 
 
-class Secrets:
-    def __init__(self, link: Link) -> None:
+class LibvirtSecrets:
+    def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
     def put(self, definition: str, value: bytes) -> None:

@@ -9,8 +9,8 @@ import msgspec
 from iri.libvirt.device_sources import Boot, NicSource, PreparedDisk
 from iri.libvirt.domain.devices import cdrom_element, disk_element, nic_element
 from iri.libvirt.domain.names import alias_of, domain_name, target_of
-from iri.libvirt.domain.record import NAMESPACE, TAG, Record, sealed, written
-from iri.libvirt.domain.traits import Platform, Traits
+from iri.libvirt.domain.record import NAMESPACE, TAG, MachineRecord, sealed, written
+from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.protocols import SeedFiles
 from iri.libvirt.xml import Element, child, element, parse, text
 from iri.machine import Disk, NetworkInterface
@@ -23,13 +23,13 @@ TRANSLATION_SHARE = 4  # of the memory, for QEMU's cache of translated code wher
 LEAST_TRANSLATION, MOST_TRANSLATION = 16, 512  # MiB
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Without disks and nics it is the machine that has only been recorded."""
 
     id: str
-    record: Record
-    traits: Traits = Traits()
-    platform: Platform = Platform()
+    record: MachineRecord
+    traits: ClassTraits = ClassTraits()
+    platform: HostPlatform = HostPlatform()
     disks: tuple[tuple[Disk, PreparedDisk], ...] = ()
     nics: tuple[tuple[NetworkInterface, NicSource], ...] = ()
     seed: SeedFiles = SeedFiles()
@@ -64,7 +64,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def document(plan: Plan) -> str:
+def document(plan: DomainPlan) -> str:
     root = element("domain", type_=plan.platform.domain_type)
     child(root, "name", domain_name(plan.id, plan.record.labels))
     child(root, "uuid", plan.id)
@@ -86,7 +86,7 @@ def document(plan: Plan) -> str:
     return text(root)
 
 
-def regraded(existing: str, plan: Plan) -> str:
+def regraded(existing: str, plan: DomainPlan) -> str:
     """The domain's next configuration with the class's part of it anew. All else stays as it is, addresses included."""
     root = parse(existing)
     for tag in ("maxMemory", "memory", "currentMemory", "vcpu", "vcpus", "memoryBacking", "cpu"):
@@ -97,7 +97,7 @@ def regraded(existing: str, plan: Plan) -> str:
     return text(root)
 
 
-def resources(plan: Plan) -> tuple[Element, ...]:
+def resources(plan: DomainPlan) -> tuple[Element, ...]:
     """What a class decides; a resize replaces just these."""
     memory_kib = str(plan.memory_bytes // 1024)
     parts = [
@@ -118,7 +118,7 @@ def resources(plan: Plan) -> tuple[Element, ...]:
     return tuple(parts)
 
 
-def system(plan: Plan) -> Element:
+def system(plan: DomainPlan) -> Element:
     uefi = plan.traits.firmware == "uefi"
     made = element("os", firmware="efi") if uefi else element("os")
     child(made, "type", "hvm", arch=plan.platform.architecture, machine=plan.machine)
@@ -140,7 +140,7 @@ def system(plan: Plan) -> Element:
     return made
 
 
-def features(plan: Plan) -> Element:
+def features(plan: DomainPlan) -> Element:
     made = element("features")
     child(made, "acpi")
     if plan.platform.architecture == "x86_64":
@@ -152,7 +152,7 @@ def features(plan: Plan) -> Element:
     return made
 
 
-def devices(plan: Plan) -> Element:
+def devices(plan: DomainPlan) -> Element:
     made = element("devices")
     child(made, "controller", type_="usb", model="none")
     if "i440fx" not in plan.machine and plan.machine != "pc":  # these have slots for all in their only bus
@@ -175,7 +175,7 @@ def devices(plan: Plan) -> Element:
     return made
 
 
-def own_devices(plan: Plan) -> tuple[Element, ...]:
+def own_devices(plan: DomainPlan) -> tuple[Element, ...]:
     """What every machine has, whatever its spec says."""
     serial = element("serial", type_="unix")
     child(serial, "source", mode="bind", path=str(plan.folder / CONSOLE))

@@ -11,7 +11,7 @@ from iri.libvirt.domain.names import Alias, DeviceKind, parsed_alias
 from iri.libvirt.xml import Element, parse
 
 
-class Life(Enum):
+class RunState(Enum):
     OFF = "off"
     RUNNING = "running"
     PAUSED = "paused"  # by people, or by libvirt while it works on it
@@ -19,7 +19,7 @@ class Life(Enum):
     HELD = "held"  # libvirtd did not live to finish its start: it has never run
 
 
-class End(Enum):
+class StopReason(Enum):
     """Why a domain is off."""
 
     UNKNOWN = "unknown"  # never started, or libvirtd has been restarted since
@@ -44,9 +44,9 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(self.disks) | frozenset(self.nics)
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    life: Life = Life.OFF
-    end: End = End.UNKNOWN
+class DomainState(msgspec.Struct, frozen=True, kw_only=True):
+    life: RunState = RunState.OFF
+    end: StopReason = StopReason.UNKNOWN
     live: Hardware | None = None  # while it is on
     next: Hardware = Hardware()
     has_agent: bool = False
@@ -54,7 +54,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        return self.life is not Life.OFF
+        return self.life is not RunState.OFF
 
     @property
     def now(self) -> Hardware:

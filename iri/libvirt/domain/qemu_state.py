@@ -19,7 +19,7 @@ NODE = re.compile(r"libvirt-(\d+)-(.+)")
 STORAGE = "storage"  # the layer that all others of a disk rest on
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class BlockNode(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     place: str  # a path, or pool/image
     rests_on: str = ""  # the place of its backing image
@@ -34,18 +34,18 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     image: str = ""
 
 
-class Inside(msgspec.Struct, frozen=True, kw_only=True):
+class QemuState(msgspec.Struct, frozen=True, kw_only=True):
     """What QEMU has, and what libvirt knows it to have, which was asked last: nothing that came meanwhile counts as forgotten."""
 
     devices: frozenset[str] = frozenset()
     nics: frozenset[str] = frozenset()  # aliases of those that have something of the host
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[BlockNode, ...] = ()
     objects: frozenset[str] = frozenset()
     disks: Mapping[str, str] = {}  # by device the node it reads
     document: str = ""
 
 
-class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
+class LeakedDevices(msgspec.Struct, frozen=True, kw_only=True):
     """False when there is nothing."""
 
     devices: tuple[str, ...] = ()  # which the guest may have found by now
@@ -57,7 +57,7 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.devices or self.nics or self.nodes or self.objects)
 
 
-def forgotten(inside: Inside, places: Iterable[str]) -> Forgotten:
+def forgotten(inside: QemuState, places: Iterable[str]) -> LeakedDevices:
     """`places` are those of disks that are to be attached, or were when libvirtd died."""
     root = parse(inside.document)
     aliases = {found.get("name", "") for found in root.iterfind("devices/*/alias")}
@@ -70,7 +70,7 @@ def forgotten(inside: Inside, places: Iterable[str]) -> Forgotten:
         sought |= below
     numbers = {free[node] for node in free if node.place in sought}
     left = [node.name for node in free if free[node] in numbers]
-    return Forgotten(
+    return LeakedDevices(
         devices=tuple(sorted(devices)),
         nics=tuple(sorted(ours(inside.nics) - aliases)),
         nodes=tuple(sorted(left, key=lambda name: name.endswith(STORAGE))),

@@ -22,7 +22,7 @@ TAG = "machine"
 ElementTree.register_namespace(PREFIX, NAMESPACE)  # or people would read ns0 in virsh
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The wish, and the little that cannot be seen of the domain."""
 
     labels: Mapping[str, str] = {}
@@ -39,7 +39,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     image_ref: str = ""
 
 
-class Seal(msgspec.Struct, frozen=True, kw_only=True):
+class SpecSecrets(msgspec.Struct, frozen=True, kw_only=True):
     """The secret parts of a spec. `disks`: secret and encryption data by attachment name."""
 
     ignition_data: bytes = b""
@@ -49,7 +49,7 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.ignition_data or self.disks)
 
 
-def sealed(spec: MachineSpec) -> tuple[MachineSpec, Seal]:
+def sealed(spec: MachineSpec) -> tuple[MachineSpec, SpecSecrets]:
     """The spec without its secrets, and these."""
     disks = {}
     volumes = []
@@ -59,16 +59,16 @@ def sealed(spec: MachineSpec) -> tuple[MachineSpec, Seal]:
             disks[disk.name] = (connection.secret_data, connection.encryption_data)
             disk = replace(disk, connection=replace(connection, secret_data={}, encryption_data={}))
         volumes.append(disk)
-    seal = Seal(ignition_data=spec.ignition_data, disks=disks)
+    seal = SpecSecrets(ignition_data=spec.ignition_data, disks=disks)
     return replace(spec, ignition_data=b"", volumes=tuple(volumes)), seal
 
 
-def unsealed(spec: MachineSpec, seal: Seal) -> MachineSpec:
+def unsealed(spec: MachineSpec, seal: SpecSecrets) -> MachineSpec:
     volumes = tuple(unsealed_disk(disk, seal) for disk in spec.volumes)
     return replace(spec, ignition_data=seal.ignition_data, volumes=volumes)
 
 
-def unsealed_disk(disk: Disk, seal: Seal) -> Disk:
+def unsealed_disk(disk: Disk, seal: SpecSecrets) -> Disk:
     if disk.connection is None or disk.name not in seal.disks:
         return disk
     secret_data, encryption_data = seal.disks[disk.name]
@@ -78,28 +78,28 @@ def unsealed_disk(disk: Disk, seal: Seal) -> Disk:
     return replace(disk, connection=connection)
 
 
-def packed(seal: Seal) -> bytes:
+def packed(seal: SpecSecrets) -> bytes:
     return msgspec.msgpack.encode(seal)
 
 
-def unpacked(data: bytes) -> Seal:
-    return msgspec.msgpack.decode(data, type=Seal)
+def unpacked(data: bytes) -> SpecSecrets:
+    return msgspec.msgpack.decode(data, type=SpecSecrets)
 
 
-def written(record: Record) -> Element:
+def written(record: MachineRecord) -> Element:
     """JSON in ASCII: XML can carry it, whatever labels and annotations hold. In no namespace: libvirt puts it into ours."""
     return element(TAG, json.dumps(msgspec.to_builtins(record), separators=(",", ":")))
 
 
-def read(metadata: Element) -> Record:
+def read(metadata: Element) -> MachineRecord:
     """ValueError for what no version of this runtime has written."""
     try:
-        return msgspec.json.decode(metadata.text or "", type=Record)
+        return msgspec.json.decode(metadata.text or "", type=MachineRecord)
     except msgspec.DecodeError as error:
         raise ValueError(f"the metadata of the machine cannot be read: {error}") from None
 
 
-def wish(record: Record, id: str) -> RuntimeMachine:
+def wish(record: MachineRecord, id: str) -> RuntimeMachine:
     return RuntimeMachine(
         id=id,
         labels=record.labels,

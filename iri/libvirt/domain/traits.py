@@ -9,7 +9,7 @@ import msgspec
 MOST_PORTS = 200
 
 
-class Traits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class ClassTraits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     machine: str = ""  # QEMU's machine type; empty: the best of the architecture
     cpu: Literal["auto", "default", "host-model", "host-passthrough", "maximum"] = "auto"
     most_cpus: int = 0  # what a running guest can grow to; 0: as many as the host has
@@ -27,7 +27,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError("mostCpus is not negative")
 
 
-class Platform(msgspec.Struct, frozen=True, kw_only=True):
+class HostPlatform(msgspec.Struct, frozen=True, kw_only=True):
     """What the host below can do."""
 
     domain_type: str = "qemu"  # or kvm

@@ -17,7 +17,7 @@ CPU, MEMORY, STORAGE = "cpu", "memory", "storage"
 HUGE = "hugepages-"
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What libvirt tells of the host. `huge_pages`: how many there are by their size in bytes, used ones included."""
 
     uuid: str = ""
@@ -35,7 +35,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         return sum(size * count for size, count in self.huge_pages.items())
 
 
-def capacity(facts: Facts, storage_bytes: int, settings: HostSettings) -> dict[str, int]:
+def capacity(facts: HostFacts, storage_bytes: int, settings: HostSettings) -> dict[str, int]:
     """Totals of the empty host less what the operator keeps back."""
     totals = {CPU: facts.cpus, MEMORY: facts.memory_bytes, STORAGE: storage_bytes}
     totals |= {f"{HUGE}{_named(size)}": size * count for size, count in facts.huge_pages.items() if count}
@@ -44,7 +44,7 @@ def capacity(facts: Facts, storage_bytes: int, settings: HostSettings) -> dict[s
     }
 
 
-def quantity(wanted: MachineClass, facts: Facts, storage_bytes: int, settings: HostSettings) -> int:
+def quantity(wanted: MachineClass, facts: HostFacts, storage_bytes: int, settings: HostSettings) -> int:
     """Zero for a class that asks for what the host does not have."""
     has = capacity(facts, storage_bytes, settings)
     traits = settings.traits.get(wanted.name)

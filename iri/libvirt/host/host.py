@@ -29,9 +29,9 @@ from iri.host import (
     VolumeClass,
     VolumeOffer,
 )
-from iri.libvirt.domain.traits import Platform, Traits
-from iri.libvirt.host.capacity import Facts, capacity, quantity
-from iri.libvirt.host.kvm_probe import Starter
+from iri.libvirt.domain.traits import ClassTraits, HostPlatform
+from iri.libvirt.host.capacity import HostFacts, capacity, quantity
+from iri.libvirt.host.kvm_probe import DomainStarter
 from iri.libvirt.host.settings import HostSettings
 
 log = logging.getLogger(__name__)
@@ -43,19 +43,19 @@ WITH_PROOF = "x86_64"
 ACCELERATOR, LABELLED = "gitvirt.dev/accelerator", {"kvm": "kvm", "qemu": "tcg"}
 
 
-class NodeSource(Starter, Protocol):
-    def facts(self) -> Facts: ...
+class NodeSource(DomainStarter, Protocol):
+    def facts(self) -> HostFacts: ...
     def offers_kvm(self, architecture: str) -> bool: ...
 
 
-class Storage(Protocol):
+class StorageTotals(Protocol):
     """The volumes' side of what there is to give."""
 
     def volume_offers(self, classes: tuple[VolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
     def storage_bytes(self) -> int: ...
 
 
-class Proof(Protocol):
+class Probe(Protocol):
     def runs(self, domain_type: str) -> bool: ...
 
 
@@ -67,11 +67,16 @@ class Installation(msgspec.Struct, frozen=True):
     folder: Path
 
 
-class Host:
+class LibvirtHost:
     """Thread-safe."""
 
     def __init__(
-        self, node: NodeSource, storage: Storage, proof: Proof, settings: HostSettings, here: Installation
+        self,
+        node: NodeSource,
+        storage: StorageTotals,
+        proof: Probe,
+        settings: HostSettings,
+        here: Installation,
     ) -> None:
         self._node = node
         self._storage = storage
@@ -80,7 +85,7 @@ class Host:
         self._here = here
         self._kept = here.folder / "classes.json"
         self._lock = threading.Lock()
-        self._facts: Facts | None = None
+        self._facts: HostFacts | None = None
         self._domain_type = ""
         self._classes = self._first_classes()
 
@@ -135,12 +140,12 @@ class Host:
                 return one
         raise InvalidArgument(f"volume class {name!r} is not offered here")
 
-    def traits(self, class_name: str) -> Traits:
-        return self._settings.traits.get(class_name, Traits())
+    def traits(self, class_name: str) -> ClassTraits:
+        return self._settings.traits.get(class_name, ClassTraits())
 
-    def platform(self) -> Platform:
+    def platform(self) -> HostPlatform:
         facts = self._known()
-        return Platform(domain_type=self.domain_type(), architecture=facts.architecture, cpus=facts.cpus)
+        return HostPlatform(domain_type=self.domain_type(), architecture=facts.architecture, cpus=facts.cpus)
 
     def domain_type(self) -> str:
         """Found out once, by whoever asks first; the others wait for it."""
@@ -171,7 +176,7 @@ class Host:
                 log.warning("KVM is offered and no guest boots with it: guests are emulated, which is slow")
                 return "qemu"
 
-    def _known(self) -> Facts:
+    def _known(self) -> HostFacts:
         facts = self._facts
         if facts is None:
             facts = self._facts = self._node.facts()
@@ -198,7 +203,7 @@ def host_id(uuid_: str, uri: str) -> str:
     return str(uuid.uuid5(NAMESPACE, f"{machine or uuid_} {uri}"))
 
 
-def node_info(facts: Facts) -> NodeInfo:
+def node_info(facts: HostFacts) -> NodeInfo:
     return NodeInfo(
         architecture=facts.architecture,
         operating_system=operating_system(),

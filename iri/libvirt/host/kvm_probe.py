@@ -61,7 +61,7 @@ def definition(domain_type: str, disk: Path, output: Path) -> xml.Element:
     return root
 
 
-class Starter(Protocol):
+class DomainStarter(Protocol):
     def start_briefly(self, document: str) -> None:
         """A domain that is gone with this process."""
         ...
@@ -71,12 +71,12 @@ class Starter(Protocol):
         ...
 
 
-class Prover:
+class KvmProbe:
     """Files for the time of a proof lie in `folder`, which QEMU must be able to enter; libvirt's log of it in `logs`."""
 
     def __init__(
         self,
-        starter: Starter,
+        starter: DomainStarter,
         folder: Path,
         logs: Path,
         seconds: float = SECONDS,

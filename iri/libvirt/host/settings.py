@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from iri.host import Address, MachineClass, VolumeClass
-from iri.libvirt.domain.traits import Traits
+from iri.libvirt.domain.traits import ClassTraits
 
 GIB = 1 << 30
 Accelerator = Literal["auto", "kvm", "tcg"]
@@ -33,7 +33,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     reserved: Mapping[str, int] = msgspec.field(default_factory=lambda: {"memory": GIB})
     overcommit: Mapping[str, float] = {}
     classes: OfferedClasses = OfferedClasses()
-    traits: Mapping[str, Traits] = {}
+    traits: Mapping[str, ClassTraits] = {}
     labels: Mapping[str, str] = {}
     addresses: tuple[Address, ...] = ()  # empty: the host's name and the address that it is reached by
 

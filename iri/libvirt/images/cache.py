@@ -21,24 +21,24 @@ from pathlib import Path
 import msgspec
 
 from iri.errors import FailedPrecondition
-from iri.libvirt.folder_lock import Claim
+from iri.libvirt.folder_lock import FolderLock
 from iri.libvirt.images.digest import Digest
 
 PARTIAL_SECONDS = 24 * 3600  # an interrupted transfer can be continued for so long
 LOCK = ".lock"
 
 
-class Named(msgspec.Struct, frozen=True):
+class CachedName(msgspec.Struct, frozen=True):
     digest: Digest
     validator: str
 
 
-class Cache:
+class ImageCache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for part in ("blobs", "partial", "names"):
             (folder / part).mkdir(parents=True, exist_ok=True)
-        self.claim = Claim("the image cache")
+        self.claim = FolderLock("the image cache")
         # QEMU's user reads blobs through it.
         folder.chmod(0o755)
 
@@ -87,13 +87,13 @@ class Cache:
         partial.unlink(missing_ok=True)
         partial.with_name(f"{partial.name}.validator").unlink(missing_ok=True)
 
-    def named(self, name: str) -> Named | None:
+    def named(self, name: str) -> CachedName | None:
         with suppress(FileNotFoundError, msgspec.DecodeError):
-            named = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=Named)
+            named = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=CachedName)
             return named if self.path(named.digest).exists() else None
         return None
 
-    def name(self, name: str, named: Named) -> None:
+    def name(self, name: str, named: CachedName) -> None:
         path = self.folder / "names" / key(name)
         written = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
         written.write_bytes(msgspec.json.encode(named))

@@ -11,12 +11,12 @@ import msgspec
 from iri.errors import FailedPrecondition
 
 
-class Entry(msgspec.Struct, frozen=True):
+class RegistryLogin(msgspec.Struct, frozen=True):
     auth: str = ""
 
 
-class File(msgspec.Struct, frozen=True):
-    auths: dict[str, Entry] = {}
+class DockerConfig(msgspec.Struct, frozen=True):
+    auths: dict[str, RegistryLogin] = {}
 
 
 def basic(path: str, registry: str) -> str:
@@ -24,8 +24,8 @@ def basic(path: str, registry: str) -> str:
     if not path:
         return ""
     try:
-        file = msgspec.json.decode(Path(path).read_bytes(), type=File)
-        entry = file.auths.get(registry, Entry())
+        file = msgspec.json.decode(Path(path).read_bytes(), type=DockerConfig)
+        entry = file.auths.get(registry, RegistryLogin())
         base64.b64decode(entry.auth, validate=True)
     except (OSError, msgspec.DecodeError, binascii.Error) as error:
         # msgspec and binascii name places and types, never values.

@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 """Bytes there, and bytes in all or 0 when the server does not say."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class FetchLimits(msgspec.Struct, frozen=True):
     max_bytes: int
     timeout_seconds: float
 
@@ -102,7 +102,7 @@ def path_of(url: str) -> str:
 
 
 def fetch(
-    url: str, into: Path, *, headers: Mapping[str, str], limits: Limits, known: str, progress: Progress
+    url: str, into: Path, *, headers: Mapping[str, str], limits: FetchLimits, known: str, progress: Progress
 ) -> Fetched:
     """Fetches what is not in `into` yet. `known` is the validator of a copy that is already elsewhere, or empty."""
     for _ in range(2):
@@ -114,7 +114,7 @@ def fetch(
 
 
 def _fetched(
-    url: str, into: Path, headers: Mapping[str, str], limits: Limits, known: str, progress: Progress
+    url: str, into: Path, headers: Mapping[str, str], limits: FetchLimits, known: str, progress: Progress
 ) -> Fetched | None:
     """None: the server has less than what is there already, so that is something else."""
     there = into.stat().st_size if into.exists() else 0
@@ -158,7 +158,7 @@ def _validator(headers: Message) -> str:
     return str(headers.get("Last-Modified", ""))
 
 
-def _refuse_size(total: int, start: int, limits: Limits, into: Path) -> None:
+def _refuse_size(total: int, start: int, limits: FetchLimits, into: Path) -> None:
     if total > limits.max_bytes:
         raise InvalidArgument(f"the image has {total} bytes, and {limits.max_bytes} are allowed")
     free = shutil.disk_usage(into.parent).free
@@ -167,7 +167,12 @@ def _refuse_size(total: int, start: int, limits: Limits, into: Path) -> None:
 
 
 def _received(
-    response: http.client.HTTPResponse, into: Path, start: int, total: int, limits: Limits, progress: Progress
+    response: http.client.HTTPResponse,
+    into: Path,
+    start: int,
+    total: int,
+    limits: FetchLimits,
+    progress: Progress,
 ) -> int:
     with on_disk(), into.open("r+b" if start else "wb") as file:
         file.seek(start)
@@ -211,7 +216,7 @@ def read(response: http.client.HTTPResponse, limit: int) -> bytes:
         raise Unavailable(f"the transfer broke off: {error or type(error).__name__}") from None
 
 
-def copied(source: Path, into: Path, limits: Limits) -> None:
+def copied(source: Path, into: Path, limits: FetchLimits) -> None:
     """The same of a file of this host."""
     size = source.stat().st_size
     _refuse_size(size, 0, limits, into)

@@ -14,11 +14,11 @@ import msgspec
 
 from iri.errors import FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted, Unavailable
 from iri.libvirt.images import http_fetch, oci_manifest, qcow2, reference
-from iri.libvirt.images.cache import Cache, Named, digest_of
+from iri.libvirt.images.cache import CachedName, ImageCache, digest_of
 from iri.libvirt.images.digest import Digest
-from iri.libvirt.images.http_fetch import Fetched, Limits
+from iri.libvirt.images.http_fetch import Fetched, FetchLimits
 from iri.libvirt.images.oci_manifest import Blob
-from iri.libvirt.images.qcow2 import Format
+from iri.libvirt.images.qcow2 import ImageFormat
 from iri.libvirt.images.reference import FileReference, OciReference, UrlReference
 from iri.libvirt.images.registry import Registry
 from iri.libvirt.images.settings import ImageSettings
@@ -30,7 +30,7 @@ Tell = Callable[[str, str], None]
 """Takes a reason in CamelCase and a sentence for people."""
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True):
+class LocalImage(msgspec.Struct, frozen=True, kw_only=True):
     """`reference` names it with its digest, whatever it was asked for as, and without the keys of signed URLs."""
 
     reference: str
@@ -48,9 +48,9 @@ class Images:
     ) -> None:
         self._settings = settings
         self._progress_seconds = progress_seconds
-        self._formats: dict[Path, Format] = {}  # of blobs, which never change
-        self._cache = Cache(Path(settings.folder) if settings.folder else folder)
-        self._limits = Limits(settings.max_bytes, settings.timeout_seconds)
+        self._formats: dict[Path, ImageFormat] = {}  # of blobs, which never change
+        self._cache = ImageCache(Path(settings.folder) if settings.folder else folder)
+        self._limits = FetchLimits(settings.max_bytes, settings.timeout_seconds)
 
     @property
     def folder(self) -> Path:
@@ -74,11 +74,11 @@ class Images:
             case UrlReference() | OciReference():
                 self._refuse_source(text)
 
-    def ensure(self, text: str, architecture: str, tell: Tell) -> Image:
+    def ensure(self, text: str, architecture: str, tell: Tell) -> LocalImage:
         with http_fetch.on_disk():
             return self._ensured(text, architecture, tell)
 
-    def _ensured(self, text: str, architecture: str, tell: Tell) -> Image:
+    def _ensured(self, text: str, architecture: str, tell: Tell) -> LocalImage:
         match named := reference.parse(text):
             case FileReference():
                 digest, path = self._copied(named)
@@ -169,10 +169,10 @@ class Images:
                 return known.digest, self._cache.blob(known.digest) or self._cache.path(known.digest)
             digest, path = self._kept(partial, named.digest)
             if named.digest is None:
-                self._cache.name(named.url, Named(digest, fetched.validator))
+                self._cache.name(named.url, CachedName(digest, fetched.validator))
             return digest, path
 
-    def _pulled(self, named: OciReference, architecture: str, tell: Tell) -> Image:
+    def _pulled(self, named: OciReference, architecture: str, tell: Tell) -> LocalImage:
         registry = Registry(
             named,
             plain_http=named.registry in self._settings.plain_http,
@@ -227,10 +227,10 @@ class Images:
         kernel: Path | None = None,
         initramfs: Path | None = None,
         command_line: str = "",
-    ) -> Image:
+    ) -> LocalImage:
         format = self._formats.get(path) or qcow2.inspect(path)
         self._formats[path] = format
-        return Image(
+        return LocalImage(
             reference=name,
             path=path,
             format=format.name,

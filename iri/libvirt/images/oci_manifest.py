@@ -36,25 +36,25 @@ class Descriptor(msgspec.Struct, frozen=True):
     media_type: str = msgspec.field(name="mediaType", default="")
 
 
-class Platform(msgspec.Struct, frozen=True):
+class ManifestPlatform(msgspec.Struct, frozen=True):
     architecture: str = ""
     os: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ManifestEntry(msgspec.Struct, frozen=True):
     digest: str = ""
     size: int = 0
     media_type: str = msgspec.field(name="mediaType", default="")
-    platform: Platform | None = None
+    platform: ManifestPlatform | None = None
 
 
-class Document(msgspec.Struct, frozen=True):
+class ManifestDocument(msgspec.Struct, frozen=True):
     """A manifest or an index: one of them has layers, the other manifests."""
 
     media_type: str = msgspec.field(name="mediaType", default="")
     config: Descriptor = Descriptor()
     layers: tuple[Descriptor, ...] = ()
-    manifests: tuple[Entry, ...] = ()
+    manifests: tuple[ManifestEntry, ...] = ()
 
 
 class Blob(msgspec.Struct, frozen=True):
@@ -62,25 +62,25 @@ class Blob(msgspec.Struct, frozen=True):
     size: int
 
 
-class Config(msgspec.Struct, frozen=True, rename={"command_line": "commandLine"}):
+class ImageConfig(msgspec.Struct, frozen=True, rename={"command_line": "commandLine"}):
     command_line: str = ""
 
 
-class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+class ImageArtifact(msgspec.Struct, frozen=True, kw_only=True):
     config: Blob
     rootfs: Blob
     kernel: Blob | None = None
     initramfs: Blob | None = None
 
 
-def document(body: bytes) -> Document:
+def document(body: bytes) -> ManifestDocument:
     try:
-        return msgspec.json.decode(body, type=Document)
+        return msgspec.json.decode(body, type=ManifestDocument)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"the registry's manifest cannot be read: {error}") from None
 
 
-def chosen(index: Document, architecture: str) -> Digest:
+def chosen(index: ManifestDocument, architecture: str) -> Digest:
     """The manifest of an index for that architecture; without one asked for, there must be only one."""
     there = [entry for entry in index.manifests if entry.platform is None or entry.platform.os in ("", OS)]
     names = [entry.platform.architecture if entry.platform else "" for entry in there]
@@ -97,7 +97,7 @@ def chosen(index: Document, architecture: str) -> Digest:
     return digests.parse(fits[0].digest)
 
 
-def artifact(manifest: Document) -> Artifact:
+def artifact(manifest: ManifestDocument) -> ImageArtifact:
     if manifest.config.media_type not in CONFIGS:
         _refuse(f"its config is of type {manifest.config.media_type[:100]!r}, not {CONFIG!r}")
     parts: dict[str, Blob] = {}
@@ -110,12 +110,12 @@ def artifact(manifest: Document) -> Artifact:
         parts[part] = _blob(layer)
     if "rootfs" not in parts:
         _refuse("it has no rootfs")
-    return Artifact(config=_blob(manifest.config), **parts)
+    return ImageArtifact(config=_blob(manifest.config), **parts)
 
 
 def command_line(config: bytes) -> str:
     try:
-        return msgspec.json.decode(config, type=Config).command_line
+        return msgspec.json.decode(config, type=ImageConfig).command_line
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         _refuse(f"its config cannot be read: {error}")
 

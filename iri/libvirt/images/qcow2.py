@@ -40,26 +40,26 @@ OTHER_FORMATS = (
 )
 
 
-class Format(msgspec.Struct, frozen=True):
+class ImageFormat(msgspec.Struct, frozen=True):
     """`name` is what the file must be opened as. Formats are never probed again: a guest can write a header."""
 
     name: str  # "qcow2" or "raw"
     virtual_bytes: int
 
 
-def inspect(path: Path) -> Format:
+def inspect(path: Path) -> ImageFormat:
     """What the file is. InvalidArgument with the reason why it may not be used."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(512)
         if head.startswith(MAGIC):
-            return Format("qcow2", _checked(file, head, size))
+            return ImageFormat("qcow2", _checked(file, head, size))
     if not size:
         raise InvalidArgument("the image is empty")
     for offset, magic, name in OTHER_FORMATS:
         if head[offset : offset + len(magic)] == magic:
             raise InvalidArgument(f"the image is {name}: only raw and qcow2 are used")
-    return Format("raw", size)
+    return ImageFormat("raw", size)
 
 
 def virtual_bytes(path: Path) -> int:

@@ -14,7 +14,7 @@ import msgspec
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.libvirt.images import credentials, http_fetch, oci_manifest
 from iri.libvirt.images.digest import Digest
-from iri.libvirt.images.oci_manifest import Artifact, Document
+from iri.libvirt.images.oci_manifest import ImageArtifact, ManifestDocument
 from iri.libvirt.images.reference import OciReference
 
 ACCEPT = ", ".join((*oci_manifest.MANIFESTS, *oci_manifest.INDEXES))
@@ -39,7 +39,7 @@ class Registry:
         self._timeout = timeout
         self._authorization = ""
 
-    def resolved(self, architecture: str) -> tuple[Digest, Artifact]:
+    def resolved(self, architecture: str) -> tuple[Digest, ImageArtifact]:
         """The artifact for that architecture and its manifest's digest."""
         wanted, digest = self._reference.wanted, self._reference.digest
         for _ in range(NESTING + 1):
@@ -64,7 +64,7 @@ class Registry:
         _refuse_other(body, digest, "config")
         return body
 
-    def _manifest(self, wanted: str, digest: Digest | None) -> tuple[bytes, Document]:
+    def _manifest(self, wanted: str, digest: Digest | None) -> tuple[bytes, ManifestDocument]:
         body = self._get(self._url(f"manifests/{wanted}"), ACCEPT, oci_manifest.LARGEST_MANIFEST)
         if digest is not None:
             _refuse_other(body, digest, "manifest")

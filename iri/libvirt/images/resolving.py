@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument, NotFound, Unavailable
 from iri.libvirt.images.http_fetch import path_of
-from iri.libvirt.images.images import Image, Images, Tell
+from iri.libvirt.images.images import Images, LocalImage, Tell
 
 LONGEST_NAME = 200
 CURE = "correct its name, or have it where this host finds it"
@@ -19,7 +19,7 @@ def refuse(images: Images, text: str) -> None:
         images.refuse(text)
 
 
-def ensured(images: Images, text: str, architecture: str, tell: Tell) -> Image:
+def ensured(images: Images, text: str, architecture: str, tell: Tell) -> LocalImage:
     with resolving(text):
         return images.ensure(text, architecture, tell)
 

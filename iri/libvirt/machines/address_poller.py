@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from iri.backoff import ExponentialDelay
 from iri.errors import IRIError
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.deps import MachineDeps
 from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 POLLS = ExponentialDelay(1.0, 60.0, factor=1.5)
 
 
-class Addresses:
-    def __init__(self, site: Site) -> None:
+class AddressPoller:
+    def __init__(self, site: MachineDeps) -> None:
         self._site = site
         self._polls: dict[str, int] = {}  # by machine, since its interfaces changed last
         self._queue = WorkQueue(self._ask, 1, "libvirt-addresses")

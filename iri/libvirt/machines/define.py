@@ -5,26 +5,28 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from iri.libvirt.device_sources import NicSource, PreparedDisk
-from iri.libvirt.domain.document import Plan, document
-from iri.libvirt.domain.record import Record, wish
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.domain.document import DomainPlan, document
+from iri.libvirt.domain.record import MachineRecord, wish
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.protocols import SeedFiles
 from iri.machine import Disk, NetworkInterface
 
 
-def recorded(site: Site, id: str, record: Record) -> str:
+def recorded(site: MachineDeps, id: str, record: MachineRecord) -> str:
     """The document of a machine that has nothing yet but its wish."""
     return document(plan(site, id, record))
 
 
-def plan(site: Site, id: str, record: Record) -> Plan:
+def plan(site: MachineDeps, id: str, record: MachineRecord) -> DomainPlan:
     classes = site.parts.classes
     traits = classes.traits(record.spec.class_name)
-    return Plan(id=id, record=record, traits=traits, platform=classes.platform(), folder=site.folder(id))
+    return DomainPlan(
+        id=id, record=record, traits=traits, platform=classes.platform(), folder=site.folder(id)
+    )
 
 
-def built(site: Site, guest: Guest) -> Guest | None:
+def built(site: MachineDeps, guest: Guest) -> Guest | None:
     """None when it went away meanwhile. Whatever fails here leaves the machine as it was: recorded, without devices."""
     spec = guest.record.spec
     disks = ready_disks(site, guest)
@@ -44,16 +46,16 @@ def built(site: Site, guest: Guest) -> Guest | None:
     return site.roster.look(guest.id)
 
 
-def ready_disks(site: Site, guest: Guest) -> tuple[tuple[Disk, PreparedDisk], ...]:
+def ready_disks(site: MachineDeps, guest: Guest) -> tuple[tuple[Disk, PreparedDisk], ...]:
     return tuple((disk, site.parts.disks.prepare(guest.id, disk)) for disk in guest.record.spec.volumes)
 
 
-def ready_interfaces(site: Site, guest: Guest) -> tuple[tuple[NetworkInterface, NicSource], ...]:
+def ready_interfaces(site: MachineDeps, guest: Guest) -> tuple[tuple[NetworkInterface, NicSource], ...]:
     interfaces = guest.record.spec.network_interfaces
     return tuple((nic, site.parts.interfaces.connect(guest.id, nic)) for nic in interfaces)
 
 
-def seeded(site: Site, guest: Guest) -> SeedFiles:
+def seeded(site: MachineDeps, guest: Guest) -> SeedFiles:
     folder = site.folder(guest.id)
     folder.mkdir(mode=0o711, parents=True, exist_ok=True)
     return site.parts.seeds.write(wish(guest.record, guest.id), folder)

@@ -9,40 +9,40 @@ from pathlib import Path
 
 from iri.journal import Journal
 from iri.libvirt.connect.domains import Domains
-from iri.libvirt.connect.machine_secrets import Vault
-from iri.libvirt.connect.qemu_monitor import Monitor
+from iri.libvirt.connect.machine_secrets import MachineSecrets
+from iri.libvirt.connect.qemu_monitor import QemuMonitor
 from iri.libvirt.machines.guest import Guest
-from iri.libvirt.machines.machine_store import Roster
-from iri.libvirt.machines.power_settings import PowerRules
-from iri.libvirt.protocols import Disks, HostClasses, Interfaces, Seeds
+from iri.libvirt.machines.machine_store import MachineStore
+from iri.libvirt.machines.power_settings import PowerSettings
+from iri.libvirt.protocols import ClassProvider, DiskProvider, InterfaceProvider, SeedProvider
 from iri.machine import NetworkInterface
 
 
 @dataclass(frozen=True)
-class Parts:
+class Providers:
     """What comes from storage, networks, seeds and the host."""
 
-    disks: Disks
-    interfaces: Interfaces
-    seeds: Seeds
-    classes: HostClasses
+    disks: DiskProvider
+    interfaces: InterfaceProvider
+    seeds: SeedProvider
+    classes: ClassProvider
 
 
 @dataclass(frozen=True)
-class Folders:
+class MachineFolders:
     machines: Path  # one folder a machine
     qemu_logs: Path = Path("/var/log/libvirt/qemu")
 
 
 @dataclass(frozen=True)
-class Site:
+class MachineDeps:
     domains: Domains
-    monitor: Monitor
-    vault: Vault
-    roster: Roster
-    parts: Parts
-    folders: Folders
-    rules: PowerRules
+    monitor: QemuMonitor
+    vault: MachineSecrets
+    roster: MachineStore
+    parts: Providers
+    folders: MachineFolders
+    rules: PowerSettings
     starts: threading.Semaphore  # more at once than processors start none of them sooner
 
     @property

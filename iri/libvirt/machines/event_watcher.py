@@ -12,18 +12,25 @@ import threading
 from collections.abc import Callable
 
 from iri.errors import IRIError
-from iri.libvirt.domain_events import DeviceStays, DiskFailed, DomainEvent, Lived, Rebooted, Turn
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.domain_events import (
+    DeviceRemovalFailed,
+    DiskError,
+    DomainEvent,
+    GuestRebooted,
+    LifecycleChange,
+    LifecycleEvent,
+)
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, Guest
 
 log = logging.getLogger(__name__)
-QUIET = (Turn.DEFINED, Turn.RESUMED)  # our own doing, mostly, and followed by others
+QUIET = (LifecycleChange.DEFINED, LifecycleChange.RESUMED)  # our own doing, mostly, and followed by others
 
 
-class Watching:
+class EventWatcher:
     """`wake(id)` tends a machine."""
 
-    def __init__(self, site: Site, wake: Callable[[str], None]) -> None:
+    def __init__(self, site: MachineDeps, wake: Callable[[str], None]) -> None:
         self._site = site
         self._wake = wake
         self._events: queue.SimpleQueue[DomainEvent | None] = queue.SimpleQueue()
@@ -54,20 +61,20 @@ class Watching:
         before = self._site.roster.get(id)
         after = self._site.roster.look(id)
         self._tell(event, before, after)
-        if not (isinstance(event, Lived) and event.turn in QUIET):
+        if not (isinstance(event, LifecycleEvent) and event.turn in QUIET):
             self._wake(id)
 
     def _tell(self, event: DomainEvent, before: Guest, after: Guest | None) -> None:
         site = self._site
         match event:
-            case Rebooted():
+            case GuestRebooted():
                 site.tell(before, "Rebooted", "Guest", "the guest has rebooted")
-            case DeviceStays(alias=alias):
+            case DeviceRemovalFailed(alias=alias):
                 site.tell(before, "DeviceStays", "Detach", f"the guest keeps device {alias}", is_warning=True)
-            case DiskFailed(reason=reason):
+            case DiskError(reason=reason):
                 message = f"a disk of the guest failed on the host ({reason}); the guest waits"
                 site.tell(before, "DiskError", "Guest", message, is_warning=True)
-            case Lived(turn=Turn.STOPPED) if after is not None and after.reason:
+            case LifecycleEvent(turn=LifecycleChange.STOPPED) if after is not None and after.reason:
                 is_warning = after.reason in ENDED
                 site.tell(after, after.reason, "Guest", "the machine is off", is_warning=is_warning)
             case _:

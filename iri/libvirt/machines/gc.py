@@ -9,16 +9,16 @@ import threading
 from collections.abc import Callable
 
 from iri.errors import IRIError, NotFound
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.deps import MachineDeps
 
 log = logging.getLogger(__name__)
 SECONDS = 15.0
 
 
-class Sweeping:
+class GarbageCollector:
     """`wake(id)` tends a machine."""
 
-    def __init__(self, site: Site, wake: Callable[[str], None]) -> None:
+    def __init__(self, site: MachineDeps, wake: Callable[[str], None]) -> None:
         self._site, self._wake = site, wake
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="libvirt-sweep", daemon=True)
@@ -43,7 +43,7 @@ class Sweeping:
                 log.info("sweep is put off error=%s", error)
 
 
-def drop_keys(site: Site) -> None:
+def drop_keys(site: MachineDeps) -> None:
     """Of machines that are not there. One that cannot be read is there, and so may be one that nobody knows."""
     for owner in site.vault.owners() - site.roster.ids():
         with site.roster.one(owner):
@@ -51,7 +51,7 @@ def drop_keys(site: Site) -> None:
                 site.vault.put(owner, b"")
 
 
-def is_defined(site: Site, id: str) -> bool:
+def is_defined(site: MachineDeps, id: str) -> bool:
     try:
         site.domains.look(id)
     except NotFound:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from iri.libvirt.domain.domain_state import End, Hardware, Life, Seen
+from iri.libvirt.domain.domain_state import DomainState, Hardware, RunState, StopReason
 from iri.libvirt.domain.names import Alias, DeviceKind, alias_of
-from iri.libvirt.domain.record import Record, wish
+from iri.libvirt.domain.record import MachineRecord, wish
 from iri.libvirt.machines.power_settings import CRASH_LOOP
 from iri.machine import (
     AttachmentState,
@@ -30,15 +30,15 @@ CRASH = "Crash"
 SWITCHED_OFF = "SwitchedOff"  # by somebody else
 POWER_OFF = "PowerOff"  # as wished
 ENDED = (GUEST_POWER_OFF, CRASH, SWITCHED_OFF)
-REASONS: Mapping[End, str] = {
-    End.SHUTDOWN: GUEST_POWER_OFF,
-    End.CRASHED: CRASH,
-    End.DESTROYED: SWITCHED_OFF,
+REASONS: Mapping[StopReason, str] = {
+    StopReason.SHUTDOWN: GUEST_POWER_OFF,
+    StopReason.CRASHED: CRASH,
+    StopReason.DESTROYED: SWITCHED_OFF,
 }
 MIB = 1 << 20
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class StepFailure(msgspec.Struct, frozen=True):
     """Why the last step failed; the number of failures in a row."""
 
     reason: str
@@ -50,10 +50,10 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     """`record` has the whole spec, secrets included. Times are those of a monotonic clock, in seconds."""
 
     id: str
-    record: Record
-    seen: Seen = Seen()
+    record: MachineRecord
+    seen: DomainState = DomainState()
     reason: str = ""  # why it is off
-    trouble: Trouble | None = None
+    trouble: StepFailure | None = None
     settled: int = -1  # the last generation that was made so
     gone: frozenset[Alias] = frozenset()  # let go by the guest, not yet released
     grown: Mapping[Alias, int] = {}  # sizes that have been made sure of
@@ -96,16 +96,16 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def wanted_cpus(record: Record) -> int:
+def wanted_cpus(record: MachineRecord) -> int:
     return max(1, record.resources.get("cpu", 1))
 
 
-def wanted_memory(record: Record) -> int:
+def wanted_memory(record: MachineRecord) -> int:
     """In whole MiB, as libvirt rounds it."""
     return -(-record.resources.get("memory", 0) // MIB) * MIB
 
 
-def looked_at(guest: Guest, seen: Seen, now: float) -> Guest:
+def looked_at(guest: Guest, seen: DomainState, now: float) -> Guest:
     """The guest as it has been found. What ended, began or left since the last look is noted."""
     lost = guest.seen.aliases - seen.aliases
     gone = (guest.gone | lost) - seen.aliases
@@ -166,7 +166,7 @@ def told(guest: Guest) -> RuntimeMachine:
 def state_of(guest: Guest) -> MachineState:
     if guest.record.deleted_at:
         return MachineState.TERMINATING
-    if guest.seen.life is Life.HELD:  # its processor has not been let go yet
+    if guest.seen.life is RunState.HELD:  # its processor has not been let go yet
         return MachineState.PENDING
     if guest.seen.is_on:
         return MachineState.RUNNING
@@ -219,9 +219,9 @@ def conditions_of(guest: Guest) -> tuple[tuple[str, str, str, str], ...]:
     trouble = guest.trouble
     if trouble is not None:
         ready = ("Ready", "False", trouble.reason, trouble.message)
-    elif guest.seen.life is Life.STUCK:
+    elif guest.seen.life is RunState.STUCK:
         ready = ("Ready", "False", "DiskError", "the guest waits: its host could not read or write a disk")
-    elif guest.seen.life is Life.PAUSED:
+    elif guest.seen.life is RunState.PAUSED:
         ready = ("Ready", "False", "Paused", "somebody has paused the guest")
     elif guest.settled < 0:
         ready = ("Ready", "Unknown", "Preparing", "it has not been looked at since it was recorded")

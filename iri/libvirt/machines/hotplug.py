@@ -17,14 +17,14 @@ from iri.libvirt.domain.devices import disk_element, nic_element
 from iri.libvirt.domain.domain_state import Hardware
 from iri.libvirt.domain.names import Alias, DeviceKind, target_of
 from iri.libvirt.machines import qemu_leak_repair
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.power_settings import UNPLUG_SECONDS
 from iri.libvirt.xml import Element
 from iri.machine import Disk, NetworkInterface
 
 
-def settled(site: Site, guest: Guest) -> Guest | None:
+def settled(site: MachineDeps, guest: Guest) -> Guest | None:
     """After this look; None when the machine went away."""
     leaving = guest.seen.aliases - guest.wanted.keys()
     for alias in sorted(leaving):
@@ -72,7 +72,7 @@ def is_name_held(guest: Guest, alias: Alias) -> bool:
     )
 
 
-def take_out(site: Site, guest: Guest, alias: Alias) -> None:
+def take_out(site: MachineDeps, guest: Guest, alias: Alias) -> None:
     # The next boot's first: a guest that ends while it is asked comes back without the device.
     if alias in guest.seen.next.aliases:
         with contextlib.suppress(NotFound):
@@ -87,7 +87,7 @@ def take_out(site: Site, guest: Guest, alias: Alias) -> None:
         site.domains.detach(guest.id, str(alias), is_live=True)
 
 
-def put_in(site: Site, guest: Guest, alias: Alias, device: Disk | NetworkInterface) -> None:
+def put_in(site: MachineDeps, guest: Guest, alias: Alias, device: Disk | NetworkInterface) -> None:
     made, place = plugged(site, guest, alias, device)
     for is_live, hardware in layers(guest):
         if alias not in hardware.aliases:
@@ -101,7 +101,9 @@ def put_in(site: Site, guest: Guest, alias: Alias, device: Disk | NetworkInterfa
     site.tell(guest, f"Attach{action}Succeeded", f"Attach{action}", f"{what} {device.name} is attached")
 
 
-def plugged(site: Site, guest: Guest, alias: Alias, device: Disk | NetworkInterface) -> tuple[Element, str]:
+def plugged(
+    site: MachineDeps, guest: Guest, alias: Alias, device: Disk | NetworkInterface
+) -> tuple[Element, str]:
     """Also where its data is, as QEMU calls that."""
     match device:
         case Disk():
@@ -126,7 +128,7 @@ def place_of(where: FileSource | BlockSource | RbdSource) -> str:
             assert_never(where)
 
 
-def release(site: Site, guest: Guest) -> None:
+def release(site: MachineDeps, guest: Guest) -> None:
     """Gives up what the guest has let go of, unless something else of that name has taken its place."""
     if not guest.gone:
         return
@@ -143,7 +145,7 @@ def release(site: Site, guest: Guest) -> None:
     site.roster.update(guest.id, lambda found: replace(found, gone=found.gone - done))
 
 
-def grow(site: Site, guest: Guest) -> None:
+def grow(site: MachineDeps, guest: Guest) -> None:
     """The guest is shown the size its volume has by now."""
     live = guest.seen.live
     for alias, device in guest.wanted.items():
@@ -159,7 +161,7 @@ def grow(site: Site, guest: Guest) -> None:
         keep_size(site, guest.id, alias, size)
 
 
-def keep_size(site: Site, id: str, alias: Alias, size: int) -> None:
+def keep_size(site: MachineDeps, id: str, alias: Alias, size: int) -> None:
     site.roster.update(id, lambda found: replace(found, grown={**found.grown, alias: size}))
 
 

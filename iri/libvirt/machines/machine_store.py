@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from iri.errors import FailedPrecondition, NotFound
 from iri.journal import Journal
 from iri.libvirt.connect.domains import Domains
-from iri.libvirt.connect.machine_secrets import Vault
-from iri.libvirt.domain.record import Record, packed, read, sealed, unpacked, unsealed, written
+from iri.libvirt.connect.machine_secrets import MachineSecrets
+from iri.libvirt.domain.record import MachineRecord, packed, read, sealed, unpacked, unsealed, written
 from iri.libvirt.machines.guest import Guest, looked_at, told, with_conditions
 from iri.libvirt.xml import Element
 from iri.machine import RuntimeMachine
@@ -26,13 +26,13 @@ from iri.runtime import What
 LOCKS = 251
 
 
-class Roster:
+class MachineStore:
     """`now` gives monotonic seconds, `now_ns` Unix nanoseconds."""
 
     def __init__(
         self,
         domains: Domains,
-        vault: Vault,
+        vault: MachineSecrets,
         journal: Journal,
         now: Callable[[], float] = time.monotonic,
         now_ns: Callable[[], int] = time.time_ns,
@@ -109,7 +109,7 @@ class Roster:
                 return None
             return self.update(id, lambda guest: looked_at(guest, seen, self.now()))
 
-    def edit(self, id: str, change: Callable[[Record], Record]) -> Guest | None:
+    def edit(self, id: str, change: Callable[[MachineRecord], MachineRecord]) -> Guest | None:
         """Changes what is recorded, in libvirt first. None when the machine is gone."""
         with self.one(id):
             guest = self._guests.get(id)
@@ -130,7 +130,9 @@ class Roster:
                 self._domains.describe(guest.id, metadata(latest.record))
                 self.look(guest.id)
 
-    def sealed_away(self, id: str, record: Record, before: Record | None = None) -> Record:
+    def sealed_away(
+        self, id: str, record: MachineRecord, before: MachineRecord | None = None
+    ) -> MachineRecord:
         """With its secrets kept where only libvirt's masters read."""
         _, seal = sealed(record.spec)
         old = sealed(before.spec)[1] if before is not None else None
@@ -165,7 +167,7 @@ class Roster:
         if (reason := self.unreadable.get(id)) is not None:
             raise FailedPrecondition(f"machine {id} is there, and nobody can read what it is to be: {reason}")
 
-    def opened(self, id: str, record: Record) -> Record:
+    def opened(self, id: str, record: MachineRecord) -> MachineRecord:
         if not record.has_seal:
             return record
         data = self._vault.get(id)
@@ -187,7 +189,7 @@ class Roster:
         return True
 
 
-def metadata(record: Record) -> Element:
+def metadata(record: MachineRecord) -> Element:
     """With no secrets in it."""
     spec, _ = sealed(record.spec)
     return written(replace(record, spec=spec))

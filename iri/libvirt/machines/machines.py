@@ -22,14 +22,14 @@ from iri.change import (
 )
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, TimedOut, Unavailable
 from iri.identity import identity
-from iri.libvirt.connect.link import Link
-from iri.libvirt.domain.domain_state import Life
-from iri.libvirt.domain.record import Record, wish
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.domain.domain_state import RunState
+from iri.libvirt.domain.record import MachineRecord, wish
 from iri.libvirt.machines import define
-from iri.libvirt.machines.address_poller import Addresses
-from iri.libvirt.machines.deps import Site
-from iri.libvirt.machines.event_watcher import Watching
-from iri.libvirt.machines.gc import Sweeping, drop_keys
+from iri.libvirt.machines.address_poller import AddressPoller
+from iri.libvirt.machines.deps import MachineDeps
+from iri.libvirt.machines.event_watcher import EventWatcher
+from iri.libvirt.machines.gc import GarbageCollector, drop_keys
 from iri.libvirt.machines.guest import Guest, unwanted
 from iri.libvirt.machines.reconcile_machine import tend
 from iri.machine import Disk, MachineDetail, MachineStatus, Power, RuntimeMachine
@@ -43,13 +43,13 @@ LOOK_SECONDS = 30.0  # between looks at a machine of which nothing has been hear
 class Machines:
     """Thread-safe. Started once, closed once."""
 
-    def __init__(self, site: Site, link: Link) -> None:
+    def __init__(self, site: MachineDeps, link: LibvirtLink) -> None:
         self._site = site
         self._link = link
         self._queue = WorkQueue(self._tend, THREADS, "libvirt-machines")
-        self._watching = Watching(site, self._queue.wake)
-        self._addresses = Addresses(site)
-        self._sweeping = Sweeping(site, self._queue.wake)
+        self._watching = EventWatcher(site, self._queue.wake)
+        self._addresses = AddressPoller(site)
+        self._sweeping = GarbageCollector(site, self._queue.wake)
         self._claiming = threading.RLock()
         link.listen(self._watching.put)
         link.on_connected(self._reconnected)
@@ -85,7 +85,7 @@ class Machines:
                 return existing
             self._site.roster.refuse_unreadable(id)
             resources = dict(self._resources(wanted.spec.class_name))
-            record = Record(
+            record = MachineRecord(
                 labels=dict(wanted.labels),
                 annotations=dict(wanted.annotations),
                 created_at=self._site.roster.now_ns(),
@@ -113,7 +113,7 @@ class Machines:
                 resources = dict(self._resources(change.class_name))
             is_on_again = isinstance(change, SetPower) and change.power is Power.ON
 
-            def changed(record: Record) -> Record:
+            def changed(record: MachineRecord) -> MachineRecord:
                 return replace(
                     record,
                     spec=after.spec,
@@ -134,7 +134,7 @@ class Machines:
         if guest.record.deleted_at:
             return
         if (
-            guest.seen.life is Life.HELD
+            guest.seen.life is RunState.HELD
             and guest.trouble is not None
             and guest.trouble.reason == TimedOut.__name__
         ):
@@ -143,7 +143,7 @@ class Machines:
             )  # libvirt would let us wait for half a minute, to no avail
         now_ns = self._site.roster.now_ns()
 
-        def deleted(record: Record) -> Record:
+        def deleted(record: MachineRecord) -> MachineRecord:
             return replace(record, deleted_at=record.deleted_at or now_ns)
 
         try:

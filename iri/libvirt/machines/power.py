@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, IRIError
 from iri.libvirt.machines.define import ready_disks, ready_interfaces
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
-from iri.libvirt.machines.power_settings import PowerRules
+from iri.libvirt.machines.power_settings import PowerSettings
 
 AGENT_SHARE = 1 / 3  # of the grace, until the agent is asked too
 
 
-def on(site: Site, guest: Guest, *, is_fresh: bool) -> float | None:
+def on(site: MachineDeps, guest: Guest, *, is_fresh: bool) -> float | None:
     """Starts it when its time has come. Gives the seconds until then, or until it counts as steady.
 
     `is_fresh`: its devices have been made ready just now.
@@ -39,7 +39,7 @@ def on(site: Site, guest: Guest, *, is_fresh: bool) -> float | None:
     return site.rules.steady
 
 
-def next_restart(guest: Guest, rules: PowerRules, now: float) -> tuple[int, float]:
+def next_restart(guest: Guest, rules: PowerSettings, now: float) -> tuple[int, float]:
     """The restarts in a row so far, and the seconds until the next one. Nothing to wait for when another process saw the guest
     end: its delays are not written down."""
     if guest.ended_at is None:
@@ -49,7 +49,7 @@ def next_restart(guest: Guest, rules: PowerRules, now: float) -> tuple[int, floa
     return restarts, guest.ended_at + rules.restarts.delay(restarts) - now
 
 
-def start(site: Site, guest: Guest) -> None:
+def start(site: MachineDeps, guest: Guest) -> None:
     site.roster.edit(guest.id, lambda record: replace(record, boots=record.boots + 1))
     with site.starts:
         keep_on(site, guest)
@@ -58,20 +58,20 @@ def start(site: Site, guest: Guest) -> None:
         site.tell(guest, "Started", "Start", "the machine is running")
 
 
-def keep_on(site: Site, guest: Guest) -> None:
+def keep_on(site: MachineDeps, guest: Guest) -> None:
     """Also when its host starts anew, before anybody asks for it."""
     site.roster.update(guest.id, lambda found: replace(found, is_kept_off=False))
     site.domains.set_autostart(guest.id, is_on=True)
 
 
-def keep_off(site: Site, guest: Guest) -> None:
+def keep_off(site: MachineDeps, guest: Guest) -> None:
     if guest.is_kept_off:
         return
     site.domains.set_autostart(guest.id, is_on=False)
     site.roster.update(guest.id, lambda found: replace(found, is_kept_off=True))
 
 
-def off(site: Site, guest: Guest) -> float:
+def off(site: MachineDeps, guest: Guest) -> float:
     """One step towards off. Gives the seconds until the next."""
     rules = site.rules
     now = site.roster.now()
@@ -96,7 +96,7 @@ def off(site: Site, guest: Guest) -> float:
     return max(0.01, min(rules.press, since + rules.grace - now))
 
 
-def force(site: Site, guest: Guest, why: str) -> None:
+def force(site: MachineDeps, guest: Guest, why: str) -> None:
     site.tell(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}", is_warning=True)
     with contextlib.suppress(FailedPrecondition):  # off meanwhile
         site.domains.force_off(guest.id)

@@ -9,7 +9,7 @@ import msgspec
 from iri.backoff import ExponentialDelay
 
 
-class PowerRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class PowerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Times in seconds."""
 
     grace: float = 60.0  # from the first press of the power button until the machine is switched off

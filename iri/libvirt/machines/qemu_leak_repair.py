@@ -12,10 +12,10 @@ import time
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, Unavailable, Unimplemented
-from iri.libvirt.connect.qemu_monitor import Monitor
+from iri.libvirt.connect.qemu_monitor import QemuMonitor
 from iri.libvirt.domain.names import Alias
-from iri.libvirt.domain.qemu_state import Forgotten, Inside, forgotten
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.domain.qemu_state import LeakedDevices, QemuState, forgotten
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 
 log = logging.getLogger(__name__)
@@ -29,11 +29,11 @@ def is_suspicious(error: FailedPrecondition | Unavailable) -> bool:
     return isinstance(error, Unavailable) or REFUSED in str(error)
 
 
-def suspect(site: Site, guest: Guest, alias: Alias, place: str) -> None:
+def suspect(site: MachineDeps, guest: Guest, alias: Alias, place: str) -> None:
     site.roster.update(guest.id, lambda found: replace(found, suspects={**found.suspects, alias: place}))
 
 
-def mend(site: Site, guest: Guest) -> None:
+def mend(site: MachineDeps, guest: Guest) -> None:
     """FailedPrecondition while something stays."""
     suspects = guest.suspects
     if gone := cleared(site.monitor, guest.id, set(suspects.values())):
@@ -49,7 +49,7 @@ def mend(site: Site, guest: Guest) -> None:
     )
 
 
-def cleared(monitor: Monitor, id: str, places: set[str]) -> set[str]:
+def cleared(monitor: QemuMonitor, id: str, places: set[str]) -> set[str]:
     """All that was found, once none of it is there any more. The guest lets a device go in its own time, and libvirt tells of
     none that it does not know; what a device uses goes after it."""
     until = time.monotonic() + LEAVE_SECONDS
@@ -66,7 +66,7 @@ def cleared(monitor: Monitor, id: str, places: set[str]) -> set[str]:
     return gone
 
 
-def looked(monitor: Monitor, id: str) -> Inside | None:
+def looked(monitor: QemuMonitor, id: str) -> QemuState | None:
     """None where nobody can: if something is in the way, the attaching itself tells, in QEMU's words."""
     try:
         return monitor.look(id)
@@ -75,7 +75,7 @@ def looked(monitor: Monitor, id: str) -> Inside | None:
         return None
 
 
-def removed(monitor: Monitor, id: str, found: Forgotten) -> list[str]:
+def removed(monitor: QemuMonitor, id: str, found: LeakedDevices) -> list[str]:
     """One attempt at each; QEMU's refusals. What has gone by itself meanwhile is one of them, and not found the next time."""
     refusals = []
     for remove, names in (
@@ -92,7 +92,7 @@ def removed(monitor: Monitor, id: str, found: Forgotten) -> list[str]:
     return refusals
 
 
-def held(found: Forgotten, refusals: list[str]) -> str:
+def held(found: LeakedDevices, refusals: list[str]) -> str:
     if found.devices:
         what = f"{', '.join(found.devices)}, and the guest does not let it go; it is asked again"
     else:

@@ -7,18 +7,18 @@ import logging
 from msgspec.structs import replace
 
 from iri.errors import IRIError, TimedOut, Unavailable
-from iri.libvirt.domain.domain_state import Life
+from iri.libvirt.domain.domain_state import RunState
 from iri.libvirt.domain.names import domain_name
 from iri.libvirt.machines import hotplug, power, removal, resize
 from iri.libvirt.machines.define import built
-from iri.libvirt.machines.deps import Site
-from iri.libvirt.machines.guest import Guest, Trouble
+from iri.libvirt.machines.deps import MachineDeps
+from iri.libvirt.machines.guest import Guest, StepFailure
 from iri.libvirt.machines.power_settings import RETRIES, STUCK_SECONDS
 
 log = logging.getLogger(__name__)
 
 
-def tend(site: Site, id: str) -> float | None:
+def tend(site: MachineDeps, id: str) -> float | None:
     """Gives the seconds until the next turn; None: when something happens. Never raises."""
     try:
         guest = site.roster.look(id)
@@ -37,8 +37,8 @@ def tend(site: Site, id: str) -> float | None:
     return delay
 
 
-def step(site: Site, guest: Guest) -> float | None:
-    if guest.seen.life is Life.HELD:
+def step(site: MachineDeps, guest: Guest) -> float | None:
+    if guest.seen.life is RunState.HELD:
         # Whatever else is asked of such a domain waits for ever.
         free(site, guest)
         return 0.0
@@ -65,13 +65,13 @@ def step(site: Site, guest: Guest) -> float | None:
         return 0.0
     if found.is_wanted_on and not found.seen.is_on:
         return power.on(site, found, is_fresh=is_fresh)
-    if found.seen.life is Life.STUCK:
+    if found.seen.life is RunState.STUCK:
         site.domains.resume(found.id)
         return STUCK_SECONDS
     return soonest(hotplug.wait_seconds(found), steady(site, found))
 
 
-def free(site: Site, guest: Guest) -> None:
+def free(site: MachineDeps, guest: Guest) -> None:
     try:
         power.force(site, guest, "libvirtd did not live to finish its start")
     except TimedOut as error:
@@ -82,7 +82,7 @@ def free(site: Site, guest: Guest) -> None:
         ) from error
 
 
-def steady(site: Site, guest: Guest) -> float | None:
+def steady(site: MachineDeps, guest: Guest) -> float | None:
     """A guest that has run long enough has left its crash loop; the seconds until then."""
     if not guest.restarts or not guest.seen.is_on or guest.started_at is None:
         return None
@@ -97,13 +97,13 @@ def soonest(*delays: float | None) -> float | None:
     return min((delay for delay in delays if delay is not None), default=None)
 
 
-def failed(site: Site, id: str, error: IRIError | OSError) -> float | None:
+def failed(site: MachineDeps, id: str, error: IRIError | OSError) -> float | None:
     guest = site.roster.find(id)
     if guest is None:
         return None
     before = guest.trouble
     reason = type(error).__name__ if isinstance(error, IRIError) else "HostError"
-    trouble = Trouble(reason, str(error), before.failures + 1 if before is not None else 1)
+    trouble = StepFailure(reason, str(error), before.failures + 1 if before is not None else 1)
     if before is None or (before.reason, before.message) != (reason, trouble.message):
         site.tell(guest, reason, "Tend", trouble.message, is_warning=True)
     if not isinstance(error, Unavailable):

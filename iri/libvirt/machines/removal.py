@@ -8,11 +8,11 @@ import shutil
 from iri.errors import FailedPrecondition, IRIError, NotFound
 from iri.libvirt.domain.names import domain_name
 from iri.libvirt.machines import power
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 
 
-def step(site: Site, guest: Guest) -> float | None:
+def step(site: MachineDeps, guest: Guest) -> float | None:
     """Gives the seconds until the next step; None once it is gone."""
     if guest.seen.is_on:
         if outlives(guest):
@@ -34,26 +34,26 @@ def outlives(guest: Guest) -> bool:
     return any(disk.connection is not None for disk in guest.record.spec.volumes)
 
 
-def clear(site: Site, guest: Guest) -> None:
+def clear(site: MachineDeps, guest: Guest) -> None:
     """All that was made for it but its domain, in which the order stands until the end."""
     site.parts.disks.forget(guest.id)
     clear_host(site, guest)
 
 
-def clear_host(site: Site, guest: Guest) -> None:
+def clear_host(site: MachineDeps, guest: Guest) -> None:
     """All but its data."""
     site.vault.put(guest.id, b"")
     shutil.rmtree(site.folder(guest.id), ignore_errors=True)
     clear_log(site, guest)
 
 
-def clear_log(site: Site, guest: Guest) -> None:
+def clear_log(site: MachineDeps, guest: Guest) -> None:
     """libvirt writes it and leaves it."""
     name = domain_name(guest.id, guest.record.labels)
     (site.folders.qemu_logs / f"{name}.log").unlink(missing_ok=True)
 
 
-def forget(site: Site, guest: Guest) -> None:
+def forget(site: MachineDeps, guest: Guest) -> None:
     # The last line of a guest that ended is written by a thread of libvirt's own, maybe only after all else was cleared.
     clear_log(site, guest)
     site.tell(guest, "Removed", "Remove", "the machine is gone")
@@ -63,7 +63,7 @@ def forget(site: Site, guest: Guest) -> None:
         site.parts.disks.let_go()
 
 
-def lost(site: Site, guest: Guest) -> None:
+def lost(site: MachineDeps, guest: Guest) -> None:
     """Somebody else has undefined it. Its data goes only by order: without one, it is there when the machine is made again."""
     if guest.record.deleted_at:
         site.tell(guest, "Lost", "Look", "somebody has undefined the domain", is_warning=True)

@@ -7,11 +7,11 @@ import contextlib
 from iri.errors import IRIError
 from iri.libvirt.domain.document import regraded
 from iri.libvirt.machines.define import plan
-from iri.libvirt.machines.deps import Site
+from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest, wanted_cpus, wanted_memory
 
 
-def resized(site: Site, guest: Guest) -> Guest | None:
+def resized(site: MachineDeps, guest: Guest) -> Guest | None:
     cpus, memory = wanted_cpus(guest.record), wanted_memory(guest.record)
     following = guest.seen.next
     if (following.cpus, following.memory_bytes) != (cpus, memory):
@@ -31,7 +31,7 @@ def resized(site: Site, guest: Guest) -> Guest | None:
     return guest
 
 
-def grow_running(site: Site, guest: Guest, cpus: int, memory: int) -> None:
+def grow_running(site: MachineDeps, guest: Guest, cpus: int, memory: int) -> None:
     """More processors as far as it was built for; memory within what it was started with. The rest waits for a boot."""
     live = guest.seen.live
     assert live is not None

@@ -17,7 +17,7 @@ MOST = 16  # of one interface: a guest can claim any number
 Learned = Mapping[str, Sequence[str]]  # by MAC
 
 
-class Source(Enum):
+class LearnedFrom(Enum):
     AGENT = "agent"
     LEASE = "lease"
     ARP = "arp"
@@ -25,18 +25,18 @@ class Source(Enum):
 
 class AddressSource(Protocol):
     def has_agent(self, machine_id: str) -> bool: ...
-    def learned(self, machine_id: str, source: Source) -> Learned: ...
+    def learned(self, machine_id: str, source: LearnedFrom) -> Learned: ...
 
 
-class Addresses:
+class GuestAddresses:
     def __init__(self, source: AddressSource) -> None:
         self._source = source
 
     def of(self, machine_id: str, macs: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """By MAC, for those that are known. Asks the next source only for what the last one did not tell."""
         known: dict[str, tuple[str, ...]] = {}
-        for source in Source:
-            if source is Source.AGENT and not self._source.has_agent(machine_id):
+        for source in LearnedFrom:
+            if source is LearnedFrom.AGENT and not self._source.has_agent(machine_id):
                 continue
             missing = [mac for mac in macs if mac not in known]
             if not missing:
@@ -44,7 +44,7 @@ class Addresses:
             known |= usable(self._asked(machine_id, source), missing)
         return known
 
-    def _asked(self, machine_id: str, source: Source) -> Learned:
+    def _asked(self, machine_id: str, source: LearnedFrom) -> Learned:
         try:
             return self._source.learned(machine_id, source)
         except (FailedPrecondition, NotFound, TimedOut, Unimplemented) as error:

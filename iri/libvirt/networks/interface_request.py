@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import msgspec
 
 from iri.errors import InvalidArgument, NetworkNotOffered
-from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.mac import mac_address
-from iri.libvirt.networks.network_policy import NetworkRules
+from iri.libvirt.networks.network_policy import NetworkPolicy
 from iri.machine import NetworkInterface
 
 LIBVIRT, BRIDGE = "libvirt:", "bridge:"
@@ -23,27 +23,27 @@ LARGEST_PREFIX = 30  # room for the host and one guest
 LONGEST_ID = 512
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedNetwork(msgspec.Struct, frozen=True):
     """A network of libvirt's that is the operator's."""
 
     network: str
 
 
-class Bridged(msgspec.Struct, frozen=True):
+class BridgePort(msgspec.Struct, frozen=True):
     bridge: str
     vlan: int
     openvswitch: bool
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class InterfaceRequest(msgspec.Struct, frozen=True, kw_only=True):
     """`reserved`: addresses that DHCP keeps for this interface."""
 
-    where: Named | Bridged | Isolated
+    where: NamedNetwork | BridgePort | IsolatedNetwork
     mac: str
     reserved: tuple[str, ...] = ()
 
 
-def asked(machine_id: str, interface: NetworkInterface, rules: NetworkRules) -> Asked:
+def asked(machine_id: str, interface: NetworkInterface, rules: NetworkPolicy) -> InterfaceRequest:
     """NetworkNotOffered for what this host does not give as it is set up, InvalidArgument for what no host could."""
     mac = mac_address(machine_id, interface.name, interface.attributes.get("mac", ""))
     id = interface.network_id
@@ -53,11 +53,11 @@ def asked(machine_id: str, interface: NetworkInterface, rules: NetworkRules) -> 
             " bridge:<bridge>, or the name of an isolated network"
         )
     if id.startswith(LIBVIRT):
-        return Asked(where=_named(id.removeprefix(LIBVIRT), interface, rules), mac=mac)
+        return InterfaceRequest(where=_named(id.removeprefix(LIBVIRT), interface, rules), mac=mac)
     if id.startswith(BRIDGE):
-        return Asked(where=_bridged(id.removeprefix(BRIDGE), interface, rules), mac=mac)
+        return InterfaceRequest(where=_bridged(id.removeprefix(BRIDGE), interface, rules), mac=mac)
     where = _isolated(id, interface, rules)
-    return Asked(where=where, mac=mac, reserved=_reserved(where, interface))
+    return InterfaceRequest(where=where, mac=mac, reserved=_reserved(where, interface))
 
 
 def isolated_identity(network_id: str) -> str:
@@ -65,17 +65,17 @@ def isolated_identity(network_id: str) -> str:
     return "" if network_id.startswith((LIBVIRT, BRIDGE)) else network_id
 
 
-def _named(network: str, interface: NetworkInterface, rules: NetworkRules) -> Named:
+def _named(network: str, interface: NetworkInterface, rules: NetworkPolicy) -> NamedNetwork:
     if network not in rules.named:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no libvirt network {network!r}; its operator can, by"
             f" networks.named in the runtime's settings ({_those(rules.named)})"
         )
     _refuse_attributes(interface, "vlan", "cidr", "dhcp", "nat")
-    return Named(network)
+    return NamedNetwork(network)
 
 
-def _bridged(name: str, interface: NetworkInterface, rules: NetworkRules) -> Bridged:
+def _bridged(name: str, interface: NetworkInterface, rules: NetworkPolicy) -> BridgePort:
     bridge = rules.bridges.get(name)
     if bridge is None:
         raise NetworkNotOffered(
@@ -85,26 +85,26 @@ def _bridged(name: str, interface: NetworkInterface, rules: NetworkRules) -> Bri
     _refuse_attributes(interface, "cidr", "dhcp", "nat")
     text = interface.attributes.get("vlan", "")
     if not text:
-        return Bridged(name, 0, bridge.openvswitch)
+        return BridgePort(name, 0, bridge.openvswitch)
     if not text.isdecimal() or not text.isascii() or len(text) > 4 or not bridge.has_vlan(int(text)):
         raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no VLAN {text[:20]!r} on bridge {name}; its operator can, by"
             f" networks.bridges.{name}.vlans in the runtime's settings ({_those(bridge.vlans)})"
         )
-    return Bridged(name, int(text), bridge.openvswitch)
+    return BridgePort(name, int(text), bridge.openvswitch)
 
 
-def _isolated(id: str, interface: NetworkInterface, rules: NetworkRules) -> Isolated:
+def _isolated(id: str, interface: NetworkInterface, rules: NetworkPolicy) -> IsolatedNetwork:
     if not rules.on_demand.allowed:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host makes no networks on demand; name one of its own (libvirt:<network>"
             " or bridge:<bridge>), or its operator allows them by networks.onDemand.allowed in the runtime's settings"
         )
     _refuse_attributes(interface, "vlan")
-    return Isolated(identity=id, subnet=_subnet(interface, rules))
+    return IsolatedNetwork(identity=id, subnet=_subnet(interface, rules))
 
 
-def _subnet(interface: NetworkInterface, rules: NetworkRules) -> Subnet | None:
+def _subnet(interface: NetworkInterface, rules: NetworkPolicy) -> Subnet | None:
     dhcp, nat = _flag(interface, "dhcp"), _flag(interface, "nat")
     text = interface.attributes.get("cidr", "")
     if not text:
@@ -136,7 +136,7 @@ def _subnet(interface: NetworkInterface, rules: NetworkRules) -> Subnet | None:
     return Subnet(network=str(network), dhcp=dhcp is not False, nat=bool(nat))
 
 
-def _reserved(where: Isolated, interface: NetworkInterface) -> tuple[str, ...]:
+def _reserved(where: IsolatedNetwork, interface: NetworkInterface) -> tuple[str, ...]:
     """The interface's IPv4 addresses, when it is DHCP that has to tell the guest."""
     if where.subnet is None or not where.subnet.dhcp:
         return ()

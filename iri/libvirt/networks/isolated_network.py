@@ -36,7 +36,7 @@ class Subnet(msgspec.Struct, frozen=True, kw_only=True):
         return str(ipaddress.IPv4Address(first)), str(ipaddress.IPv4Address(last))
 
 
-class Isolated(msgspec.Struct, frozen=True, kw_only=True):
+class IsolatedNetwork(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     subnet: Subnet | None = None  # None: guests only, the host has no part in it
 

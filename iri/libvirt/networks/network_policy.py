@@ -45,7 +45,7 @@ class OnDemand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return any(subnet.subnet_of(ipaddress.IPv4Network(allowed)) for allowed in self.subnets)
 
 
-class NetworkRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class NetworkPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """`named`: networks of libvirt that are the operator's own. `bridges`: devices of the host, by name."""
 
     named: tuple[str, ...] = ()

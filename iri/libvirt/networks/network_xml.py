@@ -10,14 +10,14 @@ import ipaddress
 import msgspec
 
 from iri.libvirt import xml
-from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 
 METADATA = "https://gitvirt.dev/libvirt/network"
 MARK = f"{{{METADATA}}}network"
 LEASE_HOURS = 1
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedNetwork(msgspec.Struct, frozen=True, kw_only=True):
     """A network that libvirt has. `shape` is all of its definition that would make it another network."""
 
     name: str
@@ -35,7 +35,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(ipaddress.IPv4Network(text, strict=False) for text in texts)
 
 
-def definition(network: Isolated) -> xml.Element:
+def definition(network: IsolatedNetwork) -> xml.Element:
     root = xml.element("network")
     xml.child(root, "name", network.name)
     xml.child(root, "uuid", network.uuid)
@@ -64,11 +64,11 @@ def reservation(mac: str, address: str) -> xml.Element:
     return xml.element("host", mac=mac, ip=address)
 
 
-def found(root: xml.Element, *, is_active: bool) -> Found:
+def found(root: xml.Element, *, is_active: bool) -> ObservedNetwork:
     """Of what `virsh net-dumpxml` shows."""
     mark = root.find(f"metadata/{MARK}")
     bridge = root.find("bridge")
-    return Found(
+    return ObservedNetwork(
         name=root.findtext("name", ""),
         uuid=root.findtext("uuid", ""),
         identity="" if mark is None else mark.get("id", ""),

@@ -24,12 +24,18 @@ from iri.errors import (
 from iri.libvirt import xml
 from iri.libvirt.device_sources import BridgeNic, NetworkNic, NicSource
 from iri.libvirt.networks import stale_bridges
-from iri.libvirt.networks.guest_addresses import Addresses, AddressSource
+from iri.libvirt.networks.guest_addresses import AddressSource, GuestAddresses
 from iri.libvirt.networks.host_routes import TABLE, overlapped
-from iri.libvirt.networks.interface_request import Asked, Bridged, Named, asked, isolated_identity
-from iri.libvirt.networks.isolated_network import Isolated
-from iri.libvirt.networks.network_policy import NetworkRules
-from iri.libvirt.networks.network_xml import Found, definition, found
+from iri.libvirt.networks.interface_request import (
+    BridgePort,
+    InterfaceRequest,
+    NamedNetwork,
+    asked,
+    isolated_identity,
+)
+from iri.libvirt.networks.isolated_network import IsolatedNetwork
+from iri.libvirt.networks.network_policy import NetworkPolicy
+from iri.libvirt.networks.network_xml import ObservedNetwork, definition, found
 from iri.machine import NetworkInterface
 
 log = logging.getLogger(__name__)
@@ -39,8 +45,8 @@ Wanted = Callable[[], Iterable[tuple[str, NetworkInterface]]]
 class NetworkStore(Protocol):
     """What libvirt does, as far as networks need it."""
 
-    def find(self, name: str) -> Found | None: ...
-    def all(self) -> tuple[Found, ...]: ...
+    def find(self, name: str) -> ObservedNetwork | None: ...
+    def all(self) -> tuple[ObservedNetwork, ...]: ...
     def define(self, document: str) -> None: ...
     def start(self, name: str) -> None: ...
     def stop(self, name: str) -> None: ...
@@ -61,15 +67,15 @@ class Networks:
         self,
         store: NetworkStore,
         source: AddressSource,
-        rules: NetworkRules,
+        rules: NetworkPolicy,
         routes: Callable[[], str] = host_routes,
     ) -> None:
         self._store = store
-        self._addresses = Addresses(source)
+        self._addresses = GuestAddresses(source)
         self._rules = rules
         self._routes = routes
         self._lock = threading.Lock()
-        self._suspects = stale_bridges.Suspects()
+        self._suspects = stale_bridges.StaleBridges()
 
     def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
         """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
@@ -78,22 +84,22 @@ class Networks:
     def require(self, machine_id: str, interface: NetworkInterface) -> None:
         """Makes nothing. NetworkNotReady while a network that is the operator's is not there."""
         match asked(machine_id, interface, self._rules).where:
-            case Named(network):
+            case NamedNetwork(network):
                 self._require(network)
-            case Isolated() | Bridged():
+            case IsolatedNetwork() | BridgePort():
                 pass  # made when it is needed; told by libvirt when it is
 
     def connect(self, machine_id: str, interface: NetworkInterface) -> NicSource:
         """The same, once its network is there. Idempotent. NetworkNotReady and Unavailable may pass."""
         wish = asked(machine_id, interface, self._rules)
         match wish.where:
-            case Named(network):
+            case NamedNetwork(network):
                 self._require(network)
-            case Isolated() as network:
+            case IsolatedNetwork() as network:
                 with self._lock:
                     self._make_ready(network)
                     self._reserve(network.name, wish)
-            case Bridged():
+            case BridgePort():
                 pass  # libvirt says so when the host has no such bridge
         return _nic(wish)
 
@@ -134,13 +140,13 @@ class Networks:
                 f"the host's libvirt network {name!r} is stopped: its operator starts it (virsh net-start {name})"
             )
 
-    def _make_ready(self, network: Isolated) -> None:
+    def _make_ready(self, network: IsolatedNetwork) -> None:
         try:
             self._ensure(network)
         except FailedPrecondition as error:
             raise NetworkNotReady(f"network {network.identity}: {error}") from error
 
-    def _ensure(self, network: Isolated) -> None:
+    def _ensure(self, network: IsolatedNetwork) -> None:
         there = self._store.find(network.name)
         if there is not None and there.uuid != network.uuid:
             raise FailedPrecondition(
@@ -160,7 +166,7 @@ class Networks:
         elif not there.is_active:
             self._start(network)
 
-    def _make(self, network: Isolated, document: str) -> None:
+    def _make(self, network: IsolatedNetwork, document: str) -> None:
         self._refuse_overlap(network)
         self._store.define(document)
         try:
@@ -170,7 +176,7 @@ class Networks:
             raise
         log.info("network made name=%s bridge=%s", network.name, network.bridge)
 
-    def _start(self, network: Isolated) -> None:
+    def _start(self, network: IsolatedNetwork) -> None:
         try:
             self._store.start(network.name)
         except FailedPrecondition as error:
@@ -178,7 +184,7 @@ class Networks:
                 raise
             self._store.start(network.name)
 
-    def _refuse_overlap(self, network: Isolated) -> None:
+    def _refuse_overlap(self, network: IsolatedNetwork) -> None:
         others = [other for other in self._store.all() if other.identity and other.name != network.name]
         if len(others) >= self._rules.on_demand.most:
             raise ResourceExhausted(
@@ -198,7 +204,7 @@ class Networks:
                 f"{subnet} overlaps {route.network}, which this host reaches through {route.device}: choose another cidr"
             )
 
-    def _reserve(self, name: str, wish: Asked) -> None:
+    def _reserve(self, name: str, wish: InterfaceRequest) -> None:
         there = self._store.find(name)
         known = there.reservations if there else frozenset()
         for mac, address in known:
@@ -208,32 +214,32 @@ class Networks:
             if (wish.mac, address) not in known:
                 self._store.reserve(name, wish.mac, address)
 
-    def _forget(self, network: Found, needed: frozenset[tuple[str, str]]) -> None:
+    def _forget(self, network: ObservedNetwork, needed: frozenset[tuple[str, str]]) -> None:
         for mac, address in network.reservations - needed:
             self._store.release(network.name, mac, address)
 
-    def _remove(self, network: Found) -> None:
+    def _remove(self, network: ObservedNetwork) -> None:
         self._store.stop(network.name)
         self._store.undefine(network.name)
         log.info("network removed name=%s", network.name)
 
 
-def _nic(wish: Asked) -> NicSource:
+def _nic(wish: InterfaceRequest) -> NicSource:
     match wish.where:
-        case Named(network):
+        case NamedNetwork(network):
             return NicSource(
                 where=NetworkNic(network=network), mac=wish.mac, handle=f"libvirt:{network}/{wish.mac}"
             )
-        case Bridged(bridge, vlan, openvswitch):
+        case BridgePort(bridge, vlan, openvswitch):
             where = BridgeNic(bridge=bridge, vlan=vlan, openvswitch=openvswitch)
             return NicSource(where=where, mac=wish.mac, handle=f"bridge:{bridge}/{wish.mac}")
-        case Isolated() as network:
+        case IsolatedNetwork() as network:
             where_ = NetworkNic(network=network.name)
             return NicSource(where=where_, mac=wish.mac, handle=f"libvirt:{network.name}/{wish.mac}")
 
 
 def _needed(
-    interfaces: Iterable[tuple[str, NetworkInterface]], rules: NetworkRules
+    interfaces: Iterable[tuple[str, NetworkInterface]], rules: NetworkPolicy
 ) -> dict[str, frozenset[tuple[str, str]] | None]:
     """By identity, the reservations to keep; None: all, for the rules have changed since somebody was let in."""
     needed: dict[str, frozenset[tuple[str, str]] | None] = {}

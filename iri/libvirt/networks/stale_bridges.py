@@ -44,7 +44,7 @@ def _ip(*arguments: str) -> str:
     ).stdout
 
 
-class Suspects:
+class StaleBridges:
     """Bridges without a network, seen twice in a row: the first time, libvirtd may be about to start it."""
 
     def __init__(self) -> None:

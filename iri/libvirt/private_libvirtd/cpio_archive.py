@@ -6,7 +6,7 @@ import gzip
 import stat
 
 
-class Archive:
+class CpioArchive:
     def __init__(self) -> None:
         self._written = bytearray()
         self._count = 0

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from iri.libvirt.private_libvirtd.cpio_archive import Archive
-from iri.libvirt.private_libvirtd.host_kernel import Kernel
+from iri.libvirt.private_libvirtd.cpio_archive import CpioArchive
+from iri.libvirt.private_libvirtd.host_kernel import HostKernel
 
 INIT = Path(__file__).with_name("init.sh")
 FOLDERS = (
@@ -49,7 +49,7 @@ DISK_TEXT = b"made from the image of gitvirt's demo\n"
 
 
 @dataclass(frozen=True)
-class Guest:
+class DemoGuest:
     """`kernel` and `initramfs` are what the hypervisor loads; `disk` is the image that its disks are made of."""
 
     kernel: Path
@@ -57,9 +57,9 @@ class Guest:
     disk: Path
 
 
-def made(kernel: Kernel, busybox: Path, folder: Path) -> Guest:
+def made(kernel: HostKernel, busybox: Path, folder: Path) -> DemoGuest:
     """All in that folder, a copy of the kernel too: QEMU may not be able to read the machine's own."""
-    guest = Guest(folder / "kernel", folder / "initramfs", folder / "disk.raw")
+    guest = DemoGuest(folder / "kernel", folder / "initramfs", folder / "disk.raw")
     guest.kernel.write_bytes(kernel.image.read_bytes())
     modules = dict(kernel.unpacked())
     guest.initramfs.write_bytes(initramfs(modules, busybox.read_bytes()))
@@ -71,7 +71,7 @@ def made(kernel: Kernel, busybox: Path, folder: Path) -> Guest:
 
 def initramfs(modules: Mapping[str, bytes], busybox: bytes) -> bytes:
     """Modules by name, in the order in which they are loaded."""
-    archive = Archive()
+    archive = CpioArchive()
     archive.folders(*FOLDERS)
     archive.devices()
     archive.program("bin/busybox", busybox)

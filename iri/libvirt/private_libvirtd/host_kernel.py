@@ -25,7 +25,7 @@ class NoKernelError(Exception):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class HostKernel:
     """`modules` are files, those that others need first. What the kernel has built in is not among them."""
 
     image: Path
@@ -38,7 +38,7 @@ class Kernel:
 
 def found(
     wanted: Sequence[str], root: Path = Path("/"), release: str = "", unpacked: Path | None = None
-) -> Kernel:
+) -> HostKernel:
     """The first that will do: of this release, then of the latest, then the unpacked one. NoKernelError without any."""
     refused = []
     own = [(unpacked / "vmlinuz", unpacked)] if unpacked is not None else []
@@ -48,7 +48,7 @@ def found(
         elif (unpackable := missing_program(ordered(modules, wanted))) is not None:
             refused.append(f"the modules of {image} need the program {unpackable}")
         else:
-            return Kernel(image, ordered(modules, wanted))
+            return HostKernel(image, ordered(modules, wanted))
     raise NoKernelError("; ".join(refused) or "there is no Linux kernel in /boot")
 
 

@@ -16,7 +16,7 @@ ISO, IGNITION, NVRAM = "seed.iso", "ignition.ign", "nvram.fd"
 PRIVATE = 0o600  # seeds hold secrets; libvirt gives a file to QEMU's user when it starts the domain
 
 
-class Seeds:
+class SeedWriter:
     """`efi_template` is the host's file of empty firmware variables, where it has such a firmware."""
 
     def __init__(self, efi_template: Path | None = None, read_yaml: Reader = no_yaml) -> None:

@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Protocol
 
-from iri.libvirt.connect.storage import Room
+from iri.libvirt.connect.storage import PoolSpace
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
-from iri.libvirt.volumes.record_files import Found
+from iri.libvirt.volumes.record_files import StoredRecords
 from iri.volume import Access
 
 Tell = Callable[[str, str], None]
 
 
-class Shelf(Protocol):
+class StorageBackend(Protocol):
     @property
     def name(self) -> str: ...
 
@@ -24,7 +24,7 @@ class Shelf(Protocol):
         """Libvirt alone needs them; else we must be able to read them back until the volume is made."""
         ...
 
-    def open(self) -> Found:
+    def open(self) -> StoredRecords:
         """Starts the pool, removes what interrupted work left, and reads what is there."""
         ...
 
@@ -64,7 +64,7 @@ class Shelf(Protocol):
 
     def access(self, record: VolumeRecord) -> Access: ...
 
-    def room(self) -> Room:
+    def room(self) -> PoolSpace:
         """As last measured; quick, whatever state the storage is in."""
         ...
 

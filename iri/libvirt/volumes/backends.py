@@ -11,25 +11,24 @@ import logging
 from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
-from iri.errors import FailedPrecondition, InvalidArgument, IRIError, Unavailable
-from iri.libvirt.refusal import NotStarted
-from iri.libvirt.volumes.backend import Shelf
-from iri.libvirt.volumes.file_backend import FileShelf
-from iri.libvirt.volumes.pool_marker import Marks
-from iri.libvirt.volumes.record_files import Found
+from iri.errors import FailedPrecondition, InvalidArgument, IRIError, StartupError, Unavailable
+from iri.libvirt.volumes.backend import StorageBackend
+from iri.libvirt.volumes.file_backend import FileBackend
+from iri.libvirt.volumes.pool_marker import PoolMarkers
+from iri.libvirt.volumes.record_files import StoredRecords
 from iri.libvirt.volumes.settings import StorageSettings, pool_of
 
 log = logging.getLogger(__name__)
 
 
-class Shelves:
+class Backends:
     """`files` says which files domains refer to."""
 
     def __init__(
         self,
         settings: StorageSettings,
-        shelves: Sequence[Shelf],
-        marks: Marks,
+        shelves: Sequence[StorageBackend],
+        marks: PoolMarkers,
         files: Callable[[], Set[str]],
     ) -> None:
         self._files = files
@@ -38,15 +37,15 @@ class Shelves:
         self._by_name = {shelf.name: shelf for shelf in shelves}
         self._shut: dict[str, str] = {name: "not read yet" for name in self._by_name}  # why, by name
 
-    def __iter__(self) -> Iterator[Shelf]:
+    def __iter__(self) -> Iterator[StorageBackend]:
         return iter(self._by_name.values())
 
-    def of(self, class_name: str) -> Shelf:
+    def of(self, class_name: str) -> StorageBackend:
         shelf = self._by_name[pool_of(self._settings, class_name).name]
         self._refuse_shut(shelf.name)
         return shelf
 
-    def reached(self, class_name: str) -> Shelf | None:
+    def reached(self, class_name: str) -> StorageBackend | None:
         shelf = self._by_name[pool_of(self._settings, class_name).name]
         return None if shelf.name in self._shut else shelf
 
@@ -57,10 +56,10 @@ class Shelves:
                 with contextlib.suppress(IRIError):
                     shelf.measure()
 
-    def named(self, name: str) -> Shelf:
+    def named(self, name: str) -> StorageBackend:
         return self._by_name[name]
 
-    def open(self, name: str) -> Found:
+    def open(self, name: str) -> StoredRecords:
         """What lies there. Unavailable when it cannot be reached now; other errors are the operator's to mend."""
         try:
             found = self._by_name[name].open()
@@ -68,11 +67,11 @@ class Shelves:
             log.warning("storage pool is not reached pool=%s error=%s", name, error)
             self._shut[name] = str(error)
             raise
-        except NotStarted:
+        except StartupError:
             raise
         except (FailedPrecondition, InvalidArgument) as error:
             cure = f"look at `virsh pool-info {name}` and at `storage.pools` in the settings"
-            raise NotStarted(f"storage pool {name}: {error}", cure) from error
+            raise StartupError(f"storage pool {name}: {error}", cure) from error
         return found
 
     def opened(self, name: str) -> None:
@@ -97,12 +96,12 @@ class Shelves:
 
     def folders(self) -> tuple[Path, ...]:
         """Where volumes lie as files."""
-        return tuple(shelf.folder for shelf in self if isinstance(shelf, FileShelf))
+        return tuple(shelf.folder for shelf in self if isinstance(shelf, FileBackend))
 
     def wipes(self, class_name: str) -> bool:
         return pool_of(self._settings, class_name).wipe
 
-    def limit_bytes(self, shelf: Shelf) -> int:
+    def limit_bytes(self, shelf: StorageBackend) -> int:
         """What sizes may add up to."""
         pool = next(pool for pool in self._settings.pools if pool.name == shelf.name)
         return max(0, int((shelf.room().capacity - pool.reserved_bytes) * pool.overcommit))

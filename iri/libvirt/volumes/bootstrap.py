@@ -11,17 +11,17 @@ import msgspec
 from iri.errors import Unimplemented
 from iri.host import VolumeClass
 from iri.journal import Journal
-from iri.libvirt.connect.disk_users import Holders
-from iri.libvirt.connect.link import Link
-from iri.libvirt.connect.storage import Secrets, Storage
+from iri.libvirt.connect.disk_users import DiskUsers
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.connect.storage import LibvirtSecrets, StoragePools
 from iri.libvirt.images.images import Images
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.volumes.backend import Shelf
-from iri.libvirt.volumes.backends import Shelves
-from iri.libvirt.volumes.ceph_backend import CephShelf
+from iri.libvirt.volumes.backend import StorageBackend
+from iri.libvirt.volumes.backends import Backends
+from iri.libvirt.volumes.ceph_backend import CephBackend
 from iri.libvirt.volumes.disks import LocalDisks, Tell, VolumeDisks
-from iri.libvirt.volumes.file_backend import FileShelf
-from iri.libvirt.volumes.pool_marker import Marks
+from iri.libvirt.volumes.file_backend import FileBackend
+from iri.libvirt.volumes.pool_marker import PoolMarkers
 from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.settings import (
     DirPool,
@@ -38,47 +38,47 @@ from iri.libvirt.volumes.volumes import Volumes
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class VolumeSettings(msgspec.Struct, frozen=True, kw_only=True):
     storage: StorageSettings = StorageSettings()
     images: ImageSettings = ImageSettings()
 
 
-class Opened(msgspec.Struct, frozen=True):
+class StorageParts(msgspec.Struct, frozen=True):
     volumes: Volumes
     disks: VolumeDisks
 
 
 def opened(
-    link: Link,
-    settings: Settings,
+    link: LibvirtLink,
+    settings: VolumeSettings,
     folder: Path,
     *,
     journal: Journal,
     volume_class: Callable[[str], VolumeClass],
     tell: Tell,
-) -> Opened:
+) -> StorageParts:
     """`folder` is the runtime's own; `tell` makes an event of a machine. Nothing is started yet: see Volumes.start."""
     storage_settings = with_default(settings.storage, str(folder / "volumes"))
-    storage, holders, passphrases = Storage(link), Holders(link), Passphrases(Secrets(link))
-    marks = Marks(storage, Secrets(link), folder / "pools")
+    storage, holders, passphrases = StoragePools(link), DiskUsers(link), Passphrases(LibvirtSecrets(link))
+    marks = PoolMarkers(storage, LibvirtSecrets(link), folder / "pools")
     images = Images(settings.images, folder / "images")
 
-    def shelf(pool: Pool) -> Shelf:
+    def shelf(pool: Pool) -> StorageBackend:
         match pool:
             case DirPool() | NetfsPool():
-                return FileShelf(pool, storage, holders, passphrases, images, marks)
+                return FileBackend(pool, storage, holders, passphrases, images, marks)
             case RbdPool():
-                return CephShelf(pool, folder / "ceph", storage, holders, passphrases, images)
+                return CephBackend(pool, folder / "ceph", storage, holders, passphrases, images)
             case LogicalPool():
                 cause = f"storage pool {pool.name!r} is of type logical, which this runtime does not serve"
                 raise Unimplemented(cause)
 
     shelves = [shelf(pool) for pool in storage_settings.pools]
-    all_shelves = Shelves(storage_settings, shelves, marks, holders.files)
+    all_shelves = Backends(storage_settings, shelves, marks, holders.files)
     volumes = Volumes(all_shelves, passphrases, images, journal, volume_class, storage_settings.workers)
-    files = next((shelf for shelf in shelves if isinstance(shelf, FileShelf)), None)
+    files = next((shelf for shelf in shelves if isinstance(shelf, FileBackend)), None)
     local = LocalDisks(files, storage, holders, images) if files else None
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
     disks = VolumeDisks(volumes, local, holders, passphrases, architecture=architecture, tell=tell)
     link.on_connected(volumes.let_go)
-    return Opened(volumes, disks)
+    return StorageParts(volumes, disks)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.errors import NotFound
-from iri.libvirt.volumes.backend import Shelf
+from iri.libvirt.volumes.backend import StorageBackend
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeDetail, VolumeState, VolumeStatus
 
@@ -21,11 +21,11 @@ Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
 WELL = VolumeDetail()
 
 
-class Kept(msgspec.Struct, frozen=True):
+class CatalogEntry(msgspec.Struct, frozen=True):
     """`failure` is why the last try to make it so failed; empty while all is well."""
 
     record: Record
-    shelf: Shelf
+    shelf: StorageBackend
     told: RuntimeVolume | RuntimeSnapshot
     failure: VolumeDetail = WELL
     failures: int = 0
@@ -36,11 +36,13 @@ class Kept(msgspec.Struct, frozen=True):
         return isinstance(self.record, SnapshotRecord) and self.record.is_retired
 
 
-def kept(record: Record, shelf: Shelf, failure: VolumeDetail = WELL, failures: int = 0) -> Kept:
-    return Kept(record, shelf, _told(record, shelf, failure), failure, failures)
+def kept(
+    record: Record, shelf: StorageBackend, failure: VolumeDetail = WELL, failures: int = 0
+) -> CatalogEntry:
+    return CatalogEntry(record, shelf, _told(record, shelf, failure), failure, failures)
 
 
-def _told(record: Record, shelf: Shelf, failure: VolumeDetail) -> RuntimeVolume | RuntimeSnapshot:
+def _told(record: Record, shelf: StorageBackend, failure: VolumeDetail) -> RuntimeVolume | RuntimeSnapshot:
     match record:
         case VolumeRecord(volume=volume) if record.is_ready:
             return replace(volume, status=replace(volume.status, access=shelf.access(record)), detail=failure)
@@ -53,21 +55,21 @@ def _told(record: Record, shelf: Shelf, failure: VolumeDetail) -> RuntimeVolume 
             return snapshot
 
 
-class Catalogue:
+class Catalog:
     def __init__(self) -> None:
-        self._all: dict[str, Kept] = {}  # by id
+        self._all: dict[str, CatalogEntry] = {}  # by id
         self._lock = threading.Lock()
 
-    def get(self, id: str) -> Kept | None:
+    def get(self, id: str) -> CatalogEntry | None:
         return self._all.get(id)
 
-    def found(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> Kept:
+    def found(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
         there = self._all.get(id)
         if there is None or not isinstance(there.told, kind) or there.is_gone:
             raise NotFound(f"there is no {'volume' if kind is RuntimeVolume else 'snapshot'} {id}")
         return there
 
-    def put(self, there: Kept) -> bool:
+    def put(self, there: CatalogEntry) -> bool:
         """False when nothing of what is told has changed."""
         with self._lock:
             before = self._all.get(there.record.id)
@@ -80,7 +82,7 @@ class Catalogue:
         with self._lock:
             self._all.pop(id, None)
 
-    def all(self) -> tuple[Kept, ...]:
+    def all(self) -> tuple[CatalogEntry, ...]:
         with self._lock:
             return tuple(self._all.values())
 
@@ -99,7 +101,7 @@ class Catalogue:
         """Whether something that is yet to be made starts as it is."""
         return any(origin(there.record) == id for there in self.all())
 
-    def charged_bytes(self, shelf: Shelf) -> int:
+    def charged_bytes(self, shelf: StorageBackend) -> int:
         """What the sizes of the shelf's volumes add up to: thin or not, each may be filled one day."""
         return sum(
             there.record.charged_bytes

@@ -19,16 +19,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
-from iri.libvirt.connect.disk_users import Holders
-from iri.libvirt.connect.storage import Room, Storage
+from iri.libvirt.connect.disk_users import DiskUsers
+from iri.libvirt.connect.storage import PoolSpace, StoragePools
 from iri.libvirt.device_sources import RbdSource
 from iri.libvirt.images import resolving
-from iri.libvirt.images.images import Image, Images
+from iri.libvirt.images.images import Images, LocalImage
 from iri.libvirt.volumes import names, record, storage_xml
 from iri.libvirt.volumes.backend import Tell
 from iri.libvirt.volumes.rbd import Rbd
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
-from iri.libvirt.volumes.record_files import Found
+from iri.libvirt.volumes.record_files import StoredRecords
 from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.settings import RbdPool
 from iri.libvirt.volumes.storage_xml import address
@@ -41,13 +41,13 @@ HEADER_BYTES = 16 << 20  # what LUKS2 takes of an image
 READERS = 8
 
 
-class CephShelf:
+class CephBackend:
     def __init__(
         self,
         pool: RbdPool,
         folder: Path,
-        storage: Storage,
-        holders: Holders,
+        storage: StoragePools,
+        holders: DiskUsers,
         passphrases: Passphrases,
         images: Images,
     ) -> None:
@@ -60,7 +60,7 @@ class CephShelf:
         self._rbd = Rbd(pool, folder)
         self._key = ""
         self._importing = threading.Lock()
-        self._room = Room(pool.capacity_bytes, 0, 0)
+        self._room = PoolSpace(pool.capacity_bytes, 0, 0)
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class CephShelf:
     def hides_passphrases(self) -> bool:
         return False
 
-    def open(self) -> Found:
+    def open(self) -> StoredRecords:
         try:
             self._key = Path(self._pool.key_file).read_text().strip()
         except OSError as error:
@@ -90,7 +90,7 @@ class CephShelf:
         damaged = {
             name: str(found) for name, found in zip(ours, read, strict=True) if isinstance(found, IRIError)
         }
-        return Found(records, damaged)
+        return StoredRecords(records, damaged)
 
     def _finish(self, name: str, there: Set[str]) -> None:
         """What interrupted work left: it takes its place if that is empty and it is whole, else it goes."""
@@ -158,7 +158,7 @@ class CephShelf:
         self._settle(record_)
         return self._rbd.size(record_.name) - overhead
 
-    def _start_as(self, image: Image, record_: VolumeRecord, new: str, tell: Tell) -> None:
+    def _start_as(self, image: LocalImage, record_: VolumeRecord, new: str, tell: Tell) -> None:
         if record_.is_encrypted:
             self._rbd.create(new, record_.wanted_bytes + HEADER_BYTES)
             self._encrypted(record_, new, image)
@@ -173,7 +173,7 @@ class CephShelf:
             self._rbd.snap(base, BASE)
             self._rbd.clone(base, BASE, new)
 
-    def _encrypted(self, record_: VolumeRecord, new: str, image: Image | None) -> None:
+    def _encrypted(self, record_: VolumeRecord, new: str, image: LocalImage | None) -> None:
         with self._passphrase_file(record_) as file:
             self._rbd.encrypt(new, file)
             if image is not None:
@@ -257,13 +257,13 @@ class CephShelf:
             secret_data={"userID": self._pool.user.encode(), "userKey": self._key.encode()},
         )
 
-    def room(self) -> Room:
+    def room(self) -> PoolSpace:
         return self._room
 
     def measure(self) -> None:
         """As Ceph says; without a manager it says 0, and the settings must."""
         said = self._storage.room(self.name)
-        self._room = Room(self._pool.capacity_bytes or said.capacity, said.allocated, said.available)
+        self._room = PoolSpace(self._pool.capacity_bytes or said.capacity, said.allocated, said.available)
 
     def rests_on(self) -> Set[str]:
         return frozenset()

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, Unavailable
-from iri.libvirt.connect.disk_users import Holders
-from iri.libvirt.connect.storage import Storage
+from iri.libvirt.connect.disk_users import DiskUsers
+from iri.libvirt.connect.storage import StoragePools
 from iri.libvirt.device_sources import Boot, DiskSource, FileSource, PreparedDisk, RbdSource
 from iri.libvirt.images import qcow2, resolving
-from iri.libvirt.images.images import Image, Images
+from iri.libvirt.images.images import Images, LocalImage
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml, volume_access
-from iri.libvirt.volumes.file_backend import FileShelf
+from iri.libvirt.volumes.file_backend import FileBackend
 from iri.libvirt.volumes.record import PASSPHRASE, VolumeRecord, rounded
 from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.storage_xml import NewVolume
@@ -39,7 +39,7 @@ Attached = Mapping[str, Sequence[Disk] | None]
 class LocalDisks:
     """Those of all machines, in one folder."""
 
-    def __init__(self, shelf: FileShelf, storage: Storage, holders: Holders, images: Images) -> None:
+    def __init__(self, shelf: FileBackend, storage: StoragePools, holders: DiskUsers, images: Images) -> None:
         self._shelf = shelf
         self._storage = storage
         self._holders = holders
@@ -68,7 +68,7 @@ class LocalDisks:
             image_ref=image.reference if image else "",
         )
 
-    def _make(self, path: Path, size: int, image: Image | None) -> None:
+    def _make(self, path: Path, size: int, image: LocalImage | None) -> None:
         partial = path.with_name(f"{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
         self._storage.refresh(self._shelf.name)
@@ -130,7 +130,7 @@ class VolumeDisks:
         self,
         volumes: Volumes,
         local: LocalDisks | None,
-        holders: Holders,
+        holders: DiskUsers,
         passphrases: Passphrases,
         *,
         architecture: str,
@@ -259,7 +259,7 @@ def _key(image: VolumeImage) -> bytes:
         raise InvalidArgument("the secret userKey is no Ceph key") from None
 
 
-def _size(wanted: LocalDisk, image: Image | None) -> int:
+def _size(wanted: LocalDisk, image: LocalImage | None) -> int:
     if image is None:
         return rounded(wanted.size_bytes)
     if wanted.size_bytes and wanted.size_bytes < image.virtual_bytes:
@@ -269,7 +269,7 @@ def _size(wanted: LocalDisk, image: Image | None) -> int:
     return max(rounded(wanted.size_bytes), rounded(image.virtual_bytes))
 
 
-def _boot(image: Image | None) -> Boot | None:
+def _boot(image: LocalImage | None) -> Boot | None:
     if image is None or image.kernel is None:
         return None
     initramfs = str(image.initramfs) if image.initramfs else ""

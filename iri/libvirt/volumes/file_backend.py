@@ -14,17 +14,17 @@ from collections.abc import Set
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, Unavailable
-from iri.libvirt.connect.disk_users import Holders
-from iri.libvirt.connect.storage import Room, Storage
+from iri.libvirt.connect.disk_users import DiskUsers
+from iri.libvirt.connect.storage import PoolSpace, StoragePools
 from iri.libvirt.device_sources import FileSource
-from iri.libvirt.folder_lock import Claim
+from iri.libvirt.folder_lock import FolderLock
 from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
 from iri.libvirt.volumes.backend import Tell
-from iri.libvirt.volumes.pool_marker import Marks
+from iri.libvirt.volumes.pool_marker import PoolMarkers
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
-from iri.libvirt.volumes.record_files import Found, Sidecars
+from iri.libvirt.volumes.record_files import RecordFiles, StoredRecords
 from iri.libvirt.volumes.secrets import Passphrases, tried
 from iri.libvirt.volumes.settings import DirPool, FilePool, NetfsPool
 from iri.libvirt.volumes.storage_xml import NewVolume
@@ -33,15 +33,15 @@ from iri.volume import Access
 DRIVER = "file"
 
 
-class FileShelf:
+class FileBackend:
     def __init__(
         self,
         pool: FilePool,
-        storage: Storage,
-        holders: Holders,
+        storage: StoragePools,
+        holders: DiskUsers,
         passphrases: Passphrases,
         images: Images,
-        marks: Marks,
+        marks: PoolMarkers,
     ) -> None:
         self._pool = pool
         self._storage = storage
@@ -50,8 +50,8 @@ class FileShelf:
         self._images = images
         self._marks = marks
         self.folder = Path(pool.path)
-        self._sidecars = Sidecars(self.folder)
-        self._claim = Claim(f"storage pool {pool.name}")
+        self._sidecars = RecordFiles(self.folder)
+        self._claim = FolderLock(f"storage pool {pool.name}")
         self._mark = ""  # until it is open
 
     @property
@@ -62,7 +62,7 @@ class FileShelf:
     def hides_passphrases(self) -> bool:
         return True
 
-    def open(self) -> Found:
+    def open(self) -> StoredRecords:
         noted = self._marks.noted(self.name)
         if noted and isinstance(self._pool, DirPool):
             # Else libvirt would build a folder in the place of the one that is not mounted.
@@ -77,7 +77,7 @@ class FileShelf:
                 " ".join(str(error).split())
             ) from None  # its server may be away: libvirt has no word for that
         self.folder = Path(self._storage.pool_path(self.name))
-        self._sidecars = Sidecars(self.folder)
+        self._sidecars = RecordFiles(self.folder)
         if noted:
             self._marks.refuse_other(self.name, self.folder, noted)
         with record_files.on_disk(f"opening storage pool {self.name} at {self.folder}"):
@@ -195,11 +195,11 @@ class FileShelf:
         attributes |= {name: str(value) for name, value in limits.items() if value}
         return Access(driver=DRIVER, handle=names.handle(record.id), attributes=attributes)
 
-    def room(self) -> Room:
+    def room(self) -> PoolSpace:
         """Of the filesystem, without a look at every volume."""
         status = os.statvfs(self.folder)
         capacity, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
-        return Room(capacity, capacity - free, free)
+        return PoolSpace(capacity, capacity - free, free)
 
     def measure(self) -> None:
         """A folder is measured whenever it is asked."""

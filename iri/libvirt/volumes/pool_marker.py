@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from iri.errors import IRIError, NotFound, Unavailable
-from iri.libvirt.connect.storage import Secrets, Storage
+from iri.libvirt.connect.storage import LibvirtSecrets, StoragePools
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml
 
 MARK = ".gitvirt-pool"
@@ -23,8 +23,8 @@ LONGEST = 64
 PARTIAL = ".partial"
 
 
-class Marks:
-    def __init__(self, storage: Storage, secrets: Secrets, notes: Path) -> None:
+class PoolMarkers:
+    def __init__(self, storage: StoragePools, secrets: LibvirtSecrets, notes: Path) -> None:
         """`notes` is a folder of our own."""
         self._storage = storage
         self._secrets = secrets

@@ -15,18 +15,18 @@ from iri.libvirt.volumes import names, record
 from iri.libvirt.volumes.record import Record
 
 
-class Found(msgspec.Struct, frozen=True):
+class StoredRecords(msgspec.Struct, frozen=True):
     """`damaged` is what has our name and no record that can be read: it is left alone, and nothing is made in its place."""
 
     records: tuple[Record, ...]
     damaged: Mapping[str, str]  # why, by name
 
 
-class Sidecars:
+class RecordFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self) -> Found:
+    def read(self) -> StoredRecords:
         """All of them. What writing one was interrupted at is removed."""
         found: list[Record] = []
         damaged: dict[str, str] = {}
@@ -38,7 +38,7 @@ class Sidecars:
                     found.append(record.decode(_body(path), path.stem))
                 except IRIError as error:
                     damaged[path.stem] = str(error)
-        return Found(tuple(found), damaged)
+        return StoredRecords(tuple(found), damaged)
 
     def write(self, record_: Record) -> None:
         path = self._folder / f"{record_.name}.json"

@@ -6,27 +6,27 @@ import threading
 from collections.abc import Callable
 
 from iri.journal import Journal
-from iri.libvirt.volumes.backend import Shelf
-from iri.libvirt.volumes.catalog import Catalogue, Kept, kept
+from iri.libvirt.volumes.backend import StorageBackend
+from iri.libvirt.volumes.catalog import Catalog, CatalogEntry, kept
 from iri.libvirt.volumes.record import Record
 from iri.runtime import What
 from iri.volume import VolumeDetail
 
 
-class Keeping:
-    def __init__(self, catalogue: Catalogue, journal: Journal) -> None:
+class RecordWriter:
+    def __init__(self, catalogue: Catalog, journal: Journal) -> None:
         self.catalogue = catalogue
         self._journal = journal
         self._writing = threading.Lock()
 
-    def add(self, record: Record, shelf: Shelf) -> Kept:
+    def add(self, record: Record, shelf: StorageBackend) -> CatalogEntry:
         """One that is written down already."""
         there = kept(record, shelf)
         self.catalogue.put(there)
         self._notice(there, What.CREATED)
         return there
 
-    def update(self, id: str, change: Callable[[Record], Record]) -> Kept | None:
+    def update(self, id: str, change: Callable[[Record], Record]) -> CatalogEntry | None:
         """None when it is gone. The object's failure is forgotten: there is something new to try."""
         with self._writing:
             before = self.catalogue.get(id)
@@ -54,13 +54,15 @@ class Keeping:
             self._notice(after, What.CHANGED)
         return after.failures
 
-    def gone(self, there: Kept) -> None:
+    def gone(self, there: CatalogEntry) -> None:
         self.catalogue.drop(there.record.id)
         if not there.is_gone:
             self._notice(there, What.DELETED)
 
-    def event(self, there: Kept, reason: str, action: str, message: str, *, is_warning: bool = False) -> None:
+    def event(
+        self, there: CatalogEntry, reason: str, action: str, message: str, *, is_warning: bool = False
+    ) -> None:
         self._journal.event(there.told, reason, action, message, is_warning=is_warning)
 
-    def _notice(self, there: Kept, what: What) -> None:
+    def _notice(self, there: CatalogEntry, what: What) -> None:
         self._journal.notice(type(there.told), there.record.id, what)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from iri.errors import FailedPrecondition, IRIError
-from iri.libvirt.connect.storage import Secrets
+from iri.libvirt.connect.storage import LibvirtSecrets
 from iri.libvirt.volumes import names, storage_xml
 
 LUKS_TRIES = 8
@@ -15,7 +15,7 @@ LUKS_CHANCE = "accurate CPU usage"
 
 
 class Passphrases:
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: LibvirtSecrets) -> None:
         self._secrets = secrets
 
     def put(self, name: str, value: bytes, *, is_private: bool = True) -> str:

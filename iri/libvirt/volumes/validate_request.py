@@ -21,7 +21,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotStatus, VolumeDet
 WIPE = "gitvirt.dev/wipe"
 
 
-class Storage(Struct, frozen=True):
+class VolumeBasis(Struct, frozen=True):
     """What a volume's class makes of it. `snapshot` is what it starts as, `base` what its data rests on then."""
 
     volume_class: VolumeClass
@@ -30,7 +30,7 @@ class Storage(Struct, frozen=True):
     wipes: bool
 
 
-def volume(wanted: RuntimeVolume, id: str, now_ns: int, storage: Storage) -> VolumeRecord:
+def volume(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) -> VolumeRecord:
     spec, snapshot = wanted.spec, storage.snapshot
     _check(spec)
     if snapshot is not None:

@@ -11,9 +11,9 @@ from iri.backoff import ExponentialDelay
 from iri.errors import ImageNotResolvable, InvalidArgument, IRIError, ResourceExhausted
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import record as records
-from iri.libvirt.volumes.catalog import Kept, origin
+from iri.libvirt.volumes.catalog import CatalogEntry, origin
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
-from iri.libvirt.volumes.record_writer import Keeping
+from iri.libvirt.volumes.record_writer import RecordWriter
 from iri.volume import SnapshotState, VolumeDetail
 
 log = logging.getLogger(__name__)
@@ -21,12 +21,12 @@ RETRIES = ExponentialDelay(1.0, 300.0)
 HELD_SECONDS = 5.0
 
 
-class Steps:
+class VolumeReconciler:
     """`bases` names the files that disks rest on, None while nobody knows them all. `want` has somebody take the next step of an object."""
 
     def __init__(
         self,
-        keeping: Keeping,
+        keeping: RecordWriter,
         images: Images,
         bases: Callable[[], Set[str] | None],
         want: Callable[[str], None],
@@ -36,7 +36,7 @@ class Steps:
         self._images = images
         self._bases = bases
 
-    def is_done(self, there: Kept) -> bool:
+    def is_done(self, there: CatalogEntry) -> bool:
         match there.record:
             case VolumeRecord(volume=volume) as record:
                 return record.is_ready and not volume.deleted_at and record.has_bytes >= record.wanted_bytes
@@ -57,7 +57,7 @@ class Steps:
         except IRIError as error:
             return self._failed(there, error)
 
-    def _volume(self, there: Kept, record: VolumeRecord) -> float | None:
+    def _volume(self, there: CatalogEntry, record: VolumeRecord) -> float | None:
         shelf = there.shelf
         if record.volume.deleted_at:
             if self._keeping.catalogue.is_awaited(record.id) or (record.is_ready and shelf.is_held(record)):
@@ -88,7 +88,7 @@ class Steps:
             raise InvalidArgument("the snapshot that the volume was to start as is gone")
         return there.record
 
-    def _snapshot(self, there: Kept, record: SnapshotRecord) -> float | None:
+    def _snapshot(self, there: CatalogEntry, record: SnapshotRecord) -> float | None:
         shelf = there.shelf
         if record.snapshot.deleted_at:
             if self._keeping.catalogue.is_awaited(record.id):
@@ -118,21 +118,21 @@ class Steps:
         self._want(origin(record))
         return 0
 
-    def _become(self, there: Kept, change: Callable[[Record], Record]) -> None:
+    def _become(self, there: CatalogEntry, change: Callable[[Record], Record]) -> None:
         self._keeping.update(there.record.id, change)
 
-    def _gone(self, there: Kept, what: str) -> None:
+    def _gone(self, there: CatalogEntry, what: str) -> None:
         self._keeping.event(there, "Removed", "Delete", f"the {what} is gone")
         self._keeping.gone(there)
         self._want(there.record.base)
 
-    def _tell(self, there: Kept) -> Callable[[str, str], None]:
+    def _tell(self, there: CatalogEntry) -> Callable[[str, str], None]:
         def tell(reason: str, message: str) -> None:
             self._keeping.event(there, reason, "PullImage", message)
 
         return tell
 
-    def _failed(self, there: Kept, error: IRIError) -> float:
+    def _failed(self, there: CatalogEntry, error: IRIError) -> float:
         reason, action = _doing(there.record)
         if isinstance(error, ImageNotResolvable):
             reason = ImageNotResolvable.__name__

@@ -25,13 +25,13 @@ from iri.journal import Journal
 from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import validate_request
-from iri.libvirt.volumes.backend import Shelf
-from iri.libvirt.volumes.backends import Shelves
-from iri.libvirt.volumes.catalog import Catalogue, Kept
+from iri.libvirt.volumes.backend import StorageBackend
+from iri.libvirt.volumes.backends import Backends
+from iri.libvirt.volumes.catalog import Catalog, CatalogEntry
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord, passphrase, rounded
-from iri.libvirt.volumes.record_writer import Keeping
+from iri.libvirt.volumes.record_writer import RecordWriter
 from iri.libvirt.volumes.secrets import Passphrases
-from iri.libvirt.volumes.volume_reconciler import Steps
+from iri.libvirt.volumes.volume_reconciler import VolumeReconciler
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState
 from iri.workqueue import WorkQueue
 
@@ -45,7 +45,7 @@ MEASURE_SECONDS = 60.0
 Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
 
 
-class Opening(msgspec.Struct, frozen=True):
+class OpenPoolKey(msgspec.Struct, frozen=True):
     """The chore of opening a pool that could not be reached."""
 
     pool: str
@@ -56,7 +56,7 @@ class Volumes:
 
     def __init__(
         self,
-        shelves: Shelves,
+        shelves: Backends,
         passphrases: Passphrases,
         images: Images,
         journal: Journal,
@@ -67,10 +67,10 @@ class Volumes:
         self.passphrases = passphrases
         self.images = images
         self._volume_class = volume_class
-        self._catalogue = Catalogue()
-        self._keeping = Keeping(self._catalogue, journal)
+        self._catalogue = Catalog()
+        self._keeping = RecordWriter(self._catalogue, journal)
         self._queue = WorkQueue[Hashable](self._chore, workers, "libvirt-volumes")
-        self._steps = Steps(self._keeping, images, shelves.bases, self._queue.wake)
+        self._steps = VolumeReconciler(self._keeping, images, shelves.bases, self._queue.wake)
         self._damaged: dict[str, str] = {}
         self._creating = threading.Lock()
 
@@ -103,7 +103,7 @@ class Volumes:
         if key == MEASURE:
             self.shelves.measure()
             return MEASURE_SECONDS
-        if isinstance(key, Opening):
+        if isinstance(key, OpenPoolKey):
             return self._open_again(key.pool)
         return self._steps.step(key)
 
@@ -127,7 +127,7 @@ class Volumes:
     def let_go(self) -> None:
         """Something may have changed for those that wait: libvirt is back, or a machine no longer holds a volume."""
         for name in self.shelves.shut():
-            self._queue.wake(Opening(name))
+            self._queue.wake(OpenPoolKey(name))
         for there in self._catalogue.all():
             if not self._steps.is_done(there):
                 self._queue.wake(there.record.id)
@@ -163,7 +163,7 @@ class Volumes:
         assert isinstance(kept.told, type(wanted))
         return kept.told
 
-    def _created(self, wanted: RuntimeVolume | RuntimeSnapshot, id: str) -> Kept:
+    def _created(self, wanted: RuntimeVolume | RuntimeSnapshot, id: str) -> CatalogEntry:
         if isinstance(wanted, RuntimeSnapshot):
             source = self._found(RuntimeVolume, wanted.spec.volume_id)
             record: Record = validate_request.snapshot(wanted, id, source.record, time.time_ns())
@@ -183,11 +183,11 @@ class Volumes:
             raise
         return self._keeping.add(record, shelf)
 
-    def _new_volume(self, wanted: RuntimeVolume, id: str) -> tuple[VolumeRecord, Shelf]:
+    def _new_volume(self, wanted: RuntimeVolume, id: str) -> tuple[VolumeRecord, StorageBackend]:
         volume_class = self._volume_class(wanted.spec.class_name)
         shelf = self.shelves.of(volume_class.name)
         base, snapshot = self._base(wanted, shelf)
-        storage = validate_request.Storage(
+        storage = validate_request.VolumeBasis(
             volume_class, snapshot, base, self.shelves.wipes(volume_class.name)
         )
         record = validate_request.volume(wanted, id, time.time_ns(), storage)
@@ -196,7 +196,7 @@ class Volumes:
         self._refuse_size(shelf, record.wanted_bytes)
         return record, shelf
 
-    def _base(self, wanted: RuntimeVolume, shelf: Shelf) -> tuple[str, SnapshotRecord | None]:
+    def _base(self, wanted: RuntimeVolume, shelf: StorageBackend) -> tuple[str, SnapshotRecord | None]:
         source = wanted.spec.volume_data_source
         if source is None or source.snapshot_data_source is None:
             return "", None
@@ -234,18 +234,18 @@ class Volumes:
         """Removes those that no disk rests on and that need not be kept. Returns the bytes freed."""
         return self._steps.collect()
 
-    def record(self, id: str) -> Kept | None:
+    def record(self, id: str) -> CatalogEntry | None:
         """For those who attach volumes."""
         return self._catalogue.get(id)
 
-    def _found(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> Kept:
+    def _found(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
         try:
             return self._catalogue.found(kind, id)
         except NotFound:
             self.shelves.refuse_unknown()
             raise
 
-    def _refuse_size(self, shelf: Shelf, more_bytes: int) -> None:
+    def _refuse_size(self, shelf: StorageBackend, more_bytes: int) -> None:
         charged, limit = self._catalogue.charged_bytes(shelf), self.shelves.limit_bytes(shelf)
         if charged + more_bytes > limit:
             raise ResourceExhausted(

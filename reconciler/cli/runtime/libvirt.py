@@ -8,8 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from iri.address import Address, parse
-from iri.errors import IRIError, Unavailable
-from iri.libvirt.refusal import NotStarted
+from iri.errors import IRIError, StartupError, Unavailable
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.runtime.ignition import yaml_value
 from reconciler.cli.runtime.settings import DEFAULT, SHOWN, settings_of
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     except Unavailable as error:
         cure = "start libvirtd, or say in the settings which `uri` it answers at"
         raise CommandError(printable(str(error)), cure) from None
-    except NotStarted as error:
+    except StartupError as error:
         raise CommandError(printable(str(error)), printable(error.cure)) from None
     except IRIError as error:
         raise CommandError(printable(str(error)), "--listen says where else to serve") from None

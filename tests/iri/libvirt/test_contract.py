@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from iri.errors import NotFound
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.networks.network_policy import NetworkRules
+from iri.libvirt.networks.network_policy import NetworkPolicy
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import RuntimeMachine
@@ -38,7 +38,7 @@ def settings(libvirtd: Libvirtd) -> Settings:
     made = with_power(micro_settings(libvirtd), first_restart=3600.0, longest_restart=3600.0)
     images = Path(made.folder) / "images-of-the-operator"
     images.mkdir()
-    return replace(made, networks=NetworkRules(named=(MISSING,)), images=ImageSettings(paths=(str(images),)))
+    return replace(made, networks=NetworkPolicy(named=(MISSING,)), images=ImageSettings(paths=(str(images),)))
 
 
 @pytest.fixture(scope="module")

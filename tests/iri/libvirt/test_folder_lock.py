@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iri.libvirt.folder_lock import LOCK, Claim, Taken, holder
+from iri.libvirt.folder_lock import LOCK, FolderLock, LockHeldError, holder
 
 HOLDER = """
 import sys, signal
@@ -29,18 +29,18 @@ def test_who_comes_second_is_told_who_has_it_until_that_process_is_killed(tmp_pa
         assert holder.stdout is not None
         assert holder.stdout.readline() == "taken\n"
         with pytest.raises(
-            Taken, match=rf"the folder at .* is in use by another runtime \(pid {holder.pid}\)"
+            LockHeldError, match=rf"the folder at .* is in use by another runtime \(pid {holder.pid}\)"
         ):
-            Claim("the folder").take(tmp_path)
+            FolderLock("the folder").take(tmp_path)
         holder.send_signal(signal.SIGKILL)
-    Claim("the folder").take(tmp_path)
+    FolderLock("the folder").take(tmp_path)
 
 
 def test_what_is_held_can_be_taken_again_and_is_free_once_dropped(tmp_path: Path) -> None:
-    first, second = Claim("one"), Claim("two")
+    first, second = FolderLock("one"), FolderLock("two")
     first.take(tmp_path)
     first.take(tmp_path)
-    with pytest.raises(Taken) as refused:
+    with pytest.raises(LockHeldError) as refused:
         second.take(tmp_path)
     assert str(os.getpid()) in str(refused.value)
     assert "stop that one first" in refused.value.cure
@@ -53,7 +53,7 @@ def test_what_is_held_can_be_taken_again_and_is_free_once_dropped(tmp_path: Path
 def test_who_asks_whose_it_is_keeps_nobody_from_taking_it(tmp_path: Path) -> None:
     with (tmp_path / LOCK).open("w") as asking:
         fcntl.flock(asking, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        claim = Claim("the folder", sleep=lambda _: fcntl.flock(asking, fcntl.LOCK_UN))
+        claim = FolderLock("the folder", sleep=lambda _: fcntl.flock(asking, fcntl.LOCK_UN))
         claim.take(tmp_path)
     assert holder(tmp_path) == str(os.getpid())
     claim.drop()
@@ -64,5 +64,5 @@ def test_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("not ours")
     (tmp_path / ".gitvirt.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic link"):
-        Claim("one").take(tmp_path)
+        FolderLock("one").take(tmp_path)
     assert (tmp_path / "elsewhere").read_text() == "not ours"

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from iri.change import AttachInterface, AttachVolume, DetachVolume, ExpandVolume, SetPower, UpdateVolume
 from iri.host import MachineClass, VolumeClass
-from iri.libvirt.domain.traits import Traits
+from iri.libvirt.domain.traits import ClassTraits
 from iri.libvirt.host.settings import HostSettings, OfferedClasses
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.machines.power_settings import PowerRules
+from iri.libvirt.machines.power_settings import PowerSettings
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import GuestConfig, MachineSpec, MachineState, NetworkInterface, Power, RuntimeMachine
@@ -48,7 +48,7 @@ def settings(libvirtd: Libvirtd) -> Settings:
     folder.chmod(0o711)
     linux_image(images)
     kernel, initramfs = linux_kernel(images)
-    efi = Traits(firmware="uefi", kernel=str(kernel), initramfs=str(initramfs), cmdline=CMDLINE)
+    efi = ClassTraits(firmware="uefi", kernel=str(kernel), initramfs=str(initramfs), cmdline=CMDLINE)
     return Settings(
         uri=libvirtd.uri,
         folder=str(folder),
@@ -56,10 +56,10 @@ def settings(libvirtd: Libvirtd) -> Settings:
             accelerator="tcg",
             reserved={},
             classes=OfferedClasses(machines=(LINUX, EFI), volumes=(VolumeClass(name="plain"),)),
-            traits={"linux": Traits(hotplug_ports=4), "efi": efi},
+            traits={"linux": ClassTraits(hotplug_ports=4), "efi": efi},
         ),
         images=ImageSettings(paths=(str(images),)),
-        power=PowerRules(grace=5.0, press=0.5),
+        power=PowerSettings(grace=5.0, press=0.5),
         qemu_logs=str(libvirtd.folder / "log" / "qemu"),
     )
 

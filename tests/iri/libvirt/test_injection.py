@@ -19,10 +19,10 @@ from iri.errors import InvalidArgument
 from iri.libvirt import xml
 from iri.libvirt.device_sources import DiskSource, NicSource
 from iri.libvirt.domain.devices import disk_element, nic_element
-from iri.libvirt.domain.document import Plan, document
+from iri.libvirt.domain.document import DomainPlan, document
 from iri.libvirt.domain.names import alias_of
 from iri.libvirt.domain.record import NAMESPACE, TAG, read
-from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.network_xml import definition, reservation
 from iri.libvirt.volumes import storage_xml
 from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, RbdPool
@@ -90,7 +90,7 @@ def holds(build: Callable[[Any], str], put: Callable[[str], object], text: str) 
     return True
 
 
-def of_a_spec(plan: Plan) -> Iterator[Callable[[str], object]]:
+def of_a_spec(plan: DomainPlan) -> Iterator[Callable[[str], object]]:
     for name in OF_A_SPEC:
         for put in places(getattr(plan, name)):
             yield lambda text, name=name, put=put: replace(plan, **{name: put(text)})  # type: ignore[misc]
@@ -115,7 +115,7 @@ def test_no_text_at_all_in_a_plan_becomes_structure(text: str) -> None:
     for put in of_a_spec(PLANS["two-disks"]):
         if holds(document, put, text):
             plan = put(text)
-            assert isinstance(plan, Plan)
+            assert isinstance(plan, DomainPlan)
             kept = xml.parse(document(plan)).find(f"metadata/{{{NAMESPACE}}}{TAG}")
             assert kept is not None
             assert read(kept).labels == plan.record.labels
@@ -142,7 +142,7 @@ def test_no_device_that_is_plugged_brings_another(text: str) -> None:
 @given(hostile)
 def test_no_network_is_more_than_it_was_asked_for(text: str) -> None:
     subnet = Subnet(network="10.1.0.0/24", nat=True)
-    holds(lambda id: xml.text(definition(Isolated(identity=id, subnet=subnet))), str, text)
+    holds(lambda id: xml.text(definition(IsolatedNetwork(identity=id, subnet=subnet))), str, text)
     for put in places(("mac", "address")):
         holds(lambda both: xml.text(reservation(*both)), put, text)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from iri.libvirt.connect.link import Link
-from iri.libvirt.connect.storage import Secrets
-from iri.libvirt.folder_lock import Claim, Taken
-from iri.libvirt.libvirtd_owner import USAGE, Tenancy
-from iri.libvirt.refusal import NotStarted
+from iri.errors import StartupError
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.connect.storage import LibvirtSecrets
+from iri.libvirt.folder_lock import FolderLock, LockHeldError
+from iri.libvirt.libvirtd_owner import USAGE, LibvirtdOwner
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.machine import MachineSpec, Power, RuntimeMachine
 from tests.iri.libvirt.world import micro_settings, running_runtime
@@ -28,10 +28,10 @@ def daemon() -> Iterator[Libvirtd]:
 
 
 @pytest.fixture
-def secrets(daemon: Libvirtd) -> Iterator[Secrets]:
-    link = Link(daemon.uri)
+def secrets(daemon: Libvirtd) -> Iterator[LibvirtSecrets]:
+    link = LibvirtLink(daemon.uri)
     link.open()
-    found = Secrets(link)
+    found = LibvirtSecrets(link)
     yield found
     if (noted := found.noted(USAGE)) is not None:
         found.drop(noted[0])
@@ -39,11 +39,13 @@ def secrets(daemon: Libvirtd) -> Iterator[Secrets]:
 
 
 def test_who_comes_second_is_told_who_is_at_work_until_that_one_ends(
-    daemon: Libvirtd, secrets: Secrets
+    daemon: Libvirtd, secrets: LibvirtSecrets
 ) -> None:
     first, second = micro_settings(daemon), micro_settings(daemon)
     with running_runtime(first):
-        with pytest.raises(Taken, match=rf"the runtime at {first.folder} \(pid {os.getpid()}\)") as refused:
+        with pytest.raises(
+            LockHeldError, match=rf"the runtime at {first.folder} \(pid {os.getpid()}\)"
+        ) as refused:
             LibvirtRuntime(second).start()
         assert "stop that one first" in refused.value.cure
     with running_runtime(second):
@@ -53,7 +55,7 @@ def test_who_comes_second_is_told_who_is_at_work_until_that_one_ends(
 
 
 def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
-    daemon: Libvirtd, secrets: Secrets
+    daemon: Libvirtd, secrets: LibvirtSecrets
 ) -> None:
     first, second = micro_settings(daemon), micro_settings(daemon)
     with running_runtime(first) as runtime:
@@ -62,7 +64,7 @@ def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
             RuntimeMachine(labels=labels, spec=MachineSpec(class_name="small", power=Power.OFF))
         )
     with pytest.raises(
-        NotStarted, match=rf"1 machine of the runtime at {first.folder}, not of the one at {second.folder}"
+        StartupError, match=rf"1 machine of the runtime at {first.folder}, not of the one at {second.folder}"
     ) as refused:
         LibvirtRuntime(second).start()
     noted = secrets.noted(USAGE)
@@ -75,20 +77,20 @@ def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
         assert set(runtime.objects(RuntimeMachine)) == {made.id}
 
 
-def test_of_many_who_come_at_once_one_is_let_in(secrets: Secrets, tmp_path: Path) -> None:
+def test_of_many_who_come_at_once_one_is_let_in(secrets: LibvirtSecrets, tmp_path: Path) -> None:
     folders = [tmp_path / str(number) for number in range(6)]
     claims, let_in, refused = [], [], []
     for folder in folders:
         folder.mkdir()
-        claims.append(Claim("a folder"))
+        claims.append(FolderLock("a folder"))
         claims[-1].take(folder)
     start = threading.Barrier(len(folders))
 
     def come(folder: Path) -> None:
         start.wait(60)
         try:
-            Tenancy(secrets, folder, lambda: ()).take()
-        except Taken:
+            LibvirtdOwner(secrets, folder, lambda: ()).take()
+        except LockHeldError:
             refused.append(folder)
         else:
             let_in.append(folder)

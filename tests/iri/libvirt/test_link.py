@@ -11,8 +11,8 @@ import libvirt
 import pytest
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, Unavailable
-from iri.libvirt.connect.link import Link
-from iri.libvirt.domain_events import DomainEvent, Lived, Turn
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.domain_events import DomainEvent, LifecycleChange, LifecycleEvent
 from iri.libvirt.xml import child, element, text
 from tests.guests.micro import micro_kernel
 from tests.iri.contract.subject import eventually
@@ -49,14 +49,14 @@ def until(events: queue.Queue[DomainEvent], wanted: DomainEvent) -> None:
 
 
 def test_guests_outlive_libvirtd_and_events_go_on(own: Libvirtd) -> None:
-    link = Link(own.uri)
+    link = LibvirtLink(own.uri)
     events: queue.Queue[DomainEvent] = queue.Queue()
     connected: queue.Queue[str] = queue.Queue()
     link.listen(events.put)
     link.on_connected(lambda: connected.put("again"))
     link.open()
     link.call(lambda raw: raw.defineXML(micro_domain(own)).create(), "starting")
-    until(events, Lived(UUID, Turn.STARTED))
+    until(events, LifecycleEvent(UUID, LifecycleChange.STARTED))
     pid = own.guests()[UUID]
 
     own.kill()
@@ -68,13 +68,13 @@ def test_guests_outlive_libvirtd_and_events_go_on(own: Libvirtd) -> None:
     # libvirtd tells of no guest that ends before it has spoken to it again; whoever listens looks for himself.
     link.call(lambda raw: raw.lookupByUUIDString(UUID).memoryStats(), "speaking to it")
     own.kill_guest(UUID)
-    until(events, Lived(UUID, Turn.STOPPED))
+    until(events, LifecycleEvent(UUID, LifecycleChange.STOPPED))
     link.call(lambda raw: raw.lookupByUUIDString(UUID).undefine(), "undefining")
     link.close()
     assert own.guests() == {}
 
 
-def until_unavailable(link: Link) -> None:
+def until_unavailable(link: LibvirtLink) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
@@ -86,7 +86,7 @@ def until_unavailable(link: Link) -> None:
 
 def test_connections_that_broke_or_were_closed_are_let_go_of(own: Libvirtd) -> None:
     before = connections()
-    link = Link(own.uri)
+    link = LibvirtLink(own.uri)
     connected: queue.Queue[str] = queue.Queue()
     link.on_connected(lambda: connected.put("again"))
     link.open()
@@ -109,11 +109,11 @@ def connections() -> int:
 
 def test_nobody_to_connect_to_is_unavailable(own: Libvirtd) -> None:
     with pytest.raises(Unavailable, match="does not answer at"):
-        Link(f"qemu+unix:///system?socket={own.folder}/nobody").open()
+        LibvirtLink(f"qemu+unix:///system?socket={own.folder}/nobody").open()
 
 
 def test_errors_mean_what_the_caller_can_do(libvirtd: Libvirtd) -> None:
-    link = Link(libvirtd.uri)
+    link = LibvirtLink(libvirtd.uri)
     link.open()
     domain = micro_domain(libvirtd, "first")
     link.call(lambda raw: raw.defineXML(domain), "defining")

@@ -6,7 +6,7 @@ import pytest
 
 from iri.errors import FailedPrecondition
 from iri.libvirt.connect.qemu_monitor import answered, inside_of
-from iri.libvirt.domain.qemu_state import Inside, Node
+from iri.libvirt.domain.qemu_state import BlockNode, QemuState
 
 DISK = "ua-disk-data-0123abcd"
 NOTHING = {"network": "", "devices": [], "objects": [], "nodes": [], "blocks": []}
@@ -47,10 +47,10 @@ def test_inside_is_what_is_told() -> None:
             {"qdev": "ide0", "device": ""},
         ],
     )  # fmt: skip
-    assert found == Inside(
+    assert found == QemuState(
         devices=frozenset({DISK}),
         nics=frozenset({"ua-nic-primary-0123abcd"}),
-        nodes=(Node(name="libvirt-2-format", place="/pool/a", rests_on="/images/b"),),
+        nodes=(BlockNode(name="libvirt-2-format", place="/pool/a", rests_on="/images/b"),),
         objects=frozenset({"masterKey0"}),
         disks={DISK: "libvirt-2-format"},
     )

@@ -18,7 +18,7 @@ from iri.change import AttachInterface, AttachVolume
 from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument
 from iri.libvirt.folder_lock import LOCK
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.networks.network_policy import Bridge, NetworkRules
+from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import (
@@ -49,7 +49,7 @@ def settings(libvirtd: Libvirtd) -> Settings:
     allowed.mkdir()
     (allowed / "way-out").symlink_to("/etc")
     (allowed / "shadow.raw").symlink_to("/etc/shadow")
-    rules = NetworkRules(bridges={BRIDGE: Bridge(), MISSING: Bridge()})
+    rules = NetworkPolicy(bridges={BRIDGE: Bridge(), MISSING: Bridge()})
     return replace(made, networks=rules, images=ImageSettings(paths=(str(allowed),)))
 
 

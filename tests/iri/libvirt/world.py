@@ -10,9 +10,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from iri.host import Classes, MachineClass, VolumeClass
-from iri.libvirt.domain.traits import Traits
+from iri.libvirt.domain.traits import ClassTraits
 from iri.libvirt.host.settings import HostSettings, OfferedClasses
-from iri.libvirt.machines.power_settings import PowerRules
+from iri.libvirt.machines.power_settings import PowerSettings
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from tests.guests.micro import micro_kernel
@@ -23,14 +23,14 @@ SMALL = MachineClass(name="small", resources={"cpu": 1, "memory": 8 * MIB})
 LARGE = MachineClass(name="large", resources={"cpu": 2, "memory": 16 * MIB})
 PLAIN = VolumeClass(name="plain", tps=100 * MIB, iops=1000)
 CLASSES = Classes(machines=(SMALL, LARGE), volumes=(PLAIN,))
-POWER = PowerRules(grace=3.0, press=0.3, first_restart=2.0)
+POWER = PowerSettings(grace=3.0, press=0.3, first_restart=2.0)
 
 
-def micro_settings(daemon: Libvirtd, power: PowerRules = POWER) -> Settings:
+def micro_settings(daemon: Libvirtd, power: PowerSettings = POWER) -> Settings:
     """Of a runtime with a folder of its own."""
     folder = daemon.folder / f"rt-{uuid.uuid4().hex[:8]}"
     folder.mkdir(mode=0o711)
-    micro = Traits(kernel=str(micro_kernel(daemon.folder)), hotplug_ports=4)
+    micro = ClassTraits(kernel=str(micro_kernel(daemon.folder)), hotplug_ports=4)
     return Settings(
         uri=daemon.uri,
         folder=str(folder),

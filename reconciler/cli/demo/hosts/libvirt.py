@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iri.errors import Unavailable
-from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, MEMORY_BYTES, Guest, made
+from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, MEMORY_BYTES, DemoGuest, made
 from iri.libvirt.private_libvirtd.private_libvirtd import PrivateLibvirtd
 from reconciler.cli.demo.hosts import NAMES
 from reconciler.cli.demo.hosts.needs import checked
@@ -79,7 +79,7 @@ class LibvirtHosts:
     def _settings(self, name: str) -> Path:
         return self._folder / name / "libvirt.yaml"
 
-    def _decided(self, name: str, guest: Guest) -> dict[str, object]:
+    def _decided(self, name: str, guest: DemoGuest) -> dict[str, object]:
         traits = {
             "kernel": str(guest.kernel),
             "initramfs": str(guest.initramfs),

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from iri.libvirt.private_libvirtd.demo_guest import MODULES
-from iri.libvirt.private_libvirtd.host_kernel import Kernel, NoKernelError, found
+from iri.libvirt.private_libvirtd.host_kernel import HostKernel, NoKernelError, found
 from reconciler.cli.exits import CommandError
 
 # What must be there, and the Debian package that brings it: the same as in tools/packages.libvirt, which `make` installs.
@@ -29,7 +29,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNPACKED = Path(sys.prefix) / "guest-kernel"  # where tools/guest-kernel puts one
 
 
-def checked() -> tuple[Kernel, Path]:
+def checked() -> tuple[HostKernel, Path]:
     """The kernel and the busybox that guests are made of. CommandError says what is missing, and the command that brings it."""
     refuse(platform.machine(), os.geteuid())
     missing = [package for thing, package in PACKAGES.items() if place(thing) is None]
@@ -55,7 +55,7 @@ def refuse(architecture: str, user: int) -> None:
         )
 
 
-def kernel() -> Kernel:
+def kernel() -> HostKernel:
     try:
         return found(MODULES, release=platform.release(), unpacked=UNPACKED)
     except NoKernelError as error:

@@ -17,9 +17,9 @@ from iri.libvirt.device_sources import (
     PreparedDisk,
     RbdSource,
 )
-from iri.libvirt.domain.document import Plan
-from iri.libvirt.domain.record import Record
-from iri.libvirt.domain.traits import Platform, Traits
+from iri.libvirt.domain.document import DomainPlan
+from iri.libvirt.domain.record import MachineRecord
+from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.protocols import SeedFiles
 from iri.machine import Connection, Disk, GuestConfig, LocalDisk, MachineSpec, NetworkInterface, Power
 
@@ -57,8 +57,8 @@ def spec(**fields: object) -> MachineSpec:
     return replace(MachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(NIC,)), **fields)
 
 
-def record(**fields: object) -> Record:
-    made = Record(
+def record(**fields: object) -> MachineRecord:
+    made = MachineRecord(
         labels={"machinepoollet.ironcore.dev/machine-name": "web-1"},
         annotations={"note": "<&\"'"},
         created_at=1_700_000_000_000_000_000,
@@ -69,51 +69,51 @@ def record(**fields: object) -> Record:
     return replace(made, **fields)
 
 
-PLAIN = Plan(
+PLAIN = DomainPlan(
     id=ID,
     record=record(),
-    platform=Platform(domain_type="kvm", cpus=8),
+    platform=HostPlatform(domain_type="kvm", cpus=8),
     disks=((ROOT, FILE),),
     nics=((NIC, NETWORK),),
     folder=FOLDER,
 )
 
 
-def of_spec(**fields: object) -> Plan:
+def of_spec(**fields: object) -> DomainPlan:
     return replace(PLAIN, record=record(spec=spec(**fields)))
 
 
-def with_source(source: DiskSource) -> Plan:
+def with_source(source: DiskSource) -> DomainPlan:
     return replace(PLAIN, disks=((ROOT, PreparedDisk(source=source)),))
 
 
-PLANS: dict[str, Plan] = {
+PLANS: dict[str, DomainPlan] = {
     "plain": PLAIN,
     "recorded": replace(PLAIN, record=record(is_built=False), disks=(), nics=()),
-    "tcg": replace(PLAIN, platform=Platform(domain_type="qemu", cpus=2)),
+    "tcg": replace(PLAIN, platform=HostPlatform(domain_type="qemu", cpus=2)),
     "arm": replace(
         PLAIN,
-        platform=Platform(domain_type="kvm", architecture="aarch64", cpus=4),
-        traits=Traits(firmware="uefi"),
+        platform=HostPlatform(domain_type="kvm", architecture="aarch64", cpus=4),
+        traits=ClassTraits(firmware="uefi"),
         seed=SeedFiles(iso=FOLDER / "seed.iso"),
     ),
-    "uefi": replace(PLAIN, traits=Traits(firmware="uefi")),
+    "uefi": replace(PLAIN, traits=ClassTraits(firmware="uefi")),
     "efi-variables": replace(
-        PLAIN, traits=Traits(firmware="uefi"), seed=SeedFiles(nvram=FOLDER / "nvram.fd")
+        PLAIN, traits=ClassTraits(firmware="uefi"), seed=SeedFiles(nvram=FOLDER / "nvram.fd")
     ),
-    "pc": replace(PLAIN, traits=Traits(machine="pc")),
-    "cpu-host-model": replace(PLAIN, traits=Traits(cpu="host-model", most_cpus=4)),
-    "hugepages": replace(PLAIN, traits=Traits(is_hugepages=True)),
-    "many-ports": replace(PLAIN, traits=Traits(hotplug_ports=12)),
+    "pc": replace(PLAIN, traits=ClassTraits(machine="pc")),
+    "cpu-host-model": replace(PLAIN, traits=ClassTraits(cpu="host-model", most_cpus=4)),
+    "hugepages": replace(PLAIN, traits=ClassTraits(is_hugepages=True)),
+    "many-ports": replace(PLAIN, traits=ClassTraits(hotplug_ports=12)),
     "kernel-of-class": replace(
-        PLAIN, traits=Traits(kernel="/boot/vmlinuz", initramfs="/boot/initrd", cmdline="console=ttyS0")
+        PLAIN, traits=ClassTraits(kernel="/boot/vmlinuz", initramfs="/boot/initrd", cmdline="console=ttyS0")
     ),
     "kernel-of-image": replace(
         PLAIN,
         disks=(
             (ROOT, replace(FILE, boot=Boot(kernel="/i/kernel", initramfs="/i/initramfs", cmdline="quiet"))),
         ),
-        traits=Traits(kernel="/boot/vmlinuz"),
+        traits=ClassTraits(kernel="/boot/vmlinuz"),
     ),
     "power-off": of_spec(power=Power.OFF),
     "class": of_spec(class_name="large"),

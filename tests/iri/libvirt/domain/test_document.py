@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from iri.errors import InvalidArgument
 from iri.libvirt.device_sources import DiskSource, FileSource, PreparedDisk
-from iri.libvirt.domain.document import Plan, document, regraded
+from iri.libvirt.domain.document import DomainPlan, document, regraded
 from iri.libvirt.domain.domain_state import hardware
 from iri.libvirt.domain.names import DeviceKind, alias_of
 from iri.libvirt.domain.record import NAMESPACE, TAG, read
-from iri.libvirt.domain.traits import Platform
+from iri.libvirt.domain.traits import HostPlatform
 from iri.libvirt.xml import UNWRITABLE, parse
 from iri.machine import Connection, Disk, GuestConfig, LocalDisk, MachineSpec, NetworkInterface
 from tests.iri.libvirt.domain.plans import FIELDS, NETWORK, PLAIN, PLANS, record
@@ -88,14 +88,14 @@ def test_no_text_of_a_spec_becomes_structure(name: str, device: str, hostname: s
     assert read(metadata) == machine
 
 
-def tags(plan: Plan) -> list[str]:
+def tags(plan: DomainPlan) -> list[str]:
     return [part.tag for part in parse(document(plan)).iter()]
 
 
 @pytest.mark.parametrize("name", [name for name in PLANS if name != "arm"])
 def test_libvirt_takes_it_by_its_schema(name: str, libvirtd: Libvirtd) -> None:
     """With emulation: nothing else can be had everywhere."""
-    plan = replace(PLANS[name], platform=Platform(cpus=8))
+    plan = replace(PLANS[name], platform=HostPlatform(cpus=8))
     document_file = libvirtd.folder / f"{name}.xml"
     document_file.write_text(document(plan), encoding="utf-8")
     libvirtd.virsh("define", "--validate", str(document_file))

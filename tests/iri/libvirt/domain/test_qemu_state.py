@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from iri.libvirt.domain.qemu_state import Forgotten, Inside, Node, forgotten, place_of
+from iri.libvirt.domain.qemu_state import BlockNode, LeakedDevices, QemuState, forgotten, place_of
 
 DATA, BASE, ROOT = "/pool/data.qcow2", "/images/base.qcow2", "/pool/root.qcow2"
 DISK, NIC = "ua-disk-data-0123abcd", "ua-nic-primary-0123abcd"
 
 
-def layers(number: int, place: str, rests_on: str = "") -> tuple[Node, ...]:
+def layers(number: int, place: str, rests_on: str = "") -> tuple[BlockNode, ...]:
     return (
-        Node(name=f"libvirt-{number}-storage", place=place),
-        Node(name=f"libvirt-{number}-format", place=place, rests_on=rests_on),
+        BlockNode(name=f"libvirt-{number}-storage", place=place),
+        BlockNode(name=f"libvirt-{number}-format", place=place, rests_on=rests_on),
     )
 
 
@@ -26,93 +26,93 @@ def disk(number: int, alias: str = "ua-disk-root-0123abcd") -> str:
 
 
 CASES = (
-    ("nothing", Inside(document=document()), (DATA,), Forgotten()),
+    ("nothing", QemuState(document=document()), (DATA,), LeakedDevices()),
     (
         "a disk before its device",
-        Inside(nodes=(*layers(1, ROOT), *layers(2, DATA)), document=document(disk(1))),
+        QemuState(nodes=(*layers(1, ROOT), *layers(2, DATA)), document=document(disk(1))),
         (DATA,),
-        Forgotten(nodes=("libvirt-2-format", "libvirt-2-storage")),
+        LeakedDevices(nodes=("libvirt-2-format", "libvirt-2-storage")),
     ),
     (
         "one layer of it",
-        Inside(nodes=layers(2, DATA)[:1], document=document(disk(1))),
+        QemuState(nodes=layers(2, DATA)[:1], document=document(disk(1))),
         (DATA,),
-        Forgotten(nodes=("libvirt-2-storage",)),
+        LeakedDevices(nodes=("libvirt-2-storage",)),
     ),
     (
         "a disk that nobody wants may be part of somebody's backup",
-        Inside(nodes=layers(2, DATA), document=document(disk(1))),
+        QemuState(nodes=layers(2, DATA), document=document(disk(1))),
         (ROOT,),
-        Forgotten(),
+        LeakedDevices(),
     ),
     (
         "a disk that libvirt knows",
-        Inside(nodes=layers(2, DATA), disks={DISK: "libvirt-2-format"}, devices=frozenset({DISK}), document=document(disk(2, DISK))),
+        QemuState(nodes=layers(2, DATA), disks={DISK: "libvirt-2-format"}, devices=frozenset({DISK}), document=document(disk(2, DISK))),
         (DATA,),
-        Forgotten(),
+        LeakedDevices(),
     ),
     (
         "the target of a copy that libvirt knows",
-        Inside(
+        QemuState(
             nodes=layers(2, DATA),
             document=document("<disk><source index='1'/><mirror><source index='2'/></mirror></disk>"),
         ),
         (DATA,),
-        Forgotten(),
+        LeakedDevices(),
     ),
     (
         "nodes that are not libvirt's",
-        Inside(nodes=(Node(name="mine", place=DATA), Node(name="#block123", place=DATA)), document=document()),
+        QemuState(nodes=(BlockNode(name="mine", place=DATA), BlockNode(name="#block123", place=DATA)), document=document()),
         (DATA,),
-        Forgotten(),
+        LeakedDevices(),
     ),
     (
         "what it rests on, with its keys",
-        Inside(
+        QemuState(
             nodes=(*layers(3, BASE), *layers(2, DATA, BASE)),
             objects=frozenset({"masterKey0", "libvirt-2-format-encryption-secret0", "libvirt-1-format-encryption-secret0"}),
             document=document(disk(1)),
         ),
         (DATA,),
-        Forgotten(
+        LeakedDevices(
             nodes=("libvirt-3-format", "libvirt-2-format", "libvirt-3-storage", "libvirt-2-storage"),
             objects=("libvirt-2-format-encryption-secret0",),
         ),
     ),
     (
         "an image that a disk which libvirt knows rests on",
-        Inside(nodes=(*layers(3, BASE), *layers(2, DATA, BASE)), document=document(disk(1), disk(3))),
+        QemuState(nodes=(*layers(3, BASE), *layers(2, DATA, BASE)), document=document(disk(1), disk(3))),
         (DATA,),
-        Forgotten(nodes=("libvirt-2-format", "libvirt-2-storage")),
+        LeakedDevices(nodes=("libvirt-2-format", "libvirt-2-storage")),
     ),
     (
         "a device, with its disk although nobody wants that any more",
-        Inside(
+        QemuState(
             devices=frozenset({DISK, "pci.1", "balloon0"}),
             disks={DISK: "libvirt-2-format", "": "libvirt-1-format"},
             nodes=(*layers(1, ROOT), *layers(2, DATA)),
             document=document(disk(1)),
         ),
         (),
-        Forgotten(devices=(DISK,), nodes=("libvirt-2-format", "libvirt-2-storage")),
+        LeakedDevices(devices=(DISK,), nodes=("libvirt-2-format", "libvirt-2-storage")),
     ),
     (
         "an interface before its device",
-        Inside(nics=frozenset({NIC}), document=document()),
+        QemuState(nics=frozenset({NIC}), document=document()),
         (),
-        Forgotten(nics=(NIC,)),
+        LeakedDevices(nics=(NIC,)),
     ),
     (
         "an interface that libvirt knows",
-        Inside(nics=frozenset({NIC}), devices=frozenset({NIC}), document=document(f"<interface><alias name='{NIC}'/></interface>")),
+        QemuState(nics=frozenset({NIC}), devices=frozenset({NIC}), document=document(f"<interface><alias name='{NIC}'/></interface>")),
         (),
-        Forgotten(),
+        LeakedDevices(),
     ),
     (
         "a place that is not known is nobody's",
-        Inside(nodes=(Node(name="libvirt-2-format", place=""),), document=document()),
+        QemuState(nodes=(BlockNode(name="libvirt-2-format", place=""),), document=document()),
         ("",),
-        Forgotten(),
+        LeakedDevices(),
     ),
 )  # fmt: skip
 
@@ -121,10 +121,10 @@ CASES = (
     ("inside", "places", "want"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
 def test_forgotten_is_what_libvirt_named_and_does_not_know(
-    inside: Inside, places: tuple[str, ...], want: Forgotten
+    inside: QemuState, places: tuple[str, ...], want: LeakedDevices
 ) -> None:
     assert forgotten(inside, places) == want
-    assert bool(want) == (want != Forgotten())
+    assert bool(want) == (want != LeakedDevices())
 
 
 PLACES = (

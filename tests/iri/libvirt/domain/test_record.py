@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iri.libvirt.domain.record import Record, packed, read, sealed, unpacked, unsealed, written
+from iri.libvirt.domain.record import MachineRecord, packed, read, sealed, unpacked, unsealed, written
 from iri.libvirt.xml import element, parse, text
 from iri.machine import Connection, Disk, MachineSpec
 
@@ -29,8 +29,10 @@ SPECS = st.builds(
 )
 
 
-@given(st.builds(Record, labels=TEXTS, annotations=TEXTS, spec=SPECS, generation=st.integers(0, 1 << 60)))
-def test_whatever_is_recorded_is_read_back(record: Record) -> None:
+@given(
+    st.builds(MachineRecord, labels=TEXTS, annotations=TEXTS, spec=SPECS, generation=st.integers(0, 1 << 60))
+)
+def test_whatever_is_recorded_is_read_back(record: MachineRecord) -> None:
     assert read(parse(text(written(record)))) == record
 
 

@@ -10,13 +10,13 @@ from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 from iri.host import MachineClass
-from iri.libvirt.domain.traits import Traits
-from iri.libvirt.host.capacity import GIB, Facts, capacity, quantity
+from iri.libvirt.domain.traits import ClassTraits
+from iri.libvirt.host.capacity import GIB, HostFacts, capacity, quantity
 from iri.libvirt.host.settings import HostSettings
 
 MIB = 1 << 20
-FACTS = Facts(architecture="x86_64", cpus=8, memory_bytes=16 * GIB)
-HUGE = Facts(architecture="x86_64", cpus=8, memory_bytes=16 * GIB, huge_pages={2 * MIB: 2048, GIB: 0})
+FACTS = HostFacts(architecture="x86_64", cpus=8, memory_bytes=16 * GIB)
+HUGE = HostFacts(architecture="x86_64", cpus=8, memory_bytes=16 * GIB, huge_pages={2 * MIB: 2048, GIB: 0})
 NONE: Mapping[str, int] = {}
 
 
@@ -35,7 +35,7 @@ def settings(**changes: object) -> HostSettings:
         (HUGE, settings(), {"cpu": 8, "memory": 16 * GIB, "storage": 100, "hugepages-2Mi": 4 * GIB}),
     ],
 )
-def test_capacity(facts: Facts, given_: HostSettings, want: dict[str, int]) -> None:
+def test_capacity(facts: HostFacts, given_: HostSettings, want: dict[str, int]) -> None:
     assert capacity(facts, 100, given_) == want
 
 
@@ -53,18 +53,18 @@ def small(**resources: int) -> MachineClass:
         (small(cpu=1, **{"nvidia.com/gpu": 1}), FACTS, settings(), 0),
         (small(cpu=1, storage=30), FACTS, settings(), 3),
         (small(), FACTS, settings(), 0),
-        (small(cpu=1, memory=GIB), HUGE, settings(traits={"small": Traits(is_hugepages=True)}), 4),
+        (small(cpu=1, memory=GIB), HUGE, settings(traits={"small": ClassTraits(is_hugepages=True)}), 4),
         (small(cpu=1, memory=2 * GIB), HUGE, settings(), 6),
         (
             small(cpu=1, memory=2 * GIB),
             HUGE,
-            settings(traits={"small": Traits(is_hugepages=True)}, overcommit={"memory": 2}),
+            settings(traits={"small": ClassTraits(is_hugepages=True)}, overcommit={"memory": 2}),
             2,
         ),
-        (small(cpu=1, memory=GIB), FACTS, settings(traits={"small": Traits(is_hugepages=True)}), 0),
+        (small(cpu=1, memory=GIB), FACTS, settings(traits={"small": ClassTraits(is_hugepages=True)}), 0),
     ],
 )
-def test_quantity(wanted: MachineClass, facts: Facts, given_: HostSettings, want: int) -> None:
+def test_quantity(wanted: MachineClass, facts: HostFacts, given_: HostSettings, want: int) -> None:
     assert quantity(wanted, facts, 100, given_) == want
 
 
@@ -76,7 +76,7 @@ counts = st.integers(0, 1 << 40)
 def test_the_machines_of_a_class_fit_the_host(
     cpus: int, memory: int, reserve: int, cpu: int, bytes_: int
 ) -> None:
-    facts = Facts(cpus=cpus, memory_bytes=memory)
+    facts = HostFacts(cpus=cpus, memory_bytes=memory)
     given_ = settings(reserved={"memory": reserve})
     count = quantity(small(cpu=cpu, memory=bytes_), facts, 0, given_)
     has = capacity(facts, 0, given_)

@@ -13,14 +13,14 @@ import pytest
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
 from iri.host import Address, Classes, MachineClass, VolumeClass, VolumeOffer
 from iri.libvirt import xml
-from iri.libvirt.connect.link import Link
-from iri.libvirt.connect.node import Node
-from iri.libvirt.domain.document import Plan, resources
-from iri.libvirt.domain.record import Record
-from iri.libvirt.domain.traits import Platform
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.connect.node import LibvirtNode
+from iri.libvirt.domain.document import DomainPlan, resources
+from iri.libvirt.domain.record import MachineRecord
+from iri.libvirt.domain.traits import HostPlatform
 from iri.libvirt.host import kvm_probe
-from iri.libvirt.host.host import Host, Installation
-from iri.libvirt.host.kvm_probe import CODE, MARKER, NAME, Prover, boot_sector, definition
+from iri.libvirt.host.host import Installation, LibvirtHost
+from iri.libvirt.host.kvm_probe import CODE, MARKER, NAME, KvmProbe, boot_sector, definition
 from iri.libvirt.host.settings import Accelerator, HostSettings, OfferedClasses
 from tests.servers.libvirtd import Libvirtd
 
@@ -34,7 +34,7 @@ CLASSES = Classes(
 )
 
 
-class Shelf:
+class StorageBackend:
     """Storage of a known size."""
 
     def storage_bytes(self) -> int:
@@ -57,8 +57,8 @@ class Believed:
 
 
 @pytest.fixture(scope="module")
-def link(libvirtd: Libvirtd) -> Iterator[Link]:
-    made = Link(libvirtd.uri)
+def link(libvirtd: Libvirtd) -> Iterator[LibvirtLink]:
+    made = LibvirtLink(libvirtd.uri)
     made.open()
     yield made
     made.close()
@@ -72,23 +72,23 @@ def folder(libvirtd: Libvirtd, tmp_path: Path) -> Path:
 
 
 def host(
-    link: Link, folder: Path, settings: HostSettings | None = None, belief: Believed | None = None
-) -> Host:
-    return Host(
-        Node(link),
-        Shelf(),
+    link: LibvirtLink, folder: Path, settings: HostSettings | None = None, belief: Believed | None = None
+) -> LibvirtHost:
+    return LibvirtHost(
+        LibvirtNode(link),
+        StorageBackend(),
         belief or Believed(True),
         settings or HostSettings(),
         Installation("1.2.3", link.uri, folder),
     )
 
 
-def logs(link: Link) -> Path:
+def logs(link: LibvirtLink) -> Path:
     """libvirt's, of the daemon at the other end."""
     return Path(link.uri.split("socket=")[1]).parents[1] / "log" / "qemu"
 
 
-def test_about_tells_of_the_machine_below(link: Link, folder: Path) -> None:
+def test_about_tells_of_the_machine_below(link: LibvirtLink, folder: Path) -> None:
     about = host(link, folder).about()
     assert (about.name, about.version) == ("gitvirt-libvirt", "1.2.3")
     whole = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
@@ -103,7 +103,7 @@ def test_about_tells_of_the_machine_below(link: Link, folder: Path) -> None:
     assert about.host.addresses[0].type == "Hostname"
 
 
-def test_the_host_is_the_same_after_libvirt_was_away(link: Link, folder: Path) -> None:
+def test_the_host_is_the_same_after_libvirt_was_away(link: LibvirtLink, folder: Path) -> None:
     one = host(link, folder)
     first = one.about().host.id
     one.forget()
@@ -111,14 +111,14 @@ def test_the_host_is_the_same_after_libvirt_was_away(link: Link, folder: Path) -
     assert host(link, folder, HostSettings(id="rack-7")).about().host.id == "rack-7"
 
 
-def test_the_operator_can_name_addresses_and_labels(link: Link, folder: Path) -> None:
+def test_the_operator_can_name_addresses_and_labels(link: LibvirtLink, folder: Path) -> None:
     address = Address(type="ExternalIP", address="203.0.113.7")
     info = host(link, folder, HostSettings(addresses=(address,), labels={"zone": "a"})).about().host
     assert info.addresses == (address,)
     assert info.labels["zone"] == "a"
 
 
-def test_offers_are_the_classes_that_fit(link: Link, folder: Path) -> None:
+def test_offers_are_the_classes_that_fit(link: LibvirtLink, folder: Path) -> None:
     one = host(link, folder)
     assert one.offers().machines == ()
     one.set_classes(CLASSES)
@@ -133,7 +133,7 @@ def test_offers_are_the_classes_that_fit(link: Link, folder: Path) -> None:
             ask("other")
 
 
-def test_classes_outlive_the_runtime(link: Link, folder: Path) -> None:
+def test_classes_outlive_the_runtime(link: LibvirtLink, folder: Path) -> None:
     host(link, folder).set_classes(CLASSES)
     assert host(link, folder).machine_class("tiny")
     (folder / "classes.json").write_bytes(b"broken")
@@ -143,7 +143,7 @@ def test_classes_outlive_the_runtime(link: Link, folder: Path) -> None:
         host(link, folder, settings).machine_class("vast")
 
 
-def test_fixed_classes_stay(link: Link, folder: Path) -> None:
+def test_fixed_classes_stay(link: LibvirtLink, folder: Path) -> None:
     (folder / "classes.json").write_bytes(msgspec.json.encode(CLASSES))
     one = host(
         link, folder, HostSettings(classes=OfferedClasses(policy="fixed", machines=CLASSES.machines[:1]))
@@ -164,11 +164,11 @@ def test_fixed_classes_stay(link: Link, folder: Path) -> None:
     ],
 )
 def test_kvm_is_proven_once(
-    link: Link, folder: Path, accelerator: Accelerator, outcome: bool, want: str, tries: int
+    link: LibvirtLink, folder: Path, accelerator: Accelerator, outcome: bool, want: str, tries: int
 ) -> None:
     belief = Believed(outcome)
     one = host(link, folder, HostSettings(accelerator=accelerator), belief)
-    if accelerator == "auto" and not Node(link).offers_kvm("x86_64"):
+    if accelerator == "auto" and not LibvirtNode(link).offers_kvm("x86_64"):
         want, tries = "qemu", 0
     asking = [threading.Thread(target=one.domain_type) for _ in range(4)]
     for thread in asking:
@@ -180,41 +180,43 @@ def test_kvm_is_proven_once(
     assert one.about().host.labels == {"gitvirt.dev/accelerator": {"kvm": "kvm", "qemu": "tcg"}[want]}
 
 
-def test_a_guest_that_runs_is_a_proof(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
-    assert Prover(Node(link), folder, logs(link)).runs("qemu")
+def test_a_guest_that_runs_is_a_proof(link: LibvirtLink, folder: Path, libvirtd: Libvirtd) -> None:
+    assert KvmProbe(LibvirtNode(link), folder, logs(link)).runs("qemu")
     assert list(folder.iterdir()) == []
     assert not (logs(link) / f"{NAME}.log").exists()
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
 
 
-def test_a_guest_that_says_nothing_is_none(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
+def test_a_guest_that_says_nothing_is_none(link: LibvirtLink, folder: Path, libvirtd: Libvirtd) -> None:
     """The time of a clock that runs fast is up before any guest has begun."""
     ticks = iter(range(0, 1000, 60))
-    assert not Prover(Node(link), folder, logs(link), clock=lambda: next(ticks)).runs("qemu")
+    assert not KvmProbe(LibvirtNode(link), folder, logs(link), clock=lambda: next(ticks)).runs("qemu")
     assert list(folder.iterdir()) == []
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
 
 
-def test_a_hypervisor_that_refuses_is_none(link: Link, folder: Path) -> None:
-    assert not Prover(Node(link), folder, logs(link)).runs("xen")
+def test_a_hypervisor_that_refuses_is_none(link: LibvirtLink, folder: Path) -> None:
+    assert not KvmProbe(LibvirtNode(link), folder, logs(link)).runs("xen")
     assert list(folder.iterdir()) == []
 
 
-def test_what_a_lost_proof_left_behind_is_in_nobodys_way(link: Link, folder: Path) -> None:
+def test_what_a_lost_proof_left_behind_is_in_nobodys_way(link: LibvirtLink, folder: Path) -> None:
     left = xml.text(definition("qemu", folder / "left.img", folder / "left.log"))
     (folder / "left.img").write_bytes(boot_sector())
     (folder / "proof.img").symlink_to(folder / "left.img")
-    Node(link).start_briefly(left)
-    assert Prover(Node(link), folder, logs(link)).runs("qemu")
+    LibvirtNode(link).start_briefly(left)
+    assert KvmProbe(LibvirtNode(link), folder, logs(link)).runs("qemu")
     assert (folder / "left.img").read_bytes() == boot_sector()
 
 
-def test_a_domain_of_that_name_that_is_somebodys_stays(link: Link, folder: Path, libvirtd: Libvirtd) -> None:
+def test_a_domain_of_that_name_that_is_somebodys_stays(
+    link: LibvirtLink, folder: Path, libvirtd: Libvirtd
+) -> None:
     document = folder / "theirs.xml"
     document.write_text(xml.text(definition("qemu", folder / "a", folder / "b")))
     libvirtd.virsh("define", str(document))
     try:
-        assert not Prover(Node(link), folder, logs(link)).runs("qemu")
+        assert not KvmProbe(LibvirtNode(link), folder, logs(link)).runs("qemu")
         assert NAME in libvirtd.virsh("list", "--all", "--name").stdout
     finally:
         libvirtd.virsh("undefine", NAME)
@@ -222,20 +224,22 @@ def test_a_domain_of_that_name_that_is_somebodys_stays(link: Link, folder: Path,
 
 def test_a_libvirt_that_is_away_proves_nothing(folder: Path) -> None:
     with pytest.raises(Unavailable):
-        Prover(Node(Link("qemu+unix:///system?socket=/nowhere")), folder, folder).runs("qemu")
+        KvmProbe(LibvirtNode(LibvirtLink("qemu+unix:///system?socket=/nowhere")), folder, folder).runs("qemu")
 
 
 def test_a_proof_has_the_processor_that_machines_get(folder: Path) -> None:
     """Where KVM runs some processor and not the host's own, no machine would start."""
     for domain_type in ("kvm", "qemu"):
-        plan = Plan(id="1", record=Record(), platform=Platform(domain_type=domain_type), folder=folder)
+        plan = DomainPlan(
+            id="1", record=MachineRecord(), platform=HostPlatform(domain_type=domain_type), folder=folder
+        )
         machine = next((part for part in resources(plan) if part.tag == "cpu"), None)
         proven = definition(domain_type, folder / "a", folder / "b").find("cpu")
         assert (None if proven is None else proven.attrib) == (None if machine is None else machine.attrib)
 
 
 def test_a_host_without_proof_asks_again(folder: Path) -> None:
-    away = host(Link("qemu+unix:///system?socket=/nowhere"), folder)
+    away = host(LibvirtLink("qemu+unix:///system?socket=/nowhere"), folder)
     for _ in range(2):
         with pytest.raises(Unavailable):
             away.domain_type()

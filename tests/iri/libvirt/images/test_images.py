@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
-from iri.libvirt.images.images import Image, Images
+from iri.libvirt.images.images import Images, LocalImage
 from tests.iri.libvirt.images.conftest import Asking
 from tests.servers.certificates import authority
 from tests.servers.depot import INDEX, Depot, depot_server, digest_of
@@ -22,7 +22,7 @@ BODY = os.urandom(1 << 10) * 700
 SHA = hashlib.sha256(BODY).hexdigest()
 
 
-def ensured(images: Images, asking: Asking, text: str, architecture: str = "") -> Image:
+def ensured(images: Images, asking: Asking, text: str, architecture: str = "") -> LocalImage:
     return images.ensure(text, architecture, asking.tell)
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
-from iri.libvirt.images.qcow2 import Format, inspect
+from iri.libvirt.images.qcow2 import ImageFormat, inspect
 
 MIB = 1 << 20
 
@@ -43,14 +43,14 @@ def with_data(folder: Path, *options: str) -> Path:
 def test_whole_images_are_taken(tmp_path: Path, options: tuple[str, ...]) -> None:
     image = with_data(tmp_path, *options)
     size = (tmp_path / "raw").stat().st_size
-    assert inspect(image) == Format("qcow2", -(-size // 512) * 512)
+    assert inspect(image) == ImageFormat("qcow2", -(-size // 512) * 512)
 
 
 def test_empty_disk_and_raw_disk_are_taken(tmp_path: Path) -> None:
-    assert inspect(made(tmp_path)) == Format("qcow2", 8 * MIB)
+    assert inspect(made(tmp_path)) == ImageFormat("qcow2", 8 * MIB)
     raw = tmp_path / "raw"
     raw.write_bytes(b"\xeb\x63" + bytes(MIB - 2))
-    assert inspect(raw) == Format("raw", MIB)
+    assert inspect(raw) == ImageFormat("raw", MIB)
 
 
 def patched(image: Path, offset: int, layout: str, value: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iri.errors import InvalidArgument
-from iri.libvirt.machines.power_settings import RETRIES, PowerRules
+from iri.libvirt.machines.power_settings import RETRIES, PowerSettings
 from iri.libvirt.settings import decoded
 
 
@@ -27,7 +27,7 @@ def test_times_that_make_no_sense_are_refused(rules: str, reason: str) -> None:
 
 
 def test_restarts_wait_longer_and_longer_up_to_an_end() -> None:
-    rules = PowerRules(first_restart=2.0, longest_restart=10.0)
+    rules = PowerSettings(first_restart=2.0, longest_restart=10.0)
     assert [rules.restarts.delay(n) for n in (0, 1, 2, 3, 1000)] == [2.0, 4.0, 8.0, 10.0, 10.0]
 
 

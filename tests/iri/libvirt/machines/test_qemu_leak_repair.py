@@ -17,8 +17,8 @@ import pytest
 
 from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume, MachineChange, SetPower
 from iri.errors import IRIError
-from iri.libvirt.connect.link import Link
-from iri.libvirt.connect.qemu_monitor import Monitor
+from iri.libvirt.connect.link import LibvirtLink
+from iri.libvirt.connect.qemu_monitor import QemuMonitor
 from iri.libvirt.domain.names import alias_of
 from iri.libvirt.machines.qemu_leak_repair import cleared
 from iri.libvirt.runtime import LibvirtRuntime
@@ -292,10 +292,12 @@ def test_restart_of_the_machine_ends_what_its_guest_keeps(lab: Lab) -> None:
 
 
 def test_qemu_that_nobody_can_speak_to_keeps_no_device_out(daemon: Libvirtd) -> None:
-    link = Link(daemon.uri.replace("qemu", "test").replace("system", "default"))  # a hypervisor that is none
+    link = LibvirtLink(
+        daemon.uri.replace("qemu", "test").replace("system", "default")
+    )  # a hypervisor that is none
     link.open()
     try:
-        assert cleared(Monitor(link), "6695eb01-f6a4-8304-79aa-97f2502e193f", {"/pool/data"}) == set()
+        assert cleared(QemuMonitor(link), "6695eb01-f6a4-8304-79aa-97f2502e193f", {"/pool/data"}) == set()
     finally:
         link.close()
 

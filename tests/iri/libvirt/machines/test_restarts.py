@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from iri.libvirt.domain.record import Record
+from iri.libvirt.domain.record import MachineRecord
 from iri.libvirt.machines.guest import CRASH, Guest
 from iri.libvirt.machines.power import next_restart
-from iri.libvirt.machines.power_settings import PowerRules
+from iri.libvirt.machines.power_settings import PowerSettings
 
 pytestmark = pytest.mark.clock
 
-RULES = PowerRules(first_restart=10.0, longest_restart=40.0, steady=60.0)
+RULES = PowerSettings(first_restart=10.0, longest_restart=40.0, steady=60.0)
 
 
 def ended(**fields: object) -> Guest:
-    return Guest(**({"id": "1", "record": Record(), "reason": CRASH} | fields))  # type: ignore[arg-type]
+    return Guest(**({"id": "1", "record": MachineRecord(), "reason": CRASH} | fields))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

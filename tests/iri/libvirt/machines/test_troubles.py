@@ -19,7 +19,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.host import MachineClass
-from iri.libvirt.domain.traits import Traits
+from iri.libvirt.domain.traits import ClassTraits
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
@@ -45,7 +45,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class StepFailure:
     """`mend` ends it."""
 
     machine: MachineSpec
@@ -95,7 +95,7 @@ def settings(daemon: Libvirtd, place: Place) -> Settings:
             ),
         ),
     )
-    assert isinstance(wide.traits["wide"], Traits)
+    assert isinstance(wide.traits["wide"], ClassTraits)
     down = f"127.0.0.1:{free_port()}"
     return replace(
         micro,
@@ -117,7 +117,7 @@ def on(image: str = "", size_bytes: int = MIB, class_name: str = "small") -> Mac
     return MachineSpec(class_name=class_name, volumes=(Disk(name="root", device="oda", local_disk=local),))
 
 
-def server_down(place: Place, settings: Settings) -> Trouble:
+def server_down(place: Place, settings: Settings) -> StepFailure:
     host = settings.images.plain_http[1]
     (place.images / "late.img").write_bytes(BODY)
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(place.images))
@@ -127,34 +127,34 @@ def server_down(place: Place, settings: Settings) -> Trouble:
         threading.Thread(target=server.serve_forever, daemon=True).start()
 
     url = f"http://{host}/late.img#sha256={hashlib.sha256(BODY).hexdigest()}"
-    return Trouble(on(url), "does not answer: .*refused", mend)
+    return StepFailure(on(url), "does not answer: .*refused", mend)
 
 
-def not_on_the_server(place: Place, settings: Settings) -> Trouble:
+def not_on_the_server(place: Place, settings: Settings) -> StepFailure:
     del settings
     url = place.depot.url("/absent.img")
-    return Trouble(on(url), "answers 404", lambda: place.depot.put("/absent.img", BODY))
+    return StepFailure(on(url), "answers 404", lambda: place.depot.put("/absent.img", BODY))
 
 
-def wrong_checksum(place: Place, settings: Settings) -> Trouble:
+def wrong_checksum(place: Place, settings: Settings) -> StepFailure:
     del settings
     url = place.depot.put("/wrong.img", BODY[::-1])
     wanted = f"{url}#sha256={hashlib.sha256(BODY).hexdigest()}"
     cause = "the image is not what was asked for: it is sha256:"
-    return Trouble(on(wanted), cause, lambda: place.depot.put("/wrong.img", BODY))
+    return StepFailure(on(wanted), cause, lambda: place.depot.put("/wrong.img", BODY))
 
 
-def truncated_qcow2(place: Place, settings: Settings) -> Trouble:
+def truncated_qcow2(place: Place, settings: Settings) -> StepFailure:
     del settings
     whole, cut = place.images / "whole.qcow2", place.images / "cut.qcow2"
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", whole, str(MIB)], check=True)
     subprocess.run(["qemu-io", "-c", "write 0 1M", "-f", "qcow2", whole], check=True, capture_output=True)
     body = whole.read_bytes()
     cut.write_bytes(body[: len(body) // 2])
-    return Trouble(on(str(cut)), "cut off", lambda: cut.write_bytes(body))
+    return StepFailure(on(str(cut)), "cut off", lambda: cut.write_bytes(body))
 
 
-def disk_full(place: Place, settings: Settings) -> Trouble:
+def disk_full(place: Place, settings: Settings) -> StepFailure:
     del settings
     filler = place.disk / "filler"
     with filler.open("wb", buffering=0) as file:
@@ -163,7 +163,7 @@ def disk_full(place: Place, settings: Settings) -> Trouble:
                 pass
         except OSError:
             file.flush()
-    return Trouble(on(), "[Nn]o space( is)? left", filler.unlink)
+    return StepFailure(on(), "[Nn]o space( is)? left", filler.unlink)
 
 
 TROUBLES = (server_down, not_on_the_server, wrong_checksum, truncated_qcow2, disk_full)
@@ -171,7 +171,7 @@ TROUBLES = (server_down, not_on_the_server, wrong_checksum, truncated_qcow2, dis
 
 @pytest.mark.parametrize("make", TROUBLES, ids=lambda make: make.__name__)
 def test_trouble_is_a_condition_with_the_cause_until_it_is_mended(
-    make: Callable[[Place, Settings], Trouble], daemon: Libvirtd, place: Place, settings: Settings
+    make: Callable[[Place, Settings], StepFailure], daemon: Libvirtd, place: Place, settings: Settings
 ) -> None:
     with running_runtime(settings) as runtime:
         trouble = make(place, settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from iri.errors import FailedPrecondition, TimedOut, Unavailable
-from iri.libvirt.networks.guest_addresses import MOST, Addresses, Learned, Source, usable
+from iri.libvirt.networks.guest_addresses import MOST, GuestAddresses, Learned, LearnedFrom, usable
 
 A, B = "52:54:00:00:00:0a", "52:54:00:00:00:0b"
 
@@ -16,14 +16,14 @@ A, B = "52:54:00:00:00:0a", "52:54:00:00:00:0b"
 class Told:
     """A host that has been told what there is to learn."""
 
-    answers: dict[Source, Learned | Exception]
+    answers: dict[LearnedFrom, Learned | Exception]
     agent: bool = True
-    asked: list[Source] = field(default_factory=list)
+    asked: list[LearnedFrom] = field(default_factory=list)
 
     def has_agent(self, machine_id: str) -> bool:
         return self.agent
 
-    def learned(self, machine_id: str, source: Source) -> Learned:
+    def learned(self, machine_id: str, source: LearnedFrom) -> Learned:
         self.asked.append(source)
         answer = self.answers.get(source, {})
         if isinstance(answer, Exception):
@@ -33,32 +33,35 @@ class Told:
 
 def test_the_agent_is_asked_first_and_others_for_the_rest() -> None:
     told = Told(
-        {Source.AGENT: {A: ["10.0.0.1", "fd00::1"]}, Source.LEASE: {A: ["10.0.0.9"], B: ["10.0.0.2"]}}
+        {
+            LearnedFrom.AGENT: {A: ["10.0.0.1", "fd00::1"]},
+            LearnedFrom.LEASE: {A: ["10.0.0.9"], B: ["10.0.0.2"]},
+        }
     )
-    assert Addresses(told).of("m", (A, B)) == {A: ("10.0.0.1", "fd00::1"), B: ("10.0.0.2",)}
-    assert told.asked == [Source.AGENT, Source.LEASE]
+    assert GuestAddresses(told).of("m", (A, B)) == {A: ("10.0.0.1", "fd00::1"), B: ("10.0.0.2",)}
+    assert told.asked == [LearnedFrom.AGENT, LearnedFrom.LEASE]
 
 
 def test_without_an_agent_nobody_waits_for_it() -> None:
-    told = Told({Source.ARP: {A: ["10.0.0.1"]}}, agent=False)
-    assert Addresses(told).of("m", (A,)) == {A: ("10.0.0.1",)}
-    assert told.asked == [Source.LEASE, Source.ARP]
+    told = Told({LearnedFrom.ARP: {A: ["10.0.0.1"]}}, agent=False)
+    assert GuestAddresses(told).of("m", (A,)) == {A: ("10.0.0.1",)}
+    assert told.asked == [LearnedFrom.LEASE, LearnedFrom.ARP]
 
 
 @pytest.mark.parametrize("trouble", [FailedPrecondition("wrong nlmsg len"), TimedOut("agent")])
 def test_a_source_in_trouble_is_passed_over(trouble: Exception) -> None:
-    told = Told({Source.AGENT: trouble, Source.LEASE: {A: ["10.0.0.1"]}, Source.ARP: trouble})
-    assert Addresses(told).of("m", (A, B)) == {A: ("10.0.0.1",)}
+    told = Told({LearnedFrom.AGENT: trouble, LearnedFrom.LEASE: {A: ["10.0.0.1"]}, LearnedFrom.ARP: trouble})
+    assert GuestAddresses(told).of("m", (A, B)) == {A: ("10.0.0.1",)}
 
 
 def test_a_libvirt_that_is_away_is_no_answer() -> None:
     with pytest.raises(Unavailable):
-        Addresses(Told({Source.LEASE: Unavailable("away")})).of("m", (A,))
+        GuestAddresses(Told({LearnedFrom.LEASE: Unavailable("away")})).of("m", (A,))
 
 
 def test_no_interfaces_no_questions() -> None:
     told = Told({})
-    assert Addresses(told).of("m", ()) == {}
+    assert GuestAddresses(told).of("m", ()) == {}
     assert told.asked == []
 
 

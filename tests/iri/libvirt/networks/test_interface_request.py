@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
-from iri.libvirt.networks.interface_request import Asked, Bridged, Named, asked
-from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.interface_request import BridgePort, InterfaceRequest, NamedNetwork, asked
+from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.mac import MAC, mac_address
-from iri.libvirt.networks.network_policy import Bridge, NetworkRules, OnDemand
+from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy, OnDemand
 from iri.machine import NetworkInterface
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"
-RULES = NetworkRules(
+RULES = NetworkPolicy(
     named=("default",),
     bridges={
         "br0": Bridge(),
@@ -29,18 +29,18 @@ def interface(network_id: str, *ips: str, name: str = "eth0", **attributes: str)
     return NetworkInterface(name=name, network_id=network_id, ips=ips, attributes=attributes)
 
 
-def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> Isolated:
-    return Isolated(identity="lan", subnet=Subnet(network=cidr, dhcp=dhcp, nat=nat) if cidr else None)
+def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> IsolatedNetwork:
+    return IsolatedNetwork(identity="lan", subnet=Subnet(network=cidr, dhcp=dhcp, nat=nat) if cidr else None)
 
 
 @pytest.mark.parametrize(
     ("given_", "want"),
     [
-        (interface("libvirt:default"), Named("default")),
-        (interface("libvirt:default", dhcp="false"), Named("default")),
-        (interface("bridge:br0"), Bridged("br0", 0, False)),
-        (interface("bridge:trunk", vlan="150"), Bridged("trunk", 150, False)),
-        (interface("bridge:ovs", vlan="5"), Bridged("ovs", 5, True)),
+        (interface("libvirt:default"), NamedNetwork("default")),
+        (interface("libvirt:default", dhcp="false"), NamedNetwork("default")),
+        (interface("bridge:br0"), BridgePort("br0", 0, False)),
+        (interface("bridge:trunk", vlan="150"), BridgePort("trunk", 150, False)),
+        (interface("bridge:ovs", vlan="5"), BridgePort("ovs", 5, True)),
         (interface("lan"), lan()),
         (interface("lan", cidr="10.1.0.0/24"), lan("10.1.0.0/24")),
         (interface("lan", cidr="10.1.0.7/24"), lan("10.1.0.0/24")),
@@ -101,10 +101,10 @@ def test_nothing_is_allowed_by_itself_but_isolated_networks() -> None:
         interface("lan", cidr="10.1.0.0/24", nat="true"),
     ):
         with pytest.raises(InvalidArgument, match="its operator can"):
-            asked(ID, one, NetworkRules())
-    assert asked(ID, interface("lan"), NetworkRules()).where == lan()
+            asked(ID, one, NetworkPolicy())
+    assert asked(ID, interface("lan"), NetworkPolicy()).where == lan()
     with pytest.raises(InvalidArgument, match=r"onDemand\.allowed"):
-        asked(ID, interface("lan"), NetworkRules(on_demand=OnDemand(allowed=False)))
+        asked(ID, interface("lan"), NetworkPolicy(on_demand=OnDemand(allowed=False)))
 
 
 def test_addresses_that_dhcp_has_to_tell_are_reserved() -> None:
@@ -132,7 +132,7 @@ def test_rules_that_are_none(vlans: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", ["", "a" * 16, "a/b", "../x", "a b", "-a"])
 def test_bridges_that_are_none(name: str) -> None:
     with pytest.raises(ValueError, match="bridge"):
-        NetworkRules(bridges={name: Bridge()})
+        NetworkPolicy(bridges={name: Bridge()})
 
 
 texts = st.text(max_size=30) | st.sampled_from(
@@ -162,7 +162,7 @@ def test_only_what_the_operator_named_is_ever_reached(
     network_id: str, name: str, attributes: dict[str, str], ips: list[str]
 ) -> None:
     try:
-        got: Asked = asked(
+        got: InterfaceRequest = asked(
             ID,
             NetworkInterface(name=name, network_id=network_id, ips=tuple(ips), attributes=attributes),
             RULES,
@@ -170,11 +170,11 @@ def test_only_what_the_operator_named_is_ever_reached(
     except InvalidArgument:
         return
     match got.where:
-        case Named(network):
+        case NamedNetwork(network):
             assert network in RULES.named
-        case Bridged(bridge, vlan, _):
+        case BridgePort(bridge, vlan, _):
             assert not vlan or RULES.bridges[bridge].has_vlan(vlan)
-        case Isolated(identity=identity, subnet=subnet):
+        case IsolatedNetwork(identity=identity, subnet=subnet):
             assert identity == network_id
             assert subnet is None or subnet.network.startswith("10.")
     assert MAC.fullmatch(got.mac)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from iri.errors import InvalidArgument
 from iri.libvirt import xml
 from iri.libvirt.networks.host_routes import overlapped, routes
-from iri.libvirt.networks.isolated_network import Isolated, Subnet
+from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.network_xml import definition, found
 
 PLAIN = """<network xmlns:ns0="https://gitvirt.dev/libvirt/network">
@@ -50,7 +50,7 @@ STATIC = PLAIN.replace(
     ],
 )
 def test_golden(subnet: Subnet | None, want: str) -> None:
-    assert xml.text(definition(Isolated(identity="lan", subnet=subnet))) == want
+    assert xml.text(definition(IsolatedNetwork(identity="lan", subnet=subnet))) == want
 
 
 def test_each_wish_has_a_shape_of_its_own() -> None:
@@ -61,7 +61,9 @@ def test_each_wish_has_a_shape_of_its_own() -> None:
         Subnet(network="10.1.0.0/24", dhcp=False),
         Subnet(network="10.1.0.0/24", nat=True),
     ]
-    shapes = {found(definition(Isolated(identity="a", subnet=one)), is_active=False).shape for one in subnets}
+    shapes = {
+        found(definition(IsolatedNetwork(identity="a", subnet=one)), is_active=False).shape for one in subnets
+    }
     assert len(shapes) == len(subnets)
 
 
@@ -73,13 +75,13 @@ def test_a_range_stays_within_what_libvirt_accepts() -> None:
 @settings(deadline=None)
 @given(st.text(min_size=1))
 def test_an_identity_is_only_ever_an_attribute(identity: str) -> None:
-    network = Isolated(identity=identity, subnet=Subnet(network="10.1.0.0/24"))
+    network = IsolatedNetwork(identity=identity, subnet=Subnet(network="10.1.0.0/24"))
     try:
         document = xml.text(definition(network))
     except InvalidArgument:
         return
     read = xml.parse(document)
-    harmless = definition(Isolated(identity="lan", subnet=network.subnet))
+    harmless = definition(IsolatedNetwork(identity="lan", subnet=network.subnet))
     assert [one.tag for one in read.iter()] == [one.tag for one in harmless.iter()]
     assert (
         found(read, is_active=False).identity == " ".join(identity.replace("\r\n", "\n").splitlines())
@@ -89,7 +91,7 @@ def test_an_identity_is_only_ever_an_attribute(identity: str) -> None:
 
 
 def test_identities_never_share_names() -> None:
-    made = [Isolated(identity=f"network-{n}") for n in range(1000)]
+    made = [IsolatedNetwork(identity=f"network-{n}") for n in range(1000)]
     assert (
         len({one.name for one in made})
         == len({one.bridge for one in made})

@@ -11,17 +11,17 @@ import pytest
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from iri.libvirt import xml
 from iri.libvirt.connect.addresses import LibvirtAddresses
-from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.device_sources import BridgeNic, NetworkNic
-from iri.libvirt.networks.isolated_network import Isolated
-from iri.libvirt.networks.network_policy import Bridge, NetworkRules, OnDemand
+from iri.libvirt.networks.isolated_network import IsolatedNetwork
+from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy, OnDemand
 from iri.libvirt.networks.network_xml import definition
 from iri.libvirt.networks.networks import Networks
 from iri.machine import NetworkInterface
 from tests.servers.libvirtd import Libvirtd
 
-RULES = NetworkRules(
+RULES = NetworkPolicy(
     named=("operators", "missing"),
     bridges={"br0": Bridge(vlans=("5",), openvswitch=True)},
     on_demand=OnDemand(nat=True, most=4),
@@ -32,15 +32,15 @@ A, B = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
 
 
 @pytest.fixture(scope="module")
-def link(libvirtd: Libvirtd) -> Iterator[Link]:
-    made = Link(libvirtd.uri)
+def link(libvirtd: Libvirtd) -> Iterator[LibvirtLink]:
+    made = LibvirtLink(libvirtd.uri)
     made.open()
     yield made
     made.close()
 
 
 @pytest.fixture
-def store(link: Link) -> Iterator[LibvirtNetworks]:
+def store(link: LibvirtLink) -> Iterator[LibvirtNetworks]:
     made = LibvirtNetworks(link)
     yield made
     for network in made.all():
@@ -49,7 +49,7 @@ def store(link: Link) -> Iterator[LibvirtNetworks]:
 
 
 @pytest.fixture
-def networks(link: Link, store: LibvirtNetworks) -> Networks:
+def networks(link: LibvirtLink, store: LibvirtNetworks) -> Networks:
     return Networks(store, LibvirtAddresses(link), RULES, lambda: ROUTES + LAN)
 
 
@@ -83,7 +83,7 @@ def test_first_interface_makes_the_network_and_the_last_takes_it_along(
 
 
 def test_the_network_is_back_after_the_host_was(
-    networks: Networks, link: Link, store: LibvirtNetworks
+    networks: Networks, link: LibvirtLink, store: LibvirtNetworks
 ) -> None:
     source = networks.connect(A, nic("lan"))
     assert isinstance(source.where, NetworkNic)
@@ -123,7 +123,7 @@ def test_bridges_are_handed_on(networks: Networks) -> None:
 
 
 def test_a_taken_name_is_said_and_left_alone(networks: Networks, store: LibvirtNetworks) -> None:
-    name = Isolated(identity="lan").name
+    name = IsolatedNetwork(identity="lan").name
     store.define(f"<network><name>{name}</name><bridge name='virbr7'/></network>")
     with pytest.raises(FailedPrecondition, match="another libvirt network"):
         networks.connect(A, nic("lan"))
@@ -152,7 +152,7 @@ def test_there_is_an_end_to_networks(networks: Networks, store: LibvirtNetworks)
 
 
 def test_a_changed_network_changes_when_nobody_uses_it(networks: Networks, store: LibvirtNetworks) -> None:
-    name = Isolated(identity="lan").name
+    name = IsolatedNetwork(identity="lan").name
     networks.connect(A, nic("lan", cidr="10.1.0.0/24"))
     networks.connect(A, nic("lan", cidr="10.2.0.0/24", nat="true"))
     found = store.find(name)
@@ -165,7 +165,7 @@ def test_a_changed_network_changes_when_nobody_uses_it(networks: Networks, store
 def test_a_network_that_does_not_start_leaves_nothing(
     networks: Networks, store: LibvirtNetworks, libvirtd: Libvirtd
 ) -> None:
-    bridge = Isolated(identity="lan").bridge
+    bridge = IsolatedNetwork(identity="lan").bridge
     libvirtd.inside("ip", "link", "add", bridge, "type", "bridge")
     try:
         with pytest.raises(FailedPrecondition, match=bridge):
@@ -179,7 +179,7 @@ def test_a_network_that_does_not_start_leaves_nothing(
 def test_a_network_defined_but_never_started_is_started_or_pruned(
     networks: Networks, store: LibvirtNetworks
 ) -> None:
-    network = Isolated(identity="lan")
+    network = IsolatedNetwork(identity="lan")
     store.define(xml.text(definition(network)))
     networks.connect(A, nic("lan"))
     assert [one.is_active for one in store.all()] == [True]
@@ -208,11 +208,11 @@ def test_reservations_follow_the_interfaces(networks: Networks, store: LibvirtNe
 
 
 def test_who_was_let_in_under_older_rules_keeps_the_network(
-    networks: Networks, store: LibvirtNetworks, link: Link
+    networks: Networks, store: LibvirtNetworks, link: LibvirtLink
 ) -> None:
     first = nic("lan", "10.1.0.5", cidr="10.1.0.0/24")
     networks.connect(A, first)
-    stricter = NetworkRules(on_demand=OnDemand(allowed=False))
+    stricter = NetworkPolicy(on_demand=OnDemand(allowed=False))
     Networks(store, LibvirtAddresses(link), stricter).prune(lambda: [(A, first)])
     (network,) = store.all()
     assert [address for _, address in network.reservations] == ["10.1.0.5"]

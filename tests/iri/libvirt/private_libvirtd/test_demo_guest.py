@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, DISK_TEXT, MEMORY_BYTES, MODULES, Guest, made
+from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, DISK_TEXT, MEMORY_BYTES, MODULES, DemoGuest, made
 from iri.libvirt.private_libvirtd.host_kernel import found
 from tests.guests.linux import KERNEL
 
@@ -33,7 +33,7 @@ class Line:
 
 
 @contextlib.contextmanager
-def booted(guest: Guest, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Line]]:
+def booted(guest: DemoGuest, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Line]]:
     ours, theirs = socket.socketpair()
     command = [
         "qemu-system-x86_64",

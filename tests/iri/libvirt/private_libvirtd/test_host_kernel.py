@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iri.libvirt.private_libvirtd.host_kernel import Kernel, NoKernelError, found, ordered
+from iri.libvirt.private_libvirtd.host_kernel import HostKernel, NoKernelError, found, ordered
 
 WANTED = ("virtio_blk", "virtio_rng", "isofs")
 DEPENDENCIES = """kernel/fs/isofs/isofs.ko: kernel/drivers/cdrom/cdrom.ko
@@ -108,7 +108,7 @@ def test_a_kernel_beside_its_modules(tmp_path: Path) -> None:
 def test_an_unpacked_kernel_is_the_last_resort(tmp_path: Path) -> None:
     own = unpack(tmp_path / "own")
     kernel = found(WANTED, tmp_path, unpacked=own)
-    assert kernel == Kernel(
+    assert kernel == HostKernel(
         own / "vmlinuz", (own / "virtio_ring.ko", own / "virtio.ko", own / "virtio-rng.ko")
     )
     installed = install(tmp_path, "6.1.0-1-amd64")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from iri.errors import FailedPrecondition, InvalidArgument
 from iri.libvirt.seed.efi_variables import START, VARIABLE, EfiVariable, efi_variables, with_variables
 from iri.libvirt.seed.seed import EFI_ANNOTATION
-from iri.libvirt.seed.seed_files import Seeds
+from iri.libvirt.seed.seed_files import SeedWriter
 from iri.machine import RuntimeMachine
 
 VENDOR = "2b6a1ee7-5a5a-4a3c-9a8e-000000000001"
@@ -108,9 +108,9 @@ def test_a_store_that_is_full_or_none_is_refused() -> None:
 
 def test_what_the_guest_wrote_stays(tmp_path: Path) -> None:
     machine = RuntimeMachine(annotations={EFI_ANNOTATION: annotation(("Vendor", VENDOR, b"hi"))})
-    made = Seeds(TEMPLATE).write(machine, tmp_path).nvram
+    made = SeedWriter(TEMPLATE).write(machine, tmp_path).nvram
     assert made is not None
     assert entries(made.read_bytes())[-1] == EfiVariable("Vendor", VENDOR, b"hi")
     made.write_bytes(b"the firmware's own")
-    assert Seeds(TEMPLATE).write(machine, tmp_path).nvram == made
+    assert SeedWriter(TEMPLATE).write(machine, tmp_path).nvram == made
     assert made.read_bytes() == b"the firmware's own"

@@ -15,7 +15,7 @@ from iri.libvirt.seed.content import Language, language
 from iri.libvirt.seed.iso9660 import SECTOR, iso
 from iri.libvirt.seed.nocloud import meta_data, nocloud
 from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
-from iri.libvirt.seed.seed_files import Seeds
+from iri.libvirt.seed.seed_files import SeedWriter
 from iri.machine import GuestConfig, MachineSpec, RuntimeMachine
 from reconciler.cli.runtime.ignition import yaml_value
 
@@ -147,21 +147,21 @@ def test_more_names_than_fit_are_refused() -> None:
 
 
 def test_files_are_private_and_go_when_the_wish_goes(tmp_path: Path) -> None:
-    made = Seeds().write(machine(b"{}", "web-1"), tmp_path)
+    made = SeedWriter().write(machine(b"{}", "web-1"), tmp_path)
     assert (made.iso, made.ignition, made.nvram) == (tmp_path / "seed.iso", tmp_path / "ignition.ign", None)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
     assert (tmp_path / "ignition.ign").read_bytes() == b"{}"
-    Seeds().write(machine(), tmp_path)
+    SeedWriter().write(machine(), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_right_is_left_alone(tmp_path: Path) -> None:
-    first = Seeds().write(machine(b"{}"), tmp_path).ignition
+    first = SeedWriter().write(machine(b"{}"), tmp_path).ignition
     assert first is not None
     before = first.stat()
-    Seeds().write(machine(b"{}"), tmp_path)
+    SeedWriter().write(machine(b"{}"), tmp_path)
     assert first.stat().st_ino == before.st_ino
-    Seeds().write(machine(b'{"other": 1}'), tmp_path)
+    SeedWriter().write(machine(b'{"other": 1}'), tmp_path)
     assert first.read_bytes() == b'{"other": 1}'
 
 
@@ -169,22 +169,22 @@ def test_what_a_crash_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
     target = tmp_path / "elsewhere"
     target.write_bytes(b"untouched")
     (tmp_path / "ignition.ign.partial").symlink_to(target)
-    Seeds().write(machine(b"{}"), tmp_path)
+    SeedWriter().write(machine(b"{}"), tmp_path)
     assert target.read_bytes() == b"untouched"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "ignition.ign"]
 
 
 def test_a_folder_that_is_gone_is_a_condition(tmp_path: Path) -> None:
     with pytest.raises(ResourceExhausted, match="seed"):
-        Seeds().write(machine(b"{}"), tmp_path / "gone")
+        SeedWriter().write(machine(b"{}"), tmp_path / "gone")
 
 
 def test_efi_variables_need_efi(tmp_path: Path) -> None:
     variable = '[{"name": "Vendor", "uuid": "2b6a1ee7-5a5a-4a3c-9a8e-000000000001", "value": "base64:aGk="}]'
     wanted = machine(annotations={EFI_ANNOTATION: variable})
     with pytest.raises(FailedPrecondition, match="EFI"):
-        Seeds().refuse(wanted)
+        SeedWriter().refuse(wanted)
     with pytest.raises(FailedPrecondition, match="EFI"):
-        Seeds().write(wanted, tmp_path)
+        SeedWriter().write(wanted, tmp_path)
     with pytest.raises(InvalidArgument, match="base64"):
-        Seeds().refuse(machine(annotations={EFI_ANNOTATION: variable.replace("aGk=", "!")}))
+        SeedWriter().refuse(machine(annotations={EFI_ANNOTATION: variable.replace("aGk=", "!")}))

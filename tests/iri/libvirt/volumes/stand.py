@@ -10,9 +10,9 @@ from iri.change import Change, ExpandVolume
 from iri.errors import InvalidArgument, NotFound, Unimplemented
 from iri.host import About, Classes, Offers, VolumeClass
 from iri.journal import Journal
-from iri.libvirt.connect.link import Link
+from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.volumes.bootstrap import Settings, opened
+from iri.libvirt.volumes.bootstrap import VolumeSettings, opened
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, Event, Subscription
@@ -37,8 +37,8 @@ class Stand:
 
     def start(self) -> Stand:
         self.journal = Journal(time.time_ns)
-        self.link = Link(self.uri)
-        settings = Settings(storage=StorageSettings(pools=self.pools), images=self.image_settings)
+        self.link = LibvirtLink(self.uri)
+        settings = VolumeSettings(storage=StorageSettings(pools=self.pools), images=self.image_settings)
         parts = opened(
             self.link,
             settings,

@@ -21,7 +21,7 @@ from iri.errors import (
     ResourceExhausted,
 )
 from iri.host import VolumeOffer
-from iri.libvirt.folder_lock import Taken
+from iri.libvirt.folder_lock import LockHeldError
 from iri.libvirt.images.resolving import CURE
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.settings import DirPool
@@ -393,7 +393,9 @@ def test_link_out_of_the_pool_is_not_followed(stand: Stand, subject: Subject) ->
 def test_two_runtimes_do_not_share_a_pool(stand: Stand) -> None:
     other = Stand(stand.uri, stand.folder)
     other.image_settings = ImageSettings(folder=str(stand.folder / "other"))
-    with pytest.raises(Taken, match=rf"storage pool .* is in use by another runtime \(pid {os.getpid()}\)"):
+    with pytest.raises(
+        LockHeldError, match=rf"storage pool .* is in use by another runtime \(pid {os.getpid()}\)"
+    ):
         other.start()
     other.volumes.close()
     other.link.close()
@@ -404,7 +406,7 @@ def test_two_runtimes_do_not_share_a_pool(stand: Stand) -> None:
 
 def test_two_runtimes_do_not_share_an_image_cache(stand: Stand) -> None:
     other = Stand(stand.uri, stand.folder, (DirPool(name="other", path=str(stand.folder / "o")),))
-    with pytest.raises(Taken, match=rf"the image cache at .* \(pid {os.getpid()}\)"):
+    with pytest.raises(LockHeldError, match=rf"the image cache at .* \(pid {os.getpid()}\)"):
         other.start()
     other.link.close()
 
