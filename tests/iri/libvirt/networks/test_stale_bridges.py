@@ -16,7 +16,7 @@ OURS, FOREIGN = "gv0123456789ab", "br-lan"
 
 def on_host(daemon: Libvirtd, expression: str) -> str:
     """What the module says in the hypervisor's network, where a runtime lives."""
-    code = f"from iri.libvirt.networks import bridges; print({expression})"
+    code = f"from iri.libvirt.networks import stale_bridges; print({expression})"
     command = ["nsenter", f"--net={daemon.netns}", sys.executable, "-c", code]
     return subprocess.run(command, env=bare(), check=True, capture_output=True, text=True).stdout.strip()
 
@@ -34,7 +34,7 @@ def test_only_what_is_ours_and_unused_is_removed(
     try:
         if has_port:
             libvirtd.inside("ip", "link", "set", "port0", "master", name)
-        assert on_host(libvirtd, f"bridges.remove({name!r})") == str(is_removed)
+        assert on_host(libvirtd, f"stale_bridges.remove({name!r})") == str(is_removed)
         left = libvirtd.inside("ip", "-o", "link").stdout
         assert (f" {name}:" in left) is not is_removed
     finally:
