@@ -31,10 +31,10 @@ VERBS = {
     "poollet": Verb(
         "poollet.cli", "the agent of a host: makes real what is assigned to its pools, and reports"
     ),
-    "runtime": Verb("reconciler.cli.runtime", "a server of the runtime interface: libvirt, or simulated"),
-    "console": Verb("reconciler.cli.console", "a machine's serial console, on the host it runs on"),
-    "exec": Verb("reconciler.cli.console", "another name of console: the runtime interface calls it so"),
-    "iri": Verb("reconciler.cli.iri", "talk to a runtime directly, as irictl does"),
+    "runtime": Verb("iri.cli.runtime", "a server of the runtime interface: libvirt, or simulated"),
+    "console": Verb("iri.cli.console", "a machine's serial console, on the host it runs on"),
+    "exec": Verb("iri.cli.console", "another name of console: the runtime interface calls it so"),
+    "iri": Verb("iri.cli.iri", "talk to a runtime directly, as irictl does"),
     "get": Verb("reconciler.cli.get", "objects of a kind as they are: machines, pools, volumes, ..."),
     "describe": Verb("reconciler.cli.describe", "everything about one object: conditions, events, commits"),
     "history": Verb("reconciler.cli.history", "who changed an object when, and what became of it"),

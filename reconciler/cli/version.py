@@ -10,10 +10,10 @@ import re
 import shutil
 import subprocess
 
+from iri.cli.runtime.settings_file import read_libvirt_settings
 from iri.libvirt.settings import Settings
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.output import add_format, is_value, show_value
-from reconciler.cli.runtime.settings import settings_of
 from reconciler.cli.terminal import out
 from reconciler.gitstore import libraries
 
@@ -77,7 +77,7 @@ def hypervisor(uri: str | None) -> dict[str, str | None]:
 def configured() -> str:
     """Where the libvirt runtime of this host would look."""
     try:
-        return settings_of(None).uri
+        return read_libvirt_settings(None).uri
     except CommandError:  # which the runtime says; a wrong file must not keep anyone from reporting versions
         return Settings().uri
 

@@ -9,9 +9,9 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
+from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.iri.nouns import duration
 from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.choosing import cure, field, pair, states
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=VALUE",
         help="state=Running, condition=Ready, a path=value, or deleted (default: state=Running)",
     )
-    parser.add_argument("--timeout", type=duration, default=300, metavar="TIME", help="default: 5m")
+    parser.add_argument("--timeout", type=parse_duration, default=300, metavar="TIME", help="default: 5m")
     add_format(parser, "name")
     add_repo(parser)
 

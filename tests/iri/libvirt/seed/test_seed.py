@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iri.cli.runtime.settings_file import parse_ignition_yaml
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from iri.libvirt.seed.content import Language, language
 from iri.libvirt.seed.iso9660 import SECTOR, iso
@@ -17,7 +18,6 @@ from iri.libvirt.seed.nocloud import meta_data, nocloud
 from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.machine import GuestConfig, MachineSpec, RuntimeMachine
-from reconciler.cli.runtime.ignition import yaml_value
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"
 
@@ -68,7 +68,7 @@ YAML = b"# as people write it\nignition: {version: 3.4.0}\npasswd:\n  users: [{n
 
 
 def test_ignition_in_yaml_becomes_json() -> None:
-    made = plan(machine(YAML), yaml_value).ignition
+    made = plan(machine(YAML), parse_ignition_yaml).ignition
     assert msgspec.json.decode(made) == {
         "ignition": {"version": "3.4.0"},
         "passwd": {"users": [{"name": "core"}]},
@@ -80,12 +80,12 @@ def test_ignition_in_yaml_becomes_json() -> None:
     "data", [b'{"ignition": {}}', b"\x00\xff", b"text", b"a: [", b"a: 1\n---\nb: 2", b"ignition: 3", b"- a"]
 )
 def test_what_is_no_ignition_in_yaml_stays_as_it_is(data: bytes) -> None:
-    assert plan(machine(data), yaml_value).ignition == data
+    assert plan(machine(data), parse_ignition_yaml).ignition == data
 
 
 def test_what_is_for_butane_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="butane"):
-        plan(machine(b"variant: fcos\nversion: 1.5.0\n"), yaml_value)
+        plan(machine(b"variant: fcos\nversion: 1.5.0\n"), parse_ignition_yaml)
 
 
 def test_the_same_machine_has_the_same_seed() -> None:

@@ -1,0 +1,168 @@
+"""`gitvirt console`: the serial console of a machine, found by id, uid or name at a runtime on this host."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from iri.cli.iri import add_address
+from iri.cli.iri.connection import command_error, connected
+from iri.cli.iri.exec import add_linger, attended
+from iri.client import MACHINE, Client
+from iri.errors import IRIError
+from iri.identity import UID_LABELS
+from iri.machine import RuntimeMachine
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.interrupt import at_once
+from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli.objects.choosing import one
+from reconciler.cli.output import show_value
+from reconciler.cli.terminal import out, printable
+from reconciler.query.inventory import Inventory, inventory
+from reconciler.query.inventory.usage import pool_of
+from schemas.kinds import Kind
+from schemas.model import MachinePool
+
+EXAMPLES = """examples:
+  gitvirt console web-1
+  gitvirt console production/web-1
+  gitvirt console --address /tmp/host-1.sock 3f2c9a1e-...
+
+The machine is looked up at a runtime on this host: at --address, else where `gitvirt iri` looks. For a machine on
+another host it says the command that does it there: ssh -t HOST gitvirt console web-1
+A runtime that listens on a socket of its own is one to name with --address, also on its own host.
+Ctrl-] leaves the console; the machine goes on. `exec` is another name for it: the runtime interface's exec is a serial
+console. A command inside of a guest is its own affair: ssh GUEST COMMAND."""
+
+# A host says its own addresses, and people and programs run the command: no option, and nothing for a shell to act on.
+HOST = re.compile(r"[0-9A-Za-z:][0-9A-Za-z:.%_-]*")
+NAMESPACE_LABEL = "machinepoollet.ironcore.dev/machine-namespace"
+NAME_LABEL = "machinepoollet.ironcore.dev/machine-name"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("machine", metavar="MACHINE", help="[NAMESPACE/]NAME, uid, or id at the runtime")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="of the machine, where it is named by NAME")
+    add_address(parser, default=None)
+    add_linger(parser)
+    parser.add_argument(
+        "-o", "--output", choices=("json", "yaml"), help="say where the console is, and leave it alone"
+    )
+    add_repo(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    wanted = arguments.machine
+    if not wanted:
+        raise CommandError("'' is no machine", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
+    if arguments.namespace and "/" not in wanted:
+        wanted = f"{arguments.namespace}/{wanted}"
+    with at_once(), ExitStack() as open:
+        try:
+            client = open.enter_context(connected(arguments, MACHINE))
+            found = machine_id(client, wanted)
+        except (CommandError, IRIError) as error:
+            trouble = command_error(error) if isinstance(error, IRIError) else error
+            return told_elsewhere(arguments, wanted, trouble)
+        if arguments.output:
+            at = f"--address {arguments.address} " if arguments.address else ""
+            here = Place(True, found, "", (), f"gitvirt console {at}{found}")
+            show_value(out(), arguments.output, value(here))
+            return Exit.OK
+        return attended(client, found, arguments.linger)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a machine's console is. `id` is the machine's at its runtime, known only on its host."""
+
+    is_here: bool
+    id: str
+    pool: str
+    addresses: tuple[str, ...]
+    command: str
+
+
+def value(place: Place) -> dict[str, object]:
+    return {
+        "here": place.is_here,
+        "id": place.id,
+        "pool": place.pool,
+        "addresses": list(place.addresses),
+        "command": place.command,
+    }
+
+
+def told_elsewhere(arguments: argparse.Namespace, wanted: str, trouble: CommandError) -> int:
+    """What the fleet's repo says of a machine that no runtime here has; else the trouble itself."""
+    if arguments.address or trouble.exit_code is Exit.USAGE:
+        raise trouble
+    fleet = known_fleet(arguments)
+    if fleet is None or is_uuid(wanted):
+        raise trouble
+    place = place_of(fleet, wanted)
+    if arguments.output:
+        show_value(out(), arguments.output, value(place))
+        return Exit.OK
+    cause = (
+        f"{printable(wanted)} is on {printable(place.pool)}, and not at the runtime that was looked for here"
+    )
+    cure = f"{place.command}; where the runtime listens elsewhere, on whichever host: --address SOCKET"
+    raise CommandError(cause, printable(cure))
+
+
+def known_fleet(arguments: argparse.Namespace) -> Inventory | None:
+    """None where there is no repo, or none that answers: this is only to tell more."""
+    try:
+        with opened(located(arguments.repo, os.environ, Path.cwd()), with_reports=False) as fleet:
+            return inventory(fleet.repo, fleet.snapshot.target)
+    except CommandError:
+        return None
+
+
+def is_uuid(wanted: str) -> bool:
+    """A uid, or an id at a runtime: the repo is not asked for those."""
+    try:
+        UUID(wanted)
+    except ValueError:
+        return False
+    return True
+
+
+def place_of(fleet: Inventory, wanted: str) -> Place:
+    item = one(fleet, Kind.MACHINE, wanted, None)
+    name = f"{item.key.namespace}/{item.key.name}"
+    if not pool_of(item):
+        raise CommandError(f"{name} runs nowhere", f"`gitvirt explain machine {name}` says why")
+    pool = fleet.get(Kind.MACHINE_POOL, "", pool_of(item))
+    known = pool.object.status.addresses if pool and isinstance(pool.object, MachinePool) else ()
+    addresses = tuple(each.address for each in known)
+    host = next((each for each in addresses if HOST.fullmatch(each)), pool_of(item))
+    return Place(False, "", pool_of(item), addresses, f"ssh -t {host} gitvirt console {name}")
+
+
+def machine_id(client: Client, wanted: str) -> str:
+    """The one machine that is meant; a CommandError when there is none, or more."""
+    namespace, _, name = wanted.rpartition("/")
+    by_name = {NAME_LABEL: name} | ({NAMESPACE_LABEL: namespace} if namespace else {})
+    found = dict(client.select(RuntimeMachine, wanted)) if not namespace else {}
+    for labels in () if found else ({UID_LABELS[RuntimeMachine]: wanted}, by_name):
+        found = found or dict(client.select(RuntimeMachine, "", labels))
+    if not found:
+        cure = "`gitvirt iri get machine` lists those of this host"
+        raise CommandError(f"no machine {printable(wanted)} runs at this runtime", cure)
+    if len(found) > 1:
+        names = ", ".join(sorted(printable(described(machine)) for machine in found.values()))
+        raise CommandError(f"{printable(wanted)} is one of: {names}", "name one of them", Exit.USAGE)
+    return next(iter(found))
+
+
+def described(machine: RuntimeMachine) -> str:
+    namespace = machine.labels.get(NAMESPACE_LABEL, "")
+    name = machine.labels.get(NAME_LABEL, "")
+    return f"{namespace}/{name} ({machine.id})" if name else machine.id

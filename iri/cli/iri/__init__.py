@@ -1,0 +1,56 @@
+"""`gitvirt iri`: talks to a runtime directly, as irictl does. One module a verb of its own; their words are in nouns."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+EXAMPLES = """examples:
+  gitvirt iri get machine
+  gitvirt iri create machine -f machine.yaml
+  gitvirt iri update power --machine-id ID --power off
+  gitvirt iri exec ID
+  gitvirt iri --address /tmp/host-1.sock get status
+
+The runtime is found at --address, else at IRI_MACHINE_RUNTIME_ENDPOINT or IRI_VOLUME_RUNTIME_ENDPOINT, else at the
+first that exists of /var/run/iri-machinebroker.sock and /var/run/iri-machineprovider.sock (volume... alike)."""
+
+ACTIONS = {
+    "get": "show machines, volumes, volumesnapshots, status, events or version",
+    "create": "create a machine, volume or volumesnapshot from a file",
+    "delete": "delete machines, volumes or volumesnapshots",
+    "attach": "attach a volume or networkinterface to a machine",
+    "detach": "detach volumes or networkinterfaces from a machine",
+    "update": "change the power or a volume of a machine",
+    "expand": "give a volume a larger size",
+    "exec": "attach this terminal to a machine's console",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_address(parser, default=None)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, summary in ACTIONS.items():
+        module = importlib.import_module(f"iri.cli.iri.{name}")
+        action = actions.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        add_address(action, default=argparse.SUPPRESS)  # it may stand before the action or after
+        module.add_arguments(action)
+        action.set_defaults(run_action=module.run)
+
+
+def add_address(parser: argparse.ArgumentParser, default: str | None) -> None:
+    parser.add_argument(
+        "--address", default=default, metavar="ADDR", help="the runtime: /path/to/socket or 127.0.0.1:PORT"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    code: int = arguments.run_action(arguments)
+    return code

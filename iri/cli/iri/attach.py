@@ -1,0 +1,60 @@
+"""`gitvirt iri attach`: a volume or a network interface into a machine."""
+
+from __future__ import annotations
+
+import argparse
+
+from iri.change import AttachInterface, AttachVolume
+from iri.cli.iri.connection import connected
+from iri.cli.iri.files import messages
+from iri.cli.iri.nouns import Noun, noun_of
+from iri.client import MACHINE
+from iri.machine import Disk, NetworkInterface
+from iri.proto.machine.v1alpha1 import api_pb2 as pb
+from iri.wire.mirror import freeze
+from reconciler.cli.exits import Exit
+from reconciler.cli.terminal import out, printable
+
+EXAMPLES = """examples:
+  gitvirt iri attach volume --machine-id 3f2c9a1e-... -f volume.yaml
+  gitvirt iri attach networkinterface --machine-id 3f2c9a1e-... -f nic.yaml
+
+a volume:
+  name: data
+  device: odb
+  connection: {driver: simulated, handle: "0011223344556677"}
+
+a network interface:
+  name: eth1
+  network_id: lan
+  ips: [10.0.0.5]"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    nouns = (Noun.VOLUME, Noun.INTERFACE)
+    parser.add_argument("noun", type=noun_of(*nouns), metavar="KIND", help=", ".join(nouns))
+    parser.add_argument("--machine-id", required=True, metavar="ID")
+    parser.add_argument(
+        "-f", "--filename", required=True, metavar="FILE", help="YAML or JSON; - reads standard input"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    terminal = out()
+    changes = wanted(arguments.noun, arguments.filename)
+    with connected(arguments, MACHINE) as client:
+        for name, change in changes:
+            client.change(arguments.machine_id, change)
+            terminal.line(
+                f"Attached {arguments.noun} {printable(name)} to machine {printable(arguments.machine_id)}"
+            )
+    return Exit.OK
+
+
+def wanted(noun: Noun, path: str) -> list[tuple[str, AttachVolume | AttachInterface]]:
+    if noun is Noun.VOLUME:
+        return [(disk.name, AttachVolume(freeze(Disk, disk))) for disk in messages(path, pb.Volume)]
+    return [
+        (nic.name, AttachInterface(freeze(NetworkInterface, nic)))
+        for nic in messages(path, pb.NetworkInterface)
+    ]

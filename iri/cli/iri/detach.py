@@ -1,0 +1,41 @@
+"""`gitvirt iri detach`: volumes or network interfaces out of a machine. What is not attached is not an error."""
+
+from __future__ import annotations
+
+import argparse
+
+from iri.change import DetachInterface, DetachVolume
+from iri.cli.iri.connection import connected
+from iri.cli.iri.nouns import Noun, noun_of
+from iri.client import MACHINE
+from iri.errors import NotFound
+from reconciler.cli.exits import Exit
+from reconciler.cli.terminal import out, printable
+
+EXAMPLES = """examples:
+  gitvirt iri detach volume --machine-id 3f2c9a1e-... data
+  gitvirt iri detach nic --machine-id 3f2c9a1e-... eth1 eth2"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    nouns = (Noun.VOLUME, Noun.INTERFACE)
+    parser.add_argument("noun", type=noun_of(*nouns), metavar="KIND", help=", ".join(nouns))
+    parser.add_argument("names", nargs="+", metavar="NAME", help="of the attachment")
+    parser.add_argument("--machine-id", required=True, metavar="ID")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    terminal = out()
+    change = DetachVolume if arguments.noun is Noun.VOLUME else DetachInterface
+    machine_id = printable(arguments.machine_id)
+    with connected(arguments, MACHINE) as client:
+        for name in arguments.names:
+            try:
+                client.change(arguments.machine_id, change(name))
+            except NotFound:
+                terminal.line(
+                    f"{arguments.noun.capitalize()} {printable(name)} of machine {machine_id} not found"
+                )
+            else:
+                terminal.line(f"Detached {arguments.noun} {printable(name)} from machine {machine_id}")
+    return Exit.OK

@@ -1,0 +1,68 @@
+"""`gitvirt iri exec`: somebody at a machine's console, as at a serial line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import assert_never
+
+from iri.cli.iri.connection import connected
+from iri.client import MACHINE, Client
+from iri.exec.attach import LINGER_SECONDS, Broken, Ended, Left, attach
+from iri.exec.terminal import Keyboard
+from reconciler.cli import interrupt
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import err, printable
+
+EXAMPLES = """examples:
+  gitvirt iri exec 3f2c9a1e-...
+  printf 'root\\nuptime\\n' | gitvirt iri exec 3f2c9a1e-...
+
+Ctrl-] leaves the console; the machine goes on. The exit status is that of the session, where it has one."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="MACHINE-ID")
+    add_linger(parser)
+
+
+def add_linger(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--linger",
+        type=float,
+        default=LINGER_SECONDS,
+        metavar="SECONDS",
+        help="when input comes from a file: leave after so much silence (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with interrupt.at_once(), connected(arguments, MACHINE) as client:
+        return attended(client, arguments.id, arguments.linger)
+
+
+def attended(client: Client, machine_id: str, linger_seconds: float) -> int:
+    """Attaches this terminal to the machine until one side leaves."""
+    url = client.console_url(machine_id)
+    if not url:
+        raise CommandError(f"machine {printable(machine_id)} has no console", "this runtime serves none")
+    if sys.stdin is None:
+        raise CommandError("there is no standard input to attach", "give it a terminal, a pipe or /dev/null")
+    keyboard = Keyboard(sys.stdin.fileno())
+    terminal = err()
+    if keyboard.is_terminal:
+        terminal.line(f"Console of machine {printable(machine_id)}; Ctrl-] leaves it.")
+        terminal.stream.flush()
+    outcome = attach(url, keyboard, sys.stdout.fileno(), linger_seconds)
+    match outcome:
+        case Ended(exit_status):
+            return exit_status
+        case Left():
+            if keyboard.is_terminal:
+                terminal.line("")
+            return interrupt.CODE if keyboard.is_interrupted else Exit.OK
+        case Broken(reason):
+            cure = f"`gitvirt iri get machine {printable(machine_id)}` shows its state; one session at a time"
+            raise CommandError(printable(reason), cure)
+        case _:
+            assert_never(outcome)

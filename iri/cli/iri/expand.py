@@ -1,0 +1,41 @@
+"""`gitvirt iri expand`: a larger size for a volume."""
+
+from __future__ import annotations
+
+import argparse
+
+from iri.change import ExpandVolume
+from iri.cli.iri.connection import connected
+from iri.cli.iri.nouns import Noun, noun_of
+from iri.client import VOLUME
+from iri.volume import Resources
+from reconciler.cli.exits import Exit
+from reconciler.cli.terminal import out, printable
+from schemas.model import quantity
+
+EXAMPLES = """examples:
+  gitvirt iri expand volume 3f2c9a1e-... 20Gi"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("noun", type=noun_of(Noun.VOLUME), metavar="volume")
+    parser.add_argument("id", metavar="ID")
+    parser.add_argument("size", type=size_bytes, metavar="SIZE", help="in all: 20Gi, or a number of bytes")
+
+
+def size_bytes(text: str) -> int:
+    try:
+        size = quantity.parse(text)
+    except quantity.QuantityError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error.message}") from None
+    if size.nano <= 0 or size.ceil() >= 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size of a volume")
+    return size.ceil()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with connected(arguments, VOLUME) as client:
+        client.change(arguments.id, ExpandVolume(Resources(storage_bytes=arguments.size)))
+    size = quantity.units(arguments.size)
+    out().line(f"Volume {printable(arguments.id)} is to have {size}")
+    return Exit.OK

@@ -1,0 +1,214 @@
+"""`gitvirt iri get`: what a runtime has, what it offers, and what it has been doing."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from iri.cli.iri.connection import connected
+from iri.cli.iri.nouns import Noun, label, noun_of
+from iri.cli.iri.output import add_output, show_object, show_objects
+from iri.cli.iri.selection import selected
+from iri.cli.iri.watch import watch
+from iri.client import MACHINE, VOLUME, Endpoint
+from iri.host import Offers
+from iri.machine import RuntimeMachine
+from iri.runtime import KIND_NAMES, Event, EventType, Kind
+from iri.volume import RuntimeSnapshot, RuntimeVolume
+from reconciler.cli.duration import format_age, parse_duration
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.terminal import Style, Terminal, out, printable
+from schemas.model.quantity import units
+
+EVENTS_SECONDS = 3600
+KINDS: Mapping[Noun, tuple[type[Any], Endpoint]] = {
+    Noun.MACHINE: (RuntimeMachine, MACHINE),
+    Noun.VOLUME: (RuntimeVolume, VOLUME),
+    Noun.SNAPSHOT: (RuntimeSnapshot, VOLUME),
+}
+EXAMPLES = """examples:
+  gitvirt iri get machine
+  gitvirt iri get machine -l machinepoollet.ironcore.dev/machine-namespace=default -o wide
+  gitvirt iri get machine 3f2c9a1e-... -o yaml
+  gitvirt iri get machine --watch
+  gitvirt iri get status
+  gitvirt iri get events -d 10m"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    nouns = (*KINDS, Noun.STATUS, Noun.EVENTS, Noun.VERSION)
+    parser.add_argument("noun", type=noun_of(*nouns), metavar="KIND", help=", ".join(nouns))
+    parser.add_argument("id", nargs="?", metavar="ID", help="only that object")
+    parser.add_argument(
+        "-l",
+        "--label",
+        action="append",
+        type=label,
+        default=[],
+        metavar="KEY=VALUE",
+        help="only with this label",
+    )
+    parser.add_argument("-w", "--watch", action="store_true", help="go on with every object that changes")
+    parser.add_argument(
+        "-d",
+        "--duration",
+        type=parse_duration,
+        default=EVENTS_SECONDS,
+        metavar="TIME",
+        help="events of the last TIME, such as 10m (default: 60m)",
+    )
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    noun: Noun = arguments.noun
+    terminal = out()
+    _refuse_misfits(arguments)
+    match noun:
+        case Noun.STATUS:
+            _status(terminal, arguments)
+        case Noun.EVENTS:
+            _events(terminal, arguments)
+        case Noun.VERSION:
+            _version(terminal, arguments)
+        case _:
+            _objects(terminal, arguments, *KINDS[noun])
+    return Exit.OK
+
+
+def _refuse_misfits(arguments: argparse.Namespace) -> None:
+    is_object = arguments.noun in KINDS
+    if arguments.id and not is_object:
+        raise CommandError(f"{arguments.noun} takes no ID", "leave it out", Exit.USAGE)
+    if arguments.watch and (not is_object or arguments.output in ("json", "yaml")):
+        raise CommandError(
+            "--watch shows lines of machines, volumes or volumesnapshots",
+            "leave out --watch, or -o json|yaml",
+            Exit.USAGE,
+        )
+    if arguments.label and not is_object and arguments.noun is not Noun.EVENTS:
+        raise CommandError(f"{arguments.noun} takes no labels", "leave them out", Exit.USAGE)
+
+
+def _objects(terminal: Terminal, arguments: argparse.Namespace, kind: Kind, endpoint: Endpoint) -> None:
+    with connected(arguments, endpoint) as client:
+        if arguments.watch:
+            watch(terminal, arguments, client, kind)
+            return
+        items = selected(client, kind, arguments.id or "", dict(arguments.label))
+        if not arguments.id:
+            show_objects(terminal, arguments, kind, items)
+        elif items:
+            show_object(terminal, arguments, items[0])
+        else:
+            raise CommandError(
+                f"there is no {arguments.noun} {printable(arguments.id)}", "look with `gitvirt iri get`"
+            )
+
+
+def _status(terminal: Terminal, arguments: argparse.Namespace) -> None:
+    with connected(arguments) as client:
+        offers = client.offers()
+    if arguments.output in ("json", "yaml"):
+        show_value(terminal, arguments.output, _offer_values(offers))
+        return
+    resources = sorted({name for offer in offers.machines for name in offer.machine_class.resources})
+    if offers.machines:
+        rows = [
+            [printable(offer.machine_class.name)]
+            + [_amount(name, offer.machine_class.resources.get(name, 0)) for name in resources]
+            + [str(offer.quantity)]
+            for offer in offers.machines
+        ]
+        terminal.table(["MACHINE CLASS", *(printable(name).upper() for name in resources), "QUANTITY"], rows)
+    if offers.volumes:
+        if offers.machines:
+            terminal.line()
+        volume_rows = [
+            [
+                printable(offer.volume_class.name),
+                f"{units(offer.volume_class.tps)}/s",
+                str(offer.volume_class.iops),
+                str(units(offer.quantity)),
+            ]
+            for offer in offers.volumes
+        ]
+        terminal.table(["VOLUME CLASS", "THROUGHPUT", "IOPS", "QUANTITY"], volume_rows)
+
+
+def _amount(resource: str, count: int) -> str:
+    return str(units(count)) if resource in ("memory", "storage") else str(count)
+
+
+def _offer_values(offers: Offers) -> dict[str, object]:
+    return {
+        "machine_class_status": [
+            {
+                "machine_class": {
+                    "name": offer.machine_class.name,
+                    "capabilities": {"resources": dict(offer.machine_class.resources)},
+                },
+                "quantity": offer.quantity,
+            }
+            for offer in offers.machines
+        ],
+        "volume_class_status": [
+            {
+                "volume_class": {
+                    "name": offer.volume_class.name,
+                    "capabilities": {"tps": offer.volume_class.tps, "iops": offer.volume_class.iops},
+                },
+                "quantity": offer.quantity,
+            }
+            for offer in offers.volumes
+        ],
+    }
+
+
+def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
+    now = time.time()
+    first = int(now) - arguments.duration
+    with connected(arguments) as client:
+        events = client.events_between(first, int(now) + 1, dict(arguments.label))
+    if arguments.output in ("json", "yaml"):
+        show_value(terminal, arguments.output, [_event_value(event) for event in events])
+        return
+    columns: list[Column[Event]] = [
+        Column("AGE", lambda event: format_age(now - event.time)),
+        Column("TYPE", lambda event: event.type, lambda event: _event_style(event)),
+        Column("REASON", lambda event: event.reason),
+        Column("OBJECT", lambda event: f"{KIND_NAMES[event.kind].lower()}/{event.id}"),
+        Column("MESSAGE", lambda event: event.message),
+    ]
+    show_table(terminal, columns, events)
+
+
+def _event_style(event: Event) -> Style | None:
+    return Style.YELLOW if event.type is EventType.WARNING else None
+
+
+def _event_value(event: Event) -> dict[str, object]:
+    metadata = {"id": event.id, "labels": dict(event.labels)}
+    return {
+        "spec": {
+            "involved_object_meta": metadata,
+            "reason": event.reason,
+            "message": event.message,
+            "type": event.type.value,
+            "event_time": event.time,
+            "action": event.action,
+        }
+    }
+
+
+def _version(terminal: Terminal, arguments: argparse.Namespace) -> None:
+    with connected(arguments) as client:
+        about = client.about()
+    if arguments.output in ("json", "yaml"):
+        value = {"runtime_name": about.name, "runtime_version": about.version}
+        show_value(terminal, arguments.output, value)
+    else:
+        terminal.table(["RUNTIME", "VERSION"], [[printable(about.name), printable(about.version)]])

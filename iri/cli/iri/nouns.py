@@ -1,0 +1,60 @@
+"""What `gitvirt iri` can be told to do something with, under all the names that people type."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+from reconciler.cli.verbs import closest
+
+
+class Noun(StrEnum):
+    MACHINE = "machine"
+    VOLUME = "volume"
+    SNAPSHOT = "volumesnapshot"
+    INTERFACE = "networkinterface"
+    POWER = "power"
+    STATUS = "status"
+    EVENTS = "events"
+    VERSION = "version"
+
+
+ALIASES: Mapping[str, Noun] = {noun.value: noun for noun in Noun} | {
+    "machines": Noun.MACHINE,
+    "mach": Noun.MACHINE,
+    "machs": Noun.MACHINE,
+    "volumes": Noun.VOLUME,
+    "vol": Noun.VOLUME,
+    "vols": Noun.VOLUME,
+    "volumesnapshots": Noun.SNAPSHOT,
+    "snapshot": Noun.SNAPSHOT,
+    "snapshots": Noun.SNAPSHOT,
+    "snap": Noun.SNAPSHOT,
+    "networkinterfaces": Noun.INTERFACE,
+    "nic": Noun.INTERFACE,
+    "nics": Noun.INTERFACE,
+    "event": Noun.EVENTS,
+}
+
+
+def noun_of(*known: Noun) -> Callable[[str], Noun]:
+    """The type of an argument that takes these nouns."""
+
+    def parse(text: str) -> Noun:
+        noun = ALIASES.get(text.lower())
+        if noun in known:
+            return noun
+        near = closest(text, [alias for alias, meant in ALIASES.items() if meant in known])
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be used here; {hint}")
+
+    return parse
+
+
+def label(text: str) -> tuple[str, str]:
+    """`key=value`, as -l takes it."""
+    key, separator, value = text.partition("=")
+    if not key or not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is no key=value")
+    return key, value

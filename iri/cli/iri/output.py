@@ -1,0 +1,184 @@
+"""How `gitvirt iri` shows objects: as a table, as ids, or as the messages themselves in YAML or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from google.protobuf.message import Message
+
+from iri.cli.iri.messages import rendered
+from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
+from iri.runtime import Kind, Object
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
+from iri.wire.mirror import fill
+from reconciler.cli.duration import format_age
+from reconciler.cli.output import Column, show_table, show_value
+from reconciler.cli.terminal import Style, Terminal, printable
+from schemas.model.quantity import units
+
+FORMATS = ("table", "wide", "json", "yaml", "name")
+NAME_LABELS = (
+    "machinepoollet.ironcore.dev/machine-name",
+    "volumepoollet.ironcore.dev/volume-name",
+    "volumepoollet.ironcore.dev/volume-snapshot-name",
+)
+
+State = MachineState | VolumeState | SnapshotState
+STATE_STYLES: Mapping[State, Style] = {
+    MachineState.RUNNING: Style.GREEN,
+    MachineState.PENDING: Style.YELLOW,
+    MachineState.TERMINATING: Style.YELLOW,
+    MachineState.TERMINATED: Style.RED,
+    VolumeState.AVAILABLE: Style.GREEN,
+    VolumeState.PENDING: Style.YELLOW,
+    VolumeState.ERROR: Style.RED,
+    SnapshotState.READY: Style.GREEN,
+    SnapshotState.PENDING: Style.YELLOW,
+    SnapshotState.FAILED: Style.RED,
+}
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", choices=FORMATS, default="table", help="how to show it (default: table)"
+    )
+    parser.add_argument(
+        "--show-secrets", action="store_true", help="print keys, passwords and ignition data as they are"
+    )
+
+
+def columns_of(kind: Kind, format: str, now_seconds: float) -> list[Column[Object]]:
+    columns = COLUMNS[kind](now_seconds)
+    return [column for column in columns if format == "wide" or not column.is_wide]
+
+
+def show_objects(
+    terminal: Terminal, arguments: argparse.Namespace, kind: Kind, items: Sequence[Object]
+) -> None:
+    match arguments.output:
+        case "json" | "yaml":
+            show_value(terminal, arguments.output, [value_of(item, arguments.show_secrets) for item in items])
+        case "name":
+            for item in items:
+                terminal.line(printable(item.id))
+        case format:
+            show_table(terminal, columns_of(kind, format, time.time()), items)
+
+
+def show_object(terminal: Terminal, arguments: argparse.Namespace, item: Object) -> None:
+    """One that was asked for by its id: in YAML and JSON it is not in a list."""
+    if arguments.output in ("json", "yaml"):
+        show_value(terminal, arguments.output, value_of(item, arguments.show_secrets))
+    else:
+        show_objects(terminal, arguments, type(item), [item])
+
+
+def value_of(item: Object, with_secrets: bool) -> dict[str, object]:
+    return rendered(message_of(item), with_secrets=with_secrets)
+
+
+def message_of(item: Object) -> Message:
+    message: Message
+    match item:
+        case RuntimeMachine():
+            message = machine_pb.Machine()
+        case RuntimeVolume():
+            message = volume_pb.Volume()
+        case RuntimeSnapshot():
+            message = volume_pb.VolumeSnapshot()
+    fill(message, item)
+    return message
+
+
+def name_of(item: Object) -> str:
+    return next((item.labels[label] for label in NAME_LABELS if label in item.labels), "")
+
+
+def state_name(state: State) -> str:
+    return state.name.capitalize()
+
+
+def attached(entries: Sequence[AttachmentStatus], wanted: int) -> str:
+    there = sum(entry.state is AttachmentState.ATTACHED for entry in entries)
+    return f"{there}/{max(wanted, len(entries))}"
+
+
+def _machine_columns(now_seconds: float) -> list[Column[RuntimeMachine]]:
+    return [
+        Column("ID", lambda machine: machine.id),
+        Column("NAME", name_of),
+        Column("CLASS", lambda machine: machine.spec.class_name),
+        Column(
+            "STATE",
+            lambda machine: state_name(machine.status.state),
+            lambda machine: STATE_STYLES.get(machine.status.state),
+        ),
+        Column("AGE", lambda machine: format_age(now_seconds - machine.created_at / 1e9)),
+        Column("POWER", lambda machine: machine.spec.power.name.capitalize(), is_wide=True),
+        Column(
+            "VOLUMES",
+            lambda machine: attached(machine.status.volumes, len(machine.spec.volumes)),
+            is_wide=True,
+        ),
+        Column("IPS", ips_of, is_wide=True),
+        Column("REASON", lambda machine: machine.detail.reason, is_wide=True),
+    ]
+
+
+def ips_of(machine: RuntimeMachine) -> str:
+    seen = [ip for interface in machine.detail.network_interfaces for ip in interface.ips]
+    wanted = [ip for interface in machine.spec.network_interfaces for ip in interface.ips]
+    return ",".join(seen or wanted)
+
+
+def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
+    return [
+        Column("ID", lambda volume: volume.id),
+        Column("NAME", name_of),
+        Column("CLASS", lambda volume: volume.spec.class_name),
+        Column("SIZE", size_of),
+        Column(
+            "STATE",
+            lambda volume: state_name(volume.status.state) + (" (going)" if volume.deleted_at else ""),
+            lambda volume: STATE_STYLES.get(volume.status.state),
+        ),
+        Column("AGE", lambda volume: format_age(now_seconds - volume.created_at / 1e9)),
+        Column(
+            "DRIVER", lambda volume: volume.status.access.driver if volume.status.access else "", is_wide=True
+        ),
+        Column(
+            "HANDLE", lambda volume: volume.status.access.handle if volume.status.access else "", is_wide=True
+        ),
+        Column("REASON", lambda volume: volume.detail.reason, is_wide=True),
+    ]
+
+
+def size_of(volume: RuntimeVolume) -> str:
+    resources = volume.status.resources or volume.spec.resources
+    return str(units(resources.storage_bytes)) if resources else ""
+
+
+def _snapshot_columns(now_seconds: float) -> list[Column[RuntimeSnapshot]]:
+    return [
+        Column("ID", lambda snapshot: snapshot.id),
+        Column("NAME", name_of),
+        Column("VOLUME", lambda snapshot: snapshot.spec.volume_id),
+        Column("SIZE", lambda snapshot: str(units(snapshot.status.size))),
+        Column(
+            "STATE",
+            lambda snapshot: state_name(snapshot.status.state),
+            lambda snapshot: STATE_STYLES.get(snapshot.status.state),
+        ),
+        Column("AGE", lambda snapshot: format_age(now_seconds - snapshot.created_at / 1e9)),
+    ]
+
+
+COLUMNS: Mapping[Kind, Callable[[float], list[Column[Object]]]] = {
+    RuntimeMachine: _machine_columns,  # type: ignore[dict-item]
+    RuntimeVolume: _volume_columns,  # type: ignore[dict-item]
+    RuntimeSnapshot: _snapshot_columns,  # type: ignore[dict-item]
+}

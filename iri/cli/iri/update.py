@@ -1,0 +1,50 @@
+"""`gitvirt iri update`: the power of a machine, or a volume that it has."""
+
+from __future__ import annotations
+
+import argparse
+
+from iri.change import SetPower, UpdateVolume
+from iri.cli.iri.connection import connected
+from iri.cli.iri.files import message
+from iri.cli.iri.nouns import Noun, noun_of
+from iri.client import MACHINE
+from iri.machine import Disk, Power
+from iri.proto.machine.v1alpha1 import api_pb2 as pb
+from iri.wire.mirror import freeze
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import out, printable
+
+EXAMPLES = """examples:
+  gitvirt iri update power --machine-id 3f2c9a1e-... --power off
+  gitvirt iri update volume --machine-id 3f2c9a1e-... -f volume.yaml"""
+POWERS = {"on": Power.ON, "0": Power.ON, "off": Power.OFF, "1": Power.OFF}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    nouns = (Noun.POWER, Noun.VOLUME)
+    parser.add_argument("noun", type=noun_of(*nouns), metavar="WHAT", help=", ".join(nouns))
+    parser.add_argument("--machine-id", required=True, metavar="ID")
+    parser.add_argument("--power", choices=tuple(POWERS), help="of the machine")
+    parser.add_argument(
+        "-f", "--filename", metavar="FILE", help="the volume: YAML or JSON; - reads standard input"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    is_power = arguments.noun is Noun.POWER
+    if (arguments.power is not None) != is_power or (arguments.filename is not None) == is_power:
+        usage = "update power takes --power on|off, update volume takes -f FILE"
+        raise CommandError(usage, "gitvirt iri update --help", Exit.USAGE)
+    machine_id = printable(arguments.machine_id)
+    change: SetPower | UpdateVolume
+    if is_power:
+        change = SetPower(POWERS[arguments.power])
+        done = f"Power of machine {machine_id} is to be {change.power.name.lower()}"
+    else:
+        change = UpdateVolume(freeze(Disk, message(arguments.filename, pb.Volume)))
+        done = f"Updated volume {printable(change.disk.name)} of machine {machine_id}"
+    with connected(arguments, MACHINE) as client:
+        client.change(arguments.machine_id, change)
+    out().line(done)
+    return Exit.OK

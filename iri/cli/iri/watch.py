@@ -1,0 +1,98 @@
+"""`gitvirt iri get --watch`: a line for every object that changes, until somebody interrupts it.
+
+The runtime says when to look, where it can; where it cannot, it is looked at every second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+
+from iri.cli.iri.output import columns_of
+from iri.cli.iri.selection import selected
+from iri.client import Client
+from iri.errors import Unimplemented
+from iri.runtime import Kind, Object, Subscription
+from reconciler.cli.interrupt import at_once
+from reconciler.cli.output import Column, painted
+from reconciler.cli.terminal import Style, Terminal, printable, width
+
+POLL_SECONDS = 1.0
+GONE = "Gone"
+
+
+def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: Kind) -> None:
+    lines = Lines(terminal, arguments.output)
+    with at_once():
+        _watch(lines, arguments, client, kind)
+
+
+def _watch(lines: Lines, arguments: argparse.Namespace, client: Client, kind: Kind) -> None:
+    known: dict[str, Object] = {}
+    for _ in moments(client):
+        items = selected(client, kind, arguments.id or "", dict(arguments.label))
+        columns = columns_of(kind, arguments.output, time.time())
+        lines.show(columns, [item for item in items if known.get(item.id) != item])
+        lines.show_gone(columns, [known[id] for id in known.keys() - {item.id for item in items}])
+        known = {item.id: item for item in items}
+
+
+def moments(client: Client) -> Iterator[None]:
+    """When to look again; first at once."""
+    subscription = _subscription(client)
+    if subscription is None:
+        while True:
+            yield
+            time.sleep(POLL_SECONDS)
+    try:
+        while True:
+            yield
+            while not subscription.next(POLL_SECONDS):
+                pass
+    finally:
+        subscription.close()
+
+
+def _subscription(client: Client) -> Subscription | None:
+    try:
+        return client.watch()
+    except Unimplemented:
+        return None
+
+
+class Lines:
+    """A table that goes on: columns are as wide as anything in them so far."""
+
+    def __init__(self, terminal: Terminal, format: str) -> None:
+        self._terminal = terminal
+        self._format = format
+        self._widths: list[int] = []
+
+    def show(self, columns: list[Column[Object]], items: list[Object]) -> None:
+        rows = [[painted(self._terminal, column, item) for column in columns] for item in items]
+        self._write(columns, items, rows)
+
+    def show_gone(self, columns: list[Column[Object]], items: list[Object]) -> None:
+        gone = self._terminal.paint(GONE, Style.DIM)
+        rows = [
+            [gone if column.title == "STATE" else painted(self._terminal, column, item) for column in columns]
+            for item in items
+        ]
+        self._write(columns, items, rows)
+
+    def _write(self, columns: list[Column[Object]], items: list[Object], rows: list[list[str]]) -> None:
+        if self._format == "name":
+            for item in items:
+                self._terminal.line(printable(item.id))
+        else:
+            titles = [[self._terminal.paint(column.title, Style.BOLD) for column in columns]]
+            for row in rows if self._widths else titles + rows:
+                self._row(row, titles + rows)
+        self._terminal.stream.flush()
+
+    def _row(self, row: list[str], together: list[list[str]]) -> None:
+        before = self._widths or [0] * len(row)
+        self._widths = [max(old, *(width(other[i]) for other in together)) for i, old in enumerate(before)]
+        cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(row, self._widths, strict=True)]
+        self._terminal.line("  ".join(cells).rstrip())

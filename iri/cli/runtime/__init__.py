@@ -1,0 +1,37 @@
+"""`gitvirt runtime`: a server of the runtime interface, in the foreground until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+EXAMPLES = """examples:
+  gitvirt runtime libvirt --settings /etc/gitvirt/libvirt.yaml
+  gitvirt runtime simulated --listen /tmp/host-1.sock
+  gitvirt runtime simulated --help"""
+
+KINDS = {
+    "libvirt": "this host's machines and volumes, made real by libvirt and QEMU",
+    "simulated": "a host that exists as numbers only: to try things, to demonstrate, to test",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
+    for name, summary in KINDS.items():
+        module = importlib.import_module(f"iri.cli.runtime.{name}")
+        kind = kinds.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.add_arguments(kind)
+        kind.set_defaults(run_kind=module.run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    code: int = arguments.run_kind(arguments)
+    return code

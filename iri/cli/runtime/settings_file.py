@@ -1,0 +1,90 @@
+"""Files that operators write for a runtime: settings, profiles, and Ignition data in YAML.
+
+One document of YAML or JSON each, with quantities such as 256Gi where the runtime counts. The runtimes themselves know
+no YAML: they get JSON bytes to decode strictly, or a function that reads YAML for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from iri.errors import InvalidArgument
+from iri.libvirt import settings as libvirt
+from iri.simulated import profile as simulated
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import printable
+from schemas.model import quantity
+from schemas.reader import read
+from schemas.reader.value import Unreadable
+
+PROFILE_EXAMPLE = "`gitvirt runtime simulated --help` shows a profile"
+PROFILE_COUNTS = frozenset(("tps", "iops", "local_disk_bytes", "capacity", "resources"))
+SETTINGS_EXAMPLE = "docs/libvirt.md shows all settings"
+SETTINGS_COUNTS = frozenset(("tps", "iops", "reserved", "resources"))
+DEFAULT_SETTINGS = "/etc/gitvirt/libvirt.yaml"
+
+T = TypeVar("T")
+IsCount = Callable[[str], bool]
+
+
+def read_document(path: str, option: str, example: str, is_count: IsCount, decode: Callable[[bytes], T]) -> T:
+    """Decodes the file's only document. A CommandError says what is wrong with it; `example` says where one is shown."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", f"{option} names a file that can be read") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{path}: not UTF-8", "save it as UTF-8", Exit.PROBLEMS) from None
+    values = read(text)
+    if isinstance(values, Unreadable):
+        where = f"{path}:{values.line}:{values.column}"
+        raise CommandError(f"{where}: {printable(values.message)}", printable(values.hint), Exit.PROBLEMS)
+    if len(values) != 1:
+        raise CommandError(f"{path}: {len(values)} documents, where one belongs", example, Exit.PROBLEMS)
+    try:
+        return decode(msgspec.json.encode(resolve_quantities(values[0], is_count)))
+    except quantity.QuantityError as error:
+        raise CommandError(f"{path}: {error.message}", error.hint, Exit.PROBLEMS) from None
+    except (InvalidArgument, TypeError) as error:
+        raise CommandError(f"{path}: {printable(str(error))}", example, Exit.PROBLEMS) from None
+
+
+def resolve_quantities(value: object, is_count: IsCount, *, within: bool = False) -> object:
+    """The value with whole numbers for the quantities in it: below each key that holds counts."""
+    if isinstance(value, dict):
+        return {
+            key: resolve_quantities(item, is_count, within=within or is_count(key))
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [resolve_quantities(item, is_count, within=within) for item in value]
+    return quantity.parse(value).ceil() if within and isinstance(value, str) else value
+
+
+def read_profile(path: str) -> simulated.Profile:
+    """A simulated host's profile. A CommandError says what is wrong with the file."""
+    return read_document(path, "--profile", PROFILE_EXAMPLE, PROFILE_COUNTS.__contains__, simulated.decoded)
+
+
+def read_libvirt_settings(path: str | None, default: str = DEFAULT_SETTINGS) -> libvirt.Settings:
+    """Of that file, else of the default file, else the defaults. A CommandError says what is wrong with the file."""
+    if path is None and not Path(default).exists():
+        return libvirt.Settings()
+    return read_document(path or default, "--settings", SETTINGS_EXAMPLE, is_settings_count, libvirt.decoded)
+
+
+def is_settings_count(key: str) -> bool:
+    return key in SETTINGS_COUNTS or key.endswith("Bytes")
+
+
+def parse_ignition_yaml(data: bytes) -> object:
+    """The value of the only YAML document in Ignition data; None where the data is something else."""
+    try:
+        values = read(data.decode())
+    except UnicodeDecodeError:
+        return None
+    return None if isinstance(values, Unreadable) or len(values) != 1 else values[0]

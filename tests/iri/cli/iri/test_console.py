@@ -1,0 +1,145 @@
+"""`gitvirt iri exec` and `gitvirt console`: a person at a real terminal, and the console of a simulated guest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import Exit
+from tests.iri.cli.iri.conftest import Command
+from tests.iri.exec.screen import Screen
+
+GITVIRT = (sys.executable, "-m", "reconciler")
+MACHINE = """
+metadata:
+  labels:
+    machinepoollet.ironcore.dev/machine-uid: uid-NAMESPACE-NAME
+    machinepoollet.ironcore.dev/machine-name: NAME
+    machinepoollet.ironcore.dev/machine-namespace: NAMESPACE
+spec: {class: small, power: POWER, guest_config: {hostname: NAME}}
+"""
+
+
+@pytest.fixture
+def screens() -> Iterator[list[Screen]]:
+    screens: list[Screen] = []
+    yield screens
+    for screen in screens:
+        screen.close()
+
+
+def machine(
+    gitvirt: Command, tmp_path: Path, name: str, namespace: str = "default", power: str = "on"
+) -> str:
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(MACHINE.replace("NAMESPACE", namespace).replace("NAME", name).replace("POWER", power))
+    id = gitvirt.fine("iri", "create", "machine", "-f", str(path), "-o", "name").strip()
+    state = "Running" if power == "on" else "Suspended"
+    gitvirt.until(lambda said: state in said, "iri", "get", "machine", id)
+    return id
+
+
+def at_terminal(screens: list[Screen], *argv: str) -> Screen:
+    screen = Screen([*GITVIRT, *argv], dict(os.environ))
+    screens.append(screen)
+    return screen
+
+
+def test_a_person_logs_in_looks_around_and_leaves(
+    gitvirt: Command, tmp_path: Path, screens: list[Screen]
+) -> None:
+    id = machine(gitvirt, tmp_path, "web-1")
+    screen = at_terminal(screens, "iri", "exec", id)
+    screen.expect(b"Ctrl-] leaves it.")
+    screen.expect(b"web-1 login: ")
+    assert screen.is_raw()
+    screen.type(b"ada\r")
+    screen.expect(b"ada@web-1:~$ ")
+    screen.type(b"size\r")
+    screen.expect(b"80 columns, 24 rows")
+    screen.expect(b"$ ")
+    screen.resize(100, 30)
+    assert any(size(screen) == "100 columns, 30 rows" for _ in range(500))
+    screen.type(b"\x1d")
+    assert screen.end() == Exit.OK
+    assert screen.is_restored()
+    assert "Running" in gitvirt.fine("iri", "get", "machine", id)
+
+
+def size(screen: Screen) -> str:
+    """What the guest takes the terminal's size to be; a resize travels beside the keys."""
+    screen.type(b"size\r")
+    screen.expect(b"size\r\n")
+    return screen.expect(b"$ ").decode().splitlines()[0]
+
+
+def test_the_exit_status_is_the_sessions(gitvirt: Command, tmp_path: Path, screens: list[Screen]) -> None:
+    machine(gitvirt, tmp_path, "web-1")
+    screen = at_terminal(screens, "console", "web-1")
+    screen.expect(b"login: ")
+    screen.type(b"ada\rexit 7\r")
+    assert screen.end() == 7
+    assert screen.is_restored()
+
+
+def test_one_session_at_a_time(gitvirt: Command, tmp_path: Path, screens: list[Screen]) -> None:
+    id = machine(gitvirt, tmp_path, "web-1")
+    first = at_terminal(screens, "iri", "exec", id)
+    first.expect(b"login: ")
+    said = gitvirt("iri", "exec", id)
+    assert said.code == Exit.FAILED
+    assert "somebody is at the console" in said.err
+    first.type(b"\x1d")
+    assert first.end() == Exit.OK
+
+
+def test_a_poweroff_from_inside_ends_the_session_and_the_machine(
+    gitvirt: Command, tmp_path: Path, screens: list[Screen]
+) -> None:
+    id = machine(gitvirt, tmp_path, "web-1")
+    screen = at_terminal(screens, "iri", "exec", id)
+    screen.expect(b"login: ")
+    screen.type(b"ada\rpoweroff\r")
+    screen.expect(b"The system is going down.")
+    assert screen.end() == Exit.OK
+    gitvirt.until(lambda said: "Terminated" in said, "iri", "get", "machine", id)
+
+
+def piped(*argv: str, keys: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*GITVIRT, *argv], input=keys, capture_output=True, timeout=60, check=False)
+
+
+def test_a_script_at_the_console(gitvirt: Command, tmp_path: Path) -> None:
+    id = machine(gitvirt, tmp_path, "web-1")
+    done = piped("iri", "exec", id, keys=b"ada\nhostname\nexit 3\n")
+    assert done.returncode == 3
+    assert b"$ web-1\r\n" in done.stdout
+    assert done.stderr == b""
+    assert piped("console", id, keys=b"ada\n").returncode == 0
+
+
+def test_a_machine_is_found_by_whatever_names_it(gitvirt: Command, tmp_path: Path) -> None:
+    id = machine(gitvirt, tmp_path, "web-1")
+    other = machine(gitvirt, tmp_path, "db-1", "production")
+    machine(gitvirt, tmp_path, "db-1", "staging")
+    for name in (id, "web-1", "default/web-1", "uid-default-web-1"):
+        assert b"web-1 login" in piped("console", name, keys=b"ada\nexit\n").stdout
+    ambiguous = gitvirt("console", "db-1")
+    assert ambiguous.code == Exit.USAGE
+    assert f"production/db-1 ({other})" in ambiguous.err
+    assert "staging/db-1" in ambiguous.err
+    nobody = gitvirt("console", "nope")
+    assert (nobody.code, "no machine nope" in nobody.err.lower()) == (Exit.FAILED, True)
+
+
+def test_a_machine_that_is_off_has_no_console(gitvirt: Command, tmp_path: Path) -> None:
+    id = machine(gitvirt, tmp_path, "web-1", power="off")
+    done = piped("iri", "exec", id, keys=b"")
+    assert done.returncode == Exit.FAILED
+    assert b"it is not running" in done.stderr
+    assert b"Traceback" not in done.stderr

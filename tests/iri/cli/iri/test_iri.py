@@ -1,0 +1,343 @@
+"""`gitvirt iri` against a simulated host: every action, what it prints, and how it fails."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as sim_pb
+from iri.simulated.control import Control
+from iri.simulated.faults import Fault
+from reconciler.cli import main
+from reconciler.cli.duration import format_age
+from reconciler.cli.exits import Exit
+from tests.iri.cli.iri.conftest import Command
+
+MACHINE = """
+metadata:
+  labels: {machinepoollet.ironcore.dev/machine-uid: NAME, machinepoollet.ironcore.dev/machine-name: NAME}
+spec:
+  class: small
+  ignition_data: aHVudGVyMg==
+  volumes:
+    - {name: root, device: oda, local_disk: {size_bytes: 1073741824}}
+  network_interfaces:
+    - {name: eth0, network_id: lan}
+"""
+VOLUME = """
+metadata: {labels: {volumepoollet.ironcore.dev/volume-uid: NAME, volumepoollet.ironcore.dev/volume-name: NAME}}
+spec: {class: standard, resources: {storage_bytes: 1073741824}}
+"""
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def written(files: Path, text: str, name: str = "spec.yaml") -> str:
+    path = files / name
+    path.write_text(text)
+    return str(path)
+
+
+def created(gitvirt: Command, files: Path, name: str = "web-1", template: str = MACHINE) -> str:
+    noun = "machine" if template is MACHINE else "volume"
+    said = gitvirt.fine("iri", "create", noun, "-f", written(files, template.replace("NAME", name)))
+    match = re.fullmatch(rf"Created {noun} ({ID.pattern})\n", said)
+    assert match, said
+    return match[1]
+
+
+def running(gitvirt: Command, files: Path, name: str = "web-1") -> str:
+    id = created(gitvirt, files, name)
+    gitvirt.until(lambda said: "Running" in said, "iri", "get", "machine", id)
+    return id
+
+
+def test_a_machine_from_file_to_gone(gitvirt: Command, files: Path) -> None:
+    id = running(gitvirt, files)
+    header, line = gitvirt.fine("iri", "get", "machines").splitlines()
+    assert header.split() == ["ID", "NAME", "CLASS", "STATE", "AGE"]
+    assert line.split()[:4] == [id, "web-1", "small", "Running"]
+    assert "off" in gitvirt.fine("iri", "update", "power", "--machine-id", id, "--power", "off")
+    gitvirt.until(lambda said: "Suspended" in said, "iri", "get", "mach", id)
+    assert gitvirt.fine("iri", "delete", "machine", id) == f"Machine {id} deleted\n"
+    gitvirt.until(lambda said: id not in said, "iri", "get", "machine")
+    assert gitvirt.fine("iri", "delete", "machine", id) == f"Machine {id} not found\n"
+
+
+def test_wide_shows_addresses_and_devices(gitvirt: Command, files: Path) -> None:
+    running(gitvirt, files)
+    said = gitvirt.fine("iri", "get", "machine", "-o", "wide")
+    assert "1/1" in said
+    assert re.search(r" 10\.\d+\.\d+\.\d+ ", said)
+
+
+def test_yaml_and_json_say_the_same_and_can_be_created_from(gitvirt: Command, files: Path) -> None:
+    id = running(gitvirt, files)
+    value: Any = gitvirt.json("iri", "get", "machine", id, "--show-secrets")
+    assert value["metadata"]["id"] == id
+    assert value["status"]["state"] == 1
+    assert value["spec"]["ignition_data"] == "aHVudGVyMg=="
+    (same,) = json.loads(gitvirt.fine("iri", "get", "machine", "-o", "json", "--show-secrets"))
+    assert same == value
+    as_yaml = gitvirt.fine("iri", "get", "machine", id, "-o", "yaml", "--show-secrets")
+    again = gitvirt.fine(
+        "iri", "create", "machine", "-f", written(files, as_yaml), "-o", "json", "--show-secrets"
+    )
+    assert json.loads(again)["spec"] == value["spec"]
+
+
+@pytest.mark.parametrize("format", ["table", "wide", "json", "yaml", "name"])
+def test_secrets_are_not_shown_unasked(gitvirt: Command, files: Path, format: str) -> None:
+    id = running(gitvirt, files)
+    said = gitvirt.fine("iri", "get", "machine", id, "-o", format)
+    assert "aHVudGVyMg" not in said
+    assert "hunter2" not in said
+    made = gitvirt("iri", "create", "machine", "-f", written(files, MACHINE), "-o", format)
+    assert "aHVudGVyMg" not in made.out
+
+
+def test_labels_select(gitvirt: Command, files: Path) -> None:
+    one = created(gitvirt, files, "web-1")
+    created(gitvirt, files, "web-2")
+    label = "machinepoollet.ironcore.dev/machine-name=web-1"
+    assert gitvirt.fine("iri", "get", "machine", "-l", label, "-o", "name") == f"{one}\n"
+    assert gitvirt.fine("iri", "get", "machine", "-l", label, "-l", "a=b", "-o", "name") == ""
+
+
+def test_several_documents_are_several_machines(gitvirt: Command, files: Path) -> None:
+    text = "---".join(MACHINE.replace("NAME", name) for name in ("a", "b", "c"))
+    said = gitvirt.fine("iri", "create", "machine", "-f", written(files, text))
+    assert len(ID.findall(said)) == 3
+    assert len(gitvirt.fine("iri", "get", "machine", "-o", "name").split()) == 3
+
+
+def test_a_spec_from_standard_input(gitvirt: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(VOLUME.encode())))
+    assert gitvirt.fine("iri", "create", "volume", "-f", "-").startswith("Created volume ")
+
+
+def test_a_volume_from_file_to_snapshot_to_copy_to_gone(gitvirt: Command, files: Path) -> None:
+    id = created(gitvirt, files, "data", VOLUME)
+    said = gitvirt.until(lambda said: "Available" in said, "iri", "get", "vol", id, "-o", "wide")
+    assert said.splitlines()[1].split()[:5] == [id, "data", "standard", "1Gi", "Available"]
+    gitvirt.fine("iri", "expand", "volume", id, "2Gi")
+    gitvirt.until(lambda said: "2Gi" in said, "iri", "get", "volumes")
+    snapshot = written(files, f"spec: {{volume_id: {id}}}")
+    said = gitvirt.fine("iri", "create", "volumesnapshot", "-f", snapshot)
+    (shot,) = ID.findall(said)
+    gitvirt.until(lambda said: "Ready" in said, "iri", "get", "snap", shot)
+    source = f"{{snapshot_data_source: {{snapshot_id: {shot}}}}}"
+    copy = (
+        f"spec: {{class: standard, resources: {{storage_bytes: 2147483648}}, volume_data_source: {source}}}"
+    )
+    made: Any = json.loads(gitvirt.fine("iri", "create", "volume", "-f", written(files, copy), "-o", "json"))
+    assert made["spec"]["volume_data_source"] == {"snapshot_data_source": {"snapshot_id": shot}}
+    gitvirt.fine("iri", "delete", "volumesnapshot", shot)
+    gitvirt.fine("iri", "delete", "volume", id, made["metadata"]["id"])
+    gitvirt.until(lambda said: not ID.search(said), "iri", "get", "volume")
+    gitvirt.until(lambda said: not ID.search(said), "iri", "get", "volumesnapshot")
+
+
+def test_devices_come_and_go(gitvirt: Command, files: Path) -> None:
+    id = running(gitvirt, files)
+    disk = written(files, "{name: data, device: odb, local_disk: {size_bytes: 1048576}}")
+    nic = written(files, '{"name": "eth1", "network_id": "lan", "ips": ["10.0.0.7"]}', "nic.json")
+    assert "Attached volume data" in gitvirt.fine("iri", "attach", "volume", "--machine-id", id, "-f", disk)
+    assert "eth1" in gitvirt.fine("iri", "attach", "nic", "--machine-id", id, "-f", nic)
+    gitvirt.until(lambda said: "2/2" in said and "10.0.0.7" in said, "iri", "get", "machine", "-o", "wide")
+    larger = written(files, "{name: data, device: odb, local_disk: {size_bytes: 2097152}}")
+    assert "Updated" in gitvirt.fine("iri", "update", "volume", "--machine-id", id, "-f", larger)
+    value: Any = gitvirt.json("iri", "get", "machine", id)
+    assert value["spec"]["volumes"][1]["local_disk"] == {"size_bytes": 2097152}
+    said = gitvirt.fine("iri", "detach", "volume", "--machine-id", id, "data", "nope")
+    assert "Detached volume data" in said
+    assert "nope" in said
+    assert "not found" in said
+    gitvirt.fine("iri", "detach", "networkinterface", "--machine-id", id, "eth1")
+    gitvirt.until(lambda said: "1/1" in said, "iri", "get", "machine", "-o", "wide")
+
+
+def test_status_events_and_version(gitvirt: Command, files: Path) -> None:
+    id = running(gitvirt, files)
+    status = gitvirt.fine("iri", "get", "status")
+    assert re.search(r"^small +1 +1Gi +64$", status, re.MULTILINE)
+    assert re.search(r"^standard +100Mi/s +1000 +4Ti$", status, re.MULTILINE)
+    value: Any = gitvirt.json("iri", "get", "status")
+    assert value["machine_class_status"][0]["quantity"] == 64
+    events = gitvirt.fine("iri", "get", "events")
+    assert re.search(rf"Normal +Started +machine/{id} +the machine is running", events)
+    assert gitvirt.fine("iri", "get", "events", "-l", "a=b").count("\n") == 1
+    listed: Any = gitvirt.json("iri", "get", "events", "-d", "1h")
+    assert {event["spec"]["reason"] for event in listed} >= {"Created", "Started"}
+    assert "gitvirt-simulated" in gitvirt.fine("iri", "get", "version")
+    assert gitvirt.json("iri", "get", "version") == {
+        "runtime_name": "gitvirt-simulated",
+        "runtime_version": "0.1.0",
+    }
+
+
+def test_the_address_may_stand_on_both_sides_of_the_action(
+    gitvirt: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IRI_MACHINE_RUNTIME_ENDPOINT")
+    monkeypatch.delenv("IRI_VOLUME_RUNTIME_ENDPOINT")
+    address = str(gitvirt.socket)
+    assert gitvirt("iri", "--address", address, "get", "status").code == 0
+    assert gitvirt("iri", "get", "volume", "--address", f"unix:{address}").code == 0
+
+
+def test_a_runtime_that_is_not_there_is_one_line_and_a_cure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["iri", "--address", str(tmp_path / "no.sock"), "get", "machine"]) == Exit.FAILED
+    cause, cure = capsys.readouterr().err.splitlines()
+    assert "no.sock" in cause
+    assert "gitvirt runtime simulated" in cure
+    assert main(["iri", "--address", "example.com:80", "get", "machine"]) == Exit.USAGE
+    assert "is not the loopback" in capsys.readouterr().err
+
+
+def test_what_a_runtime_refuses_is_said_as_it_says_it(gitvirt: Command, files: Path) -> None:
+    wrong = written(files, "{metadata: {}, spec: {class: gigantic}}")
+    said = gitvirt("iri", "create", "machine", "-f", wrong)
+    assert said.code == Exit.FAILED
+    assert "gigantic" in said.err
+    assert "gitvirt iri get status" in said.err
+    said = gitvirt("iri", "get", "machine", "nope")
+    assert (said.code, said.err.splitlines()[0]) == (Exit.FAILED, "error: there is no machine nope")
+    said = gitvirt("iri", "update", "power", "--machine-id", "nope", "--power", "on")
+    assert said.code == Exit.FAILED
+    gitvirt.server.faults.add(Fault(call="ListMachines", code="INTERNAL", message="it broke"))
+    said = gitvirt("iri", "get", "machine")
+    assert "it broke" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_call_that_times_out_has_its_own_exit_code(gitvirt: Command) -> None:
+    gitvirt.server.faults.add(Fault(call="ListMachines", code="DEADLINE_EXCEEDED"))
+    assert gitvirt("iri", "get", "machine").code == Exit.TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("spec: {clas: small}", "spec.clas: unknown key"),
+        ("spec: [", "spec.yaml:1"),
+        ("", "there is no document"),
+        ("spec: {power: maybe}", "spec.power"),
+        ("a: 1\na: 2", "spec.yaml:"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_place(gitvirt: Command, files: Path, text: str, wanted: str) -> None:
+    said = gitvirt("iri", "create", "machine", "-f", written(files, text))
+    assert said.code == Exit.PROBLEMS
+    assert wanted in said.err
+    assert gitvirt.fine("iri", "get", "machine", "-o", "name") == ""
+
+
+def test_files_that_cannot_be_read(gitvirt: Command, files: Path) -> None:
+    assert "No such file" in gitvirt("iri", "create", "machine", "-f", str(files / "nope")).err
+    (files / "latin1").write_bytes(b"spec: \xe9")
+    said = gitvirt("iri", "create", "machine", "-f", str(files / "latin1"))
+    assert (said.code, "no UTF-8" in said.err) == (Exit.PROBLEMS, True)
+    two = written(files, "{name: a}\n---\n{name: b}")
+    said = gitvirt("iri", "update", "volume", "--machine-id", "x", "-f", two)
+    assert "2 documents" in said.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "wanted"),
+    [
+        (["iri"], "required"),
+        (["iri", "gte"], "invalid choice"),
+        (["iri", "get", "mahcine"], "did you mean machine?"),
+        (["iri", "get", "power"], "cannot be used here"),
+        (["iri", "get", "status", "x"], "takes no ID"),
+        (["iri", "get", "status", "-l", "a=b"], "takes no labels"),
+        (["iri", "get", "machine", "-l", "a"], "no key=value"),
+        (["iri", "get", "events", "-d", "soon"], "invalid duration"),
+        (["iri", "get", "status", "--watch"], "--watch shows lines"),
+        (["iri", "create", "machine"], "-f"),
+        (["iri", "update", "power", "--machine-id", "x"], "--power on|off"),
+        (["iri", "update", "volume", "--machine-id", "x", "--power", "on"], "-f FILE"),
+        (["iri", "expand", "volume", "x", "much"], "much"),
+        (["iri", "expand", "volume", "x", "-1"], "-1"),
+    ],
+)
+def test_a_wrong_call_is_wrong_usage(gitvirt: Command, argv: list[str], wanted: str) -> None:
+    said = gitvirt(*argv)
+    assert said.code == Exit.USAGE
+    assert wanted in said.err
+    assert "--help" in said.err or "error:" in said.err
+
+
+def test_what_a_server_says_is_printed_without_its_control_characters(gitvirt: Command, files: Path) -> None:
+    text = MACHINE.replace("NAME", "web-1").replace("machine-name: web-1", r'machine-name: "\e[31mred"')
+    gitvirt.fine("iri", "create", "machine", "-f", written(files, text))
+    said = gitvirt.fine("iri", "get", "machine")
+    assert "\x1b" not in said
+    assert r"\x1b[31mred" in said
+
+
+@pytest.mark.parametrize("has_host_service", [True, False])
+def test_watch_prints_every_change(gitvirt: Command, files: Path, has_host_service: bool) -> None:
+    if not has_host_service:
+        control = Control(gitvirt.server.host, gitvirt.server.faults)
+        control.set_behaviour(
+            sim_pb.SetBehaviourRequest(behaviour=sim_pb.Behaviour(flags={"has_no_host_service": True}))
+        )
+    command = [sys.executable, "-m", "reconciler", "iri", "get", "machine", "--watch"]
+    watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert watching.stdout is not None
+    lines: list[str] = []
+    reader = threading.Thread(target=lambda: lines.extend(iter(watching.stdout.readline, "")))  # type: ignore[union-attr]
+    try:
+        assert watching.stdout.readline().split()[0] == "ID"
+        reader.start()
+        id = running(gitvirt, files)
+        _until(lambda: any("Running" in line for line in lines))
+        gitvirt.fine("iri", "delete", "machine", id)
+        _until(lambda: any("Gone" in line for line in lines))
+    finally:
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 128 + signal.SIGINT
+        reader.join(60)
+        watching.stdout.close()
+
+
+def _until(wanted: Any) -> None:
+    for _ in range(1200):
+        if wanted():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it did not come")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-1, "0s"),
+        (0.4, "0s"),
+        (59, "59s"),
+        (60, "1m"),
+        (61, "1m1s"),
+        (7200, "2h"),
+        (7260, "2h1m"),
+        (90061, "1d1h"),
+    ],
+)
+def test_ages(seconds: float, text: str) -> None:
+    assert format_age(seconds) == text
