@@ -19,8 +19,8 @@ from bench import fleet
 from bench.bench_reconcile import Bench, new_machine, report, rested, ticked
 from bench.fleet_repo import MAIN
 from bench.measure import figure, seconds
-from reconciler.gitstore.protocol import Repo
-from reconciler.gitstore.tree import File, ObjectId
+from reconciler.gitstore.objects.tree import File, ObjectId
+from reconciler.gitstore.repo import Repo
 from reconciler.query.inventory.history import history
 from schemas.kinds import Key, Kind
 from schemas.report import render

@@ -20,9 +20,10 @@ from bench.fleet_repo import MAIN, NOW, ROBOT
 from bench.measure import figure, percentile
 from poollet.sync.live import Live
 from reconciler.decide.identity import digest
-from reconciler.gitstore import address, opening
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.protocol import Draft, Edit, Pushed, Refs, Snapshot
+from reconciler.gitstore.bootstrap import open_store
+from reconciler.gitstore.remote import address
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.repo import Draft, Edit, Pushed, Refs, Snapshot
 from reconciler.gitstore.store import Store
 from schemas.model import Machine, MachinePool
 
@@ -54,8 +55,8 @@ class Site:
         self.commit({"gitvirt.yaml": SETTINGS, "classes/small.yaml": CLASS})
 
     def party(self, name: str, refs: Refs) -> Store:
-        place = address.parse(str(self.repo), self.folder)
-        return opening.opened(place, Access(), refs, mirrors=self.folder / name, ambient=os.environ)
+        place = address.parse_address(str(self.repo), self.folder)
+        return open_store(place, RemoteAccess(), refs, mirrors=self.folder / name, ambient=os.environ)
 
     def commit(self, files: Mapping[str, str | None], message: str = "change") -> None:
         snapshot = self.store.snapshot()

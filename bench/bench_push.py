@@ -10,8 +10,8 @@ from tempfile import mkdtemp
 
 from bench.fleet_repo import LIVE, Fleet, edits, fleet, git, manifest, party, path, put
 from bench.measure import figure, seconds
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.redaction import Secret
+from reconciler.gitstore.redaction import SecretValue
+from reconciler.gitstore.remote.access import RemoteAccess
 from reconciler.gitstore.store import Store
 from tests.servers.sshd import ssh_server
 from tests.servers.web import web_server
@@ -33,8 +33,8 @@ def pushes(made: Fleet) -> None:
         web = running.enter_context(web_server(servers / "web", "no-bearer"))
         sshd = running.enter_context(ssh_server(servers / "ssh"))
         web.allow("ann", "pass-1")
-        over_http = Access(username="ann", token=Secret("pass-1"))
-        over_ssh = Access(
+        over_http = RemoteAccess(username="ann", token=SecretValue("pass-1"))
+        over_ssh = RemoteAccess(
             identity=sshd.allow("ann"), known_hosts=sshd.known_hosts, ssh_config=Path("/dev/null")
         )
         measured("a path", made.store, made.main)

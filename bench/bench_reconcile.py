@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from bench import fleet
 from bench.fleet_repo import MAIN, ROBOT, party
 from bench.measure import figure, percentile
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.protocol import Draft, Edit, Pushed, Refs
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.repo import Draft, Edit, Pushed, Refs
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self, Surroundings
@@ -106,7 +106,7 @@ class Bench:
         self.folder = folder
         self.remote = folder / "remote.git"
         subprocess.run(("git", "init", "--quiet", "--bare", str(self.remote)), check=True)
-        self.people = party(folder / "people", str(self.remote), Access())[1]
+        self.people = party(folder / "people", str(self.remote), RemoteAccess())[1]
         self.heads: dict[str, str] = {}
 
     def reconciler(self) -> Reconciler:
@@ -130,7 +130,7 @@ class Bench:
 
 
 def opened(folder: Path) -> Reconciler:
-    store: Store = party(folder / "mirror", str(folder / "remote.git"), Access())[1]
+    store: Store = party(folder / "mirror", str(folder / "remote.git"), RemoteAccess())[1]
     return Reconciler(store, Refs(), Self("bench"), around=Surroundings(readings=Readings(store.folder)))
 
 

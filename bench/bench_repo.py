@@ -11,10 +11,10 @@ import pygit2
 
 from bench.fleet_repo import FILES, FOLDERS, LIVE, Fleet, draft, edits, fleet, git, party, put
 from bench.measure import figure, seconds
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.draft import Builder
-from reconciler.gitstore.protocol import Change, Pushed, Snapshot
-from reconciler.gitstore.reader import Reader
+from reconciler.gitstore.objects.commit_builder import CommitBuilder
+from reconciler.gitstore.objects.reader import ObjectReader
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.repo import FileChange, Pushed, Snapshot
 
 COUNTS = (1, 100, 10_000)
 REPORTS = 1000
@@ -39,8 +39,8 @@ def differences(made: Fleet) -> None:
             )
             old, new = (library.get(commit).peel(pygit2.Tree) for commit in (made.main, other))  # type: ignore[union-attr]
             theirs = partial(old.diff_to_tree, new)
-            assert len(compared(Reader(made.mirror), made.main, other)) == len(theirs()) == count
-            cold = seconds(lambda other=other: compared(Reader(made.mirror), made.main, other), 5)  # type: ignore[misc]
+            assert len(compared(ObjectReader(made.mirror), made.main, other)) == len(theirs()) == count
+            cold = seconds(lambda other=other: compared(ObjectReader(made.mirror), made.main, other), 5)  # type: ignore[misc]
             warm = tick(made, other)
             obvious = seconds(theirs, 5)
             where = " over all folders" if spread else ""
@@ -51,14 +51,14 @@ def differences(made: Fleet) -> None:
             )
 
 
-def compared(reader: Reader, old: str, new: str) -> list[Change]:
+def compared(reader: ObjectReader, old: str, new: str) -> list[FileChange]:
     return list(reader.difference(old, new))
 
 
 def tick(made: Fleet, other: str) -> float:
     times = []
     for _ in range(5):
-        reader = Reader(made.mirror)
+        reader = ObjectReader(made.mirror)
         assert sum(1 for _ in reader.files(made.main)) >= FOLDERS * FILES
         start = time.perf_counter()
         compared(reader, made.main, other)
@@ -72,7 +72,7 @@ def commits(made: Fleet) -> None:
     git(made.mirror.repo, "repack", "-adq")
     shutil.copytree(made.mirror.repo, copy)
     loose = pygit2.Repository(str(copy))
-    builder = Builder(Reader(made.mirror), made.mirror.descends)
+    builder = CommitBuilder(ObjectReader(made.mirror), made.mirror.descends)
     marks = iter(range(100, 200))
 
     def ours(count: int) -> None:
@@ -146,7 +146,7 @@ def snapshots(made: Fleet) -> None:
             times.append(time.perf_counter() - begin)
         return sorted(times)[2] * 1000
 
-    _, other = party(made.folder / "other", str(made.remote), Access())
+    _, other = party(made.folder / "other", str(made.remote), RemoteAccess())
     first = time.perf_counter()
     assert isinstance(other.snapshot(), Snapshot)
     figure("first snapshot (all of 100,000 manifests, 1,000 reports)", f"{time.perf_counter() - first:.2f} s")

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.measure import figure, seconds
-from reconciler.gitstore.commit import Commit, Sign, encoded
-from reconciler.gitstore.protocol import Identity
-from reconciler.gitstore.signature import Verifier
-from reconciler.gitstore.signers import parse
-from reconciler.gitstore.signing import GpgSigner, SshSigner
+from reconciler.gitstore.objects.commit import Commit, Sign, encode_commit
+from reconciler.gitstore.repo import Identity
+from reconciler.gitstore.signatures.signers import parse_signers
+from reconciler.gitstore.signatures.signing import GpgSigner, SshSigner
+from reconciler.gitstore.signatures.verifier import Verifier
 from tests.servers.keys import keyring
 from tests.servers.sshd import new_key
 
@@ -25,7 +25,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="gv-") as folder, keyring(Path(folder) / "gpg") as ring:
         key = new_key(Path(folder) / "key", "host-1")
         fingerprint = ring.new("ann")
-        signers = parse([key.with_suffix(".pub").read_text(), fingerprint])
+        signers = parse_signers([key.with_suffix(".pub").read_text(), fingerprint])
         ways: dict[str, Sign] = {
             "ssh": SshSigner(key, os.environ),
             "OpenPGP": GpgSigner(fingerprint, os.environ, ring.home),
@@ -43,7 +43,7 @@ def main() -> None:
 
 def signed(sign: Sign) -> list[bytes]:
     who = Identity("Ann", "ann@example.org")
-    return [encoded(Commit(TREE, (), who, NOW, f"commit {number}"), sign) for number in range(COMMITS)]
+    return [encode_commit(Commit(TREE, (), who, NOW, f"commit {number}"), sign) for number in range(COMMITS)]
 
 
 def check(verifier: Verifier, commits: list[bytes]) -> None:

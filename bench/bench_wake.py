@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bench.measure import figure, percentile
-from reconciler.gitstore.wake import Reason, Waker, watching
+from reconciler.gitstore.waker import Waker, WakeReason, watch_refs
 
 MOVES = 100
 
@@ -20,15 +20,15 @@ def main() -> None:
         tree = git(repo, "hash-object", "-w", "-t", "tree", "/dev/null")
         commits = [git(repo, "commit-tree", "-m", str(number), tree) for number in range(2)]
         waker, waits = Waker(), []
-        with watching(repo, lambda: waker.wake(Reason.REFS)):
-            while waker.wait(0.3) is not Reason.TIMEOUT:
+        with watch_refs(repo, lambda: waker.wake(WakeReason.REFS)):
+            while waker.wait(0.3) is not WakeReason.TIMEOUT:
                 pass
             for number in range(MOVES):
                 git(repo, "update-ref", "refs/heads/live", commits[number % 2])
                 start = time.perf_counter()
                 waker.wait(10)
                 waits.append((time.perf_counter() - start) * 1000)
-                while waker.wait(0.05) is not Reason.TIMEOUT:
+                while waker.wait(0.05) is not WakeReason.TIMEOUT:
                     pass
     figure("wake after a local ref's move, median", f"{percentile(waits, 50):.1f} ms")
     figure("wake after a local ref's move, 99th percentile", f"{percentile(waits, 99):.1f} ms")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.measure import figure
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.redaction import Secret
+from reconciler.gitstore.redaction import SecretValue
+from reconciler.gitstore.remote.access import RemoteAccess
 from tests.servers.places import NO_SSH_CONFIG
 from tests.servers.repository import bare, git
 from tests.servers.sshd import ssh_server
@@ -22,18 +22,18 @@ TURNS = {"path": 10, "http": 6, "ssh": 2}
 
 
 @contextlib.contextmanager
-def remotes(folder: Path) -> Iterator[dict[str, tuple[Path, str, Access]]]:
+def remotes(folder: Path) -> Iterator[dict[str, tuple[Path, str, RemoteAccess]]]:
     """Per kind: where its repos lie, what their URLs start with, and how to get in."""
     with web_server(folder / "web", "token") as web, ssh_server(folder / "ssh") as sshd:
         web.allow("ann", "password")
         key = sshd.allow("ann")
         yield {
-            "path": (folder, f"{folder}/", Access()),
-            "http": (web.repos, web.url(""), Access(username="ann", token=Secret("password"))),
+            "path": (folder, f"{folder}/", RemoteAccess()),
+            "http": (web.repos, web.url(""), RemoteAccess(username="ann", token=SecretValue("password"))),
             "ssh": (
                 sshd.repos,
                 sshd.url(""),
-                Access(identity=key, known_hosts=sshd.known_hosts, ssh_config=NO_SSH_CONFIG),
+                RemoteAccess(identity=key, known_hosts=sshd.known_hosts, ssh_config=NO_SSH_CONFIG),
             ),
         }
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from reconciler.gitstore import address
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.mirror import Mirror
-from reconciler.gitstore.program import GitProgram
-from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Repo
+from reconciler.gitstore.mirror.mirror import Mirror
+from reconciler.gitstore.remote import address
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.remote.git_transport import GitTransport
+from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Repo
 from reconciler.gitstore.store import Store
 
 FOLDERS, FILES = 1000, 100
@@ -86,11 +86,11 @@ def git(repo: Path, *arguments: str, data: bytes = b"") -> bytes:
     return subprocess.run(command, input=data, check=True, capture_output=True).stdout
 
 
-def party(directory: Path, url: str, access: Access) -> tuple[Mirror, Store]:
+def party(directory: Path, url: str, access: RemoteAccess) -> tuple[Mirror, Store]:
     """Somebody with a mirror of their own."""
     mirror = Mirror(directory, url)
-    place = address.parse(url, directory)
-    transport = GitProgram(mirror.repo, place, access, os.environ, inherit=(mirror.lock,))
+    place = address.parse_address(url, directory)
+    transport = GitTransport(mirror.repo, place, access, os.environ, inherit=(mirror.lock,))
     return mirror, Store(mirror, transport, Refs())
 
 
@@ -100,7 +100,7 @@ def fleet(folders: int = FOLDERS) -> Iterator[Fleet]:
         folder = Path(name)
         remote = folder / "remote.git"
         subprocess.run(("git", "init", "--quiet", "--bare", str(remote)), check=True)
-        mirror, store = party(folder / "mirror", str(remote), Access())
+        mirror, store = party(folder / "mirror", str(remote), RemoteAccess())
         everything: dict[str, Edit] = {
             path(place, file): manifest(place, file) for place in range(folders) for file in range(FILES)
         }

@@ -31,20 +31,21 @@ from poollet.sync.claim import Claimant
 from poollet.sync.follow import Trust
 from poollet.sync.post import Post
 from poollet.sync.remote import Remote
-from reconciler.gitstore import address as addresses
-from reconciler.gitstore import opening, signers
-from reconciler.gitstore.access import Access, from_environment
+from reconciler.gitstore.bootstrap import open_store
+from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import InUseError
-from reconciler.gitstore.in_force import in_force
-from reconciler.gitstore.protocol import Refs, Repo, Snapshot
-from reconciler.gitstore.redaction import Secret
-from reconciler.gitstore.signature import Verifier
-from reconciler.gitstore.signing import signer
+from reconciler.gitstore.objects.tree import FileMode
+from reconciler.gitstore.redaction import SecretValue
+from reconciler.gitstore.remote import address as addresses
+from reconciler.gitstore.remote.access import RemoteAccess, from_environment
+from reconciler.gitstore.remote.transport import RemoteUnavailable
+from reconciler.gitstore.repo import Refs, Repo, Snapshot
+from reconciler.gitstore.signatures import signers
+from reconciler.gitstore.signatures.signing import load_signer
+from reconciler.gitstore.signatures.trust import SignatureMode
+from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.transport import Unavailable as RemoteUnavailable
-from reconciler.gitstore.tree import Mode as FileMode
-from reconciler.gitstore.trust import Mode
-from reconciler.gitstore.wake import Reason, Waker
+from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.problem import Problem
 from schemas.settings import fleet, host
 from schemas.settings.duration import milliseconds
@@ -79,21 +80,21 @@ class Ambient:
 
 def opened(one: host.Repo, refs: Refs, ambient: Ambient) -> Store:
     """Raises RepoError, or OSError when the mirror cannot be written."""
-    return opening.opened(
-        addresses.parse(one.url, ambient.here),
+    return open_store(
+        addresses.parse_address(one.url, ambient.here),
         from_environment(ambient.environment, access(one)),
         refs,
         mirrors=Path(one.mirror),
         ambient=ambient.environment,
-        sign=signer(one.signing_key or "", ambient.environment),
+        sign=load_signer(one.signing_key or "", ambient.environment),
     )
 
 
-def access(one: host.Repo) -> Access:
+def access(one: host.Repo) -> RemoteAccess:
     def path(text: str | None) -> Path | None:
         return Path(text) if text else None
 
-    return Access(
+    return RemoteAccess(
         username=one.username or "",
         token_file=path(one.token_file),
         ca_file=path(one.ca_file),
@@ -101,7 +102,7 @@ def access(one: host.Repo) -> Access:
         key_file=path(one.key_file),
         identity=path(one.identity),
         known_hosts=path(one.known_hosts),
-        proxy=Secret(one.proxy) if one.proxy else None,
+        proxy=SecretValue(one.proxy) if one.proxy else None,
     )
 
 
@@ -127,7 +128,7 @@ def _settings_at(repo: Repo, snapshot: Snapshot) -> Settings | tuple[Problem, ..
             return kept
     else:
         kept = ()
-    found = in_force(repo, snapshot.source)
+    found = read_effective_settings(repo, snapshot.source)
     return found.settings or found.problems or kept
 
 
@@ -239,8 +240,8 @@ def _addresses(runtime: host.Runtime, ambient: Ambient) -> tuple[Address | None,
 
 
 def trust(settings: Host, ambient: Ambient) -> Trust:
-    known = signers.parse(settings.signatures.signers)
-    return Trust(Mode(settings.signatures.mode), Verifier(known, ambient.environment))
+    known = signers.parse_signers(settings.signatures.signers)
+    return Trust(SignatureMode(settings.signatures.mode), Verifier(known, ambient.environment))
 
 
 def running(hosts: Sequence[Host], fleet_wide: Settings, decide: Decide, ambient: Ambient) -> Running:
@@ -257,7 +258,7 @@ def running(hosts: Sequence[Host], fleet_wide: Settings, decide: Decide, ambient
 
     def moved() -> None:
         for waker in wakers:
-            waker.wake(Reason.REFS)
+            waker.wake(WakeReason.REFS)
 
     remote = Remote(
         opened(first.repo, refs, ambient), trust(first, ambient), fleet_wide, ambient.clock, moved
@@ -280,7 +281,7 @@ def member(
     connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
     seconds = milliseconds(settings.intervals.list) / 1000
     observers = {
-        name: Observer(found, seconds, lambda: waker.wake(Reason.CALLED))
+        name: Observer(found, seconds, lambda: waker.wake(WakeReason.CALLED))
         for name, found in connections.items()
     }
     pools = pools_of(settings, connections)

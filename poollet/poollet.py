@@ -29,7 +29,7 @@ from poollet.sync.follow import Followed, Hold
 from poollet.sync.post import Post
 from poollet.sync.remote import Remote
 from poollet.sync.view import LiveView
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.live_layout import MAX_TEXT

@@ -16,7 +16,7 @@ from poollet.clock import Clock
 from poollet.poollet import Leaving, Poollet
 from poollet.runtimes.observer import Observer
 from poollet.sync.remote import Remote
-from reconciler.gitstore.wake import Reason, Waker
+from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.backoff import Backoff, jittered
 
 log = logging.getLogger(__name__)
@@ -103,10 +103,10 @@ class Running:
     def _serve_remote(self) -> None:
         backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=self._chance)
         next_look = self._seconds()
-        reason = Reason.CALLED
+        reason = WakeReason.CALLED
         while True:
             started = self._seconds()
-            if reason is Reason.REFS or started >= next_look:
+            if reason is WakeReason.REFS or started >= next_look:
                 is_there = self.remote.look()
                 rest = (
                     jittered(self._poll, self._chance)
@@ -116,17 +116,17 @@ class Running:
                 next_look = self._seconds() + rest
                 if is_there:
                     backoff.reset()
-            self.remote.push(is_last=reason is Reason.STOPPED)
+            self.remote.push(is_last=reason is WakeReason.STOPPED)
             if all(post.ended for post in self.remote.posts):
                 self._ended.set()
-            if reason is Reason.STOPPED:
+            if reason is WakeReason.STOPPED:
                 return
             due = min(
                 (post_ms / 1000 for post in self.remote.posts if (post_ms := post.due_ms()) is not None),
                 default=next_look,
             )
             reason = self.refs.wait(min(next_look, due) - self._seconds())
-            if reason is Reason.REFS:
+            if reason is WakeReason.REFS:
                 # Own pushes move refs too: a fleet that shares a disk must not look all the time.
                 self._is_stopping.wait(LEAST_GAP_SECONDS)
 
@@ -138,7 +138,7 @@ class Running:
             again_ms = poollet.turn()
             spent = self._seconds() - started
             if not poollet.post.is_settled:
-                self.refs.wake(Reason.CALLED)
+                self.refs.wake(WakeReason.CALLED)
             if is_fresh and poollet.remote.live.commit is not None:
                 # What was just loaded stays: the collector need not look at it again and again.
                 gc.freeze()
@@ -148,7 +148,7 @@ class Running:
                 rest = min(rest, max(0.05, (again_ms - self.clock.moment_ms()) / 1000))
             # Each step that ends wakes it: with a thousand under way it must not do nothing but decide.
             self._is_stopping.wait(min(LONGEST_BREATH_SECONDS, BREATH * spent))
-            if member.waker.wait(rest) is Reason.TIMEOUT:
+            if member.waker.wait(rest) is WakeReason.TIMEOUT:
                 for observer in member.observers:
                     observer.ask()
 

@@ -18,8 +18,8 @@ from poollet.sync.publish import AUTHOR_MAIL
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Terminal, out, printable
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.protocol import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
-from reconciler.gitstore.transport import Refused, Stale, Unavailable
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
+from reconciler.gitstore.repo import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from schemas.settings import fleet
 from schemas.settings.fleet import Settings
 from schemas.settings.host import Host
@@ -134,7 +134,7 @@ def commit(one: Host, branch: str) -> None:
     repo = assembly.opened(one.repo, Refs(source=source, target=ref, reports=None), ambient)
     try:
         snapshot = repo.snapshot()
-        if isinstance(snapshot, Unavailable):
+        if isinstance(snapshot, RemoteUnavailable):
             raise CommandError(printable(snapshot.cause), printable(snapshot.cure))
         written(repo, snapshot, one, ref, ambient)
     finally:
@@ -163,10 +163,10 @@ def written(repo: Repo, snapshot: Snapshot, one: Host, ref: str, ambient: Ambien
     match repo.write([draft]):
         case Pushed() | Unchanged():
             return
-        case Refused(_, words):
+        case PushRefused(_, words):
             said = "; ".join(map(printable, words.splitlines()))
             raise CommandError(f"the server refused the push: {said}", BY_HAND)
-        case Unavailable(_, cause, cure):
+        case RemoteUnavailable(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))
-        case Stale():
+        case PushConflict():
             raise CommandError(f"somebody else writes {ref} at this moment", "try again")

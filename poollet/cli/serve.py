@@ -25,11 +25,11 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
-from reconciler.gitstore import address
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.housekeeping import Housekeeping
-from reconciler.gitstore.transport import Unavailable
-from reconciler.gitstore.wake import Reason, watching
+from reconciler.gitstore.mirror.housekeeping import Housekeeping
+from reconciler.gitstore.remote import address
+from reconciler.gitstore.remote.transport import RemoteUnavailable
+from reconciler.gitstore.waker import WakeReason, watch_refs
 from reconciler.loop import logs
 from schemas.backoff import Backoff
 from schemas.problem import Problem
@@ -112,14 +112,14 @@ def served(
     running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: Ambient, supervisor: Supervisor
 ) -> None:
     """Ready once each host's first report stands."""
-    place = address.parse(hosts[0].repo.url, ambient.here)
+    place = address.parse_address(hosts[0].repo.url, ambient.here)
     with ExitStack() as around:
         around.enter_context(Housekeeping(running.remote.repo.housekeep))
         if place.scheme.is_local:
             folder = Path(place.url.removeprefix("file://").removeprefix("localhost"))
             # Who else may write a report of one's own is found with the next poll.
             live = assembly.HEADS + hosts[0].repo.target
-            around.enter_context(watching(folder, lambda: running.refs.wake(Reason.REFS), ref=live))
+            around.enter_context(watch_refs(folder, lambda: running.refs.wake(WakeReason.REFS), ref=live))
         gc.freeze()
         gc.set_threshold(*COLLECTING)
         ends_with_threads(running.has_ended)
@@ -151,8 +151,8 @@ def ends_with_threads(ended: threading.Event) -> None:
     threading.excepthook = broke
 
 
-def why_not(found: Unavailable | tuple[Problem, ...]) -> tuple[str, str]:
-    if isinstance(found, Unavailable):
+def why_not(found: RemoteUnavailable | tuple[Problem, ...]) -> tuple[str, str]:
+    if isinstance(found, RemoteUnavailable):
         return found.cause, found.cure
     for problem in found:
         return f"{problem.file}:{problem.line}: {problem.message}", problem.hint

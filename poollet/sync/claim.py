@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
 from schemas.report import PoolletReport
 from schemas.settings import fleet
 

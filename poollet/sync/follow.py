@@ -12,10 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from reconciler.gitstore.commit import decoded, trailers_of
-from reconciler.gitstore.signature import Verifier
-from reconciler.gitstore.tree import ObjectId
-from reconciler.gitstore.trust import Mode, rule
+from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.signatures.trust import SignatureMode, judge_head
+from reconciler.gitstore.signatures.verifier import Verifier
 
 CONFIRM = "Confirm-Live"
 
@@ -54,7 +54,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    mode: Mode
+    mode: SignatureMode
     verifier: Verifier
 
 
@@ -69,8 +69,8 @@ def follow(
         root = first_commit(history, head)
         if not is_confirmed(history, head, good, root):
             return Followed(good, Hold.REWRITTEN, _rewritten(good, root))
-        good = None  # people vouch for what came instead; its signatures are looked at as at a first start
-    ruling = rule(history, head, good, trust.verifier, trust.mode, at)
+        good = None  # people vouch for what came instead; its signatures are looked at a first start
+    ruling = judge_head(history, head, good, trust.verifier, trust.mode, at)
     hold = Hold.UNTRUSTED if ruling.is_held else None
     return Followed(ruling.use, hold, ruling.message)
 
@@ -78,7 +78,7 @@ def follow(
 def first_commit(history: History, head: ObjectId) -> ObjectId:
     """Where the first-parent line began: what tells one `live` from another that was begun later."""
     commit = head
-    while parents := decoded(history.read(commit)).parents:
+    while parents := decode_commit(history.read(commit)).parents:
         commit = parents[0]
     return commit
 
@@ -86,7 +86,7 @@ def first_commit(history: History, head: ObjectId) -> ObjectId:
 def is_confirmed(history: History, head: ObjectId, old: ObjectId, root: ObjectId) -> bool:
     """Whether a commit that the old `live` did not have names the first commit of the new one."""
     return any(
-        (CONFIRM, root) in trailers_of(decoded(history.read(commit)).message)
+        (CONFIRM, root) in parse_trailers(decode_commit(history.read(commit)).message)
         for commit in history.commits(head, old)
     )
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from poollet.sync.view import Document, LiveView, OrphanOrder, Pools, is_current
-from reconciler.gitstore.protocol import Change
-from reconciler.gitstore.tree import Mode, ObjectId
+from reconciler.gitstore.objects.tree import FileMode, ObjectId
+from reconciler.gitstore.repo import FileChange
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.manifest import Manifest, parse
@@ -33,7 +33,7 @@ class Tree(Protocol):
 
     def read(self, id: ObjectId) -> bytes: ...
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]: ...
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]: ...
 
 
 class Place(NamedTuple):
@@ -94,7 +94,7 @@ class Live:
         others: dict[str, bytes] = {}
         orphans: dict[str, OrphanOrder | None] = {}
         for path, _, after in tree.difference(self.commit, commit):
-            is_file = after is not None and after.mode in (Mode.FILE, Mode.EXECUTABLE)
+            is_file = after is not None and after.mode in (FileMode.FILE, FileMode.EXECUTABLE)
             if path in (fleet.PATH, IGNORE):
                 others[path] = tree.read(after.id) if after is not None and is_file else b""
             elif path.startswith(live_layout.ORPHANS):

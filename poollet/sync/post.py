@@ -16,9 +16,9 @@ from typing import assert_never
 from poollet.clock import Clock
 from poollet.sync.claim import Claimant, Found, Take, Wait, Yield
 from poollet.sync.publish import Held, draft, held
-from reconciler.gitstore.protocol import Draft, Outcome, Pushed, Repo, Unchanged
-from reconciler.gitstore.transport import Refused, Stale, Unavailable
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
+from reconciler.gitstore.repo import Draft, Outcome, Pushed, Repo, Unchanged
 from schemas.backoff import Backoff
 from schemas.report import Report, read
 from schemas.settings.duration import milliseconds
@@ -151,14 +151,14 @@ class Post:
                 log.info("report written ref=%s files=%d", self.ref, len(written.edits))
             case Pushed() | Unchanged():
                 raise AssertionError("a heartbeat always makes a commit")
-            case Stale(refs):
+            case PushConflict(refs):
                 # Looked at anew before anything is written again.
                 log.warning("report ref moved ref=%s to=%s", self.ref, refs.get(self.ref))
                 self._after_ms = now_ms + round(1000 * self._backoff.next())
-            case Refused(_, words):
+            case PushRefused(_, words):
                 log.error("report refused ref=%s words=%s", self.ref, words)
                 self._after_ms = now_ms + round(1000 * self._backoff.next())
-            case Unavailable(trouble, cause):
+            case RemoteUnavailable(trouble, cause):
                 log.warning("report not written ref=%s trouble=%s cause=%s", self.ref, trouble, cause)
                 self._after_ms = now_ms + round(1000 * self._backoff.next())
             case _:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from reconciler.gitstore.protocol import Draft, Edit, Identity, Repo
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Draft, Edit, Identity, Repo
 
 AUTHOR_MAIL = "poollet@gitvirt.dev"
 

@@ -15,9 +15,9 @@ from poollet.sync.follow import Followed, Trust, follow
 from poollet.sync.live import Live
 from poollet.sync.post import Offer, Post
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.protocol import Draft, Repo, Snapshot
-from reconciler.gitstore.transport import Refused, Stale, Unavailable
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
+from reconciler.gitstore.repo import Draft, Repo, Snapshot
 from schemas.settings.fleet import Settings
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Remote:
     def look(self) -> bool:
         """Takes a snapshot; False when the remote could not be used."""
         snapshot = self.repo.snapshot()
-        if isinstance(snapshot, Unavailable):
+        if isinstance(snapshot, RemoteUnavailable):
             if self.trouble != snapshot.cause:
                 log.warning(
                     "remote unavailable trouble=%s cause=%s cure=%s",
@@ -135,9 +135,9 @@ class Remote:
     def _settled(self, due: Sequence[Due], outcome: object) -> list[Due]:
         """Those whom the outcome is about: a push of several fails whole for what one of them met."""
         match outcome:
-            case Stale(refs):
+            case PushConflict(refs):
                 met = [one for one in due if refs.get(one[0].ref, one[1].expected) != one[1].expected]
-            case Refused(refs, _):
+            case PushRefused(refs, _):
                 met = [one for one in due if one[0].ref in refs]
             case _:
                 met = []

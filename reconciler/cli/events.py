@@ -17,8 +17,8 @@ from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
 from reconciler.cli.terminal import Style, err, out
 from reconciler.cli.watching import moves
-from reconciler.gitstore.commit import decoded
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.waker import Waker
 from reconciler.query.inventory import reports
 from schemas.kinds import Key, Kind
 from schemas.report import ReportedEvent
@@ -155,7 +155,7 @@ def of_commits(fleet: Fleet) -> Iterable[Happening]:
     """Of the target branch alone, newest first."""
     here = fleet.snapshot.target
     while here is not None:
-        commit = decoded(fleet.repo.read(here))
+        commit = decode_commit(fleet.repo.read(here))
         subject = commit.message.partition("\n")[0]
         yield Happening(commit.time, commit.author.name, here[:10], "Commit", subject)
         here = commit.parents[0] if commit.parents else None

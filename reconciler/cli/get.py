@@ -16,7 +16,7 @@ from reconciler.cli.objects.choosing import add_choice, chosen
 from reconciler.cli.output import show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
 from reconciler.cli.watching import moves
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.waker import Waker
 from reconciler.query.inventory import Inventory, Item, inventory
 from schemas.edit import render
 from schemas.kinds import Kind

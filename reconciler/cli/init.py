@@ -13,8 +13,8 @@ from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Style, Terminal, out, printable
-from reconciler.gitstore import revision
 from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.worktree import revision
 
 EXAMPLES = """examples:
   gitvirt init fleet          a new repo in the folder fleet
@@ -120,9 +120,9 @@ def written(path: Path, text: str, otherwise: Fate) -> Fate:
 
 def begin(root: Path) -> bool:
     """Makes `root` a Git repo on the source branch unless it is in one. True when it made one."""
-    if revision.discover(root) is not None:
+    if revision.find_checkout(root) is not None:
         return False
-    revision.make(root, "main")
+    revision.init_repo(root, "main")
     return True
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # it brings more than most verbs need
-    from reconciler.gitstore.wake import Waker
+    from reconciler.gitstore.waker import Waker
 
 CODE = 128 + signal.SIGINT
 # For what is under way when it comes; a remote that does not answer must not hold anybody up.
@@ -28,7 +28,7 @@ class Interrupt:
     is half done."""
 
     def __init__(self) -> None:
-        from reconciler.gitstore.wake import Waker
+        from reconciler.gitstore.waker import Waker
 
         self.waker = Waker()
         self._number = 0
@@ -65,7 +65,7 @@ def until_interrupted(work: Callable[[Waker], int]) -> int:
 
     The work has a thread of its own, so that this one is free to hear the signal whatever the work waits for.
     """
-    from reconciler.gitstore.wake import Waker
+    from reconciler.gitstore.waker import Waker
 
     if not _is_heard():
         return work(Waker())

@@ -11,12 +11,15 @@ from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import err, printable
-from reconciler.gitstore import access, address, guards, opening, person, revision
-from reconciler.gitstore.address import Address
+from reconciler.gitstore import bootstrap, guards
+from reconciler.gitstore.effective_settings import EffectiveSettings, read_effective_settings
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.in_force import InForce, in_force
-from reconciler.gitstore.protocol import Refs, Repo, Snapshot
-from reconciler.gitstore.transport import Unavailable
+from reconciler.gitstore.remote import access, address
+from reconciler.gitstore.remote.address import RemoteAddress
+from reconciler.gitstore.remote.transport import RemoteUnavailable
+from reconciler.gitstore.repo import Refs, Repo, Snapshot
+from reconciler.gitstore.worktree import revision
+from reconciler.gitstore.worktree.checkout import find_remote_url
 from schemas.settings import fleet
 from schemas.settings.fleet import PATH
 
@@ -27,7 +30,7 @@ HEADS = "refs/heads/"
 class Location:
     """`checkout` is the top of a checkout of the repo, where there is one."""
 
-    address: Address
+    address: RemoteAddress
     checkout: Path | None = None
 
 
@@ -39,11 +42,11 @@ class Fleet:
     repo: Repo
     refs: Refs
     snapshot: Snapshot
-    in_force: InForce
+    effective: EffectiveSettings
 
     @property
     def settings(self) -> fleet.Settings | None:
-        return self.in_force.settings
+        return self.effective.settings
 
     def again(self) -> Fleet:
         """The same, as it is now."""
@@ -63,16 +66,16 @@ def located(named: str | None, environment: Mapping[str, str], here: Path) -> Lo
     text = named or environment.get("GITVIRT_REPO", "")
     try:
         if text and not (here / text).is_dir():
-            return Location(address.parse(text, here))
+            return Location(address.parse_address(text, here))
         folder = here / text
-        checkout = revision.discover(folder)
+        checkout = revision.find_checkout(folder)
         if checkout is None:
             cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO, or go to a checkout of it"
             raise CommandError(f"{printable(str(folder))} is not in a Git repo", cure, Exit.USAGE)
         if checkout.root is None:
-            return Location(address.parse(str(checkout.git_directory), here))
-        url = person.remote_url(folder)
-        return Location(address.parse(url or str(checkout.root), checkout.root), checkout.root)
+            return Location(address.parse_address(str(checkout.git_directory), here))
+        url = find_remote_url(folder)
+        return Location(address.parse_address(url or str(checkout.root), checkout.root), checkout.root)
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
 
@@ -88,7 +91,7 @@ def opened(
     for _ in range(3):
         with store(location, refs, environment) as repo:
             snapshot = taken(repo, location)
-            found = in_force(repo, snapshot.source)
+            found = read_effective_settings(repo, snapshot.source)
             better = refs if found.settings is None else refs_of(found.settings, with_reports=with_reports)
             if guess is None and snapshot.source is None and snapshot.default_branch:
                 better = replace(refs, source=snapshot.default_branch)
@@ -109,7 +112,9 @@ def opened(
 def store(location: Location, refs: Refs, environment: Mapping[str, str]) -> Iterator[Repo]:
     try:
         own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
-        repo = opening.opened(location.address, own, refs, mirrors=mirrors(environment), ambient=environment)
+        repo = bootstrap.open_store(
+            location.address, own, refs, mirrors=mirrors(environment), ambient=environment
+        )
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
     except OSError as error:
@@ -133,7 +138,7 @@ def mirrors(environment: Mapping[str, str]) -> Path:
 
 def taken(repo: Repo, location: Location) -> Snapshot:
     found = repo.snapshot()
-    if isinstance(found, Unavailable):
+    if isinstance(found, RemoteUnavailable):
         raise CommandError(f"{location.address}: {found.cause}", found.cure)
     return found
 
@@ -148,7 +153,7 @@ def settings_in(checkout: Path | None) -> fleet.Settings | None:
 
 def refuse_guesses(fleet: Fleet) -> None:
     """Raises CommandError where nobody knows which branch is the target: an answer from another one would be wrong."""
-    found, branch = fleet.in_force, source_branch(fleet)
+    found, branch = fleet.effective, source_branch(fleet)
     if found.is_of_head or (found.settings is not None and fleet.snapshot.target is not None):
         return
     if found.settings is None and not found.is_there and fleet.snapshot.target is None:
@@ -163,7 +168,7 @@ def refuse_guesses(fleet: Fleet) -> None:
 
 def check_settings(fleet: Fleet, *, changes: bool = False) -> None:
     """Settings that cannot be used are told, and stop a change."""
-    found, branch = fleet.in_force, source_branch(fleet)
+    found, branch = fleet.effective, source_branch(fleet)
     if found.is_of_head:
         return
     if changes:
@@ -175,7 +180,7 @@ def source_branch(fleet: Fleet) -> str:
     return (fleet.refs.source or "").removeprefix(HEADS)
 
 
-def cure_of(found: InForce) -> str:
+def cure_of(found: EffectiveSettings) -> str:
     return (
         "`gitvirt validate` names them" if found.is_there else "put it back; `git log` tells who removed it"
     )

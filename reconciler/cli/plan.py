@@ -12,7 +12,7 @@ from reconciler.cli.plans import as_json, as_markdown, as_text, ground
 from reconciler.cli.plans.ground import Seen
 from reconciler.cli.plans.rooms import rooms
 from reconciler.cli.terminal import out
-from reconciler.gitstore.tree import File
+from reconciler.gitstore.objects.tree import File
 from reconciler.loop.planning import planned
 from reconciler.plan import Plan
 from reconciler.plan.declaration import Declaration, declared

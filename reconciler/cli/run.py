@@ -21,13 +21,14 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor
 from reconciler.cli.terminal import printable
-from reconciler.gitstore import access, opening
-from reconciler.gitstore.address import Address
+from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.housekeeping import Housekeeping
-from reconciler.gitstore.protocol import Identity, Refs
-from reconciler.gitstore.signing import signer
-from reconciler.gitstore.wake import Waker, watching
+from reconciler.gitstore.mirror.housekeeping import Housekeeping
+from reconciler.gitstore.remote import access
+from reconciler.gitstore.remote.address import RemoteAddress
+from reconciler.gitstore.repo import Identity, Refs
+from reconciler.gitstore.signatures.signing import load_signer
+from reconciler.gitstore.waker import Waker, watch_refs
 from reconciler.loop import logs
 from reconciler.loop.listening import Listener
 from reconciler.loop.loop import Loop, Pace
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class Settings:
     """What concerns the process. Flags win over the environment."""
 
-    address: Address
+    address: RemoteAddress
     pace: Pace
     who: Self
     listen: tuple[str, int] | None
@@ -118,12 +119,12 @@ def run(arguments: argparse.Namespace) -> int:
 def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop]:
     metrics, version = Metrics(), importlib.metadata.version("gitvirt")
     spans = tracer(environment, version)
-    sign = signer(settings.signing_key, environment)
+    sign = load_signer(settings.signing_key, environment)
 
     def opened(refs: Refs, before: Reconciler | None = None) -> Reconciler:
         if before is not None:
             before.close()
-        repo = opening.opened(
+        repo = open_store(
             settings.address,
             access.from_environment(environment),
             refs,
@@ -152,7 +153,7 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
         yield loop
 
 
-def serve(loop: Loop, address: Address, supervisor: Supervisor) -> None:
+def serve(loop: Loop, address: RemoteAddress, supervisor: Supervisor) -> None:
     """Until a signal, and then to the end of the tick that is under way. Ready once a tick has ended well."""
     stop = StopSignal()
     loop.on_well = supervisor.ready
@@ -170,7 +171,7 @@ def serve(loop: Loop, address: Address, supervisor: Supervisor) -> None:
     with ExitStack() as stack:
         stack.enter_context(Housekeeping(lambda: loop.reconciler.repo.housekeep()))
         if address.scheme.is_local:
-            stack.enter_context(watching(folder_of(address), loop.waker.wake))
+            stack.enter_context(watch_refs(folder_of(address), loop.waker.wake))
         worker.start()
         log.info(
             "running repo=%s name=%s wakes=%s interval=%gs",
@@ -300,5 +301,5 @@ def secret_in(path: Path) -> bytes:
     return secret
 
 
-def folder_of(address: Address) -> Path:
+def folder_of(address: RemoteAddress) -> Path:
     return Path(unquote(urlsplit(address.url).path) if address.url.startswith("file:") else address.url)

@@ -14,7 +14,7 @@ from reconciler.cli.location import Fleet, located, opened
 from reconciler.cli.output import is_value
 from reconciler.cli.terminal import out
 from reconciler.cli.watching import moves
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.waker import Waker
 from reconciler.query.inventory import Inventory
 
 Show = Callable[[Inventory], None]

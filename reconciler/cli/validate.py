@@ -222,14 +222,14 @@ def of_standard_input(arguments: argparse.Namespace, here: Path) -> Request:
 
 
 def at_revision(arguments: argparse.Namespace, here: Path) -> list[Request]:
-    from reconciler.gitstore.revision import discover, revision
+    from reconciler.gitstore.worktree.revision import find_checkout, open_revision
     from reconciler.query.checkout.at_revision import commits
 
     start = folder_of(here / arguments.paths[0]) if arguments.paths else here
-    checkout = discover(start)
+    checkout = find_checkout(start)
     if checkout is None:
         raise CommandError(f"{start} is not in a Git repo", "a revision can only be checked in one")
-    at = revision(start, arguments.rev)
+    at = open_revision(start, arguments.rev)
     name = short_branch(arguments.rev)
     return [
         Request(scope, source, name, earlier_commit(start, arguments.against, source.folder))
@@ -253,6 +253,6 @@ def earlier(root: Path, against: str | None) -> Earlier | None:
 def earlier_commit(root: Path, against: str | None, folder: str) -> Earlier | None:
     if against is None:
         return None
-    from reconciler.gitstore.revision import revision
+    from reconciler.gitstore.worktree.revision import open_revision
 
-    return Earlier(against, Commit(revision(root, against), folder))
+    return Earlier(against, Commit(open_revision(root, against), folder))

@@ -15,7 +15,7 @@ from iri.libvirt.settings import Settings
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import out
-from reconciler.gitstore import libraries
+from reconciler.gitstore.worktree import revision
 
 EXAMPLES = """examples:
   gitvirt version
@@ -55,7 +55,7 @@ def versions(uri: str | None) -> dict[str, str | None]:
     found: dict[str, str | None] = {
         "gitvirt": installed("gitvirt"),
         "python": platform.python_version(),
-        **libraries.versions(),
+        **revision.library_versions(),
         **{name: installed(name) for name in LIBRARIES},
         "iri": IRI,
         "libvirt-python": installed("libvirt-python"),

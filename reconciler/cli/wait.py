@@ -19,7 +19,7 @@ from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.cli.watching import moves
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.waker import Waker
 from reconciler.query.inventory import Inventory, Item, inventory
 from schemas.kinds import Key, Kind
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from reconciler.cli.exits import CommandError
 from reconciler.cli.location import Fleet
 from reconciler.cli.terminal import err
-from reconciler.gitstore.address import Scheme
-from reconciler.gitstore.protocol import Snapshot
-from reconciler.gitstore.transport import Listed, Unavailable
-from reconciler.gitstore.wake import Reason, Waker, polling, watching
+from reconciler.gitstore.remote.address import Scheme
+from reconciler.gitstore.remote.transport import RefsListed, RemoteUnavailable
+from reconciler.gitstore.repo import Snapshot
+from reconciler.gitstore.waker import Waker, WakeReason, poll_remote, watch_refs
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread
@@ -30,18 +30,18 @@ def moves(fleet: Fleet, waker: Waker, seconds: float | None = None) -> Iterator[
     with ExitStack() as stack:
         if is_local:
             folder = Path(fleet.location.address.url)
-            stack.enter_context(watching(folder, waker.wake, lambda _place, _error: is_lost.set()))
+            stack.enter_context(watch_refs(folder, waker.wake, lambda _place, _error: is_lost.set()))
             waker.wake()  # what moved before the watch stood must not be missed; a poll looks at first by itself
         else:
             chance = random.Random()  # noqa: S311 - it spreads polls
-            stack.enter_context(polling(lambda: listed(fleet), POLL_SECONDS, waker.wake, chance))
+            stack.enter_context(poll_remote(lambda: listed(fleet), POLL_SECONDS, waker.wake, chance))
         trouble = ""
         while ends is None or time.monotonic() < ends:
             left = LOOK_SECONDS if ends is None else min(LOOK_SECONDS, ends - time.monotonic())
             reason = waker.wait(left)
-            if reason is Reason.STOPPED:
+            if reason is WakeReason.STOPPED:
                 return
-            if reason is Reason.TIMEOUT and not trouble and not is_lost.is_set():
+            if reason is WakeReason.TIMEOUT and not trouble and not is_lost.is_set():
                 continue
             try:
                 now, trouble = fleet.again(), ""
@@ -57,12 +57,12 @@ def moves(fleet: Fleet, waker: Waker, seconds: float | None = None) -> Iterator[
                 yield fleet
 
 
-def listed(fleet: Fleet) -> Listed | Unavailable:
+def listed(fleet: Fleet) -> RefsListed | RemoteUnavailable:
     """A poll is a snapshot: what moved is here when the verb looks."""
     found = fleet.repo.snapshot()
-    if isinstance(found, Unavailable):
+    if isinstance(found, RemoteUnavailable):
         return found
-    return Listed(refs_in(found))
+    return RefsListed(refs_in(found))
 
 
 def refs_in(snapshot: Snapshot) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.advance import Confirmation, Held
 from reconciler.world.known import Known
 from reconciler.world.pool import PoolState

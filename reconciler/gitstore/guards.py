@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from reconciler.gitstore.commit import decoded
-from reconciler.gitstore.protocol import Refs, Repo, Snapshot
-from reconciler.gitstore.tree import Mode, ObjectId, Read, entries, mode_of, text
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.tree import FileMode, ObjectId, Read, entries, mode_of, text
+from reconciler.gitstore.repo import Refs, Repo, Snapshot
 from schemas.problem import Problem, Severity
 
 _Groups: TypeAlias = tuple[tuple[str, ...], ...]
@@ -72,7 +72,7 @@ class Collisions:
                 message="differs only in case or accents from " + ", ".join(group[1:]),
                 hint="rename all but one: macOS and Windows check out only one of them",
             )
-            for group in sorted(self._groups(decoded(self._read(commit)).tree))
+            for group in sorted(self._groups(decode_commit(self._read(commit)).tree))
         )
 
     def _groups(self, tree: ObjectId) -> Iterator[tuple[str, ...]]:
@@ -92,6 +92,6 @@ def _folder(tree: bytes) -> tuple[_Groups, _Folders]:
     for mode, raw_name, id in entries(tree):
         name = text(raw_name)
         folded[unicodedata.normalize("NFC", name).casefold()].append(name)
-        if mode_of(mode) is Mode.FOLDER:
+        if mode_of(mode) is FileMode.FOLDER:
             folders.append((name, id.hex()))
     return tuple(tuple(names) for names in folded.values() if len(names) > 1), tuple(folders)

@@ -9,24 +9,33 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from reconciler.gitstore import history
-from reconciler.gitstore.commit import Commit, decoded
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.objects import Object, Type
-from reconciler.gitstore.transport import Fetched, Landed, Listed, RefSet, Refused, Stale, Unavailable, Update
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects import ancestry
+from reconciler.gitstore.objects.commit import Commit, decode_commit
+from reconciler.gitstore.objects.database import GitObject, ObjectType
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.remote.transport import (
+    PushConflict,
+    PushRefused,
+    RefSet,
+    RefsFetched,
+    RefsListed,
+    RefsPushed,
+    RefUpdate,
+    RemoteUnavailable,
+)
 
 Call: TypeAlias = Literal["list_refs", "fetch", "push"]
-Fault: TypeAlias = Callable[[Call, Literal["before", "after"]], Unavailable | None]
-Hook: TypeAlias = Callable[[Sequence[Update]], str]  # the server's words when it refuses, else nothing
-Fallback: TypeAlias = Callable[[ObjectId], tuple[Type, bytes] | None]
+Fault: TypeAlias = Callable[[Call, Literal["before", "after"]], RemoteUnavailable | None]
+Hook: TypeAlias = Callable[[Sequence[RefUpdate]], str]  # the server's words when it refuses, else nothing
+Fallback: TypeAlias = Callable[[ObjectId], tuple[ObjectType, bytes] | None]
 
 
-def no_fault(_call: Call, _when: Literal["before", "after"]) -> Unavailable | None:
+def no_fault(_call: Call, _when: Literal["before", "after"]) -> RemoteUnavailable | None:
     return None
 
 
-def no_hook(_updates: Sequence[Update]) -> str:
+def no_hook(_updates: Sequence[RefUpdate]) -> str:
     return ""
 
 
@@ -42,29 +51,29 @@ class MemoryRemote:
         self.default_branch = default_branch
         self.hook = hook
         self.refs: dict[str, ObjectId] = {}
-        self.objects: dict[ObjectId, tuple[Type, bytes]] = {}
+        self.objects: dict[ObjectId, tuple[ObjectType, bytes]] = {}
         self._fallback = fallback
         self._moving = threading.Lock()
 
-    def get(self, id: ObjectId) -> tuple[Type, bytes]:
+    def get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
         found = self.objects.get(id) or (self._fallback(id) if self._fallback else None)
         if found is None:
             raise DamageError(f"object {id} is missing")
         return found
 
-    def move(self, updates: Sequence[Update]) -> Landed | Stale | Refused:
+    def move(self, updates: Sequence[RefUpdate]) -> RefsPushed | PushConflict | PushRefused:
         """All or none, by compare-and-swap."""
         if words := self.hook(updates):
-            return Refused(tuple(update.ref for update in updates), words)
+            return PushRefused(tuple(update.ref for update in updates), words)
         with self._moving:
             if any(self.refs.get(update.ref) != update.old for update in updates):
-                return Stale({update.ref: self.refs.get(update.ref) for update in updates})
+                return PushConflict({update.ref: self.refs.get(update.ref) for update in updates})
             for update in updates:
                 if update.new is None:
                     self.refs.pop(update.ref, None)
                 else:
                     self.refs[update.ref] = update.new
-        return Landed({update.ref: update.new for update in updates})
+        return RefsPushed({update.ref: update.new for update in updates})
 
 
 class MemoryObjects:
@@ -79,10 +88,10 @@ class MemoryObjects:
         """Nothing of it outlives the process."""
         return None
 
-    def get(self, id: ObjectId) -> tuple[Type, bytes]:
+    def get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
         return self.remote.get(id)
 
-    def add(self, objects: Sequence[Object]) -> None:
+    def add(self, objects: Sequence[GitObject]) -> None:
         self.remote.objects.update((object.id, (object.type, object.data)) for object in objects)
 
     def forget(self) -> None:
@@ -95,10 +104,10 @@ class MemoryObjects:
         self.fetched.update(refs)
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
-        return history.commits(self._commit, head, since)
+        return ancestry.list_commits(self._commit, head, since)
 
     def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
-        return history.descends(self._commit, commit, ancestor)
+        return ancestry.is_descendant(self._commit, commit, ancestor)
 
     def heal(self, is_thorough: bool) -> bool:
         del is_thorough  # what memory lacks, it never had
@@ -114,7 +123,7 @@ class MemoryObjects:
         self.fetched.clear()
 
     def _commit(self, id: ObjectId) -> Commit:
-        return decoded(self.remote.get(id)[1])
+        return decode_commit(self.remote.get(id)[1])
 
 
 class MemoryTransport:
@@ -124,17 +133,17 @@ class MemoryTransport:
         self.local = local
         self.fault = fault
 
-    def list_refs(self, wanted: Sequence[str], seconds: float) -> Listed | Unavailable:
+    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
         del seconds  # memory answers at once
         if trouble := self.fault("list_refs", "before"):
             return trouble
         remote, asked = self.local.remote, RefSet(wanted)
-        listed = Listed(
+        listed = RefsListed(
             {ref: id for ref, id in sorted(remote.refs.items()) if ref in asked}, remote.default_branch
         )
         return self.fault("list_refs", "after") or listed
 
-    def fetch(self, wanted: Sequence[str], seconds: float) -> Fetched | Unavailable:
+    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         del seconds
         if trouble := self.fault("fetch", "before"):
             return trouble
@@ -142,9 +151,11 @@ class MemoryTransport:
         others = {ref: id for ref, id in self.local.fetched.items() if ref not in asked}
         self.local.fetched = others | {ref: id for ref, id in there.items() if ref in asked}
         missing = tuple(ref for ref in wanted if not ref.endswith("/*") and ref not in there)
-        return self.fault("fetch", "after") or Fetched(missing)
+        return self.fault("fetch", "after") or RefsFetched(missing)
 
-    def push(self, updates: Sequence[Update], seconds: float) -> Landed | Stale | Refused | Unavailable:
+    def push(
+        self, updates: Sequence[RefUpdate], seconds: float
+    ) -> RefsPushed | PushConflict | PushRefused | RemoteUnavailable:
         del seconds
         if trouble := self.fault("push", "before"):
             return trouble

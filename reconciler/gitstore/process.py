@@ -1,11 +1,12 @@
 """Runs one program with a deadline, in a process group that ends with it.
 
-Knows nothing of Git. No shell, no inherited input, bounded output; past the deadline the whole group is gone.
+Knows nothing of repos. No shell, no inherited input, bounded output; past the deadline the whole group is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
@@ -13,16 +14,26 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 MOST_OUTPUT_BYTES = 64 * 2**20
 MOST_ERROR_BYTES = 256 * 2**10
 TOO_LARGE = b"\nfatal: its output was larger than %d MiB\n" % (MOST_OUTPUT_BYTES >> 20)
 GRACE_SECONDS = 1.0
+# What git sees when it works in a mirror: no configuration of a person or of the machine.
+_PASSES = ("PATH", "TMPDIR")
+_MIRROR_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Exited:
     """`status` is negative when a signal ended it, or when its output was too large: then the rest of that is lost, and
     half an answer must not pass for a whole one. Errors past their bound are dropped."""
 
@@ -36,7 +47,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class TimedOut:
     """It was still running at the deadline, and was killed."""
 
     seconds: float
@@ -44,7 +55,7 @@ class Expired:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class CannotRun:
     """There is no such program, or it may not be run."""
 
     reason: str
@@ -56,7 +67,7 @@ def run(
     seconds: float,
     given: bytes = b"",
     inherit: Sequence[int] = (),
-) -> Ended | Expired | Missing:
+) -> Exited | TimedOut | CannotRun:
     """`inherit` are descriptors that stay open in it, such as a lock that must last until it is over."""
     try:
         process = subprocess.Popen(
@@ -69,16 +80,30 @@ def run(
             pass_fds=inherit,
         )
     except OSError as error:
-        return Missing(f"cannot run {arguments[0]}: {error.strerror}")
+        return CannotRun(f"cannot run {arguments[0]}: {error.strerror}")
     try:
         output, errors, is_over = _exchange(process, given, time.monotonic() + seconds)
         if not is_over:
-            return Expired(seconds, errors)
+            return TimedOut(seconds, errors)
         if len(output) >= MOST_OUTPUT_BYTES:
-            return Ended(-signal.SIGXFSZ, output, errors + TOO_LARGE)
-        return Ended(process.wait(), output, errors)
+            return Exited(-signal.SIGXFSZ, output, errors + TOO_LARGE)
+        return Exited(process.wait(), output, errors)
     finally:
         _end(process)
+
+
+def run_git(repo: Path, arguments: Sequence[str], lock: int, seconds: float, given: bytes = b"") -> Exited:
+    """Git in a mirror, for work that never leaves this machine. Returns whatever its status; raises OSError when it cannot run or
+    takes too long. `lock` stays held until git is over, even when we are killed."""
+    passed = {name: os.environ[name] for name in _PASSES if name in os.environ}
+    command = ["git", f"--git-dir={repo}", *arguments]
+    match run(command, passed | _MIRROR_ENVIRONMENT, seconds, given, inherit=(lock,)):
+        case Exited() as exited:
+            return exited
+        case TimedOut():
+            raise OSError(errno.ETIMEDOUT, f"git {arguments[0]} took more than {seconds:.0f} s")
+        case CannotRun(reason):
+            raise OSError(errno.ENOENT, reason)
 
 
 def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline: float) -> tuple[bytes, bytes, bool]:

@@ -20,7 +20,7 @@ AUTHORIZATION = re.compile(r"(?i)((?:proxy-)?authorization:\s*)(?:\w+\s+)?\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class SecretValue:
     """A value that prints as stars, so that no repr and no log can hold it by accident."""
 
     _value: str = field(repr=False)
@@ -51,7 +51,7 @@ class Redactor:
         return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + " ..."
 
 
-def redactor(secrets: Iterable[tuple[str, Secret]]) -> Redactor:
+def build_redactor(secrets: Iterable[tuple[str, SecretValue]]) -> Redactor:
     """From pairs of user name (or nothing) and secret."""
     spellings: set[str] = set()
     for username, secret in secrets:

@@ -12,31 +12,31 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from reconciler.gitstore.commit import Sign
-from reconciler.gitstore.draft import Builder
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.objects import Objects
-from reconciler.gitstore.protocol import Change, Draft, Outcome, Pushed, Refs, Snapshot, Unchanged
-from reconciler.gitstore.reader import Reader
-from reconciler.gitstore.signing import SigningError
-from reconciler.gitstore.transport import (
-    Landed,
-    Listed,
+from reconciler.gitstore.objects.commit import Sign
+from reconciler.gitstore.objects.commit_builder import CommitBuilder
+from reconciler.gitstore.objects.database import ObjectDatabase
+from reconciler.gitstore.objects.reader import ObjectReader
+from reconciler.gitstore.objects.tree import File, ObjectId
+from reconciler.gitstore.remote.transport import (
+    PushConflict,
     RefSet,
-    Stale,
+    RefsListed,
+    RefsPushed,
+    RefUpdate,
+    RemoteErrorKind,
+    RemoteUnavailable,
     Transport,
-    Trouble,
-    Unavailable,
-    Update,
 )
-from reconciler.gitstore.tree import File, ObjectId
+from reconciler.gitstore.repo import Draft, FileChange, Outcome, Pushed, Refs, Snapshot, Unchanged
+from reconciler.gitstore.signatures.signing import SigningError
 
 # A tick compares its snapshot with the one before; both must outlive housekeeping.
 _SNAPSHOTS_KEPT = 2
 # Git looks each name up in all that the remote lists; beyond this many it is cheaper to ask for all reports.
 _NAMES_AT_MOST = 64
 # What a damaged mirror may look like.
-_OURS = (Trouble.MIRROR, Trouble.PROTOCOL)
+_OURS = (RemoteErrorKind.MIRROR, RemoteErrorKind.PROTOCOL)
 
 
 class Store:
@@ -44,7 +44,7 @@ class Store:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: ObjectDatabase,
         transport: Transport,
         refs: Refs,
         *,
@@ -55,8 +55,8 @@ class Store:
         self._transport = transport
         self._refs = refs
         self._seconds = seconds
-        self._reader = Reader(objects)
-        self._builder = Builder(self._reader, objects.descends, sign)
+        self._reader = ObjectReader(objects)
+        self._builder = CommitBuilder(self._reader, objects.descends, sign)
         self._wanted = _wanted(refs)
         self._asked = RefSet(self._wanted)
         self._have = self._held()
@@ -67,10 +67,10 @@ class Store:
         self._is_suspicious = False
         self._turn = threading.Lock()
 
-    def snapshot(self) -> Snapshot | Unavailable:
+    def snapshot(self) -> Snapshot | RemoteUnavailable:
         with self._turn:
             listed = self._transport.list_refs(self._wanted, self._seconds)
-            if isinstance(listed, Unavailable):
+            if isinstance(listed, RemoteUnavailable):
                 return listed
             if trouble := self._brought(listed):
                 return trouble
@@ -92,7 +92,7 @@ class Store:
         with self._noticing(commit):
             return self._reader.file(commit, path)
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         with self._noticing(new or old or ""):
             yield from self._reader.difference(old, new)
 
@@ -113,14 +113,14 @@ class Store:
                         draft.ref: (draft, made) for draft in drafts if (made := self._builder.built(draft))
                     }
             except SigningError as error:
-                return Unavailable(Trouble.MIRROR, error.cause, error.cure)
+                return RemoteUnavailable(RemoteErrorKind.MIRROR, error.cause, error.cure)
             if not built:
                 return Unchanged()
             try:
                 self._objects.add([object for _, made in built.values() for object in made.objects])
             except OSError as error:
                 return _own_disk(error)
-            updates = [Update(ref, draft.expected, made.commit) for ref, (draft, made) in built.items()]
+            updates = [RefUpdate(ref, draft.expected, made.commit) for ref, (draft, made) in built.items()]
             outcome = self._pushed(updates)
             if isinstance(outcome, Pushed):
                 # The push is what counts. A ref that the mirror cannot move now is fetched by the next snapshot.
@@ -130,7 +130,7 @@ class Store:
             self._objects.forget()
             return outcome
 
-    def housekeep(self) -> Unavailable | None:
+    def housekeep(self) -> RemoteUnavailable | None:
         pins = {id for refs in tuple(self._recent) for id in refs.values()}
         try:
             self._objects.consolidate(sorted(pins))
@@ -148,7 +148,7 @@ class Store:
     def close(self) -> None:
         self._objects.close()
 
-    def _brought(self, listed: Listed) -> Unavailable | None:
+    def _brought(self, listed: RefsListed) -> RemoteUnavailable | None:
         """The mirror up to what was listed. Refs that move meanwhile are taken as the fetch found them."""
         try:
             if self._missing or self._is_suspicious:
@@ -161,7 +161,7 @@ class Store:
         self._count("fetch", trouble)
         return trouble
 
-    def _fetched(self, listed: Listed) -> Unavailable | None:
+    def _fetched(self, listed: RefsListed) -> RemoteUnavailable | None:
         there = {ref: id for ref, id in listed.refs.items() if ref in self._asked}
         differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
         if not differing:
@@ -174,12 +174,14 @@ class Store:
             differing = [name for name in self._wanted if name.endswith("/*") or name in differing]
         outcome = self._transport.fetch(differing, self._seconds)
         self._have = self._held()
-        if isinstance(outcome, Unavailable):
+        if isinstance(outcome, RemoteUnavailable):
             return outcome
         # A ref that was listed and did not come is unknown, which must never pass for absent.
         if lost := sorted(there.keys() - self._have.keys() - set(outcome.missing)):
-            return Unavailable(
-                Trouble.PROTOCOL, f"the remote lists {lost[0]} and does not give it", "git fetch tells more"
+            return RemoteUnavailable(
+                RemoteErrorKind.PROTOCOL,
+                f"the remote lists {lost[0]} and does not give it",
+                "git fetch tells more",
             )
         return None
 
@@ -198,36 +200,38 @@ class Store:
 
     def _count(self, call: str, outcome: object) -> None:
         """A mirror whose damage was not noticed makes the same call fail again and again."""
-        is_ours = isinstance(outcome, Unavailable) and outcome.trouble in _OURS
+        is_ours = isinstance(outcome, RemoteUnavailable) and outcome.trouble in _OURS
         failures = self._failures[call] + 1 if is_ours else 0
         self._failures[call] = failures
         # The first or second in a row, and then ever more seldom, since a thorough look takes its time.
-        is_own = isinstance(outcome, Unavailable) and outcome.trouble is Trouble.MIRROR
+        is_own = isinstance(outcome, RemoteUnavailable) and outcome.trouble is RemoteErrorKind.MIRROR
         self._is_suspicious |= failures >= 2 - is_own and failures & (failures - 1) == 0
 
-    def _pushed(self, updates: Sequence[Update]) -> Outcome:
+    def _pushed(self, updates: Sequence[RefUpdate]) -> Outcome:
         outcome = self._transport.push(updates, self._seconds)
         self._count("push", outcome)
         new = {update.ref: update.new for update in updates if update.new}
         match outcome:
-            case Landed():
+            case RefsPushed():
                 return Pushed(new)
-            case Stale(refs) if refs == new:
+            case PushConflict(refs) if refs == new:
                 return Pushed(new)  # an earlier try had landed, and only its answer was lost
-            case Unavailable(is_unknown=True):
+            case RemoteUnavailable(is_unknown=True):
                 return self._reread(updates, new) or outcome
             case _:
                 return outcome
 
-    def _reread(self, updates: Sequence[Update], new: Mapping[str, ObjectId]) -> Pushed | Stale | None:
+    def _reread(
+        self, updates: Sequence[RefUpdate], new: Mapping[str, ObjectId]
+    ) -> Pushed | PushConflict | None:
         """After a push without an answer: what the refs say. They cannot tell a push that is still under way."""
         listed = self._transport.list_refs(list(new), self._seconds)
-        if isinstance(listed, Unavailable):
+        if isinstance(listed, RemoteUnavailable):
             return None
         now = {ref: listed.refs.get(ref) for ref in new}
         if now == new:
             return Pushed(new)
-        return Stale(now) if any(now[update.ref] != update.old for update in updates) else None
+        return PushConflict(now) if any(now[update.ref] != update.old for update in updates) else None
 
     @contextlib.contextmanager
     def _noticing(self, id: ObjectId) -> Iterator[None]:
@@ -243,10 +247,10 @@ class Store:
             self._missing.add(id)
 
 
-def _own_disk(error: OSError) -> Unavailable:
+def _own_disk(error: OSError) -> RemoteUnavailable:
     reason = error.strerror or str(error)
-    return Unavailable(
-        Trouble.MIRROR,
+    return RemoteUnavailable(
+        RemoteErrorKind.MIRROR,
         f"the mirror cannot be written: {reason}",
         "make room on its disk, or make its directory writable",
     )

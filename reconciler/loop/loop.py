@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.protocol import Refs
-from reconciler.gitstore.wake import Reason, Waker
+from reconciler.gitstore.repo import Refs
+from reconciler.gitstore.waker import Waker, WakeReason
 from reconciler.loop.listening import Health
 from reconciler.loop.logs import worded
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
@@ -75,7 +75,7 @@ class Loop:
         """Returns once stopped, after the tick that is under way."""
         while True:
             pause = self.step()
-            if self.waker.wait(pause) is Reason.STOPPED:
+            if self.waker.wait(pause) is WakeReason.STOPPED:
                 return
 
     def run_once(self) -> Outcome:
@@ -87,7 +87,7 @@ class Loop:
                 case Rested() | Waiting() | Failed():
                     return outcome
                 case Wrote() | Postponed() | Raced() | Moved():
-                    if self.waker.wait(pause) is Reason.STOPPED:
+                    if self.waker.wait(pause) is WakeReason.STOPPED:
                         return outcome
                 case _:
                     assert_never(outcome)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from reconciler.gitstore.protocol import Refs
+from reconciler.gitstore.repo import Refs
 from reconciler.plan import Plan
 from schemas.problem import Problem
 

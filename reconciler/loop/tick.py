@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from reconciler.gitstore import guards
-from reconciler.gitstore.commit import RECONCILER
+from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.in_force import in_force
-from reconciler.gitstore.protocol import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
-from reconciler.gitstore.transport import Refused, Stale, Unavailable
+from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
+from reconciler.gitstore.repo import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.planning import planned
@@ -120,7 +120,7 @@ class Reconciler:
     def _tick(self, clock: Callable[[], datetime]) -> Outcome:
         with self._tracer.span("read"):
             snapshot = self.repo.snapshot()
-        if isinstance(snapshot, Unavailable):
+        if isinstance(snapshot, RemoteUnavailable):
             return Failed(snapshot.trouble.value, snapshot.cause, snapshot.cure)
         if problems := guards.of_refs(self.refs, snapshot):
             return self._without_source(snapshot, problems)
@@ -163,7 +163,7 @@ class Reconciler:
         Later the world knows what was in force."""
         if self._has_begun:
             return self.refs
-        found = in_force(self.repo, snapshot.source)
+        found = read_effective_settings(self.repo, snapshot.source)
         self._has_begun = True
         if found.settings is None or found.is_of_head:
             return self.refs
@@ -186,7 +186,7 @@ class Reconciler:
             now,
             (self.refs.source or "").removeprefix("refs/heads/"),
             self.refs.target or "",
-            ((RECONCILER, self.who.name),) if self.who.name else (),
+            ((RECONCILER_TRAILER, self.who.name),) if self.who.name else (),
         )
         return draft(plan, self.world, paths, self.world.is_news, self.repo.read, signing)
 
@@ -212,11 +212,11 @@ class Reconciler:
             case Unchanged():
                 self.world.done()
                 return Rested(plan)
-            case Stale():
+            case PushConflict():
                 return Raced()
-            case Refused(_, words):
+            case PushRefused(_, words):
                 return Failed("refused", words, "the server does not let us write the target branch")
-            case Unavailable(trouble, cause, cure):
+            case RemoteUnavailable(trouble, cause, cure):
                 return Failed(trouble.value, cause, cure)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
 from schemas.kinds import Key
 from schemas.problem import Problem
 

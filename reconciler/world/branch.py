@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.gitstore.tree import File
+from reconciler.gitstore.objects.tree import File
 from reconciler.world.contents import Contents, Doc
 from schemas.kinds import Key
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from reconciler.gitstore.tree import Mode
+from reconciler.gitstore.objects.tree import FileMode
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Doc
 from reconciler.world.known import Known
@@ -14,7 +14,7 @@ from reconciler.world.rules import Rules
 from schemas import live_layout
 from schemas.validate.files import has_manifest_name
 
-POINTERS = (Mode.LINK, Mode.SUBMODULE)
+POINTERS = (FileMode.LINK, FileMode.SUBMODULE)
 
 
 def doubt(known: Known, source: Branch, rules: Rules, news: Collection[str]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.gitstore.protocol import Change, Repo
-from reconciler.gitstore.tree import File, Mode
+from reconciler.gitstore.objects.tree import File, FileMode
+from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents, Wants, live_contents, source_contents, unreadable
 from reconciler.world.readings import AT_ONCE, Name, Readings, name_of, way
@@ -45,10 +45,10 @@ class _Reading:
     parsed: Callable[[str, bytes], Contents]
     fits: Callable[[str, Contents], bool]
 
-    def known(self, changes: Iterable[Change]) -> Mapping[Name, object]:
+    def known(self, changes: Iterable[FileChange]) -> Mapping[Name, object]:
         return self.readings.found(name_of(after, self.how) for _, _, after in changes if after is not None)
 
-    def forget(self, changes: Iterable[Change]) -> None:
+    def forget(self, changes: Iterable[FileChange]) -> None:
         for _, before, _ in changes:
             if before is not None:
                 self.readings.drop(name_of(before, self.how))
@@ -71,7 +71,7 @@ class _Reading:
 
 
 def take_source(
-    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[Change], rules: Rules
+    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[FileChange], rules: Rules
 ) -> Taken:
     policy = rules.policy
     reading = _Reading(
@@ -86,7 +86,7 @@ def take_source(
 
 
 def take_live(
-    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[Change], wants: Wants
+    repo: Repo, readings: Readings, branch: Branch, changes: Sequence[FileChange], wants: Wants
 ) -> Taken:
     reading = _Reading(
         repo,
@@ -99,7 +99,7 @@ def take_live(
     return _take(branch, changes, reading)
 
 
-def _take(branch: Branch, changes: Sequence[Change], reading: _Reading) -> Taken:
+def _take(branch: Branch, changes: Sequence[FileChange], reading: _Reading) -> Taken:
     taken = Taken()
     reading.forget(changes)
     for start in range(0, len(changes), AT_ONCE):
@@ -120,9 +120,9 @@ def why_malformed(contents: Contents | None) -> tuple[Problem, ...] | None:
 
 
 def _odd(file: File) -> Contents | None:
-    if file.mode not in (Mode.LINK, Mode.SUBMODULE):
+    if file.mode not in (FileMode.LINK, FileMode.SUBMODULE):
         return None
-    what = "a symbolic link" if file.mode is Mode.LINK else "a submodule"
+    what = "a symbolic link" if file.mode is FileMode.LINK else "a submodule"
     message = f"this is {what}, which declares nothing"
     hint = "put the file itself here, or name the path in .gitvirtignore"
     return unreadable(Problem(file=file.path, code="GV107", message=message, hint=hint))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.gitstore.protocol import Repo
+from reconciler.gitstore.repo import Repo
 from reconciler.world.state import State
 from schemas.problem import Problem, Severity
 from schemas.validate.finding import problems as placed

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from reconciler.gitstore import guards, trust
-from reconciler.gitstore.commit import SOURCE, decoded, trailers_of
-from reconciler.gitstore.protocol import Repo
-from reconciler.gitstore.signature import Verifier
-from reconciler.gitstore.signers import Signers, SignersError
-from reconciler.gitstore.signers import parse as parse_signers
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore import guards
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER, decode_commit, parse_trailers
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Repo
+from reconciler.gitstore.signatures import trust
+from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
+from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world.advance import Confirm, Confirmation, Held
 from schemas.settings.fleet import ID_CURE, Signatures
 
@@ -44,8 +44,8 @@ def reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
     """By the newest commit on live with that trailer; above it are only others' commits."""
     commit, left = live, LINE_AT_MOST
     while commit is not None and left:
-        found = decoded(repo.read(commit))
-        named = next((value for key, value in trailers_of(found.message) if key == SOURCE), "")
+        found = decode_commit(repo.read(commit))
+        named = next((value for key, value in parse_trailers(found.message) if key == SOURCE_TRAILER), "")
         if named and live is not None and repo.descends(live, named):
             return Reconciled(named, commit)
         commit, left = found.parents[0] if found.parents else None, left - 1
@@ -91,14 +91,14 @@ def _ruled(
     now: datetime,
 ) -> Head:
     signatures, verifier = trusted
-    mode = trust.Mode(signatures.mode)
-    if mode is trust.Mode.OFF:
+    mode = trust.SignatureMode(signatures.mode)
+    if mode is trust.SignatureMode.OFF:
         return Head(head)
     try:
         signers = parse_signers(signatures.signers)
     except SignersError as error:
         return Head(last, Held(head, last, f"the signers cannot be read: {error.cause}"))
-    ruling = trust.rule(repo, head, last, verifier(signers), mode, now)
+    ruling = trust.judge_head(repo, head, last, verifier(signers), mode, now)
     if ruling.is_held:
         return Head(ruling.use, Held(head, ruling.use, ruling.message))
     return Head(head, notice=ruling.message)
@@ -113,7 +113,7 @@ def _confirmations(repo: Repo, head: ObjectId, last: ObjectId | None) -> Iterato
     found = [
         (known[key], value, commit)
         for commit in reversed(new)
-        for key, value in trailers_of(decoded(repo.read(commit)).message)
+        for key, value in parse_trailers(decode_commit(repo.read(commit)).message)
         if key in known
     ]
     times = _arrivals(repo, head, frozenset(new)) if found else {}
@@ -129,7 +129,7 @@ def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[Obje
     line: list[tuple[ObjectId, datetime]] = []
     commit: ObjectId | None = head
     while commit is not None and commit in new:
-        read = decoded(repo.read(commit))
+        read = decode_commit(repo.read(commit))
         line.append((commit, read.time))
         commit = read.parents[0] if read.parents else None
     times: dict[ObjectId, datetime] = {}
@@ -139,7 +139,7 @@ def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[Obje
             each = waiting.pop()
             if each in new and each not in times:
                 times[each] = time
-                waiting += decoded(repo.read(each)).parents
+                waiting += decode_commit(repo.read(each)).parents
     return times
 
 

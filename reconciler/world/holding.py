@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from reconciler.gitstore.protocol import Repo
+from reconciler.gitstore.repo import Repo
 from reconciler.world.contents import Contents
 from reconciler.world.immutable import CLASSES, Ground, breaches, frozen, is_marked
 from reconciler.world.known import Known

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents, Doc, objects_at
 from reconciler.world.known import Known, Standing

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from reconciler.gitstore.tree import File
+from reconciler.gitstore.objects.tree import File
 from reconciler.world.contents import Contents
 from reconciler.world.encoding import decoded, encoded
 from reconciler.world.fingerprint import fingerprint

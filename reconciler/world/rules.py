@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconciler.gitstore.protocol import Change, Repo
-from reconciler.gitstore.tree import File, Mode, ObjectId
+from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
+from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.reports.authority import Authority
 from schemas.manifest import ignore
 from schemas.manifest.ignore import Ignore
@@ -56,7 +56,7 @@ class Rules:
 
 
 def rules(
-    repo: Repo, files: dict[str, File], news: dict[str, Change], live: ObjectId | None, old: Rules
+    repo: Repo, files: dict[str, File], news: dict[str, FileChange], live: ObjectId | None, old: Rules
 ) -> Rules:
     """`news` is what changed from the source that was reconciled last to these files; `old` is given back when nothing did."""
     now, then = _both(fleet.PATH, files, news)
@@ -88,14 +88,14 @@ def settings_at(repo: Repo, commit: ObjectId | None) -> Settings | None:
 
 
 def _both(
-    path: str, files: dict[str, File], news: dict[str, Change]
+    path: str, files: dict[str, File], news: dict[str, FileChange]
 ) -> tuple[ObjectId | None, ObjectId | None]:
     now = _blob(files.get(path))
     return (now, _blob(news[path].before)) if path in news else (now, now)
 
 
 def _blob(file: File | None) -> ObjectId | None:
-    return file.id if file is not None and file.mode in (Mode.FILE, Mode.EXECUTABLE) else None
+    return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
 
 
 def _settings(repo: Repo, id: ObjectId | None) -> tuple[Settings | None, tuple[Problem, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.gitstore.tree import File, ObjectId
+from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents
 from reconciler.world.head import Head

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from reconciler.gitstore.protocol import Change, Repo, Snapshot
-from reconciler.gitstore.signature import Verifier
-from reconciler.gitstore.signers import Signers
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import FileChange, Repo, Snapshot
+from reconciler.gitstore.signatures.signers import Signers
+from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world import head, rules
 from reconciler.world.contents import Doc, object_at
 from reconciler.world.faults import concerned, faults
@@ -90,7 +90,7 @@ class Step:
         touched = self._source(chosen.use, news)
         return touched | self._live(live)
 
-    def _source(self, use: ObjectId | None, news: dict[str, Change]) -> set[Key]:
+    def _source(self, use: ObjectId | None, news: dict[str, FileChange]) -> set[Key]:
         state, was_fresh = self.state, self.state.is_fresh
         changes = list(self.repo.difference(state.source_commit, use)) if use != state.source_commit else []
         for change in changes:
@@ -103,7 +103,7 @@ class Step:
         if is_new_order:
             state.rules, state.problems = ruled, None
             gone = [change for change in changes if change.after is None]
-            changes = [*gone, *(Change(path, None, file) for path, file in state.source.files.items())]
+            changes = [*gone, *(FileChange(path, None, file) for path, file in state.source.files.items())]
         taken = take_source(self.repo, state.readings, state.source, changes, ruled)
         state.news = frozenset(news)
         self.news |= news.keys() | {path for path, *_ in changes if state.held.pop(path, None)}
@@ -131,7 +131,9 @@ class Step:
             return set()
         use = self.use
         changes = list(self.repo.difference(state.live_read, use))
-        changes += [Change(path, None, self.repo.file(use, path) if use else None) for path in state.mended]
+        changes += [
+            FileChange(path, None, self.repo.file(use, path) if use else None) for path in state.mended
+        ]
         wants = wanted_objects(state.source)
         taken = take_live(self.repo, state.readings, state.live, changes, wants)
         self.live_paths |= self._of_others(live, changes)
@@ -150,7 +152,7 @@ class Step:
             self._retain()
         return self._with_flipped(taken)
 
-    def _of_others(self, live: ObjectId | None, changes: list[Change]) -> set[str]:
+    def _of_others(self, live: ObjectId | None, changes: list[FileChange]) -> set[str]:
         """The files that somebody else changed on live: all that did, but for our own last commit."""
         state = self.state
         ours = self.ours if state.is_fresh else state.written

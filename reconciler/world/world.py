@@ -11,8 +11,8 @@ from datetime import datetime
 
 import msgspec
 
-from reconciler.gitstore.protocol import Repo, Snapshot
-from reconciler.gitstore.tree import File, ObjectId
+from reconciler.gitstore.objects.tree import File, ObjectId
+from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.world.advance import Advance, Confirmation, Held
 from reconciler.world.bulk import bulk
 from reconciler.world.doubt import doubt, hides

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconciler.gitstore.objects import Type, named
-from reconciler.gitstore.protocol import Blob, Draft, Edit, Identity
-from reconciler.gitstore.tree import File
+from reconciler.gitstore.objects.database import ObjectType, hash_object
+from reconciler.gitstore.objects.tree import File
+from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
 from reconciler.plan import Change, Plan
 from reconciler.write.ground import Ground
 from reconciler.write.housing import Housing
@@ -117,6 +117,6 @@ def _keys_at(ground: Ground, path: str) -> Iterable[Key]:
 def _differs(wanted: Edit, file: File | None) -> bool:
     if wanted is None or file is None:
         return wanted is not None or file is not None
-    if isinstance(wanted, Blob):
+    if isinstance(wanted, ExistingBlob):
         return wanted != (file.mode, file.id)
-    return named(Type.BLOB, wanted).id != file.id
+    return hash_object(ObjectType.BLOB, wanted).id != file.id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from reconciler.gitstore.tree import File, ObjectId
+from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.world.known import Known
 from schemas.kinds import Key
 

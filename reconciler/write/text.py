@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reconciler.gitstore.protocol import Blob, Edit
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Edit, ExistingBlob
 from reconciler.world.known import Known, Place
 from reconciler.world.record import NOTHING, fields
 from reconciler.write.ground import Ground
@@ -53,14 +53,14 @@ class Texts:
     def _settings(self) -> Edit:
         """The last that could be read, though the source has none now: hosts and the next tick go by them."""
         file = self._ground.live_files[fleet.PATH]
-        return Blob(file.mode, file.id)
+        return ExistingBlob(file.mode, file.id)
 
     def _taken(self, path: str) -> Edit | Stuck:
         """What people wrote, with what is kept about it."""
         file = self._ground.source_files[path]
         documents = self._ground.source_keys(path)
         if not documents:
-            return Blob(file.mode, file.id)
+            return ExistingBlob(file.mode, file.id)
         gone = [index for index, key in documents if not self._stands(key, path, index)]
         changes: dict[int, Changes] = {}
         for index, key in documents:
@@ -79,7 +79,7 @@ class Texts:
         file = self._ground.live_files[path]
         documents = self._ground.live_keys(path)
         if not documents:
-            return Blob(file.mode, file.id) if path in self._ground.source_files else None
+            return ExistingBlob(file.mode, file.id) if path in self._ground.source_files else None
         staying = {index: key for index, key in documents if self._housing.home(key) == path}
         gone = [index for index, _ in documents if index not in staying]
         if not staying:
@@ -138,7 +138,7 @@ class Texts:
             file = self._ground.live_files[known.live.path]
             data, base = piece(self._read(file.id), known.live.index), known.record
         done = self._edited(path, data, {0: dict(fields(key.kind, record, base=base))}, (), (key,))
-        assert not isinstance(done, Blob)
+        assert not isinstance(done, ExistingBlob)
         assert done is not None
         return done
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from reconciler.gitstore.commit import Sign
 from reconciler.gitstore.memory import Fault, MemoryObjects, MemoryRemote, MemoryTransport, no_fault
-from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot
+from reconciler.gitstore.objects.commit import Sign
+from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Snapshot
 from reconciler.gitstore.store import Store
 
 FLEET = "7c9e6679-7425-40de-944b-e07fc1f90ae7"

@@ -21,8 +21,8 @@ from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide
 from poollet.sync.live import Live
-from reconciler.gitstore.protocol import Refs
-from reconciler.gitstore.transport import Unavailable
+from reconciler.gitstore.remote.transport import RemoteUnavailable
+from reconciler.gitstore.repo import Refs
 from reconciler.loop.tick import Reconciler, Self
 from schemas.model import Machine as DeclaredMachine
 from schemas.model import Object
@@ -59,7 +59,7 @@ class Doom:
     calls: int = 0
     struck: int = 0
 
-    def transport(self, _call: str, when: When) -> Unavailable | None:
+    def transport(self, _call: str, when: When) -> RemoteUnavailable | None:
         self.calls += when == "before"
         self._strike(when)
         return None

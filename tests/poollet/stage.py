@@ -28,10 +28,10 @@ from poollet.sync.follow import Trust
 from poollet.sync.post import Post
 from poollet.sync.remote import Remote
 from reconciler.gitstore.memory import Fault, no_fault
-from reconciler.gitstore.protocol import Refs, Repo
-from reconciler.gitstore.signature import Verifier
-from reconciler.gitstore.signers import Signers
-from reconciler.gitstore.trust import Mode
+from reconciler.gitstore.repo import Refs, Repo
+from reconciler.gitstore.signatures.signers import Signers
+from reconciler.gitstore.signatures.trust import SignatureMode
+from reconciler.gitstore.signatures.verifier import Verifier
 from schemas.report import Report, read
 from schemas.settings import fleet
 from schemas.settings.fleet import Settings
@@ -97,7 +97,7 @@ class Run:
     decide: Callable[[Situation], Decision] = nothing
     fault: Fault = no_fault
     runtime: Runtime | None = None  # in front of the machine's own
-    mode: Mode = Mode.OFF
+    mode: SignatureMode = SignatureMode.OFF
     least_ms: int = 0
     more_pools: tuple[str, ...] = ()  # for machines
     workers: int = 0  # without any a step is over when the turn is

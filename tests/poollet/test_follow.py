@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from poollet.sync.follow import Hold, Trust, first_commit, follow
-from reconciler.gitstore.protocol import Refs, Snapshot
-from reconciler.gitstore.signature import Verifier
-from reconciler.gitstore.signers import Signers, parse
-from reconciler.gitstore.signing import SshSigner
+from reconciler.gitstore.repo import Refs, Snapshot
+from reconciler.gitstore.signatures.signers import Signers, parse_signers
+from reconciler.gitstore.signatures.signing import SshSigner
+from reconciler.gitstore.signatures.trust import SignatureMode
+from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.trust import Mode
 from tests.poollet.fleet import LIVE, MAIN, START, Fleet
 from tests.servers.sshd import new_key
 
 
-def trust(mode: Mode = Mode.OFF) -> Trust:
+def trust(mode: SignatureMode = SignatureMode.OFF) -> Trust:
     return Trust(mode, Verifier(Signers(), os.environ))
 
 
@@ -108,19 +108,19 @@ def test_a_confirmation_that_the_old_live_had_counts_no_more(fleet: Fleet) -> No
 
 def test_what_is_not_well_signed_is_held_at_the_last_good_commit(fleet: Fleet) -> None:
     first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
-    found = follow(client(fleet), second, first, trust(Mode.ENFORCE), at())
+    found = follow(client(fleet), second, first, trust(SignatureMode.ENFORCE), at())
     assert (found.use, found.hold, found.is_obeyed) == (first, Hold.UNTRUSTED, True)
-    found = follow(client(fleet), second, None, trust(Mode.ENFORCE), at())
+    found = follow(client(fleet), second, None, trust(SignatureMode.ENFORCE), at())
     assert (found.use, found.is_obeyed) == (None, False)
-    found = follow(client(fleet), second, first, trust(Mode.WARN), at())
+    found = follow(client(fleet), second, first, trust(SignatureMode.WARN), at())
     assert (found.use, found.hold) == (second, None)
     assert "it is not signed" in found.message
 
 
 def test_signed_commits_are_followed_up_to_the_first_that_is_not(fleet: Fleet, tmp_path: Path) -> None:
     key = new_key(tmp_path / "key", "reconciler")
-    signers = parse([key.with_suffix(".pub").read_text()])
-    enforced = Trust(Mode.ENFORCE, Verifier(signers, os.environ))
+    signers = parse_signers([key.with_suffix(".pub").read_text()])
+    enforced = Trust(SignatureMode.ENFORCE, Verifier(signers, os.environ))
     fleet.writer = fleet.client(Refs(), sign=SshSigner(key, os.environ))
     first, second = fleet.commit({"a.yaml": "a: 1\n"}), fleet.commit({"a.yaml": "a: 2\n"})
     for good in (None, first):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from poollet.sync.live import Live
 from poollet.sync.view import OrphanOrder
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.protocol import Change, Refs
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import FileChange, Refs
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass
 from tests.poollet.fleet import SETTINGS, Fleet, machine, machine_class, uid
@@ -39,7 +39,7 @@ class Counting:
             raise DamageError("gone")
         return self.repo.read(id)
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[Change]:
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         return self.repo.difference(old, new)
 
 

@@ -10,7 +10,7 @@ from iri.machine import RuntimeMachine
 from iri.simulated.faults import Fault
 from poollet.decide.decide import decide
 from poollet.sync.post import EARLY
-from reconciler.gitstore.transport import Trouble, Unavailable
+from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, uid
 from tests.poollet.fleet import machine as declared
 from tests.poollet.stage import Run, SimulatedMachine, Time
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.clock
 
 REF = REPORTS + "host-1"
 HEARTBEAT_MS = 15_000
-GONE = Unavailable(Trouble.NETWORK, "no route", "wait")
+GONE = RemoteUnavailable(RemoteErrorKind.NETWORK, "no route", "wait")
 
 
 @pytest.fixture
@@ -158,11 +158,11 @@ class Weather:
     def __init__(self) -> None:
         self.when: Literal["before", "after"] | None = None
 
-    def __call__(self, call: str, when: Literal["before", "after"]) -> Unavailable | None:
+    def __call__(self, call: str, when: Literal["before", "after"]) -> RemoteUnavailable | None:
         if call != "push" or when != self.when:
             return None
         self.when = None
-        return Unavailable(Trouble.NETWORK, "lost", "wait", is_unknown=True)
+        return RemoteUnavailable(RemoteErrorKind.NETWORK, "lost", "wait", is_unknown=True)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -13,13 +13,13 @@ from poollet import once
 from poollet.clock import Clock
 from poollet.decide.decide import decide
 from poollet.running import Member, Running
-from reconciler.gitstore.transport import Trouble, Unavailable
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.waker import Waker
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
 REPLACE = "  onPoolLost: Replace\n"
-AWAY = Unavailable(Trouble.NETWORK, "no route", "wait")
+AWAY = RemoteUnavailable(RemoteErrorKind.NETWORK, "no route", "wait")
 WEB = ("default", "web")
 
 

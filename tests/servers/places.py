@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.address import parse
-from reconciler.gitstore.program import GitProgram
-from reconciler.gitstore.redaction import Secret
+from reconciler.gitstore.redaction import SecretValue
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.remote.address import parse_address
+from reconciler.gitstore.remote.git_transport import GitTransport
 from tests.servers.agent import ssh_agent
 from tests.servers.gitolite import GitoliteServer
 from tests.servers.proxy import proxy
@@ -28,12 +28,12 @@ class Place:
     """`repo` is where the server keeps it."""
 
     url: str
-    access: Access
+    access: RemoteAccess
     repo: Path
     ambient: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
-    def transport(self, mirror: Path) -> GitProgram:
-        return GitProgram(mirror, parse(self.url, Path("/")), self.access, self.ambient)
+    def transport(self, mirror: Path) -> GitTransport:
+        return GitTransport(mirror, parse_address(self.url, Path("/")), self.access, self.ambient)
 
 
 class Servers(Protocol):
@@ -53,30 +53,32 @@ class Servers(Protocol):
 
 def path(servers: Servers, name: str) -> Iterator[Place]:
     repo = bare(servers.folder / f"{name}.git")
-    yield Place(str(repo), Access(), repo)
+    yield Place(str(repo), RemoteAccess(), repo)
 
 
 def file(servers: Servers, name: str) -> Iterator[Place]:
     repo = bare(servers.folder / f"{name}.git")
-    yield Place(f"file://{repo}", Access(), repo)
+    yield Place(f"file://{repo}", RemoteAccess(), repo)
 
 
 def http(servers: Servers, name: str) -> Iterator[Place]:
     servers.web.allow("ann", "http-pass-77")
     repo = bare(servers.web.repos / f"{name}.git")
-    yield Place(servers.web.url(repo.name), Access(username="ann", token=Secret("http-pass-77")), repo)
+    yield Place(
+        servers.web.url(repo.name), RemoteAccess(username="ann", token=SecretValue("http-pass-77")), repo
+    )
 
 
 def https(servers: Servers, name: str) -> Iterator[Place]:
     servers.web.allow("x-access-token", "https-token-88")
     repo = bare(servers.web.repos / f"{name}.git")
-    access = Access(token=Secret("https-token-88"), ca_file=servers.web.authority.ca)
+    access = RemoteAccess(token=SecretValue("https-token-88"), ca_file=servers.web.authority.ca)
     yield Place(servers.web.url(repo.name, "https"), access, repo)
 
 
 def bearer(servers: Servers, name: str) -> Iterator[Place]:
     repo = bare(servers.web.repos / f"{name}.git")
-    access = Access(token=Secret(servers.bearer), is_bearer=True, ca_file=servers.web.authority.ca)
+    access = RemoteAccess(token=SecretValue(servers.bearer), is_bearer=True, ca_file=servers.web.authority.ca)
     yield Place(servers.web.url(repo.name, "https", "bearer"), access, repo)
 
 
@@ -84,21 +86,21 @@ def mutual(servers: Servers, name: str) -> Iterator[Place]:
     repo = bare(servers.web.repos / f"{name}.git")
     client = servers.web.client
     ca = servers.web.authority.ca
-    access = Access(ca_file=ca, certificate_file=client.certificate, key_file=client.key)
+    access = RemoteAccess(ca_file=ca, certificate_file=client.certificate, key_file=client.key)
     yield Place(servers.web.mutual_url(repo.name), access, repo)
 
 
 def proxied(servers: Servers, name: str) -> Iterator[Place]:
     with proxy("ann", "proxy-pass-66") as between:
         for place in https(servers, name):
-            through = Secret(f"http://ann:proxy-pass-66@127.0.0.1:{between.port}")
-            access = Access(token=place.access.token, ca_file=place.access.ca_file, proxy=through)
+            through = SecretValue(f"http://ann:proxy-pass-66@127.0.0.1:{between.port}")
+            access = RemoteAccess(token=place.access.token, ca_file=place.access.ca_file, proxy=through)
             yield Place(place.url, access, place.repo)
 
 
 def ssh(servers: Servers, name: str) -> Iterator[Place]:
     repo = bare(servers.sshd.repos / f"{name}.git")
-    access = Access(
+    access = RemoteAccess(
         identity=servers.sshd.allow(name), known_hosts=servers.sshd.known_hosts, ssh_config=NO_SSH_CONFIG
     )
     yield Place(servers.sshd.url(repo.name), access, repo)
@@ -106,7 +108,7 @@ def ssh(servers: Servers, name: str) -> Iterator[Place]:
 
 def agent(servers: Servers, name: str) -> Iterator[Place]:
     repo = bare(servers.sshd.repos / f"{name}.git")
-    access = Access(known_hosts=servers.sshd.known_hosts, ssh_config=NO_SSH_CONFIG)
+    access = RemoteAccess(known_hosts=servers.sshd.known_hosts, ssh_config=NO_SSH_CONFIG)
     with ssh_agent(servers.folder / f"a{name}", servers.sshd.allow(name)) as socket:
         ambient = {"PATH": os.environ["PATH"], "SSH_AUTH_SOCK": str(socket)}
         yield Place(servers.sshd.url(repo.name), access, repo, ambient)
@@ -121,13 +123,13 @@ def scp(servers: Servers, name: str) -> Iterator[Place]:
         f"Host fleet-{name}\n  HostName 127.0.0.1\n  Port {sshd.port}\n  User {sshd.user}\n"
         f"  IdentityFile {sshd.allow(name)}\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n"
     )
-    access = Access(known_hosts=sshd.known_hosts, ssh_config=config)
+    access = RemoteAccess(known_hosts=sshd.known_hosts, ssh_config=config)
     yield Place(f"fleet-{name}:{repo}", access, repo)
 
 
 def gitolite(servers: Servers, name: str) -> Iterator[Place]:
     lite = servers.gitolite
-    access = Access(
+    access = RemoteAccess(
         identity=lite.ssh.folder / "key_ann", known_hosts=lite.ssh.known_hosts, ssh_config=NO_SSH_CONFIG
     )
     yield Place(lite.url(f"fleets/{name}"), access, lite.repos / "fleets" / f"{name}.git")

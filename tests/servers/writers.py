@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.address import parse
-from reconciler.gitstore.opening import opened
-from reconciler.gitstore.protocol import Draft, Identity, Pushed, Refs
+from reconciler.gitstore.bootstrap import open_store
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.remote.address import parse_address
+from reconciler.gitstore.remote.transport import PushConflict, RemoteUnavailable
+from reconciler.gitstore.repo import Draft, Identity, Pushed, Refs
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.transport import Stale, Unavailable
 from schemas.backoff import Backoff
 
 LIVE = "refs/heads/live"
@@ -48,9 +48,9 @@ class Writer:
     store: Store
     ref: str
 
-    def draft(self, turn: int) -> Draft | Unavailable:
+    def draft(self, turn: int) -> Draft | RemoteUnavailable:
         snapshot = self.store.snapshot()
-        if isinstance(snapshot, Unavailable):
+        if isinstance(snapshot, RemoteUnavailable):
             return snapshot
         head = snapshot.target
         return Draft(
@@ -70,12 +70,12 @@ class Writer:
         while turn < turns and time.monotonic() < until:
             start = time.monotonic()
             draft = self.draft(turn)
-            outcome = draft if isinstance(draft, Unavailable) else self.store.write([draft])
+            outcome = draft if isinstance(draft, RemoteUnavailable) else self.store.write([draft])
             with lock:
                 match outcome:
                     case Pushed():
                         tally.landed += 1
-                    case Stale():
+                    case PushConflict():
                         tally.stale += 1
                     case _:
                         tally.troubles[repr(outcome)] += 1
@@ -89,14 +89,14 @@ class Writer:
 
 
 def write_together(
-    url: str, access: Access, ambient: Mapping[str, str], folder: Path, *, refs: list[str], turns: int
+    url: str, access: RemoteAccess, ambient: Mapping[str, str], folder: Path, *, refs: list[str], turns: int
 ) -> Tally:
     """One writer for each of `refs`; the same ref may stand there many times."""
-    address = parse(url, Path("/"))
+    address = parse_address(url, Path("/"))
     writers = [
         Writer(
             number,
-            opened(address, access, Refs(None, ref, None), mirrors=folder / str(number), ambient=ambient),
+            open_store(address, access, Refs(None, ref, None), mirrors=folder / str(number), ambient=ambient),
             ref,
         )
         for number, ref in enumerate(refs)

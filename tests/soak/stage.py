@@ -20,9 +20,9 @@ from iri.simulated.machines import GuestAction
 from poollet.decide.decide import decide
 from poollet.decide.step import Remove
 from poollet.sync.live import Live
-from reconciler.gitstore.protocol import Refs
+from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.transport import Trouble, Unavailable
 from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.plan import Plan
@@ -50,8 +50,8 @@ CLASSES = Classes(
 ROOM = {"cpu": 3, "memory": 3 * GIB, "storage": 40 * GIB}
 HOST = replace(PROFILE, classes=CLASSES, capacity=ROOM)
 SOON_MS = 40_000
-AWAY = Unavailable(Trouble.NETWORK, "the remote is away", "wait")
-LOST = Unavailable(Trouble.NETWORK, "the answer was lost", "wait", is_unknown=True)
+AWAY = RemoteUnavailable(RemoteErrorKind.NETWORK, "the remote is away", "wait")
+LOST = RemoteUnavailable(RemoteErrorKind.NETWORK, "the answer was lost", "wait", is_unknown=True)
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Weather(Doom):
     lost: int = 0  # answers to pushes that will not arrive
     meanwhile: Callable[[], None] | None = None
 
-    def transport(self, call: str, when: When) -> Unavailable | None:
+    def transport(self, call: str, when: When) -> RemoteUnavailable | None:
         super().transport(call, when)
         if when == "before" and self.meanwhile is not None:
             act, self.meanwhile = self.meanwhile, None
@@ -208,7 +208,7 @@ class Stage(Simulation):
         match outcome:
             case Wrote(plan, _, _) | Rested(plan):
                 self.plan = plan
-            case Failed(trouble, cause, _) if trouble != Trouble.NETWORK:
+            case Failed(trouble, cause, _) if trouble != RemoteErrorKind.NETWORK:
                 raise AssertionError(f"a tick failed: {trouble}: {cause}")
             case Moved():
                 raise AssertionError("a tick wants other refs")

@@ -21,9 +21,9 @@ from reconciler.cli.objects import nouns
 from reconciler.cli.objects.choosing import named
 from reconciler.cli.output import add_format
 from reconciler.cli.terminal import out, printable
-from reconciler.gitstore import person
-from reconciler.gitstore.protocol import Draft, Identity, Pushed, Unchanged
-from reconciler.gitstore.transport import Refused, Stale, Unavailable
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
+from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
+from reconciler.gitstore.worktree.checkout import read_identity
 from reconciler.query.inventory import Inventory, Item, inventory
 from schemas.backoff import jittered
 from schemas.edit import Changes, Edited, Value, edit, render
@@ -144,12 +144,12 @@ def pushed(fleet: Fleet, made: Edit, arguments: argparse.Namespace, message: str
             return commits[ref]
         case Unchanged():
             raise CommandError("there was nothing to commit", "look again: gitvirt get")
-        case Stale() if arguments.branch:
+        case PushConflict() if arguments.branch:
             cause = f"the branch {printable(arguments.branch)} is there already"
             raise CommandError(cause, "name another one")
-        case Stale():
+        case PushConflict():
             return None
-        case Refused(_, words):
+        case PushRefused(_, words):
             cure = (
                 "the server has a rule about that branch: name another one, or ask who keeps the server"
                 if arguments.branch
@@ -157,14 +157,14 @@ def pushed(fleet: Fleet, made: Edit, arguments: argparse.Namespace, message: str
             )
             said = "; ".join(map(printable, words.splitlines()))
             raise CommandError(f"the server refused the push: {said}", cure)
-        case Unavailable(_, cause, cure):
+        case RemoteUnavailable(_, cause, cure):
             raise CommandError(f"{fleet.location.address}: {cause}", cure)
         case other:
             assert_never(other)
 
 
 def author(fleet: Fleet) -> Identity:
-    found = person.identity(fleet.location.checkout, os.environ)
+    found = read_identity(fleet.location.checkout, os.environ)
     if found is None:
         cure = "git config --global user.name 'Your Name'; git config --global user.email you@example.org"
         raise CommandError("a commit needs to know who you are", cure)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reconciler.cli.location import HEADS, Fleet
 from reconciler.cli.output import is_value, show_value
 from reconciler.cli.terminal import Style, Terminal, printable
-from reconciler.gitstore import person
+from reconciler.gitstore.worktree.checkout import update_command
 from schemas.kinds import Key
 
 
@@ -94,5 +94,5 @@ def tell(terminal: Terminal, told: Told, fleet: Fleet, arguments: argparse.Names
     terminal.line(f"{named(told.key)} {told.sentence}: {commit} on {printable(branch)}")
     if arguments.branch:
         terminal.line("open a pull request for it; nothing happens before it is merged")
-    elif checkout and (command := person.bringing(checkout, branch)):
+    elif checkout and (command := update_command(checkout, branch)):
         terminal.line(f"{printable(command)} brings it here")

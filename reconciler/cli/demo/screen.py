@@ -15,8 +15,8 @@ from reconciler.cli.output import Column, show_table
 from reconciler.cli.terminal import Style, Terminal, width
 from reconciler.cli.top import bar
 from reconciler.cli.top import style as bar_style
-from reconciler.gitstore.commit import decoded
-from reconciler.gitstore.protocol import Repo
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.repo import Repo
 from reconciler.query.inventory import Inventory, Item
 from reconciler.query.inventory.usage import Use, machine_pools, pool_of
 from schemas.kinds import Kind
@@ -132,7 +132,7 @@ def commits(repo: Repo, head: str | None) -> Iterator[str]:
     for _ in range(COMMITS):
         if head is None:
             return
-        commit = decoded(repo.read(head))
+        commit = decode_commit(repo.read(head))
         yield f"{head[:8]}  {commit.message.partition(chr(10))[0]}"
         head = commit.parents[0] if commit.parents else None
 

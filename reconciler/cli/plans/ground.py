@@ -15,8 +15,8 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Style, err, printable
 from reconciler.gitstore import guards
 from reconciler.gitstore.errors import RepoError
-from reconciler.gitstore.protocol import Repo, Snapshot
-from reconciler.gitstore.transport import Unavailable
+from reconciler.gitstore.remote.transport import RemoteUnavailable
+from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.query.checkout.offline import Asked, offline
 from reconciler.query.checkout.scope import around
 from reconciler.world.advance import Advance
@@ -69,7 +69,7 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
             Asked(root, arguments.source or "", arguments.target or ""), location.settings_in(root), now
         )
         snapshot = made.repo.snapshot()
-        assert not isinstance(snapshot, Unavailable), "memory always answers"
+        assert not isinstance(snapshot, RemoteUnavailable), "memory always answers"
         for problem in guards.of_refs(made.refs, snapshot):
             raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
         found = advanced(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)

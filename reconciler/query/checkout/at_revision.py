@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
-from reconciler.gitstore.revision import Checkout, Revision
+from reconciler.gitstore.worktree.revision import Checkout, Revision
 from reconciler.query.checkout.scope import SETTINGS, NoSuchPathError, Scope, prefix
 from reconciler.query.checkout.source import Commit
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from reconciler.gitstore.worktree import Listing
+from reconciler.gitstore.worktree.files import FileListing
 from reconciler.query.checkout.ignored import ignored
 from reconciler.query.checkout.loading import Loaded, Progress, load
 from reconciler.query.checkout.scope import Scope
@@ -100,7 +100,7 @@ def past_of(earlier: Earlier, loaded: Loaded, then: dict[str, str], progress: Pr
     return Past(earlier.name, tuple(old.entries), frozenset(loaded.same), tuple(old.unreadable))
 
 
-def unread(scope: Scope, listing: Listing, manifests: list[str]) -> Iterator[Finding]:
+def unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:
     """Files that somebody named and that are no manifests by their names."""
     others = set(listing.files) - set(manifests) if scope.named else set()
     for path in others.intersection(scope.named):

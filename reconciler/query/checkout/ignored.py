@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.gitstore.worktree import IsIgnored
+from reconciler.gitstore.worktree.files import IsIgnored
 from reconciler.query.checkout.source import Source
 from schemas import live_layout
 from schemas.manifest.ignore import PATH, Ignore

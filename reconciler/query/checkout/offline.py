@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from reconciler.gitstore import fetched, person, revision
-from reconciler.gitstore.commit import SOURCE, decoded, trailers_of
+from reconciler.gitstore.effective_settings import DIGITS, EffectiveSettings, read_effective_settings
 from reconciler.gitstore.errors import DamageError, UnknownRevisionError
-from reconciler.gitstore.in_force import DIGITS, InForce, in_force
 from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
-from reconciler.gitstore.objects import Type, named
-from reconciler.gitstore.protocol import Blob, Draft, Edit, Identity, Refs
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER, decode_commit, parse_trailers
+from reconciler.gitstore.objects.database import ObjectType, hash_object
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity, Refs
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.worktree import revision
+from reconciler.gitstore.worktree.checkout import find_remote_url, format_age, last_fetch_time
 from reconciler.query.checkout.ignored import ignored
 from reconciler.query.checkout.source import Folder
 from schemas.manifest.ignore import PATH as IGNORE
@@ -51,7 +52,7 @@ class Offline:
 def offline(asked: Asked, settings: fleet.Settings | None, now: datetime) -> Offline:
     """`settings` are those on disk; without any that can be used, those hold that are in force at the commit below. Raises
     RepoError for a revision that is not there."""
-    earlier = InForce() if settings else committed(asked)
+    earlier = EffectiveSettings() if settings else committed(asked)
     settings = settings or earlier.settings
     branches = settings.branches if settings else fleet.Branches()
     reports = settings.reports.ref if settings else fleet.Reports().ref
@@ -72,23 +73,23 @@ def offline(asked: Asked, settings: fleet.Settings | None, now: datetime) -> Off
     return Offline(desk.opened(), refs, tuple(desk.notes), desk.is_unfetched)
 
 
-def stands_in(earlier: InForce) -> str:
+def stands_in(earlier: EffectiveSettings) -> str:
     commit = (earlier.commit or "")[:DIGITS]
     return f"{fleet.PATH} cannot be used as it is; what it said last (commit {commit}) stays in force"
 
 
-def committed(asked: Asked) -> InForce:
+def committed(asked: Asked) -> EffectiveSettings:
     """At the revision that is asked about, or HEAD. A folder that is no repo of its own has none."""
-    around = revision.discover(asked.root)
+    around = revision.find_checkout(asked.root)
     if around is None or around.root not in (None, asked.root.resolve()):
-        return InForce()
+        return EffectiveSettings()
     if asked.source:
-        head: ObjectId | None = revision.revision(asked.root, asked.source).commit
+        head: ObjectId | None = revision.open_revision(asked.root, asked.source).commit
     else:
-        head = revision.references(asked.root).get("HEAD")
-    objects = MemoryObjects(MemoryRemote(fallback=revision.lookup(asked.root)))
+        head = revision.list_refs(asked.root).get("HEAD")
+    objects = MemoryObjects(MemoryRemote(fallback=revision.object_lookup(asked.root)))
     try:
-        return in_force(Store(objects, MemoryTransport(objects), Refs()), head)
+        return read_effective_settings(Store(objects, MemoryTransport(objects), Refs()), head)
     except DamageError:
         cause = f"{fleet.PATH} cannot be used, and the commits before it are not all here"
         raise UnknownRevisionError(cause, "`git fetch --unshallow` brings them, or mend the file") from None
@@ -96,12 +97,14 @@ def committed(asked: Asked) -> InForce:
 
 class _Desk:
     def __init__(self, asked: Asked, refs: Refs, now: datetime) -> None:
-        around = revision.discover(asked.root)
+        around = revision.find_checkout(asked.root)
         self.is_whole = around is not None and around.root in (None, asked.root.resolve())
         self.git_directory = around.git_directory if around else None
         self.asked, self.refs, self.now = asked, refs, now
         self.source, self.target = refs.source or "", refs.target or ""
-        self.remote = MemoryRemote(self.source, fallback=revision.lookup(asked.root) if around else None)
+        self.remote = MemoryRemote(
+            self.source, fallback=revision.object_lookup(asked.root) if around else None
+        )
         self.notes: list[str] = []
         self.is_unfetched = False
 
@@ -110,17 +113,17 @@ class _Desk:
         return self.remote.refs.get(self.source)
 
     def fetch(self, target: str, reports: str) -> None:
-        root, refs = self.asked.root, revision.references(self.asked.root)
+        root, refs = self.asked.root, revision.list_refs(self.asked.root)
         if self.asked.source:
-            refs["HEAD"] = revision.revision(root, self.asked.source).commit
+            refs["HEAD"] = revision.open_revision(root, self.asked.source).commit
         if self.asked.target:
-            found: ObjectId | None = revision.revision(root, self.asked.target).commit
+            found: ObjectId | None = revision.open_revision(root, self.asked.target).commit
         else:
             found = refs.get(f"refs/remotes/origin/{target}") or refs.get(f"refs/heads/{target}")
             if f"refs/remotes/origin/{target}" in refs:
                 self.notes.append(self._as_of(target))
         if found is None:
-            self.is_unfetched = person.remote_url(root) is not None
+            self.is_unfetched = find_remote_url(root) is not None
             cure = "; `git fetch` brings it where the remote has one" if self.is_unfetched else ""
             self.notes.append(f"there is no branch {target} here: everything is new{cure}")
         known = {self.source: refs.get("HEAD"), self.target: found}
@@ -128,8 +131,8 @@ class _Desk:
         self.remote.refs.update({name: id for name, id in known.items() if id is not None})
 
     def _as_of(self, target: str) -> str:
-        moment = fetched.last(self.git_directory, target) if self.git_directory else None
-        when = "last" if moment is None else fetched.age(moment, self.now)
+        moment = last_fetch_time(self.git_directory, target) if self.git_directory else None
+        when = "last" if moment is None else format_age(moment, self.now)
         return f"{target} is as it was fetched {when}; `git fetch` brings it up to date"
 
     def lay_over(self) -> None:
@@ -144,7 +147,7 @@ class _Desk:
             data = folder.read(path)
             if isinstance(data, Problem):
                 continue
-            if path not in before or before[path].id != named(Type.BLOB, data).id:
+            if path not in before or before[path].id != hash_object(ObjectType.BLOB, data).id:
                 edits[path] = data
         if edits or not self.head:
             repo.write([self._draft("the files on disk", self.head, edits)])
@@ -153,19 +156,21 @@ class _Desk:
         """A source that lacks what was reconciled last is a pull request: what it changes is put upon that, as a merge would."""
         live = self.remote.refs.get(self.target)
         repo = self.opened()
-        message = decoded(repo.read(live)).message if live else ""
-        last = next((value for key, value in reversed(trailers_of(message)) if key == SOURCE), None)
+        message = decode_commit(repo.read(live)).message if live else ""
+        last = next(
+            (value for key, value in reversed(parse_trailers(message)) if key == SOURCE_TRAILER), None
+        )
         if last is None or self.head is None or repo.descends(self.head, last):
             return
         common = next((id for id in repo.commits(self.head, None) if repo.descends(last, id)), None)
         if common is None:
             return  # another history altogether, which the plan will say
         edits: dict[str, Edit] = {
-            change.path: Blob(change.after.mode, change.after.id) if change.after else None
+            change.path: ExistingBlob(change.after.mode, change.after.id) if change.after else None
             for change in repo.difference(common, self.head)
         }
         for path in sorted(edits.keys() & {change.path for change in repo.difference(common, last)}):
-            self.notes.append(f"{path} was changed on both sides: the plan has it as it is here")
+            self.notes.append(f"{path} was changed on both sides: the plan has it is here")
         repo.write([self._draft("as if it were merged", last, edits, second=last)])
 
     def opened(self) -> Store:

@@ -7,17 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from reconciler.gitstore import worktree
-from reconciler.gitstore.worktree import IsIgnored, Listing
+from reconciler.gitstore.worktree import files as disk_files
+from reconciler.gitstore.worktree.files import FileListing, IsIgnored
 from schemas.problem import Problem
 
 if TYPE_CHECKING:  # it brings the Git library, which a folder does without
-    from reconciler.gitstore.revision import Revision
-    from reconciler.gitstore.tree import File
+    from reconciler.gitstore.objects.tree import File
+    from reconciler.gitstore.worktree.revision import Revision
 
 
 class Source(Protocol):
-    def listing(self, is_ignored: IsIgnored) -> Listing:
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
         """All files, by their paths from the root."""
 
     def read(self, path: str) -> bytes | Problem: ...
@@ -27,11 +27,11 @@ class Source(Protocol):
 class Folder:
     root: Path
 
-    def listing(self, is_ignored: IsIgnored) -> Listing:
-        return worktree.listing(self.root, is_ignored)
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        return disk_files.list_files(self.root, is_ignored)
 
     def read(self, path: str) -> bytes | Problem:
-        return worktree.read(self.root, path)
+        return disk_files.read_file(self.root, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Files:
     root: Path
     paths: tuple[str, ...]
 
-    def listing(self, is_ignored: IsIgnored) -> Listing:
-        return Listing(tuple(path for path in self.paths if not is_ignored(path, False)), ())
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        return FileListing(tuple(path for path in self.paths if not is_ignored(path, False)), ())
 
     def read(self, path: str) -> bytes | Problem:
-        return worktree.read(self.root, path)
+        return disk_files.read_file(self.root, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Overlaid:
     path: str
     data: bytes
 
-    def listing(self, is_ignored: IsIgnored) -> Listing:
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
         found = self.below.listing(is_ignored)
         is_there = self.path in found.files
-        return found if is_there else Listing((self.path, *found.files), found.problems)
+        return found if is_there else FileListing((self.path, *found.files), found.problems)
 
     def read(self, path: str) -> bytes | Problem:
         return self.data if path == self.path else self.below.read(path)
@@ -76,8 +76,8 @@ class Commit:
     def files(self) -> dict[str, File]:
         return {file.path.removeprefix(self.folder): file for file in self.revision.files(self.folder)}
 
-    def listing(self, is_ignored: IsIgnored) -> Listing:
-        from reconciler.gitstore.tree import Mode
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        from reconciler.gitstore.objects.tree import FileMode
 
         paths: list[str] = []
         problems: list[Problem] = []
@@ -85,16 +85,16 @@ class Commit:
             if is_ignored(path, False):
                 continue
             if not path.isprintable():
-                problems.append(worktree.odd_name(path))
+                problems.append(disk_files.odd_name(path))
             match file.mode:
-                case Mode.LINK:
-                    problems.append(worktree.stored_link(path, self.revision.read(file)))
-                case Mode.SUBMODULE:
-                    problems.append(worktree.submodule(path))
+                case FileMode.LINK:
+                    problems.append(disk_files.stored_link(path, self.revision.read(file)))
+                case FileMode.SUBMODULE:
+                    problems.append(disk_files.submodule(path))
                 case _:
                     paths.append(path)
-        return Listing(tuple(paths), tuple(problems))
+        return FileListing(tuple(paths), tuple(problems))
 
     def read(self, path: str) -> bytes | Problem:
         file = self.files.get(path)
-        return worktree.vanished(path) if file is None else self.revision.read(file)
+        return disk_files.vanished(path) if file is None else self.revision.read(file)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconciler.gitstore.commit import Commit, decoded
-from reconciler.gitstore.protocol import Identity, Repo
-from reconciler.gitstore.tree import ObjectId
+from reconciler.gitstore.objects.commit import Commit, decode_commit
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Identity, Repo
 from schemas.kinds import Key
 
 
@@ -33,7 +33,7 @@ def history(repo: Repo, head: ObjectId, path: str, key: Key) -> Iterator[Event]:
     """Newest first, until the file was made."""
     here: ObjectId | None = head
     while here is not None:
-        commit = decoded(repo.read(here))
+        commit = decode_commit(repo.read(here))
         before = commit.parents[0] if commit.parents else None
         now = repo.file(here, path)
         then = None if before is None else repo.file(before, path)
@@ -51,7 +51,7 @@ def history(repo: Repo, head: ObjectId, path: str, key: Key) -> Iterator[Event]:
 def of_people(repo: Repo, head: ObjectId, since: ObjectId | None, path: str, key: Key) -> Iterator[Event]:
     """The commits that a merge brought and that changed the file against each of their parents."""
     for id in repo.commits(head, since):
-        commit = decoded(repo.read(id))
+        commit = decode_commit(repo.read(id))
         now = repo.file(id, path)
         if all(now != repo.file(parent, path) for parent in commit.parents) and (commit.parents or now):
             yield event(id, commit, key, is_of_people=True)

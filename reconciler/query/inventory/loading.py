@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitstore.protocol import Repo, Snapshot
-from reconciler.gitstore.tree import Mode, ObjectId
+from reconciler.gitstore.objects.tree import FileMode, ObjectId
+from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.world.bulk import bulk
 from schemas import live_layout, manifest, report
 from schemas.kinds import Key, Kind
@@ -97,7 +97,7 @@ def manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]
     ignore = repo.file(commit, PATH)
     is_ignored = Ignore(b"" if ignore is None else repo.read(ignore.id))
     for file in repo.files(commit):
-        if file.mode in (Mode.LINK, Mode.SUBMODULE) or not file.path.endswith(MANIFESTS):
+        if file.mode in (FileMode.LINK, FileMode.SUBMODULE) or not file.path.endswith(MANIFESTS):
             continue
         if is_manifest(file.path) and not is_ignored(file.path, False):
             yield file.path, repo.read(file.id)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from reconciler.gitstore.commit import decoded
-from reconciler.gitstore.protocol import Change, Repo
-from reconciler.gitstore.tree import Mode, ObjectId
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.tree import FileMode, ObjectId
+from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.reports.heartbeat import LEAST_GRACE, NOT_EXPIRED, Heartbeat, HeartbeatSeen
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
@@ -101,7 +101,7 @@ class Reports:
             report = self.by_poollet.get(name)
             if report is None or report.commit != commit:
                 report = self._read(repo, name, commit, moved)
-                report.time = min(decoded(repo.read(commit)).time, now)
+                report.time = min(decode_commit(repo.read(commit)).time, now)
             report.is_accepted = accepts(report)
             seen = self.heartbeats_seen.get(name)
             if seen is None:
@@ -220,9 +220,9 @@ class Reports:
         return keys
 
 
-def _entry(repo: Repo, change: Change) -> ReportPart | Unread | None:
+def _entry(repo: Repo, change: FileChange) -> ReportPart | Unread | None:
     after = change.after
-    if after is None or after.mode in (Mode.LINK, Mode.SUBMODULE):
+    if after is None or after.mode in (FileMode.LINK, FileMode.SUBMODULE):
         return None
     return read_file(change.path, repo.read(after.id))
 

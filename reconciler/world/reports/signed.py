@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from reconciler.gitstore.signature import Bad, Verifier
-from reconciler.gitstore.signers import Signers, SignersError, parse
+from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
+from reconciler.gitstore.signatures.verifier import BadSignature, Verifier
 from reconciler.world.reports.reports import Report
 from schemas.settings.fleet import Poollet, Settings
 
@@ -33,7 +33,11 @@ def _why_not(
     commit: bytes, signers: tuple[str, ...], verifier: Callable[[Signers], Verifier], now: datetime
 ) -> str:
     try:
-        verdict = verifier(parse(signers)).verify(commit, now)
+        verdict = verifier(parse_signers(signers)).verify(commit, now)
     except SignersError as error:
         return f"its signers cannot be read: {error.cause}"
-    return f"its commit is not signed as it should be: {verdict.words}" if isinstance(verdict, Bad) else ""
+    return (
+        f"its commit is not signed as it should be: {verdict.words}"
+        if isinstance(verdict, BadSignature)
+        else ""
+    )

@@ -10,21 +10,21 @@ import sys
 import threading
 from pathlib import Path
 
-from reconciler.gitstore import address
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.consolidation import Allowed
 from reconciler.gitstore.errors import DamageError
-from reconciler.gitstore.mirror import Mirror
-from reconciler.gitstore.program import GitProgram
-from reconciler.gitstore.protocol import Pushed, Refs, Snapshot
+from reconciler.gitstore.mirror.mirror import Mirror
+from reconciler.gitstore.mirror.repack import RepackLimits
+from reconciler.gitstore.remote import address
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.remote.git_transport import GitTransport
+from reconciler.gitstore.repo import Pushed, Refs, Snapshot
 from reconciler.gitstore.store import Store
 from tests.reconciler.gitstore.worlds import LIVE, REPORTS, draft
 
 
 def main(directory: Path, remote: str) -> None:
-    mirror = Mirror(directory, remote, allowed=Allowed(packs=3, garbage=10, loose_refs=1), patience=60)
-    place = address.parse(remote, directory)
-    transport = GitProgram(mirror.repo, place, Access(), os.environ, inherit=(mirror.lock,))
+    mirror = Mirror(directory, remote, allowed=RepackLimits(packs=3, garbage=10, loose_refs=1), patience=60)
+    place = address.parse_address(remote, directory)
+    transport = GitTransport(mirror.repo, place, RemoteAccess(), os.environ, inherit=(mirror.lock,))
     store = Store(mirror, transport, Refs(), seconds=30)
 
     def tidy() -> None:

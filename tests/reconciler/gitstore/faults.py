@@ -8,17 +8,17 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from reconciler.gitstore.disk import Disk
-from reconciler.gitstore.transport import (
-    Fetched,
-    Landed,
-    Listed,
-    Refused,
-    Stale,
+from reconciler.gitstore.mirror.disk import MirrorDisk
+from reconciler.gitstore.remote.transport import (
+    PushConflict,
+    PushRefused,
+    RefsFetched,
+    RefsListed,
+    RefsPushed,
+    RefUpdate,
+    RemoteErrorKind,
+    RemoteUnavailable,
     Transport,
-    Trouble,
-    Unavailable,
-    Update,
 )
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def no_room() -> OSError:
     return OSError(errno.ENOSPC, "No space left on device")
 
 
-class FaultyDisk(Disk):
+class FaultyDisk(MirrorDisk):
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
 
@@ -111,20 +111,24 @@ class FaultyTransport(Transport):
         self.real = real
         self.steps = steps
 
-    def list_refs(self, wanted: Sequence[str], seconds: float) -> Listed | Unavailable:
+    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
         return self._step("list_refs", lambda: self.real.list_refs(wanted, seconds))
 
-    def fetch(self, wanted: Sequence[str], seconds: float) -> Fetched | Unavailable:
+    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         return self._step("fetch", lambda: self.real.fetch(wanted, seconds))
 
-    def push(self, updates: Sequence[Update], seconds: float) -> Landed | Stale | Refused | Unavailable:
+    def push(
+        self, updates: Sequence[RefUpdate], seconds: float
+    ) -> RefsPushed | PushConflict | PushRefused | RemoteUnavailable:
         return self._step("push", lambda: self.real.push(updates, seconds))
 
-    def _step(self, name: str, act: Callable[[], T]) -> T | Unavailable:
-        lost = Unavailable(Trouble.NETWORK, "the answer was lost", "wait", is_unknown=name == "push")
+    def _step(self, name: str, act: Callable[[], T]) -> T | RemoteUnavailable:
+        lost = RemoteUnavailable(
+            RemoteErrorKind.NETWORK, "the answer was lost", "wait", is_unknown=name == "push"
+        )
         match self.steps.failing(name):
             case How.ERROR_BEFORE | How.ERROR_HALFWAY:
-                return Unavailable(Trouble.NETWORK, "the remote is gone", "wait")
+                return RemoteUnavailable(RemoteErrorKind.NETWORK, "the remote is gone", "wait")
             case How.ERROR_AFTER:
                 act()
                 return lost

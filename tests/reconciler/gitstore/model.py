@@ -7,18 +7,18 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from reconciler.gitstore.graft import graft
-from reconciler.gitstore.objects import Object, Type, named
-from reconciler.gitstore.protocol import Blob, Edit
-from reconciler.gitstore.tree import Mode, ObjectId
+from reconciler.gitstore.objects.database import GitObject, ObjectType, hash_object
+from reconciler.gitstore.objects.tree import FileMode, ObjectId
+from reconciler.gitstore.objects.tree_edit import edit_tree
+from reconciler.gitstore.repo import Edit, ExistingBlob
 
-Model: TypeAlias = dict[str, tuple[Mode, bytes]]
+Model: TypeAlias = dict[str, tuple[FileMode, bytes]]
 
 # Few names, so that edits meet; with those that sort differently as a file and as a folder, and one that is not UTF-8.
 NAMES = st.sampled_from(["a", "a.b", "a-b", "a0", "b", "B", "ü", b"\xe9".decode("utf-8", "surrogateescape")])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 CONTENTS = st.binary(max_size=4)
-LEAVES = st.tuples(st.sampled_from([Mode.FILE, Mode.EXECUTABLE, Mode.LINK]), CONTENTS)
+LEAVES = st.tuples(st.sampled_from([FileMode.FILE, FileMode.EXECUTABLE, FileMode.LINK]), CONTENTS)
 
 
 def fits(path: str, others: Mapping[str, object]) -> bool:
@@ -41,7 +41,7 @@ class Shelf:
     """Objects in a dictionary."""
 
     def __init__(self) -> None:
-        self.objects: dict[ObjectId, Object] = {}
+        self.objects: dict[ObjectId, GitObject] = {}
         self.reads: list[ObjectId] = []
 
     def read(self, id: ObjectId) -> bytes:
@@ -51,14 +51,14 @@ class Shelf:
         return self.objects[id].data
 
     def edited(self, tree: ObjectId | None, edits: Mapping[str, Edit]) -> ObjectId:
-        done = graft(self.read, tree, edits)
+        done = edit_tree(self.read, tree, edits)
         self.objects |= done.objects
         return done.tree
 
     def stored(self, model: Model) -> ObjectId:
         edits: dict[str, Edit] = {}
         for path, (mode, content) in model.items():
-            blob = named(Type.BLOB, content)
+            blob = hash_object(ObjectType.BLOB, content)
             self.objects[blob.id] = blob
-            edits[path] = Blob(mode, blob.id)
+            edits[path] = ExistingBlob(mode, blob.id)
         return self.edited(None, edits)

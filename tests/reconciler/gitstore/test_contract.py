@@ -10,15 +10,15 @@ from typing import Literal
 
 import pytest
 
-from reconciler.gitstore.commit import decoded, trailers_of
 from reconciler.gitstore.errors import DamageError, NotACommitError
-from reconciler.gitstore.graft import PathError
 from reconciler.gitstore.memory import Call, MemoryObjects, MemoryRemote, MemoryTransport
-from reconciler.gitstore.protocol import Blob, Pushed, Refs, Repo, Snapshot, Unchanged
-from reconciler.gitstore.signing import SigningError
+from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
+from reconciler.gitstore.objects.tree import FileMode
+from reconciler.gitstore.objects.tree_edit import PathError
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.repo import ExistingBlob, Pushed, Refs, Repo, Snapshot, Unchanged
+from reconciler.gitstore.signatures.signing import SigningError
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.transport import Refused, Stale, Trouble, Unavailable
-from reconciler.gitstore.tree import Mode
 from tests.reconciler.gitstore.worlds import (
     LIVE,
     MAIN,
@@ -141,7 +141,7 @@ class TestSnapshot:
         first = put(people, MAIN, {"a": b"1"})
         assert snap(robot).source == first
         world.go_away(True)
-        assert isinstance(robot.snapshot(), Unavailable)
+        assert isinstance(robot.snapshot(), RemoteUnavailable)
         assert content(robot, first) == {"a": b"1"}  # what was brought stays readable
         world.go_away(False)
         assert snap(robot).source == first
@@ -218,7 +218,7 @@ class TestReading:
         assert list(robot.commits(third, None)) == [third, second, first]
         assert list(robot.commits(first, third)) == []
         assert list(robot.commits(third, "1" * 40)) == [third, second, first]
-        assert decoded(robot.read(third)).message == "change\n"
+        assert decode_commit(robot.read(third)).message == "change\n"
 
 
 class TestWriting:
@@ -241,10 +241,10 @@ class TestWriting:
         assert isinstance(outcome, Pushed)
         live = outcome.commits[LIVE]
         assert world.refs() == {MAIN: main, LIVE: live}
-        commit = decoded(robot.read(live))
+        commit = decode_commit(robot.read(live))
         assert (commit.author, commit.time, commit.parents) == (ROBOT, START, (main,))
         assert commit.message.startswith("place web-1\n\n")
-        assert trailers_of(commit.message) == (("Source-Commit", main), ("Reconciler", "one"))
+        assert parse_trailers(commit.message) == (("Source-Commit", main), ("Reconciler", "one"))
         assert snap(robot).target == live
         assert snap(people).target == live
         assert content(people, live) == {"d": b"3"}
@@ -254,15 +254,17 @@ class TestWriting:
         snap(robot)
         live = self.step(robot, None, {"a": b"1", "s": b"1"}, main)
         again = self.step(robot, live, {"s": b"2"}, main)
-        assert decoded(robot.read(again)).parents == (live,)
+        assert decode_commit(robot.read(again)).parents == (live,)
         moved = put(people, MAIN, {"a": b"2"}, base=main)
         snap(robot)
         merged = self.step(robot, again, {"a": b"2"}, moved)
-        assert decoded(robot.read(merged)).parents == (again, moved)
+        assert decode_commit(robot.read(merged)).parents == (again, moved)
         assert list(robot.commits(merged, again)) in ([merged, moved], [merged])
         assert robot.descends(merged, moved)
 
-    def step(self, robot: Repo, base: str | None, edits: dict[str, bytes | Blob | None], source: str) -> str:
+    def step(
+        self, robot: Repo, base: str | None, edits: dict[str, bytes | ExistingBlob | None], source: str
+    ) -> str:
         outcome = robot.write([draft(LIVE, base, edits, source=source)])
         assert isinstance(outcome, Pushed), outcome
         return outcome.commits[LIVE]
@@ -275,8 +277,8 @@ class TestWriting:
         snap(robot)
         after = self.step(robot, live, {"a": b"9", "b/c": None}, moved)
         assert content(robot, after) == {"a": b"9"}
-        [parent] = decoded(robot.read(after)).parents
-        assert decoded(robot.read(parent)).parents == (live, moved)
+        [parent] = decode_commit(robot.read(after)).parents
+        assert decode_commit(robot.read(parent)).parents == (live, moved)
         assert content(robot, parent) == {"a": b"9", "b/c": b"2"}
         assert [change.path for change in robot.difference(parent, after)] == ["b/c"]
 
@@ -288,7 +290,7 @@ class TestWriting:
         snap(robot)
         after = self.step(robot, live, {"a/b": None, "a": b"3", "c": None, "c/d": b"4"}, moved)
         assert content(robot, after) == {"a": b"3", "c/d": b"4"}
-        assert decoded(robot.read(after)).parents == (live, moved)
+        assert decode_commit(robot.read(after)).parents == (live, moved)
 
     def test_a_draft_on_another_base_removes_what_that_lacks(self, people: Repo, robot: Repo) -> None:
         main = put(people, MAIN, {"a": b"1"})
@@ -298,8 +300,8 @@ class TestWriting:
         assert isinstance(outcome, Pushed)
         after = outcome.commits[LIVE]
         assert content(robot, after) == {"a": b"1", "s": b"1"}
-        [merge] = decoded(robot.read(after)).parents
-        assert decoded(robot.read(merge)).parents == (live, main)
+        [merge] = decode_commit(robot.read(after)).parents
+        assert decode_commit(robot.read(merge)).parents == (live, main)
         assert content(robot, merge) == {"a": b"1", "gone": b"", "s": b"1"}
 
     def test_a_report_replaces_the_one_before(self, robot: Repo, world: World) -> None:
@@ -308,7 +310,7 @@ class TestWriting:
         assert isinstance(first, Pushed)
         second = robot.write([draft(ref, None, {"r": b"2"}, expected=first.commits[ref], has_parents=False)])
         assert isinstance(second, Pushed)
-        assert decoded(robot.read(second.commits[ref])).parents == ()
+        assert decode_commit(robot.read(second.commits[ref])).parents == ()
         assert content(robot, second.commits[ref]) == {"r": b"2"}
         assert world.refs()[ref] == second.commits[ref]
 
@@ -320,7 +322,7 @@ class TestWriting:
         outcome = robot.write([beat])
         assert isinstance(outcome, Pushed)
         assert outcome.commits[ref] != first
-        assert decoded(robot.read(outcome.commits[ref])).tree == decoded(robot.read(first)).tree
+        assert decode_commit(robot.read(outcome.commits[ref])).tree == decode_commit(robot.read(first)).tree
 
     def test_the_same_tree_is_no_commit(self, robot: Repo, world: World) -> None:
         first = put(robot, LIVE, {"a": b"1"})
@@ -341,7 +343,7 @@ class TestWriting:
         first = put(people, LIVE, {"a": b"1"})
         snap(robot)
         second = put(people, LIVE, {"a": b"2"}, base=first)
-        assert robot.write([draft(LIVE, first, {"a": b"3"})]) == Stale({LIVE: second})
+        assert robot.write([draft(LIVE, first, {"a": b"3"})]) == PushConflict({LIVE: second})
         assert world.refs() == {LIVE: second}
         assert snap(robot).target == second
         third = put(robot, LIVE, {"a": b"3"}, base=second)
@@ -349,13 +351,13 @@ class TestWriting:
 
     def test_a_ref_that_exists_is_not_made(self, people: Repo, robot: Repo) -> None:
         first = put(people, LIVE, {"a": b"1"})
-        assert robot.write([draft(LIVE, None, {"a": b"3"})]) == Stale({LIVE: first})
+        assert robot.write([draft(LIVE, None, {"a": b"3"})]) == PushConflict({LIVE: first})
 
     def test_a_ref_that_is_gone_is_stale(self, people: Repo, robot: Repo, world: World) -> None:
         first = put(people, LIVE, {"a": b"1"})
         snap(robot)
         world.delete(LIVE)
-        assert robot.write([draft(LIVE, first, {"a": b"3"})]) == Stale({LIVE: None})
+        assert robot.write([draft(LIVE, first, {"a": b"3"})]) == PushConflict({LIVE: None})
 
     def test_several_refs_move_together_or_not_at_all(self, people: Repo, robot: Repo, world: World) -> None:
         live, report = LIVE, REPORTS + "one"
@@ -364,7 +366,7 @@ class TestWriting:
         snap(robot)
         moved = put(people, report, {"r": b"2"}, base=other)
         both = [draft(live, first, {"a": b"2"}), draft(report, other, {"r": b"3"})]
-        assert robot.write(both) == Stale({live: first, report: moved})
+        assert robot.write(both) == PushConflict({live: first, report: moved})
         assert world.refs() == {live: first, report: moved}
         snap(robot)
         outcome = robot.write([draft(live, first, {"a": b"2"}), draft(report, moved, {"r": b"3"})])
@@ -389,7 +391,7 @@ class TestWriting:
         snap(robot)
         world.refuse("only on weekdays")
         outcome = robot.write([draft(LIVE, first, {"a": b"2"})])
-        assert isinstance(outcome, Refused)
+        assert isinstance(outcome, PushRefused)
         assert outcome.refs == (LIVE,)
         assert "only on weekdays" in outcome.words
         assert world.refs() == {LIVE: first}
@@ -400,7 +402,7 @@ class TestWriting:
         first = put(people, LIVE, {"a": b"1"})
         snap(robot)
         world.go_away(True)
-        assert isinstance(robot.write([draft(LIVE, first, {"a": b"2"})]), Unavailable)
+        assert isinstance(robot.write([draft(LIVE, first, {"a": b"2"})]), RemoteUnavailable)
         world.go_away(False)
         assert world.refs() == {LIVE: first}
         assert put(robot, LIVE, {"a": b"2"}, base=first)
@@ -409,10 +411,17 @@ class TestWriting:
         main = put(people, MAIN, {"run.sh": b"#!/bin/sh\n"})
         [file] = people.files(main)
         snap(robot)
-        live = put(robot, LIVE, {"bin/run": Blob(Mode.EXECUTABLE, file.id), "link": Blob(Mode.LINK, file.id)})
+        live = put(
+            robot,
+            LIVE,
+            {
+                "bin/run": ExistingBlob(FileMode.EXECUTABLE, file.id),
+                "link": ExistingBlob(FileMode.LINK, file.id),
+            },
+        )
         assert [(file.path, file.mode) for file in robot.files(live)] == [
-            ("bin/run", Mode.EXECUTABLE),
-            ("link", Mode.LINK),
+            ("bin/run", FileMode.EXECUTABLE),
+            ("link", FileMode.LINK),
         ]
         snap(people)
         assert content(people, live) == {"bin/run": b"#!/bin/sh\n", "link": b"#!/bin/sh\n"}
@@ -425,14 +434,14 @@ class TestWriting:
     def test_a_signature_is_in_the_commit(self, world: World) -> None:
         robot = world.client(sign=lambda payload: f"-----BEGIN-----\n{len(payload)}\n-----END-----")
         first = put(robot, LIVE, {"a": b"1"})
-        assert decoded(robot.read(first)).signature.startswith("-----BEGIN-----\n")
+        assert decode_commit(robot.read(first)).signature.startswith("-----BEGIN-----\n")
 
     def test_a_signer_that_cannot_sign_is_unavailable(self, world: World) -> None:
         def sign(_payload: bytes) -> str:
             raise SigningError("the agent is gone", "start it")
 
         outcome = world.client(sign=sign).write([draft(LIVE, None, {"a": b"1"})])
-        assert outcome == Unavailable(Trouble.MIRROR, "the agent is gone", "start it")
+        assert outcome == RemoteUnavailable(RemoteErrorKind.MIRROR, "the agent is gone", "start it")
         assert world.refs() == {}
 
 

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitstore.consolidation import Allowed
-from reconciler.gitstore.mirror import Mirror
-from reconciler.gitstore.protocol import Pushed, Refs
+from reconciler.gitstore.mirror.mirror import Mirror
+from reconciler.gitstore.mirror.repack import RepackLimits
+from reconciler.gitstore.remote.transport import PushConflict, RemoteUnavailable
+from reconciler.gitstore.repo import Pushed, Refs
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.transport import Stale, Unavailable
 from tests.reconciler.gitstore.faults import FaultyDisk, FaultyTransport, How, Killed, Steps
 from tests.reconciler.gitstore.git import git
 from tests.reconciler.gitstore.worlds import LIVE, MAIN, REPORTS, MirrorWorld, content, draft, put, snap
 
-TIDY = Allowed(packs=1, garbage=0, loose_refs=0)
+TIDY = RepackLimits(packs=1, garbage=0, loose_refs=0)
 ROUNDS = 3
 
 
@@ -48,7 +48,7 @@ def life(world: MirrorWorld, directory: Path, steps: Steps) -> list[str]:
     try:
         for number in range(ROUNDS):
             tick(store, f"{directory.name} {number}", landed)
-            assert isinstance(store.housekeep(), Unavailable | None)
+            assert isinstance(store.housekeep(), RemoteUnavailable | None)
     except Killed:
         pass
     finally:
@@ -58,7 +58,7 @@ def life(world: MirrorWorld, directory: Path, steps: Steps) -> list[str]:
 
 def tick(store: Store, content: str, landed: list[str]) -> None:
     found = store.snapshot()
-    if isinstance(found, Unavailable):
+    if isinstance(found, RemoteUnavailable):
         return
     edits = {f"f{place}/m": f"{place} {content}".encode() for place in range(3)}
     outcome = store.write(
@@ -70,7 +70,7 @@ def tick(store: Store, content: str, landed: list[str]) -> None:
     if isinstance(outcome, Pushed):
         landed.append(outcome.commits[LIVE])
     else:
-        assert isinstance(outcome, Unavailable | Stale), outcome
+        assert isinstance(outcome, RemoteUnavailable | PushConflict), outcome
 
 
 def judge(world: MirrorWorld, directory: Path, landed: list[str]) -> None:

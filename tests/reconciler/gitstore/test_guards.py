@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.gitstore import guards
-from reconciler.gitstore.protocol import Refs, Snapshot
+from reconciler.gitstore.repo import Refs, Snapshot
 from schemas.codes import CODES
 from tests.reconciler.gitstore.worlds import MAIN, MemoryWorld, put, snap
 

@@ -8,9 +8,9 @@ import pytest
 
 from reconciler.gitstore.errors import DamageError, NotARepoError
 from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
-from reconciler.gitstore.protocol import Refs
-from reconciler.gitstore.revision import lookup, revision
+from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
+from reconciler.gitstore.worktree.revision import object_lookup, open_revision
 from tests.reconciler.gitstore.git import commit, git, init
 from tests.reconciler.gitstore.worlds import LIVE, MAIN, content, put, snap
 
@@ -20,8 +20,8 @@ def test_a_plan_on_a_checkout_writes_nothing_to_it(tmp_path: Path) -> None:
     first = commit(checkout, {"a": b"1", "b/c": b"2"})
     second = commit(checkout, {"a": b"3"})
     before = git(checkout, "count-objects")
-    remote = MemoryRemote(fallback=lookup(checkout))
-    remote.refs = {MAIN: revision(checkout, "HEAD").commit, LIVE: first}
+    remote = MemoryRemote(fallback=object_lookup(checkout))
+    remote.refs = {MAIN: open_revision(checkout, "HEAD").commit, LIVE: first}
     local = MemoryObjects(remote)
     repo = Store(local, MemoryTransport(local), Refs())
     found = snap(repo)
@@ -37,4 +37,4 @@ def test_a_plan_on_a_checkout_writes_nothing_to_it(tmp_path: Path) -> None:
 
 def test_a_plan_needs_a_repo(tmp_path: Path) -> None:
     with pytest.raises(NotARepoError):
-        lookup(tmp_path)
+        object_lookup(tmp_path)

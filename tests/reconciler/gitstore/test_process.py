@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitstore.process import MOST_ERROR_BYTES, MOST_OUTPUT_BYTES, Ended, Expired, Missing, run
+from reconciler.gitstore.process import MOST_ERROR_BYTES, MOST_OUTPUT_BYTES, CannotRun, Exited, TimedOut, run
 
 HERE = {"PATH": os.environ["PATH"]}
 # A shell on a busy machine has said something after so long; and nothing takes so long that ends in time.
@@ -16,16 +16,16 @@ LONG = 60.0
 
 def test_output_errors_status_and_input() -> None:
     ended = run(["sh", "-c", "cat; echo no >&2; exit 3"], HERE, 10, b"x" * 300_000)
-    assert ended == Ended(3, b"x" * 300_000, b"no\n")
+    assert ended == Exited(3, b"x" * 300_000, b"no\n")
 
 
 def test_a_program_that_does_not_read_is_no_error() -> None:
-    assert run(["true"], HERE, 10, b"x" * 300_000) == Ended(0, b"", b"")
+    assert run(["true"], HERE, 10, b"x" * 300_000) == Exited(0, b"", b"")
 
 
 def test_it_inherits_nothing() -> None:
     ended = run(["env"], HERE | {"ONE": "1"}, 10)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, Exited)
     assert {line.split("=")[0] for line in ended.output.decode().splitlines()} <= {
         "PATH",
         "ONE",
@@ -33,7 +33,7 @@ def test_it_inherits_nothing() -> None:
         "SHLVL",
         "_",
     }
-    assert run(["cat"], HERE, 10) == Ended(0, b"", b"")
+    assert run(["cat"], HERE, 10) == Exited(0, b"", b"")
 
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM;"], ids=["asked", "stubborn"])
@@ -43,7 +43,7 @@ def test_past_the_deadline_the_whole_group_is_gone(tmp_path: Path, trap: str) ->
     start = time.monotonic()
     outcome = run(["sh", "-c", script], HERE, SOON)
     assert time.monotonic() - start < LONG
-    assert outcome == Expired(SOON, b"waiting\n")
+    assert outcome == TimedOut(SOON, b"waiting\n")
     for pid in pids.read_text().split():
         until = time.monotonic() + LONG
         while _is_alive(int(pid)) and time.monotonic() < until:
@@ -53,25 +53,25 @@ def test_past_the_deadline_the_whole_group_is_gone(tmp_path: Path, trap: str) ->
 
 def test_output_that_is_closed_early_does_not_end_the_deadline() -> None:
     start = time.monotonic()
-    assert isinstance(run(["sh", "-c", "exec >&- 2>&-; sleep 600"], HERE, 0.3), Expired)
+    assert isinstance(run(["sh", "-c", "exec >&- 2>&-; sleep 600"], HERE, 0.3), TimedOut)
     assert time.monotonic() - start < LONG
 
 
 def test_half_an_output_is_a_failure() -> None:
     ended = run(["head", "-c", str(MOST_OUTPUT_BYTES + 1), "/dev/zero"], HERE, 60)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, Exited)
     assert ended.status < 0
     assert "larger than 64 MiB" in ended.words
 
 
 def test_a_flood_is_bounded() -> None:
     ended = run(["sh", "-c", "head -c 3000000 /dev/zero >&2"], HERE, 20)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, Exited)
     assert MOST_ERROR_BYTES <= len(ended.errors) <= MOST_ERROR_BYTES + (1 << 16)
 
 
 def test_a_missing_program_is_a_value() -> None:
-    assert run(["/no/such/program"], HERE, 1) == Missing(
+    assert run(["/no/such/program"], HERE, 1) == CannotRun(
         "cannot run /no/such/program: No such file or directory"
     )
 

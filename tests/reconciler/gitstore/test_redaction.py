@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reconciler.gitstore.redaction import MOST_CHARACTERS, STARS, Redactor, Secret, redactor
+from reconciler.gitstore.redaction import MOST_CHARACTERS, STARS, Redactor, SecretValue, build_redactor
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 # Letters that no fixed word of a message consists of, so that finding one means that it leaked.
@@ -25,7 +25,7 @@ def test_no_spelling_of_a_secret_passes(secret: str, before: str, after: str, ki
         "encoded": base64.b64encode(secret.encode()).decode(),
     }[kind]
     assume(spelled not in before and spelled not in after)
-    clean = redactor([("ann", Secret(secret))]).clean(f"{before}{spelled}{after}")
+    clean = build_redactor([("ann", SecretValue(secret))]).clean(f"{before}{spelled}{after}")
     assert spelled not in clean
 
 
@@ -60,5 +60,5 @@ def test_a_flood_is_cut() -> None:
 
 
 def test_a_secret_inside_another_spelling_leaves_nothing_behind() -> None:
-    both = redactor([("", Secret("abc")), ("", Secret("abcdef"))])
+    both = build_redactor([("", SecretValue("abc")), ("", SecretValue("abcdef"))])
     assert both.clean("abcdef abc") == f"{STARS} {STARS}"

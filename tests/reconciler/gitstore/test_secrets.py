@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 import pytest
 
-from reconciler.gitstore.access import TOKEN_USER, Access, from_environment
-from reconciler.gitstore.address import parse
-from reconciler.gitstore.program import GitProgram
-from reconciler.gitstore.redaction import Secret
-from reconciler.gitstore.transport import Update
+from reconciler.gitstore.redaction import SecretValue
+from reconciler.gitstore.remote.access import TOKEN_USER, RemoteAccess, from_environment
+from reconciler.gitstore.remote.address import parse_address
+from reconciler.gitstore.remote.git_transport import GitTransport
+from reconciler.gitstore.remote.transport import RefUpdate
 from tests.servers import repository
 from tests.servers.proxy import proxy
 from tests.servers.relay import Weather, relay
@@ -104,11 +104,11 @@ def test_nothing_ever_holds_a_credential(
     access = from_environment({"GITVIRT_USERNAME": "ann", "GITVIRT_TOKEN": TOKEN})
     outcomes: list[object] = []
     with arranged(mode, web, repo, access) as (url, arranged_access):
-        transport = GitProgram(mirror, parse(url, Path("/")), arranged_access, dict(os.environ))
+        transport = GitTransport(mirror, parse_address(url, Path("/")), arranged_access, dict(os.environ))
         seconds = 0.4 if mode == "silent" else 30
         first = commit(mirror, "first")
         outcomes.append(transport.list_refs([MAIN], seconds))
-        outcomes.append(transport.push([Update(MAIN, None, first)], seconds))
+        outcomes.append(transport.push([RefUpdate(MAIN, None, first)], seconds))
         outcomes.append(transport.fetch([MAIN], seconds))
     watch.stop.set()
     said = capfd.readouterr()
@@ -123,7 +123,9 @@ def test_nothing_ever_holds_a_credential(
 
 
 @contextlib.contextmanager
-def arranged(mode: str, web: WebServer, repo: Path, access: Access) -> Iterator[tuple[str, Access]]:
+def arranged(
+    mode: str, web: WebServer, repo: Path, access: RemoteAccess
+) -> Iterator[tuple[str, RemoteAccess]]:
     """The URL and the access with which this goes wrong."""
     url, tls = web.url(repo.name), web.url(repo.name, "https")
     trusting = replace(access, ca_file=web.authority.ca)
@@ -147,11 +149,11 @@ def arranged(mode: str, web: WebServer, repo: Path, access: Access) -> Iterator[
             port = there.port
             if mode == "no proxy":
                 there.close()
-            place = Secret(f"http://ann:{quote(PROXY_PASSWORD, safe='')}@127.0.0.1:{port}")
+            place = SecretValue(f"http://ann:{quote(PROXY_PASSWORD, safe='')}@127.0.0.1:{port}")
             yield tls, replace(trusting, proxy=place)
     else:
         yield {
-            "no token": (url, Access(username="ann")),
+            "no token": (url, RemoteAccess(username="ann")),
             "bearer refused": (web.url(repo.name, place="bearer"), replace(access, is_bearer=True)),
             "not found": (f"{url}-gone", access),
             "moved": (web.url(repo.name, place="moved"), access),
@@ -163,10 +165,10 @@ def test_hooks_of_a_local_remote_see_no_credential(mirror: Path, tmp_path: Path)
     """They are the server's side, run by us."""
     repo = bare(tmp_path / "server.git")
     repository.hook(repo, "pre-receive", "#!/bin/sh\nenv > environment\n")
-    access = Access(token=Secret(TOKEN), proxy=Secret(f"http://ann:{PROXY_PASSWORD}@p:1"))
+    access = RemoteAccess(token=SecretValue(TOKEN), proxy=SecretValue(f"http://ann:{PROXY_PASSWORD}@p:1"))
     ambient = dict(os.environ) | {"GITVIRT_TOKEN": TOKEN, "AWS_SECRET_ACCESS_KEY": TOKEN}
-    transport = GitProgram(mirror, parse(str(repo), Path("/")), access, ambient)
-    transport.push([Update(MAIN, None, commit(mirror, "first"))], 30)
+    transport = GitTransport(mirror, parse_address(str(repo), Path("/")), access, ambient)
+    transport.push([RefUpdate(MAIN, None, commit(mirror, "first"))], 30)
     seen = (repo / "environment").read_text()
     assert "GIT_" in seen
     assert not any(spelling in seen for spelling in SPELLINGS)

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from reconciler.gitstore import address
-from reconciler.gitstore.access import Access
-from reconciler.gitstore.commit import Sign
 from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
-from reconciler.gitstore.mirror import Mirror
-from reconciler.gitstore.program import GitProgram
-from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
+from reconciler.gitstore.mirror.mirror import Mirror
+from reconciler.gitstore.objects.commit import Sign
+from reconciler.gitstore.remote import address
+from reconciler.gitstore.remote.access import RemoteAccess
+from reconciler.gitstore.remote.git_transport import GitTransport
+from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.transport import Trouble, Unavailable
 from tests.servers import repository
 from tests.servers.places import Place
 
@@ -74,8 +74,8 @@ class MemoryWorld:
     def go_away(self, is_gone: bool) -> None:
         self._is_gone = is_gone
 
-    def _fault(self) -> Unavailable | None:
-        return Unavailable(Trouble.NETWORK, "gone", "wait") if self._is_gone else None
+    def _fault(self) -> RemoteUnavailable | None:
+        return RemoteUnavailable(RemoteErrorKind.NETWORK, "gone", "wait") if self._is_gone else None
 
 
 class MirrorWorld:
@@ -92,10 +92,14 @@ class MirrorWorld:
         self.mirrors.append(mirror)
         return Store(mirror, self.transport(mirror), refs, sign=sign, seconds=30)
 
-    def transport(self, mirror: Mirror, inherit: Sequence[int] | None = None) -> GitProgram:
-        place = address.parse(str(self.repo), self.folder)
-        return GitProgram(
-            mirror.repo, place, Access(), os.environ, inherit=(mirror.lock,) if inherit is None else inherit
+    def transport(self, mirror: Mirror, inherit: Sequence[int] | None = None) -> GitTransport:
+        place = address.parse_address(str(self.repo), self.folder)
+        return GitTransport(
+            mirror.repo,
+            place,
+            RemoteAccess(),
+            os.environ,
+            inherit=(mirror.lock,) if inherit is None else inherit,
         )
 
     def refs(self) -> dict[str, str]:

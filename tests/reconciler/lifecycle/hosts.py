@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace as msgspec_replace
 
-from reconciler.gitstore.commit import decoded
-from reconciler.gitstore.protocol import Refs, Snapshot
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.loop.outcome import Outcome, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.plan import Plan
@@ -254,7 +254,7 @@ class Fleet(Scene):
         """Of live, the newest first."""
         found, commit = [], self.heads.get(LIVE)
         while commit:
-            read = decoded(self.store.read(commit))
+            read = decode_commit(self.store.read(commit))
             found.append(read.message)
             commit = read.parents[0] if read.parents else None
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.gitstore.commit import decoded
+from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.loop.outcome import Rested
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachinePool
@@ -155,7 +155,7 @@ def test_an_order_that_waited_for_its_review_counts_from_its_merge_on(is_nested:
         world._commit(ALL_ORDERS, {"all.txt": b""}, {}, source=world.heads[MAIN])
         commit = merge(world, ALL_ORDERS, commit)
     head = merge(world, MAIN, commit)
-    assert len(decoded(world.store.read(head)).parents) == 2
+    assert len(decode_commit(world.store.read(head)).parents) == 2
     for number in range(others):
         world.source({"other.txt": f"afterwards {number}"})
     world.settle()

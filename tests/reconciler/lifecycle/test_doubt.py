@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.gitstore.protocol import Blob
-from reconciler.gitstore.tree import Mode
+from reconciler.gitstore.objects.tree import FileMode
+from reconciler.gitstore.repo import ExistingBlob
 from reconciler.loop.outcome import Rested
 from schemas.kinds import Key, Kind
 from schemas.report import Report, objects
@@ -74,7 +74,7 @@ def test_a_folder_that_becomes_a_link_deletes_nothing() -> None:
     world = Fleet({**OTHERS, "team/web.yaml": machine("web"), "to": "elsewhere"}, Host("a"), Host("b"))
     world.settle()
     (target,) = [file.id for file in world.store.files(world.heads[MAIN]) if file.path == "to"]
-    world._commit(MAIN, {"team/web.yaml": None, "team": Blob(Mode.LINK, target)}, {})
+    world._commit(MAIN, {"team/web.yaml": None, "team": ExistingBlob(FileMode.LINK, target)}, {})
     world.settle()
     assert WEB in world.objects()
     assert not world.machine("web").metadata.is_deleting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.gitstore.protocol import Edit
+from reconciler.gitstore.repo import Edit
 from reconciler.loop.outcome import Rested, Waiting, Wrote
 from schemas.report.tree import render
 from tests.reconciler.lifecycle.hosts import Fleet, Host

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
+from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
 from reconciler.loop.outcome import Outcome, Raced, Rested, Wrote
 from reconciler.loop.tick import Reconciler, Self
 from reconciler.world.record import record_of

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
-from reconciler.gitstore.protocol import Refs
+from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
-from reconciler.gitstore.transport import Trouble, Unavailable
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.waker import Waker
 from reconciler.loop.loop import Loop, Pace
 from reconciler.loop.outcome import Failed, Postponed, Raced, Rested, Waiting, Wrote
 from reconciler.loop.tick import Reconciler, Self
@@ -47,10 +47,10 @@ class Site:
             {"gitvirt.yaml": SETTINGS, "classes/small.yaml": SMALL, "m/web.yaml": machine("web")}
         )
 
-    def _fault(self, call: str, when: str) -> Unavailable | None:
+    def _fault(self, call: str, when: str) -> RemoteUnavailable | None:
         if (call, when) == ("push", "before") and self.before_push:
             self.before_push.pop()()
-        return Unavailable(Trouble.NETWORK, "gone", "wait") if self.is_gone else None
+        return RemoteUnavailable(RemoteErrorKind.NETWORK, "gone", "wait") if self.is_gone else None
 
     def live(self) -> dict[str, str]:
         looker = self.world.client()

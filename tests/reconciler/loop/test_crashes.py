@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
-from reconciler.gitstore.mirror import Mirror
-from reconciler.gitstore.protocol import Refs, Repo
+from reconciler.gitstore.mirror.mirror import Mirror
+from reconciler.gitstore.repo import Refs, Repo
 from reconciler.gitstore.store import Store
 from reconciler.loop.outcome import Failed, Rested
 from reconciler.loop.tick import Reconciler

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitstore.protocol import Refs, Repo
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.repo import Refs, Repo
+from reconciler.gitstore.waker import Waker
 from reconciler.loop.loop import Loop, Pace
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Rested

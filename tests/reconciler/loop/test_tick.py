@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.gitstore.commit import decoded
+from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.loop.outcome import Rested, Wrote
 from schemas.kinds import Kind
 from tests.reconciler.gitstore.worlds import MemoryWorld
@@ -47,7 +47,7 @@ class Site(Cast):
         """Of the target branch, by first parents, newest first."""
         commit, found = self.world.refs().get(LIVE), []
         while commit:
-            read = decoded(self.looker.read(commit))
+            read = decode_commit(self.looker.read(commit))
             found.append(read.message.split("\n")[0])
             commit = read.parents[0] if read.parents and "Source-Commit" in read.message else None
         return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from reconciler.gitstore.commit import SOURCE
 from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
-from reconciler.gitstore.protocol import Draft, Edit, Identity, Pushed, Refs, Snapshot, Unchanged
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER
+from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Snapshot, Unchanged
 from reconciler.gitstore.store import Store
 from reconciler.world.advance import Advance
 from reconciler.world.record import Record, fields
@@ -141,7 +141,7 @@ class Scene:
                 taken[file.path] = self.store.read(file.id)
         edits = {path: text.encode() if text is not None else None for path, text in (files or {}).items()}
         return self._commit(
-            LIVE, taken | edits, {SOURCE: self.heads[MAIN], **trailers}, source=self.heads[MAIN]
+            LIVE, taken | edits, {SOURCE_TRAILER: self.heads[MAIN], **trailers}, source=self.heads[MAIN]
         )
 
     def report(self, name: str, of: Report | None = None) -> str:
@@ -185,7 +185,7 @@ class Scene:
         source: str | None = None,
     ) -> str:
         head = self.heads.get(ref)
-        extra = [(key, value) for key, value in trailers.items() if key != SOURCE]
+        extra = [(key, value) for key, value in trailers.items() if key != SOURCE_TRAILER]
         draft = Draft(
             ref=ref,
             expected=head,

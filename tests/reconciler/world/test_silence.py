@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.gitstore.protocol import Snapshot
+from reconciler.gitstore.repo import Snapshot
 from reconciler.world.advance import Advance
 from reconciler.world.pool_status import folded_pool
 from reconciler.world.record import Record

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from reconciler.gitstore.objects import Type, named
-from reconciler.gitstore.protocol import Blob, Edit, Identity
-from reconciler.gitstore.tree import File, Mode, ObjectId
+from reconciler.gitstore.objects.database import ObjectType, hash_object
+from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
+from reconciler.gitstore.repo import Edit, ExistingBlob, Identity
 from reconciler.plan import Base, Change, Plan
 from reconciler.world.known import Known, Place, Standing
 from reconciler.world.record import NOTHING, record_of
@@ -23,7 +23,7 @@ SIGNING = Signing(Identity("gitvirt", "gitvirt@localhost"), NOW, "main", "refs/h
 
 
 def file_of(path: str, text: str) -> File:
-    return File(path, Mode.FILE, named(Type.BLOB, text.encode()).id)
+    return File(path, FileMode.FILE, hash_object(ObjectType.BLOB, text.encode()).id)
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Site:
 
     def read(self, id: ObjectId) -> bytes:
         texts = (*self.source_texts.values(), *self.live_texts.values())
-        return {named(Type.BLOB, text.encode()).id: text.encode() for text in texts}[id]
+        return {hash_object(ObjectType.BLOB, text.encode()).id: text.encode() for text in texts}[id]
 
     def is_taken(self, path: str) -> bool:
         return path not in self.frozen
@@ -97,7 +97,7 @@ class Site:
 
     def _text(self, edit: Edit) -> str:
         assert edit is not None
-        return (self.read(edit.id) if isinstance(edit, Blob) else edit).decode()
+        return (self.read(edit.id) if isinstance(edit, ExistingBlob) else edit).decode()
 
     @staticmethod
     def _keys(path: str, texts: Mapping[str, str]) -> Sequence[tuple[int, Key]]:

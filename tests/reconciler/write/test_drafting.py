@@ -7,7 +7,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from reconciler.gitstore.protocol import Blob
+from reconciler.gitstore.repo import ExistingBlob
 from reconciler.plan import Action, Change
 from reconciler.world.record import NOTHING, Record
 from schemas.edit.fields import Value
@@ -176,7 +176,7 @@ def test_other_files_are_taken_over_unread_and_go_when_they_go() -> None:
     site = Site({"README.md": "hello", ".gitvirt/orphans/x.yaml": "uid: x"}, {"old.txt": "old"})
     written = site.written()
     assert written.draft is not None
-    assert {path: isinstance(edit, Blob) for path, edit in written.draft.edits.items()} == {
+    assert {path: isinstance(edit, ExistingBlob) for path, edit in written.draft.edits.items()} == {
         "README.md": True,
         ".gitvirt/orphans/x.yaml": True,
         "old.txt": False,

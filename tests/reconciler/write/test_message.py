@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reconciler.gitstore.commit import trailers_of, with_trailers
+from reconciler.gitstore.objects.commit import add_trailers, parse_trailers
 from reconciler.plan import Action, Change
 from reconciler.world.record import NOTHING, Record
 from reconciler.write.message import LONGEST_LINE, MOST_LINES, message, subject
@@ -97,7 +97,7 @@ def test_nobody_adds_a_trailer_or_a_paragraph_by_his_words() -> None:
     text = message(
         [Change(WEB, Action.WITHDRAW, PLACED, NOTHING, evil)], ["a\nSource-Commit: 1.yaml"] * 5, "main"
     )
-    assert trailers_of(with_trailers(text, [("Source-Commit", "abcd")])) == (("Source-Commit", "abcd"),)
+    assert parse_trailers(add_trailers(text, [("Source-Commit", "abcd")])) == (("Source-Commit", "abcd"),)
     assert text.count("\n\n") == 1
 
 

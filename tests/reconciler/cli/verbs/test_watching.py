@@ -17,8 +17,8 @@ import pytest
 
 from reconciler.cli.location import Location, opened
 from reconciler.cli.watching import moves
-from reconciler.gitstore import address
-from reconciler.gitstore.wake import Waker
+from reconciler.gitstore.remote import address
+from reconciler.gitstore.waker import Waker
 from tests.reconciler.cli.verbs.conftest import GITVIRT, RUNNING, machine
 from tests.reconciler.gitstore.git import commit, git
 
@@ -128,7 +128,7 @@ def test_a_watch_that_is_lost_is_no_end_and_no_words(
     fleet: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     bare = fleet.parent / "fleet.git"
-    with opened(Location(address.parse(str(bare), fleet)), with_reports=False) as first:
+    with opened(Location(address.parse_address(str(bare), fleet)), with_reports=False) as first:
         bare.rename(bare.with_name("away"))  # before the watch begins
 
         def comes_back() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitstore.revision import revision
-from reconciler.gitstore.worktree import IsIgnored, Listing
+from reconciler.gitstore.worktree.files import FileListing, IsIgnored
+from reconciler.gitstore.worktree.revision import open_revision
 from reconciler.query.checkout.loading import Loaded, Parsed, WorkerLostError, blob_id, joined, parsed, parts
 from reconciler.query.checkout.parallel import parsed_by_several
 from reconciler.query.checkout.source import Commit, Folder, Source
@@ -31,8 +31,8 @@ class Made:
 
     lost_in: int = 0  # the process that ends itself when it reads number 1,000
 
-    def listing(self, is_ignored: IsIgnored) -> Listing:
-        return Listing(tuple(f"{number:05}.yaml" for number in range(FILES)), ())
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        return FileListing(tuple(f"{number:05}.yaml" for number in range(FILES)), ())
 
     def read(self, path: str) -> bytes | Problem:
         number = int(path.partition(".")[0])
@@ -121,7 +121,7 @@ def test_several_processes_read_a_revision(tmp_path: Path) -> None:
     """What the Git library has open is shared by the processes that `fork` makes."""
     init(tmp_path)
     commit(tmp_path, {f"m/{number}.yaml": machine(f"m{number}").encode() for number in range(1_200)})
-    source = Commit(revision(tmp_path, "HEAD"))
+    source = Commit(open_revision(tmp_path, "HEAD"))
     one, several = loaded(source, 1), loaded(source, 2)
     assert len(one.entries) == 1_200
     assert several.entries == one.entries
@@ -139,8 +139,8 @@ list(parsed_by_several(Sleeping(), [["a.yaml"]] * 8, {}, 2))
 class Sleeping:
     """Says which process reads, and takes its time."""
 
-    def listing(self, is_ignored: IsIgnored) -> Listing:
-        return Listing(("a.yaml",), ())
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        return FileListing(("a.yaml",), ())
 
     def read(self, path: str) -> bytes | Problem:
         os.write(1, b"%d\n" % os.getpid())  # in one piece: two processes write here

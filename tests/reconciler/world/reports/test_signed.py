@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
-from reconciler.gitstore.protocol import Refs
-from reconciler.gitstore.signing import SshSigner
+from reconciler.gitstore.repo import Refs
+from reconciler.gitstore.signatures.signing import SshSigner
 from reconciler.gitstore.store import Store
 from reconciler.world.world import World
 from tests.reconciler.world.scene import SETTINGS, Scene

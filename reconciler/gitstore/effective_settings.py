@@ -1,0 +1,75 @@
+"""Which gitvirt.yaml holds at a commit: its own, or where that cannot be used, that of the newest earlier commit where it could.
+
+Everybody who must find a fleet's branches begins here, so that all look at the same ones. It must not fall back on defaults:
+they may name a branch of something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.tree import FileMode, ObjectId
+from reconciler.gitstore.repo import Repo
+from schemas.problem import Problem
+from schemas.settings import fleet
+from schemas.settings.fleet import PATH, Settings
+
+COMMITS_AT_MOST = 1_000  # of the first-parent line
+DIGITS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveSettings:
+    """`settings` are those of `commit`; both are None where no commit has any that can be used. The rest is about the head."""
+
+    settings: Settings | None = None
+    commit: ObjectId | None = None
+    is_of_head: bool = False
+    is_there: bool = False  # broken or not
+    problems: tuple[Problem, ...] = ()
+
+    def trouble(self, branch: str) -> str:
+        """Of a head whose file is not the one in force."""
+        return f"{PATH} on {branch} {'has problems' if self.is_there else 'is missing'}"
+
+    def note(self, branch: str) -> str:
+        return f"{self.trouble(branch)}; what it said last (commit {(self.commit or '')[:DIGITS]}) stays in force"
+
+
+def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSettings:
+    """Reads one blob for each version of the file. Raises DamageError where history is not all there."""
+    if head is None:
+        return EffectiveSettings()
+    id = _blob(repo, head)
+    found = _parsed(repo, id)
+    if isinstance(found, Settings):
+        return EffectiveSettings(found, head, is_of_head=True, is_there=True)
+    is_there, problems, read = repo.file(head, PATH) is not None, found, {id}
+    commit = _first_parent(repo, head)
+    for _ in range(COMMITS_AT_MOST):
+        if commit is None:
+            break
+        id = _blob(repo, commit)
+        if id not in read:
+            read.add(id)
+            found = _parsed(repo, id)
+            if isinstance(found, Settings):
+                return EffectiveSettings(found, commit, is_there=is_there, problems=problems)
+        commit = _first_parent(repo, commit)
+    return EffectiveSettings(is_there=is_there, problems=problems)
+
+
+def _first_parent(repo: Repo, commit: ObjectId) -> ObjectId | None:
+    parents = decode_commit(repo.read(commit)).parents
+    return parents[0] if parents else None
+
+
+def _blob(repo: Repo, commit: ObjectId) -> ObjectId | None:
+    """A link is no settings file, whatever it points to."""
+    file = repo.file(commit, PATH)
+    return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
+
+
+def _parsed(repo: Repo, id: ObjectId | None) -> Settings | tuple[Problem, ...]:
+    return () if id is None else fleet.parse(repo.read(id))

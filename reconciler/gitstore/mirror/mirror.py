@@ -1,0 +1,225 @@
+"""A persistent bare mirror of a remote on this disk: `Objects` by the Git library, written as packs of our own.
+
+Owns its directory, by a lock that its children inherit, and may throw everything in it away: nothing here is not on
+the remote. It must not talk to the remote; a transport brings what that has into `repo`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import SortMode
+
+from reconciler.gitstore.errors import DamageError, InUseError
+from reconciler.gitstore.mirror import mirror_check
+from reconciler.gitstore.mirror.disk import MirrorDisk
+from reconciler.gitstore.mirror.repack import Repack, RepackLimits
+from reconciler.gitstore.objects.database import GitObject, ObjectType
+from reconciler.gitstore.objects.pack import build_pack
+from reconciler.gitstore.objects.tree import ObjectId
+
+# As git itself does: an object is hashed when it is fetched and when the mirror is looked through; what decays on the disk
+# in between fails the checksum of its compression. Hashing each at every read takes a third of reading.
+pygit2.settings.enable_strict_hash_verification(False)
+# Each fetch and each write is a pack, which the library keeps open: hundreds until the next housekeeping, where a process may
+# have no more than 1,024 files open.
+PACKS_OPEN = 128
+pygit2.settings.mwindow_file_limit = PACKS_OPEN
+
+_FORMAT = 2
+_TYPES = {int(type): type for type in ObjectType}
+# One thread: a pack is made beside the loop, which shall not notice. Packs stay packs when they are fetched. A ref that the
+# power took is fetched again, so a thousand of them need not wait for the disk one by one.
+_CONFIG = b"""\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\tlogAllRefUpdates = false
+\tfsync = committed,-loose-object,-reference
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[fetch]
+\tunpackLimit = 1
+[pack]
+\tthreads = 1
+"""
+
+
+class Mirror:
+    """`key` says what this mirrors: what was made for another key is thrown away. `patience` is for the lock, in seconds.
+
+    Raises InUseError, or OSError when its directory cannot be written.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        key: str,
+        *,
+        disk: MirrorDisk | None = None,
+        patience: float = 10,
+        allowed: RepackLimits | None = None,
+    ) -> None:
+        self.directory = directory
+        self.repo = directory / "repo.git"
+        self._marker = directory / "mirror.json"
+        self._key = hashlib.sha256(key.encode()).hexdigest()
+        self._disk = disk or MirrorDisk()
+        self._disk.make_folder(directory)
+        self.lock = _locked(directory / "lock", patience)
+        self._tidying = threading.Lock()
+        self._consolidation = Repack(self.repo, self._disk, self.lock, allowed or RepackLimits())
+        try:
+            self._store = self._opened()
+        except BaseException:
+            os.close(self.lock)
+            raise
+
+    @property
+    def folder(self) -> Path:
+        return self.directory
+
+    def get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
+        try:
+            type, data = self._store.odb.read(pygit2.Oid(hex=id))
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise DamageError(f"object {id} is missing or damaged", "the mirror mends itself") from error
+        return _TYPES[type], data
+
+    def add(self, objects: Sequence[GitObject]) -> None:
+        made = build_pack(objects)
+        place = self.repo / "objects" / "pack" / f"pack-{made.name}"
+        self._consolidation.hold(made.name)
+        try:
+            self._disk.write(place.with_suffix(".pack.new"), made.data)
+            self._disk.write(place.with_suffix(".idx.new"), made.idx)
+            # The index makes a pack visible, so it comes last.
+            self._disk.rename(place.with_suffix(".pack.new"), place.with_suffix(".pack"))
+            self._disk.rename(place.with_suffix(".idx.new"), place.with_suffix(".idx"))
+            self._disk.sync(place.parent)
+        except OSError:
+            # Room for whoever comes next; what stays is swept later.
+            with contextlib.suppress(OSError):
+                self._disk.remove(place.with_suffix(".pack.new"))
+                self._disk.remove(place.with_suffix(".idx.new"))
+            raise
+
+    def forget(self) -> None:
+        self._consolidation.release()
+
+    def refs(self) -> Mapping[str, ObjectId]:
+        """None at all once somebody has removed the mirror, which may happen at any time: all is fetched anew then."""
+        try:
+            found = self._store.references.iterator()
+            return {ref.name: str(ref.target) for ref in found if isinstance(ref.target, pygit2.Oid)}
+        except (KeyError, OSError, pygit2.GitError):
+            if (self.repo / "refs").is_dir():
+                raise
+            return {}
+
+    def point(self, refs: Mapping[str, ObjectId]) -> None:
+        for ref, id in refs.items():
+            place = self.repo / ref
+            lock = place.with_name(place.name + ".lock")  # which a git beside us respects
+            self._disk.make_folder(place.parent)
+            self._disk.write(lock, id.encode() + b"\n")
+            self._disk.rename(lock, place)
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
+        try:
+            walk = self._store.walk(pygit2.Oid(hex=head), SortMode.TOPOLOGICAL | SortMode.TIME)
+            if since:
+                with contextlib.suppress(KeyError, ValueError):
+                    walk.hide(pygit2.Oid(hex=since))
+            for commit in walk:
+                yield str(commit.id)
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise DamageError(f"the history of {head} is not whole", "the mirror mends itself") from error
+
+    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+        try:
+            if commit == ancestor:
+                return pygit2.Oid(hex=commit) in self._store
+            return self._store.descendant_of(pygit2.Oid(hex=commit), pygit2.Oid(hex=ancestor))
+        except (KeyError, ValueError, pygit2.GitError):
+            return False
+
+    def heal(self, is_thorough: bool) -> bool:
+        with self._tidying:
+            swept = mirror_check.sweep(self.repo, self._disk)
+            is_sound = mirror_check.is_sound(self.repo)
+            if is_sound and is_thorough:
+                is_sound = not mirror_check.is_damaged(self.repo, self.lock)
+            if not is_sound:
+                # The library knows packs by their paths while any repo has them open, and the next may be named the same.
+                self._store.free()
+                self._store = self._rebuilt()
+            return swept or not is_sound
+
+    def consolidate(self, pins: Sequence[ObjectId]) -> None:
+        def roots() -> Iterator[ObjectId]:
+            yield from self.refs().values()
+            yield from (id for id in pins if pygit2.Oid(hex=id) in self._store)
+
+        with self._tidying:
+            self._consolidation.prepare(roots)
+
+    def settle(self, refs: Collection[str]) -> None:
+        with self._tidying:
+            mirror_check.sweep(self.repo, self._disk)
+            for ref in self.refs().keys() - refs:
+                self._store.references.delete(ref)
+            self._consolidation.finish(set(self.refs().values()))
+
+    def close(self) -> None:
+        self._store.free()
+        os.close(self.lock)
+
+    def _opened(self) -> pygit2.Repository:
+        want = json.dumps({"format": _FORMAT, "remote": self._key}).encode()
+        if self._marker.is_file() and self._marker.read_bytes() == want:
+            mirror_check.sweep(self.repo, self._disk)
+            if mirror_check.is_sound(self.repo):
+                return pygit2.Repository(str(self.repo))
+        return self._rebuilt()
+
+    def _rebuilt(self) -> pygit2.Repository:
+        """An empty one. The marker goes first and comes last, so that half a mirror never passes for a whole one."""
+        self._disk.remove(self._marker)
+        self._disk.remove_folder(self.repo)
+        for folder in ("objects/pack", "refs/heads"):
+            self._disk.make_folder(self.repo / folder)
+        self._disk.write(self.repo / "config", _CONFIG)
+        self._disk.write(self.repo / "HEAD", b"ref: refs/heads/main\n")
+        self._disk.replace(self._marker, json.dumps({"format": _FORMAT, "remote": self._key}).encode())
+        return pygit2.Repository(str(self.repo))
+
+
+def _locked(path: Path, patience: float) -> int:
+    """Held until it is closed here and in every child that has it, even when this process is killed."""
+    place = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < until:
+                time.sleep(0.05)
+                continue
+            os.close(place)
+            raise InUseError(
+                f"another process works in {path.parent}", "wait for it, or choose another directory"
+            ) from None
+        return place

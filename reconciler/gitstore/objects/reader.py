@@ -1,0 +1,85 @@
+"""Commits and trees read through a cache: the root that was new a tick ago is the old one now."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from reconciler.gitstore.errors import DamageError, NotACommitError
+from reconciler.gitstore.objects import tree, tree_diff
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.database import ObjectDatabase, ObjectType
+from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
+from reconciler.gitstore.objects.tree_edit import EMPTY
+from reconciler.gitstore.repo import FileChange
+
+_BUDGET_BYTES = 32 << 20  # the trees of about 500,000 files
+
+
+class ObjectReader:
+    """Any thread may read."""
+
+    def __init__(self, objects: ObjectDatabase, budget_bytes: int = _BUDGET_BYTES) -> None:
+        self._objects = objects
+        self._left = budget_bytes
+        self._trees: OrderedDict[ObjectId, bytes] = OrderedDict()
+        self._turn = threading.Lock()
+
+    def read(self, id: ObjectId) -> bytes:
+        return self._objects.get(id)[1]
+
+    def tree(self, commit: ObjectId | None) -> ObjectId:
+        """The root tree of a commit, through tags. None is the empty tree."""
+        if commit is None:
+            return EMPTY.id
+        type, data = self._objects.get(commit)
+        if type is ObjectType.COMMIT:
+            return decode_commit(data).tree
+        if type is ObjectType.TAG:
+            return self.tree(data[len(b"object ") : len(b"object ") + 40].decode("ascii", "replace"))
+        raise NotACommitError(
+            f"{commit} is a {type.name.lower()} and not a commit", "a ref must name a commit"
+        )
+
+    def listing(self, id: ObjectId) -> bytes:
+        """The raw bytes of a tree."""
+        if id == EMPTY.id:
+            return b""
+        with self._turn:
+            if (known := self._trees.get(id)) is not None:
+                self._trees.move_to_end(id)
+                return known
+        type, data = self._objects.get(id)
+        if type is not ObjectType.TREE:
+            raise DamageError(f"object {id} is not the tree that it should be", "git fsck tells more")
+        self._remember(id, data)
+        return data
+
+    def files(self, commit: ObjectId) -> Iterator[File]:
+        return tree.files(self.listing, self.tree(commit))
+
+    def file(self, commit: ObjectId, path: str) -> File | None:
+        found, mode = self.tree(commit), FileMode.FOLDER
+        for part in path.split("/"):
+            if mode is not FileMode.FOLDER:
+                return None
+            wanted = tree.raw(part)
+            entry = next(
+                ((octal, id) for octal, name, id in tree.entries(self.listing(found)) if name == wanted), None
+            )
+            if entry is None:
+                return None
+            mode, found = tree.mode_of(entry[0]), entry[1].hex()
+        return None if mode is FileMode.FOLDER else File(path, mode, found)
+
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+        return tree_diff.diff_trees(self.listing, self.tree(old), self.tree(new))
+
+    def _remember(self, id: ObjectId, data: bytes) -> None:
+        with self._turn:
+            if id not in self._trees:
+                self._trees[id] = data
+                self._left -= len(data)
+            while self._left < 0:
+                self._left += len(self._trees.popitem(last=False)[1])

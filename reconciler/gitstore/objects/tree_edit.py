@@ -1,0 +1,146 @@
+"""Edits put on a tree: only the folders on their paths are read, and only what changes becomes new objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from reconciler.gitstore.objects.database import GitObject, ObjectType, hash_object
+from reconciler.gitstore.objects.tree import (
+    FileMode,
+    ObjectId,
+    Read,
+    entries,
+    is_name,
+    order,
+    raw,
+    text,
+)
+from reconciler.gitstore.repo import Edit, ExistingBlob
+
+EMPTY = hash_object(ObjectType.TREE, b"")
+_FOLDER = b"40000"
+_CONTENT = {b"100644", b"100664", b"100755"}
+_ByFolder: TypeAlias = dict[bytes, dict[bytes, Edit]]
+
+
+class PathError(ValueError):
+    """A path that Git would not check out, or that needs a file and a folder in the same place."""
+
+
+@dataclass(slots=True)
+class EditedTree:
+    """`objects` are those that the store may not have yet."""
+
+    tree: ObjectId = EMPTY.id
+    objects: dict[ObjectId, GitObject] = field(default_factory=dict)
+    is_removing: bool = False
+
+    def keep(self, type: ObjectType, data: bytes) -> bytes:
+        made = hash_object(type, data)
+        self.objects[made.id] = made
+        return bytes.fromhex(made.id)
+
+
+class _Folder:
+    """A folder on the path of an edit, and its entries: name -> (octal mode, raw id)."""
+
+    __slots__ = ("before", "entries", "is_sorted", "path")
+
+    def __init__(self, path: bytes, tree: bytes) -> None:
+        self.path = path
+        self.before = tree
+        self.entries = {name: (mode, id) for mode, name, id in entries(tree)}
+        self.is_sorted = True
+
+    def has_leaf(self, name: bytes) -> bool:
+        return name in self.entries and self.entries[name][0] != _FOLDER
+
+    def put(self, name: bytes, mode: bytes, id: bytes) -> None:
+        if name not in self.entries or self.entries[name][0] != mode:
+            self.is_sorted = False
+        if (mode == _FOLDER) == self.has_leaf(name) and name in self.entries:
+            raise PathError(f"{text(self.path + b'/' + name)!r} would be a file and a folder")
+        self.entries[name] = (mode, id)
+
+    def encoded(self) -> bytes:
+        found = self.entries.items()
+        if not self.is_sorted:
+            found = dict(sorted(found, key=lambda item: order(item[0], item[1][0] == _FOLDER))).items()
+        return b"".join([b"%b %b\0%b" % (mode, name, id) for name, (mode, id) in found])
+
+
+def edit_tree(read: Read, tree: ObjectId | None, edits: Mapping[str, Edit]) -> EditedTree:
+    """The tree with the edits on it. Folders that have become empty are gone, as Git has none."""
+    done = EditedTree()
+    wanted = _by_folder(edits)
+    folders = _opened(read, tree or EMPTY.id, wanted)
+    # All removals come first: a file may make room for a folder, and the other way round.
+    for path, leaves in wanted.items():
+        for name, edit in leaves.items():
+            if edit is None and folders[path].has_leaf(name):
+                del folders[path].entries[name]
+                done.is_removing = True
+    for path, folder in reversed(folders.items()):  # the deepest first: a folder needs the ids of those in it
+        for name, edit in wanted.get(path, {}).items():
+            if edit is not None:
+                _write(folder, name, edit, done)
+        data = folder.encoded()
+        id = (
+            bytes.fromhex(hash_object(ObjectType.TREE, data).id)
+            if data == folder.before
+            else done.keep(ObjectType.TREE, data)
+        )
+        parent, _, name = path.rpartition(b"/")
+        if not path:
+            done.tree = id.hex()
+        elif data:
+            folders[parent].put(name, _FOLDER, id)
+        elif name in folders[parent].entries and not folders[parent].has_leaf(name):
+            del folders[parent].entries[name]
+    return done
+
+
+def _write(folder: _Folder, name: bytes, edit: bytes | ExistingBlob, done: EditedTree) -> None:
+    if isinstance(edit, ExistingBlob):
+        if edit.mode is FileMode.FOLDER:
+            raise PathError(f"{text(name)!r}: a folder cannot be taken over as one file")
+        folder.put(name, b"%o" % edit.mode, bytes.fromhex(edit.id))
+        return
+    mode, before = folder.entries.get(name, (b"100644", b""))
+    # Content in place of a link is a file: it must not become where the link points.
+    mode = mode if mode in _CONTENT or mode == _FOLDER else b"100644"
+    made = hash_object(ObjectType.BLOB, edit)
+    if bytes.fromhex(made.id) != before:
+        done.objects[made.id] = made
+    folder.put(name, b"100644" if mode == _FOLDER else mode, bytes.fromhex(made.id))
+
+
+def _by_folder(edits: Mapping[str, Edit]) -> _ByFolder:
+    found: _ByFolder = {}
+    for path, edit in edits.items():
+        folder, slash, name = raw(path).rpartition(b"/")
+        if folder not in found or (slash and not folder):
+            if slash and not all(map(is_name, folder.split(b"/"))):
+                raise PathError(f"{path!r} is not a path that Git checks out")
+            found[folder] = {}
+        if not is_name(name):
+            raise PathError(f"{path!r} is not a path that Git checks out")
+        found[folder][name] = edit
+    return found
+
+
+def _opened(read: Read, tree: ObjectId, wanted: _ByFolder) -> dict[bytes, _Folder]:
+    """Every folder on the way to an edit, parents before what is in them."""
+    paths = {b""}
+    for folder in wanted:
+        while folder not in paths:
+            paths.add(folder)
+            folder = folder.rpartition(b"/")[0]
+    folders = {b"": _Folder(b"", read(tree))}
+    for path in sorted(paths - {b""}):
+        parent, _, name = path.rpartition(b"/")
+        mode, id = folders[parent].entries.get(name, (b"", b""))
+        folders[path] = _Folder(path, read(id.hex()) if mode == _FOLDER else b"")
+    return folders

@@ -1,0 +1,133 @@
+"""Where a remote is: what git accepts as an address, minus what would leak a credential or run a program.
+
+Pure. A parsed address never holds a password, so that it may stand in arguments, logs and errors.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from reconciler.gitstore.errors import RepoError
+
+SCP_LIKE = re.compile(r"(?:(?P<user>[^@:/\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:/\[\]\s]+):(?P<path>.+)")
+
+
+class AddressError(RepoError):
+    code = "GV820"
+
+
+class Scheme(StrEnum):
+    PATH = "path"
+    FILE = "file"
+    SSH = "ssh"
+    HTTP = "http"
+    HTTPS = "https"
+
+    @property
+    def is_web(self) -> bool:
+        return self in (Scheme.HTTP, Scheme.HTTPS)
+
+    @property
+    def is_local(self) -> bool:
+        return self in (Scheme.PATH, Scheme.FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAddress:
+    """`url` is what git is given. `origin` is `scheme://host:port` of a web address: the only place that its
+    credentials may go to. `username` came with a web address and was taken out of it."""
+
+    scheme: Scheme
+    url: str
+    host: str = ""
+    origin: str = ""
+    username: str = ""
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def is_this_machine(self) -> bool:
+        if self.scheme.is_local or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def parse_address(text: str, here: Path) -> RemoteAddress:
+    """A path is taken from `here`. Raises AddressError, whose text never repeats a credential."""
+    if not text or not text.isprintable() or text != text.strip():
+        raise AddressError("the address of the repo is empty or holds blanks", "give a path or a URL")
+    if text.startswith("-"):
+        raise AddressError("the address of the repo looks like an option", "give a path or a URL")
+    if "://" in text:
+        return _url(text)
+    if re.match(r"[A-Za-z0-9]+::", text):
+        raise AddressError(
+            f"{text.partition('::')[0]}:: addresses run a program of their own",
+            "use a path, file://, ssh:// or https://",
+        )
+    scp = SCP_LIKE.fullmatch(text)
+    if scp and not text.startswith(("/", ".", "~")):
+        return _scp_like(text, scp)
+    return RemoteAddress(Scheme.PATH, str((here / Path(text).expanduser()).resolve()))
+
+
+def _scp_like(text: str, scp: re.Match[str]) -> RemoteAddress:
+    host = scp["host"].strip("[]")
+    if host.startswith("-") or (scp["user"] or "").startswith("-"):
+        raise AddressError("the host looks like an option", "write user@host:path")
+    return RemoteAddress(Scheme.SSH, text, host)
+
+
+def _url(text: str) -> RemoteAddress:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise AddressError("the URL of the repo is not well formed", "check host and port") from None
+    if parts.scheme not in ("file", "ssh", "http", "https"):
+        raise AddressError(
+            f"{parts.scheme}:// is not supported",
+            "use a path, file://, ssh:// or https://: they are the ones that prove who is who",
+        )
+    scheme = Scheme(parts.scheme)
+    if parts.password is not None:
+        raise AddressError(
+            f"the {scheme}:// URL of the repo holds a password",
+            "take it out and give it as a file or in the environment: see docs/git.md",
+        )
+    if scheme is Scheme.FILE:
+        return _file(text, parts)
+    host = parts.hostname or ""
+    if not host or host.startswith("-") or (parts.username or "").startswith("-"):
+        raise AddressError("the URL of the repo names no host", f"write {scheme}://host/path")
+    if scheme is Scheme.SSH:
+        return RemoteAddress(scheme, text, host)
+    return _web(scheme, parts, host, port)
+
+
+def _file(text: str, parts: SplitResult) -> RemoteAddress:
+    if parts.netloc not in ("", "localhost"):
+        raise AddressError("a file:// URL names no host", "write file:///path, or use ssh://")
+    return RemoteAddress(Scheme.FILE, text)
+
+
+def _web(scheme: Scheme, parts: SplitResult, host: str, port: int | None) -> RemoteAddress:
+    if parts.query or parts.fragment:
+        raise AddressError(
+            "the URL of the repo has a query",
+            "take everything after ? or # away; credentials have their own place",
+        )
+    place = f"[{host}]" if ":" in host else host
+    if port is not None:
+        place += f":{port}"
+    origin = f"{scheme}://{place}"
+    return RemoteAddress(scheme, origin + parts.path, host, origin, unquote(parts.username or ""))

@@ -1,0 +1,165 @@
+"""What a failed git command means: whose trouble it is, and what cures it. Pure.
+
+Git has one exit status for all failures, so its words are read here, for cause and cure only. No decision about data
+rests on them: whether a ref moved is found out by reading the ref.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
+
+
+class Symptom(NamedTuple):
+    pattern: str
+    trouble: RemoteErrorKind
+    cure: str
+
+
+KEY_CURE = "add the remote's host key, after comparing it, to the known_hosts file: see docs/git.md"
+CA_CURE = "name the CA that signed it (GITVIRT_CA_FILE or caFile); to turn the check off is not offered"
+LOGIN_CURE = "check user name and token, and that the token has not expired"
+RIGHTS_CURE = "give this account the right to it on the server: see docs/git.md"
+WAIT_CURE = "look at the network between here and there; a reconciler or poollet tries again by itself"
+SERVER_CURE = "the server's own log tells why; a reconciler or poollet tries again by itself"
+MIRROR_CURE = "free or mend the disk; the mirror can be deleted at any time and is made anew"
+
+# The first that matches decides. Lines that the server wrote (`remote: ...`) are looked at by SERVER_SYMPTOMS only.
+SYMPTOMS = (
+    Symptom(
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed", RemoteErrorKind.AUTH, KEY_CURE
+    ),
+    Symptom(r"No \S+ host key is known for", RemoteErrorKind.AUTH, KEY_CURE),
+    Symptom(
+        r"certificate required|bad certificate",
+        RemoteErrorKind.AUTH,
+        "give a client certificate the server accepts",
+    ),
+    Symptom(
+        r"could not load PEM client certificate|unable to set private key file|SSL_CERTIFICATE",
+        RemoteErrorKind.AUTH,
+        "check the files of the client certificate and its key; the key must not be encrypted",
+    ),
+    Symptom(
+        r"certificate problem|certificate verification failed|certificate subject name|"
+        r"CAfile|certificate verify locations",
+        RemoteErrorKind.AUTH,
+        CA_CURE,
+    ),
+    Symptom(
+        r"code 407 from proxy|tunnel failed, response 407|Proxy Authentication Required",
+        RemoteErrorKind.AUTH,
+        "check user and password of the proxy",
+    ),
+    Symptom(
+        r"Could not resolve proxy|[Pp]roxy CONNECT aborted|from proxy after CONNECT|CONNECT tunnel failed",
+        RemoteErrorKind.NETWORK,
+        "check the proxy",
+    ),
+    Symptom(
+        r"Authentication failed for|could not read (Username|Password)|returned error: 401",
+        RemoteErrorKind.AUTH,
+        LOGIN_CURE,
+    ),
+    Symptom(r"returned error: 403|DENIED by|dubious ownership", RemoteErrorKind.AUTH, RIGHTS_CURE),
+    Symptom(
+        r"Permission denied \(|Load key|no mutual signature|Too many authentication failures",
+        RemoteErrorKind.AUTH,
+        "check the ssh key: the server must know its public half, and only its owner may read the private one",
+    ),
+    Symptom(
+        r"returned error: 400",
+        RemoteErrorKind.PROTOCOL,
+        "the server did not like the request; one that asks for a client certificate says so like this",
+    ),
+    Symptom(r"(returned error:|RPC failed; HTTP) (408|429|5\d\d)\b", RemoteErrorKind.SERVER, SERVER_CURE),
+    Symptom(
+        r"repository '.*' not found|does not appear to be a git repository|does not exist|returned error: 404",
+        RemoteErrorKind.PROTOCOL,
+        "check the address, and that this account may see it: servers hide what one may not see",
+    ),
+    Symptom(
+        r"mismatched algorithms|unknown object format",
+        RemoteErrorKind.PROTOCOL,
+        "the remote stores objects by SHA-256, which is not supported yet; use a SHA-1 repo",
+    ),
+    Symptom(
+        r"unknown repository extension|refstorage|reftable",
+        RemoteErrorKind.PROTOCOL,
+        "the remote may store refs as a reftable, which this git does not know; upgrade git, or: git refs migrate --ref-format=files",
+    ),
+    Symptom(
+        r"shallow update not allowed|shallow roots are not allowed|shallow file has changed",
+        RemoteErrorKind.PROTOCOL,
+        "the remote is a shallow clone; git fetch --unshallow there makes it whole",
+    ),
+    Symptom(
+        r"does not support --atomic",
+        RemoteErrorKind.PROTOCOL,
+        "the server must support atomic pushes; upgrade it",
+    ),
+    Symptom(
+        r"dst refspec \S+ matches more than one",
+        RemoteErrorKind.PROTOCOL,
+        "a branch or tag on the remote has that whole name, as refs/heads/refs/heads/live: `git ls-remote` shows it; delete it there",
+    ),
+    Symptom(r"redirect", RemoteErrorKind.PROTOCOL, "the repo has moved; write its new address"),
+    Symptom(
+        r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|"
+        r"Operation timed out|Network is unreachable|No route to host|Connection reset|Connection closed|Operation too slow|"
+        r"early EOF|bytes of body are still expected|unexpected disconnect|hung up unexpectedly|transfer closed|Empty reply|Broken pipe|"
+        r"Recv failure|Send failure|GnuTLS recv error|unexpected eof|timeout, server",
+        RemoteErrorKind.NETWORK,
+        WAIT_CURE,
+    ),
+    Symptom(
+        r"No space left on device|Read-only file system|cannot lock ref|unable to create|unable to write|cannot store|"
+        r"not a git repository|does not match any|bad object|Disk quota exceeded|Input/output error|Permission denied",
+        RemoteErrorKind.MIRROR,
+        MIRROR_CURE,
+    ),
+)
+SERVER_SYMPTOMS = (
+    Symptom(
+        r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error",
+        RemoteErrorKind.SERVER,
+        "free or mend the disk of the server",
+    ),
+    Symptom(
+        r"fatal: unable to|insufficient permission|unpack-objects abnormal exit",
+        RemoteErrorKind.SERVER,
+        SERVER_CURE,
+    ),
+)
+NOISE = re.compile(r"^(fatal|error|warning|ssh|ERROR|FATAL): ")
+
+
+def diagnose(words: str) -> RemoteUnavailable:
+    """`words` are cleaned already: what git wrote to its error output."""
+    lines = words.splitlines()
+    ours = [line for line in lines if not line.startswith("remote: ")]
+    theirs = [line.removeprefix("remote: ") for line in lines if line.startswith("remote: ")]
+    for symptoms, said in ((SERVER_SYMPTOMS, theirs), (SYMPTOMS, ours)):
+        for symptom in symptoms:
+            if match := next((line for line in said if re.search(symptom.pattern, line)), None):
+                return RemoteUnavailable(symptom.trouble, _plain(match), symptom.cure)
+    last = [*theirs, *ours][-1:] or ["git failed and said nothing"]
+    return RemoteUnavailable(
+        RemoteErrorKind.PROTOCOL, _plain(last[0]), "docs/git.md lists what usually goes wrong"
+    )
+
+
+def server_words(words: str, reasons: list[str]) -> str:
+    """What a refusing server wants people to read: its own lines, and the reason it gave for each ref."""
+    theirs = [
+        line.removeprefix("remote:").strip() for line in words.splitlines() if line.startswith("remote:")
+    ]
+    return "\n".join(line for line in [*theirs, *dict.fromkeys(reasons)] if line)
+
+
+def _plain(line: str) -> str:
+    while found := NOISE.match(line):
+        line = line[found.end() :]
+    return line.strip()

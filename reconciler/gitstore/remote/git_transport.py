@@ -1,0 +1,306 @@
+"""The transport by the git program: a process a call, with nobody's configuration and a deadline.
+
+Owns how refs are listed, fetched and pushed. It never touches a ref of the mirror except by fetching it, keeps nothing
+between calls, and decides who lost a race by reading the refs again, never by an error's text.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from reconciler.gitstore import process
+from reconciler.gitstore.redaction import Redactor, build_redactor
+from reconciler.gitstore.remote.access import AccessError, RemoteAccess
+from reconciler.gitstore.remote.address import RemoteAddress
+from reconciler.gitstore.remote.git_command import environment
+from reconciler.gitstore.remote.git_errors import SERVER_CURE, WAIT_CURE, diagnose, server_words
+from reconciler.gitstore.remote.transport import (
+    ObjectId,
+    PushConflict,
+    PushRefused,
+    RefSet,
+    RefsFetched,
+    RefsListed,
+    RefsPushed,
+    RefUpdate,
+    RemoteErrorKind,
+    RemoteUnavailable,
+    Transport,
+)
+
+# Between two looks at a ref that somebody else may be moving at this moment.
+PAUSE_SECONDS = (0.05, 0.25)
+# What git says of a ref of the mirror that another process moves at this moment, and how often it may.
+REF_IS_LOCKED = "cannot lock ref"
+LOCK_TRIES = 6
+# Of a push's time, what is kept for finding out how it ended.
+SHARE_FOR_PUSH = 0.75
+# What receive-pack itself says when it is the disk or a lock, and not a rule, that stands in the way.
+SERVER_REASONS = ("unpacker error", "failed to update ref", "failed to write", "cannot lock ref", "unable to")
+SHALLOW_WARNING = "shallow roots are not allowed"
+FOLLOWS_ANOTHER = (
+    "atomic push failure",
+    "atomic push failed",
+    "atomic transaction failed",
+    "transaction failed",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedRef:
+    """One line of the report of a push."""
+
+    ref: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GitResult:
+    """A finished git: its raw output, and its error output fit to be shown."""
+
+    is_fine: bool
+    output: str
+    words: str
+    redaction: Redactor
+
+    def rejected(self) -> tuple[RejectedRef, ...]:
+        """From lines `!<tab>from:to<tab>[remote rejected] (reason)`, whose form git keeps stable for programs."""
+        found = []
+        for line in self.output.splitlines():
+            parts = line.split("\t")
+            if len(parts) == 3 and parts[0] == "!":
+                reason = self.redaction.clean(parts[2].partition("(")[2].rpartition(")")[0])
+                found.append(RejectedRef(parts[1].rpartition(":")[2], reason or "rejected"))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class PushDeclined:
+    """The server answered with a no, and the refs stand where they stood."""
+
+    rejected: tuple[RejectedRef, ...]
+    words: str
+    failure: RemoteUnavailable
+
+
+@dataclass(frozen=True)
+class GitTransport(Transport):
+    mirror: Path
+    address: RemoteAddress
+    access: RemoteAccess
+    ambient: Mapping[str, str]
+    inherit: Sequence[int] = ()  # the lock of the mirror, held while any git works in it
+    chance: random.Random = field(default_factory=random.Random)
+
+    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
+        # Outside of any repo, so that a damaged mirror does not hide what the remote has.
+        said = self._git(
+            ["--git-dir=/dev/null", "ls-remote", "--symref", self.address.url, "HEAD", *wanted], seconds
+        )
+        if isinstance(said, RemoteUnavailable):
+            return said
+        return _listed(said.output, wanted) if said.is_fine else diagnose(said.words)
+
+    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
+        deadline = time.monotonic() + seconds
+        failure = None
+        if all(name.endswith("/*") or _is_known(self.mirror, name) for name in wanted):
+            failure = self._fetch(wanted, deadline)
+            if failure is None:
+                return RefsFetched()
+        # One wanted name that does not exist fails the whole fetch, and so does a ref that must go before another can
+        # come (a, then a/b). Only a look at the remote can tell.
+        listed = self.list_refs(wanted, _left(deadline))
+        if isinstance(listed, RemoteUnavailable):
+            return failure or listed
+        missing = tuple(name for name in wanted if not name.endswith("/*") and name not in listed.refs)
+        here = self._refs_of_mirror(wanted, deadline)
+        if isinstance(here, RemoteUnavailable):
+            return here
+        vanished = [name for name in here if name not in listed.refs]
+        if failure is not None and not missing and not vanished:
+            return failure
+        failure = self._forget(vanished, deadline) or self._fetch(
+            [name for name in wanted if name not in missing], deadline
+        )
+        return failure or RefsFetched(missing)
+
+    def push(
+        self, updates: Sequence[RefUpdate], seconds: float
+    ) -> RefsPushed | PushConflict | PushRefused | RemoteUnavailable:
+        deadline = time.monotonic() + seconds
+        outcome = self._try_to_push(updates, deadline)
+        if isinstance(outcome, PushDeclined):
+            # A ref that another push holds locked looks like a refusal, until that push is through.
+            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _left(deadline)))
+            outcome = self._try_to_push(updates, deadline)
+        return _verdict(outcome) if isinstance(outcome, PushDeclined) else outcome
+
+    def _try_to_push(
+        self, updates: Sequence[RefUpdate], deadline: float
+    ) -> RefsPushed | PushConflict | PushDeclined | RemoteUnavailable:
+        new = {update.ref: update.new for update in updates}
+        arguments = [f"--git-dir={self.mirror}", "push", *_push_arguments(self.address.url, updates)]
+        said = self._git(arguments, _left(deadline) * SHARE_FOR_PUSH)
+        if isinstance(said, GitResult) and said.is_fine:
+            return RefsPushed(new)
+        failure = said if isinstance(said, RemoteUnavailable) else diagnose(said.words)
+        # Without an answer the server may still be at it, whatever the refs are now.
+        unknown = replace(
+            failure, is_unknown=failure.trouble not in (RemoteErrorKind.AUTH, RemoteErrorKind.MIRROR)
+        )
+        listed = self.list_refs([update.ref for update in updates], _left(deadline))
+        if isinstance(listed, RemoteUnavailable):
+            return unknown
+        now = {update.ref: listed.refs.get(update.ref) for update in updates}
+        if now == new:
+            return RefsPushed(new)
+        if any(now[update.ref] != update.old for update in updates):
+            return PushConflict(now)
+        rejected = said.rejected() if isinstance(said, GitResult) else ()
+        return (
+            PushDeclined(rejected, said.words, failure)
+            if isinstance(said, GitResult) and rejected
+            else unknown
+        )
+
+    def _fetch(self, wanted: Sequence[str], deadline: float) -> RemoteUnavailable | None:
+        if not wanted:
+            return None
+        arguments = [
+            f"--git-dir={self.mirror}",
+            "fetch",
+            "--atomic",
+            "--prune",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--refmap=",
+            self.address.url,
+            *(f"+{name}:{name}" for name in wanted),
+        ]
+        said = self._unhindered(arguments, deadline)
+        if isinstance(said, RemoteUnavailable):
+            return said
+        # A shallow remote's refs are left out with a warning, and git calls that a success.
+        is_whole = said.is_fine and SHALLOW_WARNING not in said.words
+        return None if is_whole else diagnose(said.words)
+
+    def _refs_of_mirror(self, wanted: Sequence[str], deadline: float) -> list[str] | RemoteUnavailable:
+        patterns = [name.removesuffix("*") for name in wanted]
+        arguments = [f"--git-dir={self.mirror}", "for-each-ref", "--format=%(refname)", *patterns]
+        said = self._git(arguments, _left(deadline))
+        if isinstance(said, RemoteUnavailable):
+            return said
+        if not said.is_fine:
+            return diagnose(said.words)
+        asked = RefSet(wanted)
+        return [name for name in said.output.splitlines() if name in asked]
+
+    def _forget(self, refs: Sequence[str], deadline: float) -> RemoteUnavailable | None:
+        if not refs:
+            return None
+        orders = "".join(f"delete {ref}\n" for ref in refs)
+        arguments = [f"--git-dir={self.mirror}", "update-ref", "--stdin"]
+        said = self._unhindered(arguments, deadline, orders.encode())
+        if isinstance(said, RemoteUnavailable):
+            return said
+        return None if said.is_fine else diagnose(said.words)
+
+    def _unhindered(
+        self, arguments: Sequence[str], deadline: float, given: bytes = b""
+    ) -> GitResult | RemoteUnavailable:
+        """Another process may move refs of the mirror at this moment: whoever removed its folder freed its lock as well."""
+        for _ in range(LOCK_TRIES):
+            said = self._git(arguments, _left(deadline), given)
+            if isinstance(said, RemoteUnavailable) or said.is_fine or REF_IS_LOCKED not in said.words:
+                return said
+            time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _left(deadline)))
+        return self._git(arguments, _left(deadline), given)
+
+    def _git(
+        self, arguments: Sequence[str], seconds: float, given: bytes = b""
+    ) -> GitResult | RemoteUnavailable:
+        """The border: what leaves here is free of credentials."""
+        try:
+            surroundings = environment(self.address, self.access, self.ambient)
+            redaction = build_redactor(self.access.secrets())
+        except AccessError as error:
+            return RemoteUnavailable(RemoteErrorKind.AUTH, error.cause, error.cure)
+        match process.run(["git", *arguments], surroundings, seconds, given, self.inherit):
+            case process.Exited(status, output, _) as ended:
+                text = output.decode("utf-8", "surrogateescape")
+                return GitResult(status == 0, text, redaction.clean(ended.words), redaction)
+            case process.TimedOut(allowed, errors):
+                return _expired(allowed, redaction, errors)
+            case process.CannotRun(reason):
+                return RemoteUnavailable(RemoteErrorKind.MIRROR, reason, "install git")
+
+
+def _is_known(mirror: Path, ref: str) -> bool:
+    """Whether the mirror has it already. A wrong answer costs a round trip, nothing else."""
+    try:
+        return (mirror / ref).is_file() or f" {ref}\n" in (mirror / "packed-refs").read_text(
+            "utf-8", "replace"
+        )
+    except OSError:
+        return False
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
+
+
+def _expired(seconds: float, redaction: Redactor, errors: bytes) -> RemoteUnavailable:
+    said = redaction.clean(errors.decode("utf-8", "replace")).splitlines()
+    after = f"; it last said: {said[-1]}" if said else ""
+    return RemoteUnavailable(
+        RemoteErrorKind.NETWORK, f"the remote did not answer within {seconds:.1f} s{after}", WAIT_CURE
+    )
+
+
+def _listed(output: str, wanted: Sequence[str]) -> RefsListed | RemoteUnavailable:
+    refs: dict[str, ObjectId] = {}
+    default, asked = None, RefSet(wanted)
+    for line in output.splitlines():
+        value, _, name = line.partition("\t")
+        if value.startswith("ref: ") and name == "HEAD":
+            default = value.removeprefix("ref: ")
+        elif len(value) == 64:
+            return RemoteUnavailable(
+                RemoteErrorKind.PROTOCOL,
+                "the remote stores objects by SHA-256",
+                "only SHA-1 repos are supported for now",
+            )
+        elif not wanted or name in asked:
+            refs[name] = value
+    return RefsListed(refs, default)
+
+
+def _push_arguments(url: str, updates: Sequence[RefUpdate]) -> list[str]:
+    arguments = ["--porcelain", "--no-verify"]
+    if len(updates) > 1:
+        # Alone a ref is atomic by nature, and not every server knows the word.
+        arguments.append("--atomic")
+    arguments += [f"--force-with-lease={update.ref}:{update.old or ''}" for update in updates]
+    return [*arguments, url, *(f"{update.new or ''}:{update.ref}" for update in updates)]
+
+
+def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
+    causes = [each for each in declined.rejected if each.reason not in FOLLOWS_ANOTHER] or list(
+        declined.rejected
+    )
+    reasons = list(dict.fromkeys(each.reason for each in causes))
+    if declined.failure.trouble is RemoteErrorKind.MIRROR:
+        return declined.failure
+    if all(reason.startswith(SERVER_REASONS) for reason in reasons):
+        is_told = declined.failure.trouble is RemoteErrorKind.SERVER
+        cause = declined.failure.cause if is_told else "; ".join(reasons)
+        return RemoteUnavailable(
+            RemoteErrorKind.SERVER, cause, declined.failure.cure if is_told else SERVER_CURE
+        )
+    return PushRefused(tuple(each.ref for each in causes), server_words(declined.words, reasons))

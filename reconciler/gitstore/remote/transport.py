@@ -1,0 +1,104 @@
+"""What the store asks of a remote: list refs, fetch them into the mirror, move them by compare-and-swap.
+
+Owns the protocol and its outcomes, which are values. It must not know how bytes travel; program.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+ObjectId: TypeAlias = str
+"""40 hexadecimal digits."""
+
+
+class RemoteErrorKind(StrEnum):
+    """Where an `Unavailable` comes from, which is also who can cure it."""
+
+    NETWORK = "network"
+    AUTH = "auth"
+    PROTOCOL = "protocol"
+    SERVER = "server"  # it answered, and said that it cannot: disk full, 5xx
+    MIRROR = "mirror"  # this side: our disk, our git program
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteUnavailable:
+    """The remote could not be used. Nothing was changed, unless `is_unknown`: then a push may have landed."""
+
+    trouble: RemoteErrorKind
+    cause: str
+    cure: str
+    is_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PushRefused:
+    """The server said no to this content (a hook, branch protection): to push the same again is useless."""
+
+    refs: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class PushConflict:
+    """Someone else moved a ref first. `refs` is where the pushed refs are now on the remote."""
+
+    refs: Mapping[str, ObjectId | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RefsPushed:
+    """Every ref is on the remote as asked."""
+
+    refs: Mapping[str, ObjectId | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RefsListed:
+    """`default_branch` is what the remote's HEAD points to, when it says so."""
+
+    refs: Mapping[str, ObjectId]
+    default_branch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefsFetched:
+    """The mirror holds the wanted refs as the remote has them. `missing` were wanted by name and are not there."""
+
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefUpdate:
+    """Move `ref` from `old` to `new`. None means that it does not exist: before, or after."""
+
+    ref: str
+    old: ObjectId | None
+    new: ObjectId | None
+
+
+class RefSet:
+    """Refs by their full names, or by prefixes that end in `/*`. A process may want the reports of hundreds of poollets."""
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        names = frozenset(wanted)
+        self._folders = tuple(name[:-1] for name in names if name.endswith("/*"))
+        self._names = names
+
+    def __contains__(self, ref: str) -> bool:
+        return ref in self._names or ref.startswith(self._folders)
+
+
+class Transport(Protocol):
+    """`wanted` are full ref names, or prefixes that end in `/*`. `seconds` bounds the whole call."""
+
+    def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable: ...
+
+    def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable: ...
+
+    def push(
+        self, updates: Sequence[RefUpdate], seconds: float
+    ) -> RefsPushed | PushConflict | PushRefused | RemoteUnavailable: ...

@@ -1,0 +1,142 @@
+"""What the rest of gitvirt asks of Git: a snapshot to read, what differs between two, and one way to write.
+
+Owns the `Repo` protocol and its values. It must not know how they come about: store.py does, over a mirror or in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, Protocol, TypeAlias
+
+from reconciler.gitstore.objects.tree import File, FileMode, ObjectId
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Refs:
+    """Which refs a party reads, by their full names. `reports` that ends in `/` means every ref below; several are named
+    one by one."""
+
+    source: str | None = "refs/heads/main"
+    target: str | None = "refs/heads/live"
+    reports: str | tuple[str, ...] | None = "refs/poollets/"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Where the refs stood when the remote was asked. None is a ref that the remote, which answered, does not have."""
+
+    source: ObjectId | None
+    target: ObjectId | None
+    reports: Mapping[str, ObjectId] = field(default_factory=dict)  # poollet name -> commit
+    default_branch: str | None = None  # what the remote's HEAD points to, when it says so
+
+    @property
+    def is_empty(self) -> bool:
+        return self.source is None and self.target is None and not self.reports
+
+
+class FileChange(NamedTuple):
+    """One path that differs. `before` is None for a new file, `after` for one that is gone."""
+
+    path: str
+    before: File | None
+    after: File | None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    name: str
+    email: str
+
+
+class ExistingBlob(NamedTuple):
+    """A file as it stands elsewhere in the repo, taken over with its mode and without reading it."""
+
+    mode: FileMode
+    id: ObjectId
+
+
+Edit: TypeAlias = bytes | ExistingBlob | None
+"""New content (the file keeps its mode), a file taken over, or None to remove it. Removing what is not there is no edit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """One commit to be: `edits` on the tree of `base`, put on `ref` if that still is at `expected`.
+
+    With `parents`, the first is `expected`, and `source` is the second unless it is in the history already. A commit that
+    removes files never has the source as parent, or `git log -- FILE` would lose its end: such a draft becomes two commits.
+    Without `parents` it replaces what was there, as a report does.
+    """
+
+    ref: str
+    expected: ObjectId | None
+    base: ObjectId | None  # a commit; None is the empty tree
+    edits: Mapping[str, Edit]
+    message: str
+    author: Identity
+    time: datetime  # aware
+    source: ObjectId | None = None
+    trailers: Sequence[tuple[str, str]] = ()
+    has_parents: bool = True
+    even_if_unchanged: bool = False  # a heartbeat is a commit of the same tree
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """Every draft that changed anything is on the remote: ref -> its commit."""
+
+    commits: Mapping[str, ObjectId]
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Every draft would have made the tree that is there: nothing was written anywhere."""
+
+
+Outcome: TypeAlias = Pushed | Unchanged | PushConflict | PushRefused | RemoteUnavailable
+
+
+class Repo(Protocol):
+    """Reads raise `DamageError` when an object that must be there is not; the next snapshot heals what it can."""
+
+    def snapshot(self) -> Snapshot | RemoteUnavailable:
+        """All refs, taken together; whatever they reach can be read afterwards without the remote."""
+        ...
+
+    def read(self, id: ObjectId) -> bytes:
+        """The data of a blob, or the bytes of a commit (commit.decode knows them)."""
+        ...
+
+    def files(self, commit: ObjectId) -> Iterator[File]:
+        """Every file of a commit, in tree order."""
+        ...
+
+    def file(self, commit: ObjectId, path: str) -> File | None:
+        """The file at a path, at the cost of the folders above it. None when there is none, or a folder is there."""
+        ...
+
+    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+        """What changed between two commits, at the cost of what changed. None is the empty tree."""
+        ...
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
+        """What is in the history of `head` and not in that of `since`, newest first."""
+        ...
+
+    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+        """Whether `ancestor` is `commit` or in its history; False too when either is not known here."""
+        ...
+
+    def write(self, drafts: Sequence[Draft]) -> Outcome:
+        """Commit and push all drafts in one step, or none. A ref that moved is `Stale`: take a snapshot and draft again."""
+        ...
+
+    def housekeep(self) -> RemoteUnavailable | None:
+        """Keep the disk tidy. May run in another thread at any time; what went wrong does no harm."""
+        ...
+
+    def close(self) -> None: ...

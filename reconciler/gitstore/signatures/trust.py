@@ -1,0 +1,116 @@
+"""How far a ref may be followed: which of its new commits must be signed, and where it is held when one is not.
+
+Every commit on the first-parent line from the head down to what was good before. What a signed merge brought in, its
+signer vouches for; nobody's unsigned commit becomes good because somebody built on it unaware. docs/adr has the why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.objects.commit import decode_commit
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.signatures.verifier import BadSignature, GoodSignature, SignatureFault, Verifier
+
+
+class SignatureMode(StrEnum):
+    OFF = "off"
+    WARN = "warn"
+    ENFORCE = "enforce"
+
+
+class ReadsHistory(Protocol):
+    """What is needed of a Repo."""
+
+    def read(self, id: ObjectId) -> bytes: ...
+
+    def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class UntrustedCommit:
+    """One commit that is not well signed, and why."""
+
+    commit: ObjectId
+    fault: SignatureFault
+    words: str
+
+    def __str__(self) -> str:
+        return f"commit {self.commit[:12]}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustVerdict:
+    """`use` is the commit to go by; None is none at all. `untrusted` has the oldest first."""
+
+    head: ObjectId
+    use: ObjectId | None
+    untrusted: tuple[UntrustedCommit, ...] = ()
+
+    @property
+    def is_held(self) -> bool:
+        return self.use != self.head
+
+    @property
+    def message(self) -> str:
+        """For a condition: what is held, where, why, and what cures it. Nothing when all is well."""
+        if not self.untrusted:
+            return ""
+        first, more = self.untrusted[0], len(self.untrusted) - 1
+        also = f" (and {more} more)" if more else ""
+        if not self.is_held:
+            return f"followed although {first}{also}"
+        where = f"held at {self.use[:12]}" if self.use else "not followed"
+        cure = "a signer can vouch for it with a signed merge onto the last good commit: see docs/git.md"
+        return f"{where}: {first}{also}; {cure}"
+
+
+def judge_head(
+    history: ReadsHistory,
+    head: ObjectId,
+    good: ObjectId | None,
+    verifier: Verifier,
+    mode: SignatureMode,
+    at: datetime,
+) -> TrustVerdict:
+    """`good` is the last commit that was followed, or None: then the head alone decides, and vouches for all below."""
+    if mode is SignatureMode.OFF:
+        return TrustVerdict(head, head)
+    trusted, untrusted = good, []
+    for commit in reversed(_line(history, head, good)):
+        verdict = _verdict(history, commit, verifier, at)
+        if isinstance(verdict, BadSignature):
+            untrusted.append(UntrustedCommit(commit, verdict.fault, verdict.words))
+        elif not untrusted:
+            trusted = commit
+    if mode is SignatureMode.WARN or not untrusted:
+        return TrustVerdict(head, head, tuple(untrusted))
+    return TrustVerdict(head, trusted, tuple(untrusted))
+
+
+def _line(history: ReadsHistory, head: ObjectId, good: ObjectId | None) -> list[ObjectId]:
+    """First parents from the head on, as far as they are news; the newest first."""
+    if good is None:
+        return [head]
+    news = set(history.commits(head, good))
+    line: list[ObjectId] = []
+    commit: ObjectId | None = head
+    while commit in news:
+        line.append(commit)
+        parents = decode_commit(history.read(commit)).parents
+        commit = parents[0] if parents else None
+    return line
+
+
+def _verdict(
+    history: ReadsHistory, commit: ObjectId, verifier: Verifier, at: datetime
+) -> GoodSignature | BadSignature:
+    try:
+        return verifier.verify(history.read(commit), at)
+    except RepoError as error:
+        return BadSignature(SignatureFault.UNREADABLE, error.cause)

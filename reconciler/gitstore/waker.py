@@ -1,0 +1,208 @@
+"""What ends a loop's rest early: a ref of a local repo moved, a poll saw a remote move, or somebody called.
+
+Owns the threads that look, and the one place where a loop waits. Being woken says "look now", never what changed: a loop
+must be right without any of this, and with wakes that were not needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+import watchfiles
+
+from reconciler.gitstore.remote.transport import ObjectId, RefsListed, RemoteUnavailable
+from schemas.backoff import Backoff, jittered
+
+log = logging.getLogger(__name__)
+
+# The watcher looks at its queue this often: half the latency, and 0.3% of a core.
+STEP_MILLISECONDS = 10
+# How often the watching thread says that it is alive, which it first does when the watch stands.
+BEAT_MILLISECONDS = 100
+READY_SECONDS = 10.0
+MOST_BACKOFF_SECONDS = 300.0
+
+
+class WakeReason(StrEnum):
+    REFS = "refs"  # a ref of a local repo moved
+    REMOTE = "remote"  # a poll found a ref moved, or the remote back
+    CALLED = "called"  # a webhook, a runtime's event, a signal
+    TIMEOUT = "timeout"
+    STOPPED = "stopped"
+
+
+class Waker:
+    """One waits, any may wake: threads and signal handlers alike, so nothing here takes a lock that the waiter may hold.
+
+    Wakes that come while nobody waits are kept, and many of them are one.
+    """
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[WakeReason] = queue.SimpleQueue()
+
+    def wake(self, reason: WakeReason = WakeReason.CALLED) -> None:
+        self._calls.put(reason)
+
+    def stop(self) -> None:
+        """From now on every wait ends at once."""
+        self.wake(WakeReason.STOPPED)
+
+    def wait(self, seconds: float) -> WakeReason:
+        """Rests until woken, stopped, or `seconds` are over; the first reason of those that came together."""
+        try:
+            reasons = [self._calls.get(timeout=max(0.0, seconds))]
+        except queue.Empty:
+            return WakeReason.TIMEOUT
+        while not self._calls.empty():
+            reasons.append(self._calls.get())
+        if WakeReason.STOPPED in reasons:
+            self.stop()
+            return WakeReason.STOPPED
+        return reasons[0]
+
+
+def _lost(place: Path, error: Exception) -> None:
+    log.warning("cannot watch, only polls remain: path=%s error=%s", place, error)
+
+
+@contextmanager
+def watch_refs(
+    repo: Path,
+    wake: Callable[[], None],
+    lost: Callable[[Path, Exception], None] = _lost,
+    ref: str = "",
+) -> Iterator[None]:
+    """Calls `wake` within milliseconds of any ref's move in a repo on this machine, whoever moves it, and `lost` when a place
+    cannot be watched, or no longer. With `ref` only of that one's: hundreds who write each their own do not wake each other.
+
+    On a network file system, or when the kernel has no watches left, nothing is seen: keep polling as well.
+    """
+    folder = git_folder(repo)
+    stop = threading.Event()
+    near = folder / Path(*Path(ref).parts[:2])  # other folders are not even looked at
+    # A folder that was just made may hold it already.
+    places = {str(folder / name) for name in (Path(ref), *Path(ref).parents)}
+
+    def counts(path: str) -> bool:
+        return not path.endswith(".lock") and (not ref or path in places)
+
+    # Loose refs lie in folders of any depth, packed ones in one file beside folders full of objects.
+    watches = [
+        _Watch(near if ref and near.is_dir() else folder / "refs", counts, wake, lost, stop),
+        _Watch(folder, lambda path: path.endswith("/packed-refs"), wake, lost, stop, is_deep=False),
+    ]
+    for watch in watches:
+        watch.start()
+    try:
+        for watch in watches:
+            watch.ready.wait(READY_SECONDS)
+        yield
+    finally:
+        stop.set()
+        for watch in watches:
+            watch.join()
+
+
+class _Watch(threading.Thread):
+    def __init__(
+        self,
+        place: Path,
+        counts: Callable[[str], bool],
+        wake: Callable[[], None],
+        lost: Callable[[Path, Exception], None],
+        stop: threading.Event,
+        *,
+        is_deep: bool = True,
+    ) -> None:
+        super().__init__(name=f"watch {place}", daemon=True)
+        self.ready = threading.Event()
+        self._place, self._is_deep, self._counts = place, is_deep, counts
+        self._wake, self._lost, self._stop_event = wake, lost, stop
+
+    def run(self) -> None:
+        try:
+            for changes in watchfiles.watch(
+                self._place,
+                watch_filter=lambda _, path: self._counts(path),
+                debounce=2 * STEP_MILLISECONDS,
+                step=STEP_MILLISECONDS,
+                stop_event=self._stop_event,
+                rust_timeout=BEAT_MILLISECONDS,
+                yield_on_timeout=True,
+                raise_interrupt=False,
+                recursive=self._is_deep,
+            ):
+                self.ready.set()
+                if changes:
+                    self._wake()
+        except (OSError, RuntimeError) as error:
+            self._lost(self._place, error)
+        finally:
+            self.ready.set()
+
+
+def git_folder(repo: Path) -> Path:
+    """Where a repo keeps its refs: itself when bare, `.git` below a checkout, the shared folder of a linked worktree."""
+    folder = repo / ".git" if (repo / ".git").exists() else repo
+    if folder.is_file():
+        named = folder.read_text("utf-8").removeprefix("gitdir:").strip()
+        folder = (repo / named).resolve()
+    shared = folder / "commondir"
+    return (folder / shared.read_text("utf-8").strip()).resolve() if shared.is_file() else folder
+
+
+@contextmanager
+def poll_remote(
+    look: Callable[[], RefsListed | RemoteUnavailable],
+    interval: float,
+    wake: Callable[[], None],
+    chance: random.Random,
+) -> Iterator[None]:
+    """Calls `wake` when `look` finds other refs than before, and when the remote is back. Polls give or take a fifth of
+    `interval`; a remote that cannot be used is asked less and less often, up to every five minutes."""
+    poll = _Poll(look, interval, wake, chance)
+    poll.start()
+    try:
+        yield
+    finally:
+        poll.is_over.set()
+        poll.join()
+
+
+class _Poll(threading.Thread):
+    def __init__(
+        self,
+        look: Callable[[], RefsListed | RemoteUnavailable],
+        interval: float,
+        wake: Callable[[], None],
+        chance: random.Random,
+    ) -> None:
+        super().__init__(name="poll", daemon=True)
+        self.is_over = threading.Event()
+        self._look, self._interval, self._wake, self._chance = look, interval, wake, chance
+
+    def run(self) -> None:
+        # Nothing is known at first, so the first look wakes: what moved before it must not be missed.
+        known: Mapping[str, ObjectId] | None = None
+        backoff = Backoff(self._interval, max(self._interval, MOST_BACKOFF_SECONDS), chance=self._chance)
+        pause = 0.0
+        while not self.is_over.wait(pause):
+            match self._look():
+                case RemoteUnavailable(trouble, cause):
+                    if known is not None or not backoff.failures:
+                        log.warning("cannot poll the remote: trouble=%s cause=%s", trouble, cause)
+                    known = None
+                    pause = backoff.next()
+                case RefsListed(refs):
+                    if refs != known:
+                        self._wake()
+                    known = refs
+                    backoff.reset()
+                    pause = jittered(self._interval, self._chance)

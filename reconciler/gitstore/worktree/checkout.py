@@ -1,0 +1,90 @@
+"""What a person's checkout says of itself: its remote, when it last fetched, and who commits. Asks no remote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pygit2
+
+from reconciler.gitstore.repo import Identity
+
+_USUAL = "origin"
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def find_remote_url(directory: Path) -> str | None:
+    """Of `origin`, or of the only remote there is; None where nobody could say which is meant."""
+    found = _remote(directory)
+    return None if found is None else found[1]
+
+
+def update_command(directory: Path, branch: str) -> str:
+    """The command that brings a branch of the remote into this checkout, whatever its branches follow; nothing where it has
+    no remote."""
+    found = _remote(directory)
+    if found is None:
+        return ""
+    repo = pygit2.Repository(pygit2.discover_repository(str(directory)))
+    if repo.head_is_detached or repo.head_is_unborn or repo.head.shorthand != branch:
+        return f"git fetch {found[0]} {branch}"
+    try:
+        follows_it = repo.branches.local[branch].upstream_name == f"refs/remotes/{found[0]}/{branch}"
+    except KeyError:
+        follows_it = False
+    return "git pull" if follows_it else f"git pull {found[0]} {branch}"
+
+
+def _remote(directory: Path) -> tuple[str, str] | None:
+    """Name and address."""
+    found = pygit2.discover_repository(str(directory))
+    if found is None:
+        return None
+    urls = {str(remote.name): str(remote.url) for remote in pygit2.Repository(found).remotes}
+    name = _USUAL if _USUAL in urls else next(iter(urls)) if len(urls) == 1 else None
+    return None if name is None else (name, urls[name])
+
+
+def read_identity(directory: Path | None, environment: Mapping[str, str]) -> Identity | None:
+    """Who commits: as the environment says, else the checkout's or the person's configuration. None when nobody said."""
+    name = environment.get("GIT_AUTHOR_NAME") or environment.get("GIT_COMMITTER_NAME")
+    email = environment.get("GIT_AUTHOR_EMAIL") or environment.get("GIT_COMMITTER_EMAIL")
+    name, email = name or _configured(directory, "user.name"), email or _configured(directory, "user.email")
+    return Identity(name, email) if name and email else None
+
+
+def _configured(directory: Path | None, key: str) -> str:
+    found = None if directory is None else pygit2.discover_repository(str(directory))
+    try:
+        config = pygit2.Repository(found).config if found else pygit2.Config.get_global_config()
+        return str(config[key])
+    except (KeyError, OSError, pygit2.GitError):
+        return ""
+
+
+def last_fetch_time(git_directory: Path, branch: str) -> datetime | None:
+    """When this checkout last fetched `branch` of origin, by the times of the files that git writes then; None if unknown."""
+    found = max(_times(git_directory, branch), default=None)
+    return None if found is None else datetime.fromtimestamp(found, UTC)
+
+
+def _times(git_directory: Path, branch: str) -> Iterator[float]:
+    shared = git_directory / "commondir"  # of a linked worktree
+    folders = [git_directory, *([git_directory / shared.read_text().strip()] if shared.is_file() else [])]
+    for folder in folders:
+        heads = folder / "FETCH_HEAD"
+        if heads.is_file() and f"branch '{branch}' of ".encode() in heads.read_bytes():
+            yield heads.stat().st_mtime
+        for name in (branch, "HEAD"):  # HEAD was written by the clone
+            log = folder / "logs" / "refs" / "remotes" / "origin" / name
+            if log.is_file():
+                yield log.stat().st_mtime
+
+
+def format_age(then: datetime, now: datetime) -> str:
+    seconds = int((now - then).total_seconds())
+    for size, word in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+        if (count := seconds // size) > 0:
+            return f"{count} {word}{'' if count == 1 else 's'} ago"
+    return "less than a minute ago"

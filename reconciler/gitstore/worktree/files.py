@@ -1,0 +1,205 @@
+"""The files of a folder on disk, as somebody works on them: which there are, and their bytes.
+
+Whatever stands in the folder comes back as a path or as a Problem, and never as an exception, a hang or a followed
+link. Does not parse, and does not ask Git anything.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from schemas.manifest import too_large
+from schemas.problem import Problem, Severity
+
+IsIgnored: TypeAlias = Callable[[str, bool], bool]  # path from the root, is it a folder
+
+# Without O_NONBLOCK a named pipe without a writer hangs whoever opens it.
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """Paths from the root, `/` between the parts, in order; bytes that are not UTF-8 are surrogates."""
+
+    files: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+def list_files(root: Path, is_ignored: IsIgnored) -> FileListing:
+    """Every regular file below `root` that is not ignored. Links are named, never followed."""
+    return _Walk(root, is_ignored).listing()
+
+
+def read_file(root: Path, path: str) -> bytes | Problem:
+    """The bytes of a regular file. Its size is looked at first: what is far too large is never loaded."""
+    try:
+        # Not `root / path`: for small files pathlib takes longer than the kernel.
+        descriptor = os.open(f"{root}/{path}", _READ_FLAGS)
+        try:
+            return _content(path, descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if path_problem := link_or_special(root, path):
+            return path_problem
+        return unreadable(path, error)
+
+
+def link_or_special(root: Path, path: str) -> Problem | None:
+    """What is wrong with a path that is not a regular file."""
+    try:
+        mode = (root / path).lstat().st_mode
+    except OSError:
+        return None
+    if stat.S_ISLNK(mode):
+        return link(root, path)
+    return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else special(path, mode)
+
+
+def _content(path: str, descriptor: int) -> bytes | Problem:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return special(path, status.st_mode)
+    if problem := too_large(path, status.st_size):
+        return problem
+    data = os.read(descriptor, status.st_size)
+    while 0 < len(data) < status.st_size and (more := os.read(descriptor, status.st_size - len(data))):
+        data += more
+    return data
+
+
+@dataclass(slots=True)
+class _Walk:
+    root: Path
+    is_ignored: IsIgnored
+    files: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def listing(self) -> FileListing:
+        # A stack and not recursion: how deep a folder goes is up to whoever made it.
+        waiting = [""]
+        while waiting:
+            waiting.extend(reversed(list(self.folders(waiting.pop()))))
+        return FileListing(tuple(self.files), tuple(self.problems))
+
+    def folders(self, folder: str) -> Iterator[str]:
+        """Sorts the entries of one folder into files and problems, and gives the folders in it."""
+        try:
+            with os.scandir(f"{self.root}/{folder}") as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError as error:
+            self.problems.append(unreadable(folder or ".", error))
+            return
+        if folder and any(entry.name == ".git" for entry in entries):
+            self.problems.append(submodule(folder))
+            return
+        prefix = f"{folder}/" if folder else ""
+        for entry in entries:
+            path = prefix + entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name == ".git" or self.is_ignored(path, is_folder):
+                continue
+            if not entry.name.isprintable():
+                self.problems.append(odd_name(path))
+            if is_folder:
+                yield path
+            elif entry.is_file(follow_symlinks=False):
+                self.files.append(path)
+            elif problem := link_or_special(self.root, path):
+                self.problems.append(problem)
+
+
+def link(root: Path, path: str) -> Problem:
+    """A link is never followed: Git stores where it points, and the reconciler reads what Git stores."""
+    try:
+        points = (root / path).readlink()
+        found = (root / path).resolve(strict=True)
+    except OSError as error:
+        return _link_problem(
+            path, f"is a symbolic link that leads nowhere ({reason(error)})", Severity.WARNING
+        )
+    except RuntimeError:
+        return _link_problem(path, "is a symbolic link that leads back to itself", Severity.WARNING)
+    if not found.is_relative_to(root.resolve()):
+        return _link_problem(path, f"is a symbolic link out of this repo, to {points}", Severity.WARNING)
+    return _link_problem(path, f"is a symbolic link to {points}", Severity.NOTICE)
+
+
+def _link_problem(path: str, what: str, severity: Severity) -> Problem:
+    hint = "what it points to is read where it stands, if it stands in this repo"
+    if severity is Severity.WARNING:
+        hint = "put the manifests themselves here: the reconciler reads what Git stores, which is the link"
+    return Problem(
+        file=path, code="GV181", severity=severity, message=f"{what}; links are not followed", hint=hint
+    )
+
+
+def stored_link(path: str, points: bytes) -> Problem:
+    """A link as a revision has it."""
+    target = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(points)))  # noqa: PTH118, PTH120
+    if os.path.isabs(target) or target.startswith(".."):  # noqa: PTH117
+        return _link_problem(
+            path, f"is a symbolic link out of this repo, to {os.fsdecode(points)}", Severity.WARNING
+        )
+    return _link_problem(path, f"is a symbolic link to {os.fsdecode(points)}", Severity.NOTICE)
+
+
+def submodule(path: str) -> Problem:
+    return Problem(
+        file=path,
+        code="GV182",
+        severity=Severity.WARNING,
+        message="is a repo of its own (a submodule or a nested clone); nothing in it is read",
+        hint="put its manifests into this repo, or name the folder in .gitvirtignore",
+    )
+
+
+def special(path: str, mode: int) -> Problem:
+    what = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}.get(stat.S_IFMT(mode), "a device")
+    return Problem(
+        file=path,
+        code="GV183",
+        severity=Severity.NOTICE,
+        message=f"is {what} and no file; it is not read",
+        hint="Git does not store it either",
+    )
+
+
+def odd_name(path: str) -> Problem:
+    return Problem(
+        file=path,
+        code="GV184",
+        severity=Severity.WARNING,
+        message="the name holds characters that cannot be printed, or is not UTF-8",
+        hint="rename it: other tools will stumble over it",
+    )
+
+
+def vanished(path: str) -> Problem:
+    return Problem(
+        file=path,
+        code="GV185",
+        severity=Severity.WARNING,
+        message="vanished while it was being read",
+        hint="run it again when nothing else changes the files",
+    )
+
+
+def unreadable(path: str, error: OSError) -> Problem:
+    if isinstance(error, FileNotFoundError):
+        return vanished(path)
+    return Problem(
+        file=path,
+        code="GV180",
+        message=f"cannot be read: {reason(error)}",
+        hint="an object that cannot be read is not absent: mend the permissions or the disk",
+    )
+
+
+def reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

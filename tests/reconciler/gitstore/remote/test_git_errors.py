@@ -1,0 +1,186 @@
+"""What git, libcurl, OpenSSH and gitolite say, and what it is taken for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.gitstore.remote.git_errors import diagnose, server_words
+from reconciler.gitstore.remote.transport import RemoteErrorKind
+
+URL = "unable to access 'https://h/f.git/': "
+
+
+@pytest.mark.parametrize(
+    ("words", "trouble", "cause", "cure"),
+    [
+        (f"fatal: {URL}Could not resolve host: h", RemoteErrorKind.NETWORK, "resolve host", "tries again"),
+        (
+            "ssh: Could not resolve hostname h: Name or service not known",
+            RemoteErrorKind.NETWORK,
+            "h:",
+            "tries again",
+        ),
+        (
+            f"fatal: {URL}Failed to connect to h port 443 after 3 ms: Couldn't connect",
+            RemoteErrorKind.NETWORK,
+            "443",
+            "again",
+        ),
+        (
+            "ssh: connect to host h port 22: Connection timed out",
+            RemoteErrorKind.NETWORK,
+            "timed out",
+            "again",
+        ),
+        (
+            "kex_exchange_identification: read: Connection reset by peer",
+            RemoteErrorKind.NETWORK,
+            "reset",
+            "again",
+        ),
+        (
+            "error: RPC failed; curl 18 transfer closed with outstanding data",
+            RemoteErrorKind.NETWORK,
+            "transfer",
+            "again",
+        ),
+        (
+            "error: 516 bytes of body are still expected\nfetch-pack: unexpected disconnect",
+            RemoteErrorKind.NETWORK,
+            "516",
+            "",
+        ),
+        ("fatal: the remote end hung up unexpectedly", RemoteErrorKind.NETWORK, "hung up", "again"),
+        (
+            f"fatal: {URL}Operation too slow. Less than 1 bytes/sec transferred",
+            RemoteErrorKind.NETWORK,
+            "slow",
+            "again",
+        ),
+        (
+            "error: dst refspec refs/heads/live matches more than one\nerror: failed to push some refs to 'f.git'",
+            RemoteErrorKind.PROTOCOL,
+            "dst refspec refs/heads/live matches more than one",
+            "refs/heads/refs/heads/live",
+        ),
+        (
+            f"fatal: {URL}Received HTTP code 407 from proxy after CONNECT",
+            RemoteErrorKind.AUTH,
+            "407",
+            "proxy",
+        ),
+        (
+            f"fatal: {URL}Received HTTP code 502 from proxy after CONNECT",
+            RemoteErrorKind.NETWORK,
+            "502",
+            "proxy",
+        ),
+        (f"fatal: {URL}Proxy CONNECT aborted", RemoteErrorKind.NETWORK, "Proxy", "proxy"),
+        (
+            "fatal: Authentication failed for 'https://h/f.git/'",
+            RemoteErrorKind.AUTH,
+            "Authentication",
+            "token",
+        ),
+        (
+            "fatal: could not read Username for 'https://h': terminal prompts disabled",
+            RemoteErrorKind.AUTH,
+            "",
+            "token",
+        ),
+        (f"fatal: {URL}The requested URL returned error: 403", RemoteErrorKind.AUTH, "403", "right"),
+        (f"fatal: {URL}The requested URL returned error: 429", RemoteErrorKind.SERVER, "429", "again"),
+        (f"fatal: {URL}The requested URL returned error: 503", RemoteErrorKind.SERVER, "503", "again"),
+        ("error: RPC failed; HTTP 504 curl 22", RemoteErrorKind.SERVER, "504", "again"),
+        (
+            f"fatal: {URL}server certificate verification failed. CAfile: none",
+            RemoteErrorKind.AUTH,
+            "CAfile",
+            "CA",
+        ),
+        (
+            f"fatal: {URL}SSL certificate problem: self-signed certificate",
+            RemoteErrorKind.AUTH,
+            "self-signed",
+            "CA",
+        ),
+        (
+            f"fatal: {URL}SSL: no alternative certificate subject name matches target",
+            RemoteErrorKind.AUTH,
+            "subject",
+            "CA",
+        ),
+        ("git@h: Permission denied (publickey).", RemoteErrorKind.AUTH, "publickey", "ssh key"),
+        ('Load key "/k": error in libcrypto', RemoteErrorKind.AUTH, "/k", "ssh key"),
+        (
+            "Host key verification failed.\nfatal: Could not read from remote",
+            RemoteErrorKind.AUTH,
+            "Host key",
+            "known_hosts",
+        ),
+        (
+            "No ED25519 host key is known for h and you have requested",
+            RemoteErrorKind.AUTH,
+            "ED25519",
+            "known_hosts",
+        ),
+        ("FATAL: R any fleet ann DENIED by fallthru", RemoteErrorKind.AUTH, "R any fleet", "right"),
+        ("fatal: detected dubious ownership in repository at '/r'", RemoteErrorKind.AUTH, "dubious", "right"),
+        ("fatal: repository 'https://h/f.git/' not found", RemoteErrorKind.PROTOCOL, "not found", "address"),
+        ("fatal: '/f' does not appear to be a git repository", RemoteErrorKind.PROTOCOL, "/f", "address"),
+        ("fatal: unknown repository extension found:", RemoteErrorKind.PROTOCOL, "extension", "reftable"),
+        (
+            "fatal: mismatched algorithms: client sha1; server sha256",
+            RemoteErrorKind.PROTOCOL,
+            "sha256",
+            "SHA-1",
+        ),
+        (
+            "fatal: the receiving end does not support --atomic push",
+            RemoteErrorKind.PROTOCOL,
+            "atomic",
+            "atomic",
+        ),
+        (
+            "fatal: unable to update url base from redirection:",
+            RemoteErrorKind.PROTOCOL,
+            "redirection",
+            "moved",
+        ),
+        ("fatal: write error: No space left on device", RemoteErrorKind.MIRROR, "No space", "mirror"),
+        ("remote: fatal: write error: No space left on device", RemoteErrorKind.SERVER, "No space", "server"),
+        ("error: cannot lock ref 'refs/heads/main': File exists", RemoteErrorKind.MIRROR, "main", "mirror"),
+        ("fatal: not a git repository: '/m'", RemoteErrorKind.MIRROR, "/m", "mirror"),
+        ("fatal: something new under the sun", RemoteErrorKind.PROTOCOL, "something new", "docs/git.md"),
+        ("", RemoteErrorKind.PROTOCOL, "said nothing", "docs/git.md"),
+    ],
+)
+def test_words(words: str, trouble: RemoteErrorKind, cause: str, cure: str) -> None:
+    said = diagnose(words)
+    assert (said.trouble, cause in said.cause, cure in said.cure) == (trouble, True, True), said
+    assert not said.cause.startswith(("fatal:", "error:", "remote:"))
+    assert not said.is_unknown
+
+
+@pytest.mark.parametrize("lie", ["Could not resolve host", "Authentication failed for", "cannot lock ref"])
+def test_what_the_server_says_is_not_taken_for_our_own_trouble(lie: str) -> None:
+    assert (
+        diagnose(f"remote: {lie}\nfatal: the remote end hung up unexpectedly").trouble
+        is RemoteErrorKind.NETWORK
+    )
+
+
+@given(st.text())
+def test_any_words_give_a_cause_and_a_cure(words: str) -> None:
+    said = diagnose(words)
+    assert said.cure
+    assert "\n" not in said.cause
+
+
+def test_the_servers_words_come_first_and_the_reason_last() -> None:
+    words = "remote: main is protected        \nremote:\nerror: failed to push some refs"
+    assert (
+        server_words(words, ["pre-receive hook declined"]) == "main is protected\npre-receive hook declined"
+    )
