@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.fleet_repo import MAIN, NOW, ROBOT
 from bench.measure import figure, percentile
-from poollet.sync.live import Live
+from poollet.sync.live_index import Live
 from reconciler.decide.identity import digest
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.remote import address

@@ -10,8 +10,8 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-from poollet import assembly
-from poollet.assembly import Ambient
+from poollet import bootstrap
+from poollet.bootstrap import Ambient
 from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.sync.publish import AUTHOR_MAIL
@@ -131,7 +131,7 @@ def commit(one: Host, branch: str) -> None:
             f"{branch} is not a branch to propose on", "name a new branch, and merge it", Exit.USAGE
         )
     ambient = Ambient(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
-    repo = assembly.opened(one.repo, Refs(source=source, target=ref, reports=None), ambient)
+    repo = bootstrap.opened(one.repo, Refs(source=source, target=ref, reports=None), ambient)
     try:
         snapshot = repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):

@@ -13,14 +13,15 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from poollet import assembly, once
-from poollet.assembly import Ambient, SetupError
+from poollet import bootstrap as assembly
+from poollet import run_once as once
+from poollet.bootstrap import Ambient, SetupError
 from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.decide.decide import decide
 from poollet.host_secrets import HostSecretsError
-from poollet.running import Running
 from poollet.runtimes.children import Children
+from poollet.threads import Running
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor

@@ -13,10 +13,10 @@ from typing import TypeVar
 from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.facts import HostFacts, PoolFacts
+from poollet.decide.actions import Ref
+from poollet.decide.host_facts import HostFacts, PoolFacts
 from poollet.decide.memory import Entry, Memory, is_of_other_host
-from poollet.decide.step import Ref
-from poollet.sync.view import Document, LiveView
+from poollet.sync.live_view import Document, LiveView
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Object, Volume, VolumeSnapshot

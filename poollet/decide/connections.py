@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from iri.machine import Connection
 from iri.volume import RuntimeVolume, VolumeState
 from poollet.decide import secrets
-from poollet.decide.facts import HostFacts
+from poollet.decide.actions import Ref
+from poollet.decide.host_facts import HostFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import Unready
-from poollet.decide.step import Ref
 from poollet.report import conditions
-from poollet.sync.view import Lookup
+from poollet.sync.live_view import Lookup
 from schemas.kinds import Kind
 from schemas.model import Volume
 

@@ -15,17 +15,17 @@ from iri.runtime import Object
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
-from poollet.decide.admission import larger, pool_of
+from poollet.decide.actions import Create, Ref, Step
 from poollet.decide.assignments import Go, Have, Order, orders
+from poollet.decide.capacity_ledger import larger, pool_of
 from poollet.decide.decision import Decision, Situation, by_name
+from poollet.decide.decision_pass import FINAL, Round, Standing, next_memory
 from poollet.decide.inventory import Absent, Inventory, Presence, Present, Several, Unsettled
 from poollet.decide.machines import machine_entry
 from poollet.decide.memory import Entry
 from poollet.decide.prerequisites import volume_key
-from poollet.decide.round import FINAL, Round, Standing, next_memory
 from poollet.decide.snapshots import snapshot_entry
 from poollet.decide.standstill import standstill
-from poollet.decide.step import Create, Ref, Step
 from poollet.decide.volumes import Holders, volume_entry
 from schemas import live_layout, report
 from schemas.kinds import Key, Kind

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from poollet.decide.facts import HostFacts
+from poollet.decide.actions import Step
+from poollet.decide.host_facts import HostFacts
 from poollet.decide.memory import Attempts, Entry, Memory
-from poollet.decide.step import Step
 from poollet.runtimes.observed import Observed
-from poollet.sync.view import LiveView
+from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
 

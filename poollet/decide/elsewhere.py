@@ -12,12 +12,12 @@ from dataclasses import replace as replaced
 from msgspec.structs import replace
 
 from poollet.decide.assignments import Order, orders
-from poollet.decide.facts import PoolFacts
+from poollet.decide.decision_pass import FINAL, Round, Standing
+from poollet.decide.host_facts import PoolFacts
 from poollet.decide.inventory import Present, Several
 from poollet.decide.memory import Entry, Memory, Pool, is_of_other_host, pool_of
-from poollet.decide.round import FINAL, Round, Standing
 from poollet.report.conditions import OTHER_HOST, READY, UP_TO_DATE, condition
-from poollet.sync.view import LiveView
+from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key, Kind
 

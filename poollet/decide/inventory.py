@@ -14,8 +14,8 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import Kind, Object
 from iri.volume import RuntimeSnapshot, RuntimeVolume
+from poollet.decide.actions import Ref, Remove
 from poollet.decide.memory import Attempts, Memory, Missing
-from poollet.decide.step import Ref, Remove
 from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
 from schemas import live_layout
 

@@ -11,17 +11,24 @@ from msgspec.structs import replace
 from iri.change import Change, Resize, SetAnnotations, SetPower, UpdateVolume
 from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
 from poollet.decide import differences, prerequisites, refusals, translate
+from poollet.decide.actions import Alter, Call, Create, Happening
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
+from poollet.decide.decision_pass import FINAL, Round, Standing
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.decide.prerequisites import MachineNeeds
 from poollet.decide.removal import removal_calls
-from poollet.decide.round import FINAL, Round, Standing
 from poollet.decide.secrets import Unready
-from poollet.decide.settled import Tracked, settle, still_settled
-from poollet.decide.step import Alter, Call, Create, Happening
+from poollet.decide.unchanged_cache import Tracked, settle, still_settled
 from poollet.report import told
 from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition
-from poollet.report.waits import faults_of, known_faults, readiness, reasons_of, up_to_date, waiting
+from poollet.report.machine_conditions import (
+    faults_of,
+    known_faults,
+    readiness,
+    reasons_of,
+    up_to_date,
+    waiting,
+)
 from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model import Machine

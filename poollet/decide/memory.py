@@ -13,7 +13,7 @@ from iri import errors
 from iri.machine import RuntimeMachine
 from iri.runtime import Kind as RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.step import Call, Ref
+from poollet.decide.actions import Call, Ref
 from poollet.report.conditions import IMAGE_READY, INTERFACES_READY, OTHER_HOST, SOURCE_READY, UP_TO_DATE
 from schemas import report
 from schemas.kinds import Key, Kind

@@ -9,13 +9,13 @@ from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import translate
-from poollet.decide.admission import pool_of
+from poollet.decide.actions import NAMES, Call, Happening, Ref, Remove, Step
 from poollet.decide.assignments import UID
+from poollet.decide.capacity_ledger import pool_of
+from poollet.decide.decision_pass import Round
 from poollet.decide.inventory import Absent, Doubtful, Found
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.removal import removal_calls
-from poollet.decide.round import Round
-from poollet.decide.step import NAMES, Call, Happening, Ref, Remove, Step
 from poollet.runtimes.observed import Place
 from schemas import live_layout, report
 from schemas.kinds import Kind

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from poollet.decide.actions import Call, Create, Ref, Remove
 from poollet.decide.memory import NO_EFFECT, Attempts, Failure, Fault, Memory, Pace, Refused
-from poollet.decide.step import Call, Create, Ref, Remove
 
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 5_000, 300_000
 TELLING = 3  # so often without effect, and people are told

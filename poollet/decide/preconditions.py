@@ -22,9 +22,9 @@ from hashlib import blake2b
 
 import msgspec
 
+from poollet.decide.actions import Step
 from poollet.decide.assignments import intent
-from poollet.decide.step import Step
-from poollet.sync.view import Document, LiveView
+from poollet.sync.live_view import Document, LiveView
 from schemas.model import Machine, Volume, VolumeSnapshot
 
 

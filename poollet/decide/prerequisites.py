@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from iri.machine import Disk, NetworkInterface
 from iri.volume import DataSource, Encryption, ImageSource, RuntimeSnapshot, SnapshotSource, SnapshotState
 from poollet.decide import secrets, translate
+from poollet.decide.actions import Ref
 from poollet.decide.assignments import Order
 from poollet.decide.connections import connection
-from poollet.decide.facts import HostFacts
+from poollet.decide.host_facts import HostFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import Unready
-from poollet.decide.step import Ref
-from poollet.sync.view import Lookup
+from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import (
     EphemeralNetworkInterface,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from iri.change import SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
-from poollet.decide.round import Round
-from poollet.decide.step import Alter, Call, Ref, Remove
+from poollet.decide.actions import Alter, Call, Ref, Remove
+from poollet.decide.decision_pass import Round
 
 
 def removal_calls(ref: Ref, there: RuntimeMachine, round: Round) -> tuple[Call, ...]:

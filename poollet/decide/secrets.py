@@ -6,8 +6,8 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from poollet.decide.facts import HostFacts
-from poollet.sync.view import Lookup
+from poollet.decide.host_facts import HostFacts
+from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import Secret
 

@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotSpec, SnapshotState, VolumeState
 from poollet.decide import translate
+from poollet.decide.actions import Call, Create, Happening, Ref, Remove
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
+from poollet.decide.decision_pass import Round, Standing
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.decide.machines import DUPLICATES, ordered
-from poollet.decide.round import Round, Standing
 from poollet.decide.secrets import Unready
-from poollet.decide.step import Call, Create, Happening, Ref, Remove
 from poollet.decide.volumes import LOST
 from poollet.report import told
 from poollet.report.conditions import READY, SOURCE_READY, UP_TO_DATE, all_of, condition
-from poollet.report.waits import up_to_date
+from poollet.report.machine_conditions import up_to_date
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshot

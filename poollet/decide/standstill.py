@@ -15,14 +15,14 @@ from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
 from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
+from poollet.decide.actions import Ref
 from poollet.decide.decision import Decision, Situation, by_name
+from poollet.decide.decision_pass import FINAL, Round
 from poollet.decide.inventory import Inventory
 from poollet.decide.memory import Entry, Memory, pool_of
-from poollet.decide.round import FINAL, Round
-from poollet.decide.step import Ref
 from poollet.report import told
 from poollet.runtimes.observed import Place
-from poollet.sync.view import LiveView
+from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Kind
 

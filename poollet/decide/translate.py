@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.machine import Disk, GuestConfig, Image, LocalDisk, MachineSpec, NetworkInterface, Power
+from poollet.decide.actions import Ref
 from poollet.decide.assignments import Order
-from poollet.decide.step import Ref
 from schemas import live_layout
 from schemas.kinds import Kind
 from schemas.model import LocalDisk as LocalDiskWish

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume
 from iri.volume import Resources, RuntimeVolume, VolumeSpec, VolumeState
 from poollet.decide import prerequisites, refusals, translate
+from poollet.decide.actions import Alter, Call, Create, Happening, Remove
 from poollet.decide.assignments import UID, Go, Have, Keep, Leave, Order
+from poollet.decide.decision_pass import FINAL, Round, Standing
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.decide.machines import DUPLICATES, ordered
 from poollet.decide.prerequisites import VolumeNeeds
 from poollet.decide.refusals import Told
-from poollet.decide.round import FINAL, Round, Standing
 from poollet.decide.secrets import Unready
-from poollet.decide.step import Alter, Call, Create, Happening, Remove
 from poollet.report import told
 from poollet.report.conditions import (
     CLASS_READY,
@@ -32,7 +32,7 @@ from poollet.report.conditions import (
     all_of,
     condition,
 )
-from poollet.report.waits import NOTHING, known_faults, reasons_of, up_to_date
+from poollet.report.machine_conditions import NOTHING, known_faults, reasons_of, up_to_date
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeClass

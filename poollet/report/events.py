@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from poollet.decide.step import Happening
+from poollet.decide.actions import Happening
 from schemas.report import ReportedEvent
 
 MOST_KEPT = 200

@@ -20,9 +20,9 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import Kind, Object, Runtime
 from iri.volume import RuntimeSnapshot, RuntimeVolume
+from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.decide.memory import Attempts, Failure
 from poollet.decide.pacing import HOPELESS_CODES
-from poollet.decide.step import Alter, Call, Create, Ref, Remove, Step
 from poollet.runtimes.connection import listed
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """Writes the report to its ref: by compare-and-swap, only what differs, and a heartbeat when nothing does.
 
-Owns what the ref held when it was last read or written. Whether the ref may be written is claim.py's.
+Owns what the ref held when it was last read or written. Whether the ref may be written is report_lease.py's.
 """
 
 from __future__ import annotations

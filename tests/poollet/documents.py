@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from poollet.sync.view import Document
+from poollet.sync.live_view import Document
 from schemas.kinds import Kind, api_version
 from schemas.model import decode
 

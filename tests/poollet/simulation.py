@@ -20,7 +20,7 @@ from iri.simulated.hindrance import Around, HinderedRuntime
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide
-from poollet.sync.live import Live
+from poollet.sync.live_index import Live
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Refs
 from reconciler.loop.tick import Reconciler, Self

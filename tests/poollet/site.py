@@ -20,13 +20,13 @@ from iri.simulated.host import Host
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot, RuntimeVolume
+from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
-from poollet.decide.facts import HostFacts, HostSecrets, PoolFacts
+from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Attempts, Failure, Memory, recalled
-from poollet.decide.step import Alter, Call, Create, Ref, Remove, Step
 from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
-from poollet.sync.view import Document, LiveView, OrphanOrder, concerns, is_current
+from poollet.sync.live_view import Document, LiveView, OrphanOrder, concerns, is_current
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 from tests.poollet.documents import CLASSES, FLEET, GIB

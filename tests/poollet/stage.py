@@ -18,15 +18,15 @@ from iri.simulated.hindrance import HinderedRuntime, around
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
+from poollet.agent import Parts, Poollet, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
-from poollet.poollet import Parts, Poollet, Setup
 from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
 from poollet.runtimes.execute import Execution
-from poollet.sync.claim import Claimant
-from poollet.sync.follow import Trust
-from poollet.sync.post import Post
-from poollet.sync.remote import Remote
+from poollet.sync.git_sync import Remote
+from poollet.sync.live_policy import Trust
+from poollet.sync.report_lease import Claimant
+from poollet.sync.report_publisher import Post
 from reconciler.gitstore.memory import Fault, no_fault
 from reconciler.gitstore.repo import Refs, Repo
 from reconciler.gitstore.signatures.signers import Signers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from poollet.decide.decision import Decision
-from poollet.sync.view import Document
+from poollet.sync.live_view import Document
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, referring, uid_of, volume
 from tests.poollet.site import Site

@@ -16,7 +16,7 @@ from iri.machine import MachineSpec, Power, RuntimeMachine
 from iri.runtime import Runtime
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
-from poollet.decide.step import Alter, Call, Create, Ref, Remove, Step
+from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.runtimes.execute import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Execution
 from tests.iri.quick import quick_host
 

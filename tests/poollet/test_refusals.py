@@ -13,7 +13,7 @@ from poollet.decide.memory import Fault
 from poollet.decide.refusals import told
 from poollet.decide.volumes import faulty
 from poollet.report.conditions import condition
-from poollet.sync.view import Document
+from poollet.sync.live_view import Document
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, volume

@@ -9,10 +9,10 @@ import pytest
 from iri.simulated import machines
 from iri.simulated.guest import IS_ON, Guest
 from iri.simulated.machines import GuestAction
-from poollet import once
+from poollet import run_once
 from poollet.clock import Clock
 from poollet.decide.decide import decide
-from poollet.running import Member, Running
+from poollet.threads import Member, Running
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.waker import Waker
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
@@ -97,7 +97,7 @@ def test_a_guest_that_fails_while_the_remote_is_away_is_started_again() -> None:
     assert scene.is_on
 
 
-def run_once(scene: Scene) -> str:
+def run_to_end(scene: Scene) -> str:
     """A run of its own that ends by itself; time passes with each look at the clock."""
 
     def moment_ms() -> int:
@@ -107,15 +107,15 @@ def run_once(scene: Scene) -> str:
     run = scene.start()
     run.remote.look()
     member = Member(run.poollet, (), Waker())
-    return once.run(Running(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1)))
+    return run_once.run(Running(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1)))
 
 
 def test_a_run_that_ends_by_itself_ends_when_the_machine_is_started() -> None:
     scene = Scene("  power: Off\n")
-    assert run_once(scene) == ""
+    assert run_to_end(scene) == ""
     assert not scene.is_on
     scene.order("  power: On\n")
-    assert run_once(scene) == ""
+    assert run_to_end(scene) == ""
     assert scene.is_on
 
 
@@ -123,5 +123,5 @@ def test_a_run_that_ends_by_itself_says_when_not_everything_was_done() -> None:
     scene = Scene("  power: Off\n")
     scene.order("  power: On\n")
     scene.fleet.remote.hook = lambda _updates: "not now"
-    assert "not everything was done" in run_once(scene)
+    assert "not everything was done" in run_to_end(scene)
     assert not scene.is_on

@@ -17,9 +17,9 @@ from iri.simulated import machines
 from iri.simulated.guest import IS_ON, Guest, Phase
 from iri.simulated.hindrance import HinderedRuntime
 from iri.simulated.machines import GuestAction
+from poollet.decide.actions import Remove
 from poollet.decide.decide import decide
-from poollet.decide.step import Remove
-from poollet.sync.live import Live
+from poollet.sync.live_index import Live
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store

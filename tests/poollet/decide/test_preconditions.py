@@ -12,10 +12,10 @@ import pytest
 from iri.change import SetPower
 from iri.machine import Power, RuntimeMachine
 from iri.simulated.hindrance import HinderedRuntime
+from poollet.decide.actions import Alter, Ref, Remove, Step
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
-from poollet.decide.step import Alter, Ref, Remove, Step
-from poollet.sync.view import Document, LiveView, OrphanOrder
+from poollet.sync.live_view import Document, LiveView, OrphanOrder
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, snapshot, uid_of, volume
 from tests.poollet.fleet import Fleet, machine_class, uid

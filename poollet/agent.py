@@ -13,22 +13,22 @@ from typing import Literal
 
 from poollet.clock import Clock
 from poollet.decide import elsewhere
+from poollet.decide.actions import NAMES, Happening, Step
 from poollet.decide.decision import Decision, Situation
-from poollet.decide.facts import HostFacts, HostSecrets, PoolFacts
+from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Memory, remembered
 from poollet.decide.preconditions import still_holds
-from poollet.decide.step import NAMES, Happening, Step
-from poollet.report import announce
-from poollet.report.announce import Matter, Wanted
+from poollet.report import pool_report
 from poollet.report.assemble import Pools, assembled, stamp
 from poollet.report.events import Events, Subject
+from poollet.report.pool_report import Matter, Wanted
 from poollet.runtimes.connection import Connection
 from poollet.runtimes.execute import Ended, Execution, Stands
 from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
-from poollet.sync.follow import Followed, Hold
-from poollet.sync.post import Post
-from poollet.sync.remote import Remote
-from poollet.sync.view import LiveView
+from poollet.sync.git_sync import Remote
+from poollet.sync.live_policy import Followed, Hold
+from poollet.sync.live_view import LiveView
+from poollet.sync.report_publisher import Post
 from reconciler.gitstore.objects.tree import ObjectId
 from schemas import report
 from schemas.kinds import Key, Kind
@@ -174,7 +174,7 @@ class Poollet:
         """The classes that there are; a runtime that has not been asked about one of them is asked."""
         live = self.remote.live
         wanted = Wanted(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
-        offered = announce.classes(wanted)
+        offered = pool_report.classes(wanted)
         for name, connection in self.connections.items():
             if connection.want(offered):
                 self._ask(name)
@@ -189,15 +189,15 @@ class Poollet:
             if kind is Kind.MACHINE_POOL:
                 live = self.remote.live.get(Key(kind, "", name))
                 declared = live if isinstance(live, MachinePool) else None
-                found, facts[kind, name] = announce.machine_pool(
+                found, facts[kind, name] = pool_report.machine_pool(
                     pool, answers, wanted, declared, self._last.pools.get(name)
                 )
-                machines[name] = announce.of_host(found, self._matter, self.leaving)
+                machines[name] = pool_report.of_host(found, self._matter, self.leaving)
             else:
-                held, facts[kind, name] = announce.volume_pool(
+                held, facts[kind, name] = pool_report.volume_pool(
                     pool, answers, wanted, self.setup.reaches.get(name), self._last.volume_pools.get(name)
                 )
-                volumes[name] = announce.of_host_volumes(held, self._matter, self.leaving)
+                volumes[name] = pool_report.of_host_volumes(held, self._matter, self.leaving)
         return Pools(machines, volumes), facts
 
     def _decided(

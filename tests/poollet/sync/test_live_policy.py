@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from poollet.sync.follow import Hold, Trust, first_commit, follow
+from poollet.sync.live_policy import Hold, Trust, first_commit, follow
 from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.gitstore.signatures.signers import Signers, parse_signers
 from reconciler.gitstore.signatures.signing import SshSigner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poollet.sync.claim import Claim, Claimant, Found, Take, Wait, Yield
+from poollet.sync.report_lease import Claim, Claimant, Found, Take, Wait, Yield
 from schemas.report import PoolletReport
 from tests.poollet.fleet import FLEET, uid
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from iri.machine import MachineSpec, RuntimeMachine
 from iri.volume import Access, RuntimeVolume, VolumeSpec, VolumeStatus
-from poollet.decide.facts import HostFacts, HostSecrets
+from poollet.decide.actions import Create, Ref, Step
+from poollet.decide.host_facts import HostFacts, HostSecrets
 from poollet.decide.memory import remembered
-from poollet.decide.step import Create, Ref, Step
 from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
 from schemas import report
 from schemas.kinds import Key, Kind

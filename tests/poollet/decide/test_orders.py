@@ -12,7 +12,7 @@ from iri.simulated.faults import Effect, Fault
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
 from poollet.decide.memory import Memory
-from poollet.sync.view import Document, OrphanOrder
+from poollet.sync.live_view import Document, OrphanOrder
 from schemas.kinds import Kind
 from schemas.live_layout import SHARE
 from schemas.model.capacity import WHOLE_HOST, share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poollet.decide.step import Happening
+from poollet.decide.actions import Happening
 from poollet.report.events import LONGEST_MESSAGE, MOST_KEPT, Events, Subject
 
 WEB = Subject("Machine", "web", "default")

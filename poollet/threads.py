@@ -1,6 +1,6 @@
 """The threads of a process: one for the Git side, one for each poollet, two for each runtime. Owns their beginning and end.
 
-What a turn does is in remote.py and poollet.py; here is only when.
+What a turn does is in git_sync.py and agent.py; here is only when.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from poollet.agent import Leaving, Poollet
 from poollet.clock import Clock
-from poollet.poollet import Leaving, Poollet
 from poollet.runtimes.observer import Observer
-from poollet.sync.remote import Remote
+from poollet.sync.git_sync import Remote
 from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.backoff import Backoff, jittered
 

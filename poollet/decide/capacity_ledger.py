@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Order
-from poollet.decide.facts import HostFacts, PoolFacts
+from poollet.decide.host_facts import HostFacts, PoolFacts
 from poollet.decide.inventory import Found
-from poollet.sync.view import Lookup
+from poollet.sync.live_view import Lookup
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE

@@ -12,16 +12,16 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from poollet.decide.admission import Ledger
+from poollet.decide.actions import Call, Happening, Ref, Step
 from poollet.decide.assignments import Order
+from poollet.decide.capacity_ledger import Ledger
 from poollet.decide.decision import Situation
 from poollet.decide.inventory import Doubtful, Inventory, Presence
 from poollet.decide.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled, is_of_other_host
 from poollet.decide.pacing import Paced, paced
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.prerequisites import Surroundings
-from poollet.decide.step import Call, Happening, Ref, Step
-from poollet.sync.view import LiveView
+from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
 

@@ -9,7 +9,7 @@ import pytest
 from iri.machine import RuntimeMachine
 from iri.simulated.faults import Fault
 from poollet.decide.decide import decide
-from poollet.sync.post import EARLY
+from poollet.sync.report_publisher import EARLY
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, uid
 from tests.poollet.fleet import machine as declared

@@ -14,9 +14,9 @@ from iri.simulated import machines
 from iri.simulated.faults import Fault
 from iri.simulated.machines import GuestAction
 from iri.volume import RuntimeVolume, VolumeState, VolumeStatus
-from poollet.decide.step import Alter
+from poollet.decide.actions import Alter
 from poollet.runtimes.observed import Place
-from poollet.sync.view import Document
+from poollet.sync.live_view import Document
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, referring, volume
 from tests.poollet.site import kinds_of, site, with_allocatable

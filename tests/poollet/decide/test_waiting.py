@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from iri.machine import RuntimeMachine
-from poollet.sync.view import Document
+from poollet.sync.live_view import Document
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, referring, secret, uid_of, volume
 from tests.poollet.site import site

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from iri.machine import RuntimeMachine
 from poollet.decide.assignments import Order
+from poollet.decide.decision_pass import Round
 from poollet.decide.memory import Settled
 from poollet.decide.prerequisites import volume_key
-from poollet.decide.round import Round
-from poollet.sync.view import Lookup
+from poollet.sync.live_view import Lookup
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Object

@@ -1,6 +1,6 @@
 """What stands on the target branch, kept up to date at the cost of what changed: decoded objects by key and by pool.
 
-Owns no decision: which commit to follow is follow.py's, and what the objects order is worked out by pure code that reads
+Owns no decision: which commit to follow is live_policy.py's, and what the objects order is worked out by pure code that reads
 this. One thread advances it; nobody else may change it.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
-from poollet.sync.view import Document, LiveView, OrphanOrder, Pools, is_current
+from poollet.sync.live_view import Document, LiveView, OrphanOrder, Pools, is_current
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange
 from schemas import live_layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from poollet.running import Running
+from poollet.threads import Running
 
 PATIENCE_MS = 60_000
 PAUSE_SECONDS = 0.1

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from iri import host as iri
-from poollet.decide.facts import PoolFacts
+from poollet.decide.host_facts import PoolFacts
 from poollet.runtimes.connection import Answers
 from schemas import report
 from schemas.live_layout import MAX_TEXT, SHARE

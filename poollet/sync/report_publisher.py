@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from poollet.clock import Clock
-from poollet.sync.claim import Claimant, Found, Take, Wait, Yield
 from poollet.sync.publish import Held, draft, held
+from poollet.sync.report_lease import Claimant, Found, Take, Wait, Yield
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Outcome, Pushed, Repo, Unchanged

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from poollet.clock import Clock
-from poollet.sync.follow import Followed, Trust, follow
-from poollet.sync.live import Live
-from poollet.sync.post import Offer, Post
+from poollet.sync.live_index import Live
+from poollet.sync.live_policy import Followed, Trust, follow
+from poollet.sync.report_publisher import Offer, Post
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from poollet.assembly import Ambient, fleet_settings
+from poollet.bootstrap import Ambient, fleet_settings
 from poollet.clock import Clock
 from schemas.settings import host
 from schemas.settings.fleet import PATH, Settings

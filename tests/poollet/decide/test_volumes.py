@@ -9,9 +9,9 @@ from iri.runtime import KIND_NAMES
 from iri.simulated.faults import Fault
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.step import Ref
+from poollet.decide.actions import Ref
 from poollet.runtimes.observed import Place
-from poollet.sync.view import Document
+from poollet.sync.live_view import Document
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import GIB, document, machine, referring, snapshot, uid_of, volume

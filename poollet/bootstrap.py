@@ -18,19 +18,19 @@ from iri.address import parse as parse_runtime
 from iri.client import MACHINE, VOLUME, Client, discover
 from iri.errors import IRIError, Unavailable
 from iri.runtime import Kind as RuntimeKind
+from poollet.agent import Parts, Poollet, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
 from poollet.host_secrets import SecretsFile
-from poollet.poollet import Parts, Poollet, Setup
-from poollet.running import Member, Running
 from poollet.runtimes.children import Child
 from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
 from poollet.runtimes.execute import Execution
 from poollet.runtimes.observer import Observer
-from poollet.sync.claim import Claimant
-from poollet.sync.follow import Trust
-from poollet.sync.post import Post
-from poollet.sync.remote import Remote
+from poollet.sync.git_sync import Remote
+from poollet.sync.live_policy import Trust
+from poollet.sync.report_lease import Claimant
+from poollet.sync.report_publisher import Post
+from poollet.threads import Member, Running
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import InUseError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poollet.sync.view import Document, concerns, is_current
+from poollet.sync.live_view import Document, concerns, is_current
 from schemas.kinds import Kind
 from schemas.model import decode
 

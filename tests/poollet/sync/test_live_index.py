@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poollet.sync.live import Live
-from poollet.sync.view import OrphanOrder
+from poollet.sync.live_index import Live
+from poollet.sync.live_view import OrphanOrder
 from reconciler.gitstore.errors import DamageError
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import FileChange, Refs
