@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from bench.measure import figure, peak_mebibytes
 from schemas.manifest import parse
 from schemas.reader import read
-from schemas.reader.positions import Marks
+from schemas.reader.positions import Positions
 
 COUNT = 20_000
 SLOW = 100  # documents for those that take milliseconds
@@ -74,7 +74,7 @@ def underscored(text: str) -> None:
 
 
 def marked(text: str) -> None:
-    assert Marks(text).position(0, "/spec/power") > (0, 0)
+    assert Positions(text).position(0, "/spec/power") > (0, 0)
 
 
 def range_parsed(bounds: tuple[int, int]) -> int:

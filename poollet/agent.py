@@ -35,8 +35,8 @@ from schemas.kinds import Key, Kind
 from schemas.live_layout import MAX_TEXT
 from schemas.model import MachineClass, MachinePool, VolumeClass
 from schemas.report import Report, render
-from schemas.settings.fleet import Settings
-from schemas.settings.host import Pool
+from schemas.settings.fleet import FleetSettings
+from schemas.settings.host import PoolSettings
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Setup:
     host_id: str
     instance: str
     version: str
-    pools: tuple[Pool, ...]
+    pools: tuple[PoolSettings, ...]
     reaches: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     secrets: Callable[[], HostSecrets] = HostSecrets
 
@@ -156,7 +156,7 @@ class Poollet:
         self._fleet = last.poollet.fleet if last.poollet else ""
         self._is_begun = True
 
-    def _is_own(self, settings: Settings) -> bool:
+    def _is_own(self, settings: FleetSettings) -> bool:
         """Under another fleet's id all that is here would be foreign, thus missing, and made a second time."""
         by = self._last.poollet
         if by is not None and by.fleet != settings.fleet.id and by.host_id != self.setup.host_id:
@@ -204,7 +204,7 @@ class Poollet:
         self,
         view: LiveView | None,
         facts: Mapping[tuple[Kind, str], PoolFacts],
-        settings: Settings,
+        settings: FleetSettings,
         is_obeyed: bool,
     ) -> Decision:
         lists: dict[Place, Listing | Unanswered] = {}
@@ -234,7 +234,7 @@ class Poollet:
             )
         )
 
-    def _other_fleet(self, settings: Settings) -> Matter:
+    def _other_fleet(self, settings: FleetSettings) -> Matter:
         return Matter(
             "FleetChanged",
             f"gitvirt.yaml names the fleet {settings.fleet.id}, and what is on this host belongs to {self._fleet}; nothing is "
@@ -251,7 +251,7 @@ class Poollet:
             )
         self._matter = matter
 
-    def _offer(self, pools: Pools, decision: Decision, settings: Settings) -> None:
+    def _offer(self, pools: Pools, decision: Decision, settings: FleetSettings) -> None:
         runtimes = {name: _runtime(connection) for name, connection in sorted(self.connections.items())}
         by = report.PoolletReport(
             fleet=self._fleet,

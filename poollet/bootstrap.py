@@ -49,8 +49,8 @@ from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.problem import Problem
 from schemas.settings import fleet, host
 from schemas.settings.duration import milliseconds
-from schemas.settings.fleet import Settings
-from schemas.settings.host import Host, Pool
+from schemas.settings.fleet import FleetSettings
+from schemas.settings.host import PoolletSettings, PoolSettings
 
 HOST_NAMESPACE = uuid.UUID("b1c7a2f4-5d0e-5f7a-9c39-1a2f3b4c5d6e")
 MACHINE_ID = Path("/etc/machine-id")
@@ -78,7 +78,7 @@ class Ambient:
     version: str
 
 
-def opened(one: host.Repo, refs: Refs, ambient: Ambient) -> Store:
+def opened(one: host.RepoSettings, refs: Refs, ambient: Ambient) -> Store:
     """Raises RepoError, or OSError when the mirror cannot be written."""
     return open_store(
         addresses.parse_address(one.url, ambient.here),
@@ -90,7 +90,7 @@ def opened(one: host.Repo, refs: Refs, ambient: Ambient) -> Store:
     )
 
 
-def access(one: host.Repo) -> RemoteAccess:
+def access(one: host.RepoSettings) -> RemoteAccess:
     def path(text: str | None) -> Path | None:
         return Path(text) if text else None
 
@@ -106,7 +106,9 @@ def access(one: host.Repo) -> RemoteAccess:
     )
 
 
-def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavailable | tuple[Problem, ...]:
+def fleet_settings(
+    one: host.RepoSettings, ambient: Ambient
+) -> FleetSettings | RemoteUnavailable | tuple[Problem, ...]:
     """The fleet's settings as they stand on the target branch, or as they are in force on the source as long as there is
     none; else what is wrong with those that are there."""
     refs = Refs(source=HEADS + one.source, target=HEADS + one.target, reports=None)
@@ -120,11 +122,11 @@ def fleet_settings(one: host.Repo, ambient: Ambient) -> Settings | RemoteUnavail
         repo.close()
 
 
-def _settings_at(repo: Repo, snapshot: Snapshot) -> Settings | tuple[Problem, ...]:
+def _settings_at(repo: Repo, snapshot: Snapshot) -> FleetSettings | tuple[Problem, ...]:
     file = repo.file(snapshot.target, fleet.PATH) if snapshot.target else None
     if file is not None and file.mode is not FileMode.LINK:
         kept = fleet.parse(repo.read(file.id))
-        if isinstance(kept, Settings):
+        if isinstance(kept, FleetSettings):
             return kept
     else:
         kept = ()
@@ -132,7 +134,7 @@ def _settings_at(repo: Repo, snapshot: Snapshot) -> Settings | tuple[Problem, ..
     return found.settings or found.problems or kept
 
 
-def host_id(settings: Host) -> str:
+def host_id(settings: PoolletSettings) -> str:
     """Stays the same as long as the operating system does, and tells nobody the machine id itself."""
     if settings.host_id:
         return settings.host_id
@@ -145,7 +147,7 @@ def host_id(settings: Host) -> str:
     return str(uuid.uuid5(HOST_NAMESPACE, text))
 
 
-def only_here(settings: Host) -> int:
+def only_here(settings: PoolletSettings) -> int:
     """A lock that a second poollet of the name on this host meets; it lasts as long as the process."""
     folder = Path(settings.repo.mirror)
     folder.mkdir(parents=True, exist_ok=True)
@@ -160,17 +162,17 @@ def only_here(settings: Host) -> int:
     return place
 
 
-def runtimes_of(settings: Host) -> tuple[host.Runtime, ...]:
+def runtimes_of(settings: PoolletSettings) -> tuple[host.RuntimeSettings, ...]:
     """Without any: the one that the well-known sockets lead to."""
-    return settings.runtimes or (host.Runtime(name="default"),)
+    return settings.runtimes or (host.RuntimeSettings(name="default"),)
 
 
-def pools_of(settings: Host, connections: Mapping[str, Connection]) -> tuple[Pool, ...]:
+def pools_of(settings: PoolletSettings, connections: Mapping[str, Connection]) -> tuple[PoolSettings, ...]:
     """The pools with their runtimes; without any, one of each kind that the first runtime serves."""
     first = runtimes_of(settings)[0].name
     if settings.pools:
         return tuple(
-            Pool(
+            PoolSettings(
                 name=pool.name,
                 kind=pool.kind,
                 runtime=pool.runtime or first,
@@ -181,16 +183,16 @@ def pools_of(settings: Host, connections: Mapping[str, Connection]) -> tuple[Poo
             for pool in settings.pools
         )
     kinds = connections[first].kinds
-    machines = (Pool(name=settings.name, runtime=first),) if set(MACHINE_KINDS) <= set(kinds) else ()
+    machines = (PoolSettings(name=settings.name, runtime=first),) if set(MACHINE_KINDS) <= set(kinds) else ()
     volumes = (
-        (Pool(name=settings.name, kind="VolumePool", runtime=first),)
+        (PoolSettings(name=settings.name, kind="VolumePool", runtime=first),)
         if set(VOLUME_KINDS) <= set(kinds)
         else ()
     )
     return (*machines, *volumes)
 
 
-def reaches(pools: Sequence[Pool]) -> dict[str, tuple[str, ...] | None]:
+def reaches(pools: Sequence[PoolSettings]) -> dict[str, tuple[str, ...] | None]:
     """From where each volume pool can be reached; None is from anywhere."""
     machines = {pool.runtime: pool.name for pool in pools if pool.kind == "MachinePool"}
     found: dict[str, tuple[str, ...] | None] = {}
@@ -201,7 +203,7 @@ def reaches(pools: Sequence[Pool]) -> dict[str, tuple[str, ...] | None]:
     return found
 
 
-def children(settings: Host) -> list[Child]:
+def children(settings: PoolletSettings) -> list[Child]:
     found = []
     for runtime in runtimes_of(settings):
         if runtime.start is None:
@@ -214,7 +216,7 @@ def children(settings: Host) -> list[Child]:
     return found
 
 
-def connection(runtime: host.Runtime, ambient: Ambient) -> Connection:
+def connection(runtime: host.RuntimeSettings, ambient: Ambient) -> Connection:
     try:
         machine, volume = _addresses(runtime, ambient)
     except IRIError as error:
@@ -226,7 +228,7 @@ def connection(runtime: host.Runtime, ambient: Ambient) -> Connection:
     return Connection(runtime.name, Client(machine, volume), kinds, ambient.clock.moment_ms)
 
 
-def _addresses(runtime: host.Runtime, ambient: Ambient) -> tuple[Address | None, Address | None]:
+def _addresses(runtime: host.RuntimeSettings, ambient: Ambient) -> tuple[Address | None, Address | None]:
     if runtime.machine or runtime.volume:
         machine = parse_runtime(runtime.machine) if runtime.machine else None
         # One socket may serve both; whoever does not have volumes says so.
@@ -239,12 +241,14 @@ def _addresses(runtime: host.Runtime, ambient: Ambient) -> tuple[Address | None,
         return machine, machine
 
 
-def trust(settings: Host, ambient: Ambient) -> Trust:
+def trust(settings: PoolletSettings, ambient: Ambient) -> Trust:
     known = signers.parse_signers(settings.signatures.signers)
     return Trust(SignatureMode(settings.signatures.mode), Verifier(known, ambient.environment))
 
 
-def running(hosts: Sequence[Host], fleet_wide: Settings, decide: Decide, ambient: Ambient) -> Running:
+def running(
+    hosts: Sequence[PoolletSettings], fleet_wide: FleetSettings, decide: Decide, ambient: Ambient
+) -> Running:
     """Raises RepoError, SetupError, HostSecretsError, OSError."""
     first = hosts[0]
     for other in hosts[1:]:
@@ -272,7 +276,7 @@ def running(hosts: Sequence[Host], fleet_wide: Settings, decide: Decide, ambient
 
 
 def member(
-    settings: Host, ref: str, remote: Remote, waker: Waker, decide: Decide, ambient: Ambient
+    settings: PoolletSettings, ref: str, remote: Remote, waker: Waker, decide: Decide, ambient: Ambient
 ) -> Member:
     instance = str(uuid.uuid4())
     claimant = Claimant(settings.name, host_id(settings), instance)

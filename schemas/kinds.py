@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from schemas.problem import shown
+from schemas.problem import printable
 from schemas.spelling import distance, nearest
 
 DEFAULT_NAMESPACE = "default"
@@ -96,7 +96,7 @@ class NearMiss:
     hint: str
 
 
-Recognised = Kind | Foreign | NearMiss
+Recognized = Kind | Foreign | NearMiss
 
 
 def api_version(kind: Kind, domain: str = DOMAINS[0]) -> str:
@@ -129,7 +129,7 @@ _OTHER_KINDS = frozenset(
 )
 
 
-def recognise(written_version: object, written_kind: object) -> Recognised:
+def recognize(written_version: object, written_kind: object) -> Recognized:
     """What a document with this `apiVersion` and `kind` is."""
     if not isinstance(written_version, str) or not isinstance(written_kind, str):
         return _incomplete(written_version, written_kind)
@@ -141,19 +141,19 @@ def recognise(written_version: object, written_kind: object) -> Recognised:
     return _recognise(written_version, written_kind)
 
 
-def recognise_document(body: object) -> Recognised:
+def recognize_document(body: object) -> Recognized:
     """The same from the document itself, so that a misspelled `kind` or `apiVersion` key is found too."""
     if not isinstance(body, Mapping):
         return Foreign("it is no object with apiVersion and kind")
     written_version, written_kind = body.get("apiVersion"), body.get("kind")
-    found = recognise(written_version, written_kind)
+    found = recognize(written_version, written_kind)
     if isinstance(found, Kind) or ("apiVersion" in body and "kind" in body):
         return found
     return _misspelled_key(body) or found
 
 
 @lru_cache(maxsize=1024)
-def _recognise(written_version: str, written_kind: str) -> Recognised:
+def _recognise(written_version: str, written_kind: str) -> Recognized:
     ours = _OURS.get((written_version.lower(), written_kind))
     if ours is not None and ours is not Kind.SECRET:
         return ours
@@ -168,7 +168,7 @@ def _recognise(written_version: str, written_kind: str) -> Recognised:
     return _foreign(written_version, written_kind)
 
 
-def _kind_of_our_group(written_version: str, written_kind: str) -> Recognised:
+def _kind_of_our_group(written_version: str, written_kind: str) -> Recognized:
     kind = _KINDS.get(written_kind)
     if kind is not None:
         return _wrong_version(written_version, kind)
@@ -180,7 +180,7 @@ def _kind_of_our_group(written_version: str, written_kind: str) -> Recognised:
     return NearMiss("kind", f"there is no kind {_quoted(written_kind)}", f"did you mean {meant}?")
 
 
-def _kind_of_core(written_version: str, written_kind: str) -> Recognised:
+def _kind_of_core(written_version: str, written_kind: str) -> Recognized:
     """`v1` is Kubernetes' own group: its ResourceQuota is not ours, and of its kinds only Secret is."""
     kind = _KINDS.get(written_kind)
     if kind is Kind.SECRET or (kind is None and written_kind.lower() in ("secret", "secrets")):
@@ -216,7 +216,7 @@ def _wrong_version(written_version: str, kind: Kind) -> NearMiss:
     )
 
 
-def _incomplete(written_version: object, written_kind: object) -> Recognised:
+def _incomplete(written_version: object, written_kind: object) -> Recognized:
     if isinstance(written_kind, str) and (kind := _KINDS.get(written_kind)) is not None:
         said = "has no apiVersion" if written_version is None else "has an apiVersion that is not text"
         return NearMiss("apiVersion", f"this {kind} {said}", f"write apiVersion: {api_version(kind)}")
@@ -253,4 +253,4 @@ def _quoted(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    return shown(text if len(text) <= 64 else f"{text[:61]}...", 64)
+    return printable(text if len(text) <= 64 else f"{text[:61]}...", 64)

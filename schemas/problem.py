@@ -50,11 +50,11 @@ class Violation:
                 object.__setattr__(self, field, plain)
 
 
-def pointer(path: Iterable[object]) -> str:
+def json_pointer(path: Iterable[object]) -> str:
     """The JSON pointer of a path of keys and indices."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
-def shown(text: str, longest: int = 60) -> str:
+def printable(text: str, longest: int = 60) -> str:
     """Somebody's text within a message: on one line, and not longer than a reader needs."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest])

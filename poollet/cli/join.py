@@ -21,8 +21,8 @@ from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from schemas.settings import fleet
-from schemas.settings.fleet import Settings
-from schemas.settings.host import Host
+from schemas.settings.fleet import FleetSettings
+from schemas.settings.host import PoolletSettings
 
 HEADS = "refs/heads/"
 KEY_SECONDS = 30
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def show_key(terminal: Terminal, key: Path, one: Host) -> None:
+def show_key(terminal: Terminal, key: Path, one: PoolletSettings) -> None:
     public = key.with_name(f"{key.name}.pub")
     if not key.exists():
         make_key(key, one.name)
@@ -89,7 +89,7 @@ def make_key(key: Path, name: str) -> None:
         )
 
 
-def entry(one: Host, indent: str) -> str:
+def entry(one: PoolletSettings, indent: str) -> str:
     """Its lines below `poollets:`. The pools are those that it announces."""
     machines = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
     volumes = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
@@ -103,10 +103,10 @@ def entry(one: Host, indent: str) -> str:
     return "\n".join(lines)
 
 
-def with_entry(text: str, one: Host) -> str:
+def with_entry(text: str, one: PoolletSettings) -> str:
     """The settings with the entry, nothing else of them moved. A CommandError where that is not possible."""
     known = fleet.parse(text.encode())
-    if not isinstance(known, Settings):
+    if not isinstance(known, FleetSettings):
         raise CommandError("gitvirt.yaml has problems", "`gitvirt validate` names them")
     if one.name in known.poollets:
         return text
@@ -119,12 +119,12 @@ def with_entry(text: str, one: Host) -> str:
         indent = found[1] if found else "  "
         fresh = f"{text[: block.end()]}\n{entry(one, indent)}{text[block.end() :]}"
     after = fleet.parse(fresh.encode())
-    if not isinstance(after, Settings) or after.poollets.keys() != known.poollets.keys() | {one.name}:
+    if not isinstance(after, FleetSettings) or after.poollets.keys() != known.poollets.keys() | {one.name}:
         raise CommandError("gitvirt.yaml is written in a way that the entry cannot be added to", BY_HAND)
     return fresh
 
 
-def commit(one: Host, branch: str) -> None:
+def commit(one: PoolletSettings, branch: str) -> None:
     ref, source = HEADS + branch, HEADS + one.repo.source
     if ref == source or ref == HEADS + one.repo.target:
         raise CommandError(
@@ -141,7 +141,7 @@ def commit(one: Host, branch: str) -> None:
         repo.close()
 
 
-def written(repo: Repo, snapshot: Snapshot, one: Host, ref: str, ambient: Ambient) -> None:
+def written(repo: Repo, snapshot: Snapshot, one: PoolletSettings, ref: str, ambient: Ambient) -> None:
     base = snapshot.target or snapshot.source
     text = (
         next((repo.read(file.id) for file in repo.files(base) if file.path == fleet.PATH), None)

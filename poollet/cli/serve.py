@@ -34,8 +34,8 @@ from reconciler.gitstore.waker import WakeReason, watch_refs
 from reconciler.loop import logs
 from schemas.backoff import Backoff
 from schemas.problem import Problem
-from schemas.settings.fleet import Settings
-from schemas.settings.host import Host
+from schemas.settings.fleet import FleetSettings
+from schemas.settings.host import PoolletSettings
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
         ) from None
 
 
-def serve(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient, opened: ExitStack) -> int:
+def serve(
+    hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: Ambient, opened: ExitStack
+) -> int:
     for one in hosts:
         opened.callback(os.close, assembly.only_here(one))
     stop, supervisor = StopSignal(), Supervisor.of(os.environ)
@@ -98,7 +100,9 @@ def found_running(children: Children) -> str:
 
 
 @contextmanager
-def runtimes(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambient) -> Iterator[Children]:
+def runtimes(
+    hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: Ambient
+) -> Iterator[Children]:
     """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end."""
     children = Children([child for one in hosts for child in assembly.children(one)], ambient.chance)
     if not arguments.leave:
@@ -110,7 +114,11 @@ def runtimes(hosts: Sequence[Host], arguments: argparse.Namespace, ambient: Ambi
 
 
 def served(
-    running: Running, hosts: Sequence[Host], stop: StopSignal, ambient: Ambient, supervisor: Supervisor
+    running: Running,
+    hosts: Sequence[PoolletSettings],
+    stop: StopSignal,
+    ambient: Ambient,
+    supervisor: Supervisor,
 ) -> None:
     """Ready once each host's first report stands."""
     place = address.parse_address(hosts[0].repo.url, ambient.here)
@@ -160,12 +168,12 @@ def why_not(found: RemoteUnavailable | tuple[Problem, ...]) -> tuple[str, str]:
     return "the repo has no gitvirt.yaml", FLEET_CURE
 
 
-def fleet_settings(one: Host, ambient: Ambient, stop: StopSignal | None) -> Settings | None:
+def fleet_settings(one: PoolletSettings, ambient: Ambient, stop: StopSignal | None) -> FleetSettings | None:
     """What the fleet's repo says of itself. Waits for a remote that cannot be used; None when told to stop meanwhile."""
     backoff = Backoff(1.0, MOST_BACKOFF_SECONDS, chance=ambient.chance)
     while True:
         found = assembly.fleet_settings(one.repo, ambient)
-        if isinstance(found, Settings):
+        if isinstance(found, FleetSettings):
             return found
         cause, cure = why_not(found)
         if stop is None:

@@ -17,19 +17,21 @@ from reconciler.cli.findings.outcome import counted
 from reconciler.cli.terminal import printable
 from schemas.problem import Problem
 from schemas.settings import host
-from schemas.settings.host import Host
+from schemas.settings.host import PoolletSettings
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # as the schema of the file has it
 
 
-def hosts(arguments: argparse.Namespace) -> list[Host]:
+def hosts(arguments: argparse.Namespace) -> list[PoolletSettings]:
     """One for each file; a CommandError says what is wrong with one."""
     if arguments.name and not NAME.fullmatch(arguments.name):
         cure = "lower case letters, digits, - and ., beginning and ending with a letter or digit"
         raise CommandError(f"{printable(arguments.name)!r} is no name for a poollet", cure, Exit.USAGE)
     files: list[Path] = arguments.config or []
     if not files and arguments.name and arguments.repo and not CONFIG.exists():
-        only = changed(Host(name=arguments.name, repo=host.Repo(url=arguments.repo)), arguments)
+        only = changed(
+            PoolletSettings(name=arguments.name, repo=host.RepoSettings(url=arguments.repo)), arguments
+        )
         check_addresses(only)
         return [only]
     named = [read(path) for path in files or [CONFIG]]
@@ -46,7 +48,7 @@ def hosts(arguments: argparse.Namespace) -> list[Host]:
     return found
 
 
-def check_addresses(one: Host) -> None:
+def check_addresses(one: PoolletSettings) -> None:
     """Before any repo is asked or anything is started."""
     for runtime in one.runtimes:
         for place in filter(None, (runtime.machine, runtime.volume)):
@@ -69,14 +71,14 @@ def socket_of(text: str) -> str:
         ) from None
 
 
-def read(path: Path) -> Host:
+def read(path: Path) -> PoolletSettings:
     try:
         data = path.read_bytes()
     except OSError as error:
         cure = "--config FILE names another one; docs/poollet.md shows what belongs into it"
         raise CommandError(f"cannot read {path}: {error.strerror}", cure) from None
     found = host.parse(data, str(path))
-    if isinstance(found, Host):
+    if isinstance(found, PoolletSettings):
         return found
     for problem in found:
         print(shown(problem), file=sys.stderr)  # noqa: T201 - findings go before the error that sums them up
@@ -90,7 +92,7 @@ def shown(problem: Problem) -> str:
     return printable(f"{place}: {problem.code} {problem.message}") + printable(hint).replace("\\n", "\n")
 
 
-def changed(one: Host, arguments: argparse.Namespace) -> Host:
+def changed(one: PoolletSettings, arguments: argparse.Namespace) -> PoolletSettings:
     repo = one.repo
     if arguments.repo:
         repo = replace(repo, url=arguments.repo)
@@ -98,7 +100,7 @@ def changed(one: Host, arguments: argparse.Namespace) -> Host:
         repo = replace(repo, mirror=arguments.mirror)
     runtimes = one.runtimes
     if arguments.runtime or arguments.socket:
-        first = runtimes[0] if runtimes else host.Runtime(name=arguments.runtime or "default")
+        first = runtimes[0] if runtimes else host.RuntimeSettings(name=arguments.runtime or "default")
         socket = socket_of(arguments.socket) if arguments.socket else first.machine
         if socket is None:
             raise CommandError(

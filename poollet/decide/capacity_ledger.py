@@ -18,7 +18,16 @@ from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.live_layout import SHARE
 from schemas.model import Machine, MachineClass, Volume
-from schemas.model.capacity import STORAGE, WHOLE_HOST, Shortfall, Vector, amount, class_count, fits, needs
+from schemas.model.capacity import (
+    STORAGE,
+    WHOLE_HOST,
+    Shortfall,
+    Vector,
+    class_count,
+    fits,
+    format_amount,
+    needs,
+)
 from schemas.model.charge import MACHINE, VOLUME, machine_charge, volume_charge
 
 PoolId = tuple[Kind, str]
@@ -129,7 +138,7 @@ def _counts(pool: PoolFacts, resource: str) -> bool:
 
 
 def _reason(short: Shortfall) -> report.ReportedReason:
-    need, have = amount(short.resource, short.need), amount(short.resource, max(0, short.have))
+    need, have = format_amount(short.resource, short.need), format_amount(short.resource, max(0, short.have))
     message = f"{short.resource}: {need} needed, {have} left"
     return report.ReportedReason("Insufficient", message, short.resource, need, have)
 

@@ -19,7 +19,7 @@ from poollet.decide.removal import removal_calls
 from poollet.runtimes.observed import Place
 from schemas import live_layout, report
 from schemas.kinds import Kind
-from schemas.model.charge import written
+from schemas.model.charge import format_vector
 
 KINDS: Mapping[IRIKind, Kind] = {
     RuntimeMachine: Kind.MACHINE,
@@ -67,7 +67,7 @@ def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
         uid=ref.uid if UID.fullmatch(ref.uid) else None,
         namespace=namespace[:63],
         name=name[:253],
-        charge=dict(written(round.ledger.of_object(pool, found))),
+        charge=dict(format_vector(round.ledger.of_object(pool, found))),
         reason=UNORDERED,
     )
 

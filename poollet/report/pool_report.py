@@ -28,9 +28,9 @@ from schemas.model.capacity import (
     needs,
     share,
 )
-from schemas.model.charge import MACHINE, VOLUME, class_counts, pool_allocatable, written
+from schemas.model.charge import MACHINE, VOLUME, class_counts, format_vector, pool_allocatable
 from schemas.model.quantity import Quantity, parse
-from schemas.settings.host import Pool as Configured
+from schemas.settings.host import PoolSettings as Configured
 
 READY, FOLLOWS, MATCHED = "Ready", "FollowsLive", "ClassesMatch"
 ADDRESS_TYPES = ("Hostname", "InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS")
@@ -207,7 +207,7 @@ def _following(matter: Matter | None) -> report.ReportedCondition:
 def _facts(runtime: str, names: list[str], given: Vector, live: MachinePool | None) -> PoolFacts:
     """What people decided about the pool counts for the host's own admission as it does for the scheduler."""
     if CPU in given and MEMORY in given:
-        quantities = {name: parse(value) for name, value in written(given).items()}
+        quantities = {name: parse(value) for name, value in format_vector(given).items()}
         spec = live.spec if live else MachinePoolSpec()
         return PoolFacts(runtime, frozenset(names), pool_allocatable(spec, quantities))
     shares = {name: share(given[class_count(MACHINE, name)]) for name in names}
@@ -250,7 +250,7 @@ def _reserved(configured: Configured) -> dict[str, Quantity]:
 
 
 def _shown(vector: Vector) -> dict[str, str | int]:
-    return dict(written(vector))
+    return dict(format_vector(vector))
 
 
 def _unreachable(answers: Answers) -> tuple[report.ReportedCondition, ...]:

@@ -13,7 +13,7 @@ from poollet.report.conditions import ACCESS_SECRET, condition
 from schemas import report
 from schemas.live_layout import MAX_TEXT
 from schemas.model import Machine
-from schemas.model.capacity import STORAGE, amount
+from schemas.model.capacity import STORAGE, format_amount
 
 State = Literal["Pending", "Running", "Shutdown", "Terminated", "Terminating"]
 
@@ -127,7 +127,7 @@ def volume_status(volume: RuntimeVolume, provider: str) -> report.ReportedVolume
         volume_id=full_id(provider, volume.id),
         state=VOLUME_STATES.get(volume.status.state),
         access=volume_access(access) if access is not None else None,
-        resources={STORAGE: amount(STORAGE, there.storage_bytes)} if there is not None else {},
+        resources={STORAGE: format_amount(STORAGE, there.storage_bytes)} if there is not None else {},
     )
 
 
@@ -154,7 +154,7 @@ def snapshot_status(snapshot: RuntimeSnapshot, provider: str) -> report.Reported
     return report.ReportedSnapshotStatus(
         snapshot_id=full_id(provider, snapshot.id),
         state=SNAPSHOT_STATES.get(snapshot.status.state),
-        size=amount(STORAGE, snapshot.status.size) if snapshot.status.size else None,
+        size=format_amount(STORAGE, snapshot.status.size) if snapshot.status.size else None,
     )
 
 

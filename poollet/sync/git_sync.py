@@ -18,7 +18,7 @@ from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Draft, Repo, Snapshot
-from schemas.settings.fleet import Settings
+from schemas.settings.fleet import FleetSettings
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,12 @@ class Remote:
     """`settings` hold until `live` brings its own. `moved` is called when there is something new to decide by."""
 
     def __init__(
-        self, repo: Repo, trust: Trust, settings: Settings | None, clock: Clock, moved: Callable[[], None]
+        self,
+        repo: Repo,
+        trust: Trust,
+        settings: FleetSettings | None,
+        clock: Clock,
+        moved: Callable[[], None],
     ) -> None:
         self.repo = repo
         self.posts: list[Post] = []

@@ -17,13 +17,13 @@ from reconciler.gitstore.repo import FileChange
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.manifest import Manifest, parse
-from schemas.manifest.ignore import NOTHING, Ignore, is_manifest
+from schemas.manifest.ignore import IGNORE_NOTHING, Ignore, is_manifest
 from schemas.manifest.ignore import PATH as IGNORE
 from schemas.model import Machine, Object, Volume, VolumeSnapshot, decode
 from schemas.problem import Problem
 from schemas.reader import Unreadable, read
 from schemas.settings import fleet
-from schemas.settings.fleet import Settings
+from schemas.settings.fleet import FleetSettings
 
 AnyObject = TypeVar("AnyObject", bound=Object)
 
@@ -48,9 +48,9 @@ class Live:
     """`frozen`: files that do not read, of which the last good state is kept. `settings` are those of gitvirt.yaml."""
 
     commit: ObjectId | None = None
-    settings: Settings | None = None
+    settings: FleetSettings | None = None
     frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
-    _ignore: Ignore = NOTHING
+    _ignore: Ignore = IGNORE_NOTHING
     _files: dict[str, tuple[Object, ...]] = field(default_factory=dict)
     _places: dict[Key, dict[Place, Object]] = field(default_factory=dict)
     _kinds: dict[Kind, dict[Key, Object]] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Live:
 
     def _set(self, data: bytes) -> None:
         settings = fleet.parse(data)
-        if isinstance(settings, Settings):
+        if isinstance(settings, FleetSettings):
             self.settings = settings
             self.frozen.pop(fleet.PATH, None)
         else:

@@ -91,4 +91,8 @@ class Claimant:
 
 
 def _grace_ms(by: PoolletReport | None) -> int:
-    return fleet.LEAST_GRACE_MILLISECONDS if by is None else fleet.grace_milliseconds(by.interval)
+    return (
+        fleet.MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
+        if by is None
+        else fleet.heartbeat_timeout_milliseconds(by.interval)
+    )

@@ -45,7 +45,7 @@ class Fleet:
     effective: EffectiveSettings
 
     @property
-    def settings(self) -> fleet.Settings | None:
+    def settings(self) -> fleet.FleetSettings | None:
         return self.effective.settings
 
     def again(self) -> Fleet:
@@ -143,12 +143,12 @@ def taken(repo: Repo, location: Location) -> Snapshot:
     return found
 
 
-def settings_in(checkout: Path | None) -> fleet.Settings | None:
+def settings_in(checkout: Path | None) -> fleet.FleetSettings | None:
     """Of the files on disk; broken ones say nothing here, gitvirt validate says what is wrong."""
     if checkout is None or not (checkout / PATH).is_file():
         return None
     found = fleet.parse((checkout / PATH).read_bytes())
-    return found if isinstance(found, fleet.Settings) else None
+    return found if isinstance(found, fleet.FleetSettings) else None
 
 
 def refuse_guesses(fleet: Fleet) -> None:
@@ -186,7 +186,7 @@ def cure_of(found: EffectiveSettings) -> str:
     )
 
 
-def refs_of(settings: fleet.Settings | None, *, with_reports: bool) -> Refs:
-    branches = fleet.Branches() if settings is None else settings.branches
-    reports = fleet.Reports() if settings is None else settings.reports
+def refs_of(settings: fleet.FleetSettings | None, *, with_reports: bool) -> Refs:
+    branches = fleet.BranchSettings() if settings is None else settings.branches
+    reports = fleet.ReportSettings() if settings is None else settings.reports
     return Refs(HEADS + branches.source, HEADS + branches.target, reports.ref if with_reports else None)

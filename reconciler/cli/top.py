@@ -11,7 +11,7 @@ from reconciler.cli.output import Column, add_format, is_value, show_table, show
 from reconciler.cli.terminal import Style, err, out
 from reconciler.query.inventory import Inventory
 from reconciler.query.inventory.usage import Use, machine_pools, volume_pools
-from schemas.model.capacity import CPU, MEMORY, STORAGE, amount
+from schemas.model.capacity import CPU, MEMORY, STORAGE, format_amount
 
 EXAMPLES = """examples:
   gitvirt top
@@ -57,9 +57,9 @@ def bar(use: Use, resource: str) -> str:
     whole = use.capacity.get(resource, 0)
     used = use.used.get(resource, 0)
     if whole <= 0:
-        return "" if not used else f"{amount(resource, used)} used"
+        return "" if not used else f"{format_amount(resource, used)} used"
     filled = min(WIDTH, -(-used * WIDTH // whole))
-    return f"{'█' * filled}{'░' * (WIDTH - filled)} {100 * used // whole:3}%  {amount(resource, used)} of {amount(resource, whole)}"
+    return f"{'█' * filled}{'░' * (WIDTH - filled)} {100 * used // whole:3}%  {format_amount(resource, used)} of {format_amount(resource, whole)}"
 
 
 def style(use: Use, resource: str) -> Style | None:
@@ -98,8 +98,8 @@ def value(use: Use) -> dict[str, object]:
         "machines": len(use.machines),
         "volumes": len(use.volumes),
         "retained": use.retained,
-        "used": {resource: amount(resource, count) for resource, count in sorted(use.used.items())},
+        "used": {resource: format_amount(resource, count) for resource, count in sorted(use.used.items())},
         "allocatable": {
-            resource: amount(resource, count) for resource, count in sorted(use.capacity.items())
+            resource: format_amount(resource, count) for resource, count in sorted(use.capacity.items())
         },
     }

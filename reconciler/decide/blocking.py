@@ -15,7 +15,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume, VolumeSpec
 from schemas.problem import Severity
 from schemas.validate.references import references
-from schemas.validate.tree import Entry
+from schemas.validate.tree import Declaration
 
 # Who came first is told from the claims on live, not from the order of files.
 DECIDED_HERE = frozenset({"GV320"})
@@ -52,7 +52,7 @@ def missing(view: View, known: Known, said: Collection[str]) -> Iterator[Obstacl
     by the place in the document, is not said twice."""
     if known.key.kind is Kind.VOLUME_SNAPSHOT:
         return  # which may outlive its volume
-    for each in references(Entry("", 0, known.key, known.object)):
+    for each in references(Declaration("", 0, known.key, known.object)):
         if each.pointer not in said and Key(each.kind, each.namespace, each.name) not in view.known:
             yield Obstacle("Missing", f"there is no {each.kind} {each.name}")
 

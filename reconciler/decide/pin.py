@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.decide.view import View
 from schemas.kinds import Key
 from schemas.model import Machine
-from schemas.validate.labels import untolerated
+from schemas.validate.labels import untolerated_taint
 
 
 def hindrance(view: View, key: Key, machine: Machine, pin: str) -> str:
@@ -17,7 +17,7 @@ def hindrance(view: View, key: Key, machine: Machine, pin: str) -> str:
         return f"pool {pin} is not ready: {pool.why_not_ready}"
     if pool.is_cordoned:
         return f"pool {pin} is cordoned"
-    if taint := untolerated(pool.taints, machine.spec.tolerations):
+    if taint := untolerated_taint(pool.taints, machine.spec.tolerations):
         return f"pool {pin} has the taint {taint}"
     name = machine.spec.machine_class_ref.name
     if name not in pool.classes:

@@ -15,7 +15,7 @@ from reconciler.world.unsettled import Unsettled
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Shortfall
 from schemas.problem import Problem
-from schemas.settings.fleet import Settings
+from schemas.settings.fleet import FleetSettings
 from schemas.validate.finding import Finding
 
 
@@ -32,10 +32,10 @@ class View(Protocol):
         """Why the source head is not followed."""
 
     @property
-    def settings(self) -> Settings: ...
+    def settings(self) -> FleetSettings: ...
 
     @property
-    def settings_before(self) -> Settings | None:
+    def settings_before(self) -> FleetSettings | None:
         """Those of the source commit that was reconciled last."""
 
     @property

@@ -13,7 +13,7 @@ from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import Repo
 from schemas.problem import Problem
 from schemas.settings import fleet
-from schemas.settings.fleet import PATH, Settings
+from schemas.settings.fleet import PATH, FleetSettings
 
 COMMITS_AT_MOST = 1_000  # of the first-parent line
 DIGITS = 7
@@ -23,7 +23,7 @@ DIGITS = 7
 class EffectiveSettings:
     """`settings` are those of `commit`; both are None where no commit has any that can be used. The rest is about the head."""
 
-    settings: Settings | None = None
+    settings: FleetSettings | None = None
     commit: ObjectId | None = None
     is_of_head: bool = False
     is_there: bool = False  # broken or not
@@ -43,7 +43,7 @@ def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSetti
         return EffectiveSettings()
     id = _blob(repo, head)
     found = _parsed(repo, id)
-    if isinstance(found, Settings):
+    if isinstance(found, FleetSettings):
         return EffectiveSettings(found, head, is_of_head=True, is_there=True)
     is_there, problems, read = repo.file(head, PATH) is not None, found, {id}
     commit = _first_parent(repo, head)
@@ -54,7 +54,7 @@ def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSetti
         if id not in read:
             read.add(id)
             found = _parsed(repo, id)
-            if isinstance(found, Settings):
+            if isinstance(found, FleetSettings):
                 return EffectiveSettings(found, commit, is_there=is_there, problems=problems)
         commit = _first_parent(repo, commit)
     return EffectiveSettings(is_there=is_there, problems=problems)
@@ -71,5 +71,5 @@ def _blob(repo: Repo, commit: ObjectId) -> ObjectId | None:
     return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
 
 
-def _parsed(repo: Repo, id: ObjectId | None) -> Settings | tuple[Problem, ...]:
+def _parsed(repo: Repo, id: ObjectId | None) -> FleetSettings | tuple[Problem, ...]:
     return () if id is None else fleet.parse(repo.read(id))

@@ -31,7 +31,7 @@ from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
 from schemas.kinds import Kind
 from schemas.problem import Problem
-from schemas.settings.fleet import Settings
+from schemas.settings.fleet import FleetSettings
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ class Reconciler:
                 return Failed(trouble.value, cause, cure)
 
 
-def refs_of(settings: Settings, refs: Refs) -> Refs:
+def refs_of(settings: FleetSettings, refs: Refs) -> Refs:
     """Those that the settings name."""
     return Refs(
         f"refs/heads/{settings.branches.source}" if refs.source is not None else None,

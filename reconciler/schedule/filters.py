@@ -18,7 +18,7 @@ from reconciler.schedule.request import (
     VolumeRequest,
 )
 from reconciler.schedule.terms import Term
-from schemas.model.capacity import Vector, amount, fits
+from schemas.model.capacity import Vector, fits, format_amount
 from schemas.model.part import Taint, Toleration
 
 Reasons = Iterable[Reason]
@@ -185,14 +185,14 @@ def shortfalls(need: Vector, free: Vector, predicate: Predicate) -> Reasons:
             predicate,
             f"{short.resource} is short",
             short.resource,
-            amount(short.resource, short.need),
-            amount(short.resource, max(0, short.have)),
+            format_amount(short.resource, short.need),
+            format_amount(short.resource, max(0, short.have)),
         )
 
 
 def quota_amount(resource: str, count: int) -> str:
     """Quota names say `requests.cpu` for cpu, and with a scope `requests.cpu of <quota>`."""
-    return amount(resource.removeprefix("requests.").partition(" ")[0], count)
+    return format_amount(resource.removeprefix("requests.").partition(" ")[0], count)
 
 
 def domains_of(board: Board, request: Request, topology_key: str) -> set[str]:

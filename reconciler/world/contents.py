@@ -10,12 +10,12 @@ import msgspec
 from reconciler.world.known import Place
 from reconciler.world.record import Record, record_of
 from schemas import manifest
-from schemas.kinds import Key, Kind, recognise_document
+from schemas.kinds import Key, Kind, recognize_document
 from schemas.manifest import Document, Manifest
 from schemas.model import Object, decode
 from schemas.problem import Problem, Severity
 from schemas.reader import Unreadable, read
-from schemas.validate import Entry, Policy, within
+from schemas.validate import Declaration, ValidationPolicy, check_document
 from schemas.validate.finding import Finding
 
 Wants: TypeAlias = Callable[[Key, str], bool]  # whether the object of a key at a path will be needed
@@ -50,7 +50,7 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
         return not (self.is_malformed or self.strangers or self.problems or self.findings)
 
 
-def source_contents(path: str, data: bytes, policy: Policy) -> Contents:
+def source_contents(path: str, data: bytes, policy: ValidationPolicy) -> Contents:
     found = manifest.parse(path, data)
     if found.is_malformed:
         return _malformed(found, data)
@@ -58,8 +58,10 @@ def source_contents(path: str, data: bytes, policy: Policy) -> Contents:
     for document in found.documents:
         object = decode(document.kind, document.body)
         docs.append(Doc(document.key, Place(path, document.index), object))
-        entry = Entry(path, document.index, document.key, object)
-        findings += [each for each in within(entry, document.body, policy) if each.severity is Severity.ERROR]
+        entry = Declaration(path, document.index, document.key, object)
+        findings += [
+            each for each in check_document(entry, document.body, policy) if each.severity is Severity.ERROR
+        ]
     if docs:
         strangers = _strangers(data) if found.foreign else ()
         return Contents(tuple(docs), strangers=strangers, findings=tuple(findings))
@@ -122,7 +124,7 @@ def _strangers(data: bytes) -> tuple[str, ...]:
     return tuple(
         name
         for value in values
-        if isinstance(value, dict) and not isinstance(recognise_document(value), Kind)
+        if isinstance(value, dict) and not isinstance(recognize_document(value), Kind)
         if isinstance(metadata := value.get("metadata"), dict)
         and isinstance(name := metadata.get("name"), str)
     )

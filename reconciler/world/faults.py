@@ -13,14 +13,14 @@ from reconciler.world.relations import Relations
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
 from schemas.problem import Severity
-from schemas.validate import AnyEntry, Entry, Policy, Tree, between
+from schemas.validate import AnyDeclaration, Declaration, Tree, ValidationPolicy, check_tree
 from schemas.validate.finding import Finding
-from schemas.validate.identity import twice
+from schemas.validate.identity import duplicate_finding
 
 OWN = (Kind.VOLUME, Kind.NETWORK_INTERFACE)  # one machine at a time may have it
 JUDGED = frozenset({Standing.DECLARED, Standing.GENERATED})
 GUESSING = ("GV310", "GV312")
-ON_TARGET = Policy(is_target=True)
+ON_TARGET = ValidationPolicy(is_target=True)
 
 
 def concerned(changed: Iterable[Key], known: Mapping[Key, Known], relations: Relations) -> set[Key]:
@@ -50,7 +50,7 @@ def faults(
                 around.update({user: known[user] for user in relations.users.get(used) if user in known})
     found: dict[str, list[Finding]] = {}
     tree = Tree(tuple(_entries(around)))
-    for finding in between(tree, ON_TARGET):
+    for finding in check_tree(tree, ON_TARGET):
         if finding.severity is Severity.ERROR:
             # What else a name may have meant is for those to say who see all of them: gitvirt validate.
             plain = finding._replace(hint="") if finding.code in GUESSING else finding
@@ -72,7 +72,7 @@ def _pinned(known: Known) -> tuple[Key, ...]:
     return ()
 
 
-def _entries(around: Mapping[Key, Known]) -> Iterable[AnyEntry]:
+def _entries(around: Mapping[Key, Known]) -> Iterable[AnyDeclaration]:
     """Whoever is placed already comes first: of two that want one volume, it has it."""
     for known in sorted(around.values(), key=_order):
         entry = _entry(known)
@@ -80,9 +80,9 @@ def _entries(around: Mapping[Key, Known]) -> Iterable[AnyEntry]:
             yield entry
 
 
-def _entry(known: Known) -> AnyEntry | None:
+def _entry(known: Known) -> AnyDeclaration | None:
     place = known.source if known.standing is Standing.DECLARED else known.live
-    return Entry(place.path, place.index, known.key, known.object) if place is not None else None
+    return Declaration(place.path, place.index, known.key, known.object) if place is not None else None
 
 
 def _twice(known: Known, source: Branch) -> Iterable[Finding]:
@@ -94,7 +94,9 @@ def _twice(known: Known, source: Branch) -> Iterable[Finding]:
     tree = Tree((entry,))
     for doc in docs:
         if doc.place != known.source and doc.object is not None:
-            yield from twice(tree, Entry(doc.place.path, doc.place.index, doc.key, doc.object))
+            yield from duplicate_finding(
+                tree, Declaration(doc.place.path, doc.place.index, doc.key, doc.object)
+            )
 
 
 def _order(known: Known) -> tuple[bool, str, int]:

@@ -15,7 +15,7 @@ from schemas import live_layout
 from schemas.kinds import Key
 from schemas.manifest.ignore import is_manifest
 from schemas.problem import Problem
-from schemas.validate.files import is_read
+from schemas.validate.files import is_declaring
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ def take_source(
         repo,
         readings,
         way("source", policy),
-        is_manifest=lambda path: is_read(path, policy) and not rules.ignored(path),
+        is_manifest=lambda path: is_declaring(path, policy) and not rules.ignored(path),
         parsed=lambda path, data: source_contents(path, data, policy),
         fits=lambda *_: True,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reconciler.gitstore.repo import Repo
 from reconciler.world.state import State
 from schemas.problem import Problem, Severity
-from schemas.validate.finding import problems as placed
+from schemas.validate.finding import to_problems as placed
 
 REPORTS_SHOWN = 3  # unreadable files of one report
 

@@ -15,7 +15,7 @@ from reconciler.gitstore.signatures import trust
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.world.advance import Confirm, Confirmation, Held
-from schemas.settings.fleet import ID_CURE, Signatures
+from schemas.settings.fleet import ID_CURE, SignatureSettings
 
 LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
 LEAST_DIGITS = 7
@@ -56,7 +56,7 @@ def chosen(
     repo: Repo,
     head: ObjectId | None,
     last: ObjectId | None,
-    trusted: tuple[Signatures, MakeVerifier],
+    trusted: tuple[SignatureSettings, MakeVerifier],
     now: datetime,
 ) -> Head:
     """`trusted` holds as of `last`."""
@@ -87,7 +87,7 @@ def _ruled(
     repo: Repo,
     head: ObjectId,
     last: ObjectId | None,
-    trusted: tuple[Signatures, MakeVerifier],
+    trusted: tuple[SignatureSettings, MakeVerifier],
     now: datetime,
 ) -> Head:
     signatures, verifier = trusted

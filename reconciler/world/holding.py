@@ -15,9 +15,9 @@ from reconciler.world.known import Known
 from reconciler.world.relations import uses
 from reconciler.world.state import State
 from schemas.kinds import Key
-from schemas.validate.finding import problems
+from schemas.validate.finding import to_problems
 from schemas.validate.references import references
-from schemas.validate.tree import Entry
+from schemas.validate.tree import Declaration
 
 Changed = Mapping[Key, tuple[Known | None, Known | None]]
 
@@ -51,7 +51,7 @@ def named_in(contents: Contents) -> Iterator[Key]:
     for doc in contents.docs:
         yield doc.key
         if doc.object is not None:
-            for each in references(Entry(doc.place.path, doc.place.index, doc.key, doc.object)):
+            for each in references(Declaration(doc.place.path, doc.place.index, doc.key, doc.object)):
                 if each.kind in CLASSES:
                     yield Key(each.kind, each.namespace, each.name)
 
@@ -69,7 +69,7 @@ def hold(state: State, repo: Repo, paths: Collection[str]) -> Turned:
         read = whole.get(path)
         if read is None:
             continue
-        found = tuple(problems(breaches(path, ground, paths), text_of))
+        found = tuple(to_problems(breaches(path, ground, paths), text_of))
         wanted = frozen(read, found) if found else read
         if wanted == state.source.contents[path]:
             continue

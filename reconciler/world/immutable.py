@@ -21,7 +21,7 @@ from reconciler.world.settle import is_live_alone, on_live
 from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, Object, VolumeClass, VolumeSnapshotStatus
 from schemas.problem import Problem, Severity
-from schemas.validate import AnyEntry, Entry, Past, Tree
+from schemas.validate import AnyDeclaration, Declaration, EarlierRevision, Tree
 from schemas.validate.change import findings
 from schemas.validate.finding import Finding
 
@@ -44,7 +44,7 @@ class Ground:
     read: Callable[[ObjectId], bytes]
     _texts: dict[str, Mapping[int, Object]] = field(default_factory=dict)
 
-    def accepted(self, key: Key) -> AnyEntry | None:
+    def accepted(self, key: Key) -> AnyDeclaration | None:
         """The object as it was accepted last; None for one that is new."""
         there = on_live(key, self.live)
         if there is not None:
@@ -52,14 +52,14 @@ class Ground:
         kept = [each for each in self.retained.values() if each.key == key] if key.kind is Kind.VOLUME else []
         if len(kept) != 1 or kept[0].live is None:
             return None
-        return Entry(kept[0].live.path, kept[0].live.index, key, kept[0].object)
+        return Declaration(kept[0].live.path, kept[0].live.index, key, kept[0].object)
 
-    def _entry(self, doc: Doc) -> AnyEntry | None:
+    def _entry(self, doc: Doc) -> AnyDeclaration | None:
         path = doc.place.path
         if path not in self._texts:
             self._texts[path] = objects_at(path, self.read(self.live.files[path].id))
         found = self._texts[path].get(doc.place.index)
-        return Entry(path, doc.place.index, doc.key, found) if found is not None else None
+        return Declaration(path, doc.place.index, doc.key, found) if found is not None else None
 
 
 def breaches(path: str, ground: Ground, news: Collection[str]) -> tuple[Finding, ...]:
@@ -69,7 +69,7 @@ def breaches(path: str, ground: Ground, news: Collection[str]) -> tuple[Finding,
     for doc in contents.docs if contents is not None else ():
         before = ground.accepted(doc.key) if is_made(doc.key, ground) else None
         if before is not None and doc.object is not None and before.object != doc.object:
-            new.append(Entry(path, doc.place.index, doc.key, doc.object))
+            new.append(Declaration(path, doc.place.index, doc.key, doc.object))
             old.append(before)
     if not new:
         return ()
@@ -78,7 +78,7 @@ def breaches(path: str, ground: Ground, news: Collection[str]) -> tuple[Finding,
     ]
     same = frozenset(each.path for each in around if each.path not in news)
     past = [ground.accepted(each.key) for each in around if each.path in news]
-    then = Past("live", (*old, *(each for each in past if each is not None)), same)
+    then = EarlierRevision("live", (*old, *(each for each in past if each is not None)), same)
     return tuple(
         finding
         for finding in findings(Tree((*new, *around)), then)
@@ -109,7 +109,7 @@ def placed_users(key: Key, ground: Ground) -> Iterator[Known]:
     return (user for user in users if user is not None and user.record.pool)
 
 
-def looked_at(entry: AnyEntry, before: AnyEntry, ground: Ground) -> Iterator[AnyEntry]:
+def looked_at(entry: AnyDeclaration, before: AnyDeclaration, ground: Ground) -> Iterator[AnyDeclaration]:
     """What the rules ask for beside the object: its classes; of a class that changes, some who use it on a pool."""
     if isinstance(entry.object, MachineClass | VolumeClass):
         if entry.object.capabilities != getattr(before.object, "capabilities", None):
@@ -122,11 +122,11 @@ def looked_at(entry: AnyEntry, before: AnyEntry, ground: Ground) -> Iterator[Any
     )
 
 
-def entries(many: Iterable[Known]) -> Iterator[AnyEntry]:
+def entries(many: Iterable[Known]) -> Iterator[AnyDeclaration]:
     for known in many:
         place = known.source or known.live
         if place is not None:
-            yield Entry(place.path, place.index, known.key, known.object)
+            yield Declaration(place.path, place.index, known.key, known.object)
 
 
 def frozen(contents: Contents, problems: tuple[Problem, ...]) -> Contents:

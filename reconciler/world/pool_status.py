@@ -13,8 +13,8 @@ from reconciler.world.record import Record, condition, folded, with_condition
 from reconciler.world.reports.folding import amounts, condition_of
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.live_layout import SHARE
-from schemas.model import Address, Condition, MachinePoolStatus, NameRef, VolumePoolStatus
-from schemas.model.charge import written
+from schemas.model import Condition, MachinePoolStatus, NameRef, PoolAddress, VolumePoolStatus
+from schemas.model.charge import format_vector
 from schemas.model.quantity import Quantity, parse
 from schemas.report import objects as report
 
@@ -60,7 +60,7 @@ def _machine_pool(
         state=said,
         conditions=conditions,
         available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
-        addresses=tuple(Address(type=each.type, address=each.address) for each in seen.addresses),
+        addresses=tuple(PoolAddress(type=each.type, address=each.address) for each in seen.addresses),
         capacity=amounts(seen.capacity),
         allocatable=_allocatable(state, seen),
         node_info=dict(seen.node_info),
@@ -112,7 +112,7 @@ def _allocatable(state: PoolState, seen: report.ReportedPoolStatus) -> dict[str,
     """As the scheduler counts; a pool that tells class counts alone gives away just those."""
     if SHARE in state.allocatable:
         return amounts(seen.capacity | seen.allocatable)
-    return {resource: parse(amount) for resource, amount in written(state.allocatable).items()}
+    return {resource: parse(amount) for resource, amount in format_vector(state.allocatable).items()}
 
 
 def _conditions(

@@ -11,7 +11,7 @@ from reconciler.world.record import ASSIGNABLE, PLACED, condition
 from reconciler.world.record.condition import DESTROYED
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
-from schemas.validate import Entry
+from schemas.validate import Declaration
 from schemas.validate.references import references
 from schemas.validate.tree import derived_name
 
@@ -92,7 +92,7 @@ def uses(known: Known) -> set[Key]:
     """What the object refers to, and the generated objects that its ephemeral entries become."""
     key, object = known.key, known.object
     place = known.source or known.live
-    entry = Entry(place.path if place else "", 0, key, object)
+    entry = Declaration(place.path if place else "", 0, key, object)
     found = {Key(each.kind, each.namespace, each.name) for each in references(entry)}
     if isinstance(object, Machine):
         found.update(generated_of(object))

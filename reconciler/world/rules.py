@@ -11,10 +11,10 @@ from schemas.manifest import ignore
 from schemas.manifest.ignore import Ignore
 from schemas.problem import Problem
 from schemas.settings import fleet
-from schemas.settings.fleet import Fleet, Settings
-from schemas.validate import Policy
+from schemas.settings.fleet import FleetIdentity, FleetSettings
+from schemas.validate import ValidationPolicy
 
-NO_SETTINGS = Settings(fleet=Fleet(id=""))
+NO_SETTINGS = FleetSettings(fleet=FleetIdentity(id=""))
 NO_FLEET = Problem(
     file=fleet.PATH,
     code="GV601",
@@ -36,16 +36,16 @@ class Rules:
     """`settings` are those of the source in use; `before` those of the source that was reconciled last. Where either cannot be
     read, the last that could be stand in, which live keeps; without any there is no fleet, and `problems` say so."""
 
-    settings: Settings = NO_SETTINGS
-    before: Settings = NO_SETTINGS
-    ignored: Ignore = ignore.NOTHING
+    settings: FleetSettings = NO_SETTINGS
+    before: FleetSettings = NO_SETTINGS
+    ignored: Ignore = ignore.IGNORE_NOTHING
     problems: tuple[Problem, ...] = ()
     ids: tuple[ObjectId | None, ...] = ()  # of the files that they were read from
     is_read: bool = True  # whether the source in use has settings
 
     @property
-    def policy(self) -> Policy:
-        return Policy(
+    def policy(self) -> ValidationPolicy:
+        return ValidationPolicy(
             has_open_pools=self.settings.pools == "open" and self.before.pools == "open",
             allows_plain_secrets=self.settings.secrets.plain == "allow",
         )
@@ -68,7 +68,7 @@ def rules(
     settings, problems = _settings(repo, now)
     last, _ = _settings(repo, kept)
     before = _settings(repo, then)[0] or last
-    patterns = Ignore(repo.read(ignoring)) if ignoring else ignore.NOTHING
+    patterns = Ignore(repo.read(ignoring)) if ignoring else ignore.IGNORE_NOTHING
     known = settings or before
     if settings is None and not problems:
         problems = (NO_FLEET if known is None else GONE,)
@@ -82,7 +82,7 @@ def rules(
     )
 
 
-def settings_at(repo: Repo, commit: ObjectId | None) -> Settings | None:
+def settings_at(repo: Repo, commit: ObjectId | None) -> FleetSettings | None:
     """Those of any commit."""
     return _settings(repo, _blob(repo.file(commit, fleet.PATH)))[0] if commit else None
 
@@ -98,8 +98,8 @@ def _blob(file: File | None) -> ObjectId | None:
     return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
 
 
-def _settings(repo: Repo, id: ObjectId | None) -> tuple[Settings | None, tuple[Problem, ...]]:
+def _settings(repo: Repo, id: ObjectId | None) -> tuple[FleetSettings | None, tuple[Problem, ...]]:
     if id is None:
         return None, ()
     found = fleet.parse(repo.read(id))
-    return (found, ()) if isinstance(found, Settings) else (None, found)
+    return (found, ()) if isinstance(found, FleetSettings) else (None, found)

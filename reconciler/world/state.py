@@ -23,7 +23,7 @@ from reconciler.world.rules import Rules
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.report.objects import Orphan
-from schemas.settings.fleet import Signatures
+from schemas.settings.fleet import SignatureSettings
 from schemas.validate.finding import Finding
 
 
@@ -45,7 +45,10 @@ class State:
         self.written: ObjectId | None = None  # what we put onto live ourselves, last
         self.head = Head(None)
         self.rules = Rules()
-        self.signatures: tuple[ObjectId | None, Signatures] = (None, Signatures())  # as of which commit
+        self.signatures: tuple[ObjectId | None, SignatureSettings] = (
+            None,
+            SignatureSettings(),
+        )  # as of which commit
         self.source = Branch()
         self.news: frozenset[str] = frozenset()  # paths that differ from the source reconciled last
         self.held: dict[str, Contents] = {}  # as they read, files of it that change what may not change

@@ -25,7 +25,7 @@ from reconciler.world.settle import announced, settled
 from reconciler.world.state import State, pool_of_orphan
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineClass, Object, VolumeClass
-from schemas.settings.fleet import Settings, Signatures
+from schemas.settings.fleet import FleetSettings, SignatureSettings
 
 POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 POOL_OF_CLASS = {Kind.MACHINE_CLASS: Kind.MACHINE_POOL, Kind.VOLUME_CLASS: Kind.VOLUME_POOL}
@@ -190,17 +190,17 @@ class Step:
         for uid, known in state.retained.items():
             self._charge(("retained", uid), state.ledger.charge_of(known, {}))
 
-    def _signatures(self) -> Signatures:
+    def _signatures(self) -> SignatureSettings:
         """What was in force when the source was reconciled last; without that, what the head itself says."""
         state = self.state
         commit = state.last or self.snapshot.source
         if commit != state.signatures[0]:
             if commit is not None and commit == state.source_commit:
-                settings: Settings | None = state.rules.settings
+                settings: FleetSettings | None = state.rules.settings
             else:
                 kept = rules.settings_at(self.repo, self.use)
                 settings = rules.settings_at(self.repo, commit) or kept
-            state.signatures = (commit, settings.signatures if settings else Signatures())
+            state.signatures = (commit, settings.signatures if settings else SignatureSettings())
         return state.signatures[1]
 
     def _fleet(self, commit: ObjectId | None) -> str:
@@ -238,7 +238,7 @@ class Step:
         rules = self.state.rules
         if report.judged != report.commit or self.is_ruled_anew:
             is_off = rules.settings.signatures.mode == rules.before.signatures.mode == "off"
-            fleets: tuple[Settings, ...] = () if is_off else (rules.settings, rules.before)
+            fleets: tuple[FleetSettings, ...] = () if is_off else (rules.settings, rules.before)
             before = (report.unsigned, report.is_refused)
             judge(report, self.repo.read(report.commit) if fleets else b"", fleets, self._verifier, self.now)
             if before != (report.unsigned, report.is_refused):

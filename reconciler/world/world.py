@@ -34,7 +34,7 @@ from schemas.model.capacity import Shortfall, fits, subtract
 from schemas.problem import Problem
 from schemas.report.objects import Orphan, ReportedEvent
 from schemas.settings import fleet
-from schemas.settings.fleet import Settings
+from schemas.settings.fleet import FleetSettings
 from schemas.validate.finding import Finding
 
 
@@ -143,11 +143,11 @@ class World:
         return self._state.head.confirmations
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> FleetSettings:
         return self._state.rules.settings
 
     @property
-    def settings_before(self) -> Settings:
+    def settings_before(self) -> FleetSettings:
         """Those of the source that was reconciled last: of the two the stricter holds."""
         return self._state.rules.before
 

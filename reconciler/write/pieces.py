@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from schemas.edit.document_spans import documents
+from schemas.edit.document_spans import document_spans
 
 _START = "---\n"
 
@@ -12,14 +12,14 @@ _START = "---\n"
 def piece(data: bytes, index: int) -> bytes:
     """One document as a file of its own."""
     text = data.decode()
-    start, end = documents(text)[index]
+    start, end = document_spans(text)[index]
     return _started(text[start:end]).encode()
 
 
 def without(data: bytes, indexes: Collection[int]) -> bytes | None:
     """The file without some of its documents; None when none is left."""
     text = data.decode()
-    spans = documents(text)
+    spans = document_spans(text)
     if len(indexes) >= len(spans):
         return None
     for index in sorted(indexes, reverse=True):

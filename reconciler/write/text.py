@@ -17,7 +17,7 @@ from reconciler.write.ground import Ground
 from reconciler.write.housing import Housing
 from reconciler.write.pieces import joined, piece, without
 from schemas import live_layout
-from schemas.edit import Edited, Refused, UnwritableError, edit_all, render
+from schemas.edit import Edited, EditRefused, UnwritableError, edit_all, render
 from schemas.edit.fields import Changes
 from schemas.kinds import Key
 from schemas.problem import Problem
@@ -149,7 +149,7 @@ class Texts:
         match edit_all(data, changes, path=path):
             case Edited(edited):
                 return without(edited, gone) if gone else edited
-            case Refused(problem):
+            case EditRefused(problem):
                 return Stuck(problem, keys)
 
 

@@ -6,19 +6,19 @@ verified by reading it back, and is refused with a Problem where that cannot be 
 
 from schemas.edit.editor import edit, edit_all
 from schemas.edit.fields import Annotation, Changes, Field, Label, Target, Value
-from schemas.edit.outcome import Edited, Means, Outcome, Refused
+from schemas.edit.outcome import Edited, EditRefused, Means, Outcome
 from schemas.edit.render import render
 from schemas.edit.scalars import UnwritableError
 
 __all__ = [
     "Annotation",
     "Changes",
+    "EditRefused",
     "Edited",
     "Field",
     "Label",
     "Means",
     "Outcome",
-    "Refused",
     "Target",
     "UnwritableError",
     "Value",

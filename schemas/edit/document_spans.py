@@ -10,33 +10,33 @@ _MARKER = re.compile(r"(?:^|(?<=[\r\ufeff]))(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 _CONTENT = re.compile(r"(?:^|(?<=[\r\ufeff]))(?!%)[ \t]*+(?![#\r\n]|\Z)", re.M)
 
 
-class Span(NamedTuple):
+class DocumentSpan(NamedTuple):
     start: int
     end: int
 
 
-def documents(text: str) -> list[Span]:
+def document_spans(text: str) -> list[DocumentSpan]:
     """Without what stands between and after them: comments after an end marker belong to none."""
     begin = 1 if text.startswith("\ufeff") else 0  # a byte order mark belongs to no document
     if "---" not in text and "..." not in text:
-        return [Span(begin, len(text))] if _CONTENT.search(text, begin) else []
-    found: list[Span] = []
+        return [DocumentSpan(begin, len(text))] if _CONTENT.search(text, begin) else []
+    found: list[DocumentSpan] = []
     start, is_open = begin, False
     for marker in _MARKER.finditer(text, begin):
         at = marker.start()
         has_content = is_open or _has_content(text, start, at)
         if marker[1] == "---":
             if has_content:
-                found.append(Span(start, at))
+                found.append(DocumentSpan(start, at))
                 start = at
             is_open = True
             continue
         end = _after_line(text, at)
         if has_content:
-            found.append(Span(start, end))
+            found.append(DocumentSpan(start, end))
         start, is_open = end, False
     if is_open or _has_content(text, start, len(text)):
-        found.append(Span(start, len(text)))
+        found.append(DocumentSpan(start, len(text)))
     return found
 
 

@@ -11,21 +11,21 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from schemas.edit import line_finder, parser_finder, refusals
-from schemas.edit.document_spans import documents
+from schemas.edit.document_spans import document_spans
 from schemas.edit.fields import Body, Changes
-from schemas.edit.layout import Brink, Finder
-from schemas.edit.outcome import Edited, Means, Outcome, Refused
-from schemas.edit.refusals import Refusal
+from schemas.edit.layout import Finder, InsertionPoint
+from schemas.edit.outcome import Edited, EditRefused, Means, Outcome
+from schemas.edit.refusals import RefusalReason
 from schemas.edit.round_trip import round_trip
 from schemas.edit.scalars import UnwritableError
 from schemas.edit.splice import splice
-from schemas.edit.steps import Add, NotAMap, Put, Step, steps
-from schemas.edit.style import Style, has_break, line_ending
-from schemas.edit.verification import body_of, is_alike
+from schemas.edit.steps import AddEntry, NotAMap, PutEntry, Step, plan_steps
+from schemas.edit.style import TextStyle, has_break, line_ending
+from schemas.edit.verification import is_same_value, read_body
 from schemas.reader import Unreadable
 
 
-class Source(NamedTuple):
+class DocumentText(NamedTuple):
     """One document's text, and what it has from the file around it."""
 
     text: str
@@ -33,11 +33,11 @@ class Source(NamedTuple):
     is_followed: bool
 
     def reads_as(self, new: str, wanted: Body) -> bool:
-        body = body_of(new, self.is_followed)
-        return isinstance(body, dict) and is_alike(body, wanted)
+        body = read_body(new, self.is_followed)
+        return isinstance(body, dict) and is_same_value(body, wanted)
 
 
-class Written(NamedTuple):
+class EditedText(NamedTuple):
     text: str
     means: Means
 
@@ -55,53 +55,53 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        return Refused(refusals.not_utf8(error, path))
-    spans = documents(text)
+        return EditRefused(refusals.refuse_encoding(error, path))
+    spans = document_spans(text)
     whole, means = text, Means.UNTOUCHED
     # From the last to the first, so that the places of those still to come stay.
     for index in sorted(changes, reverse=True):
         if not 0 <= index < len(spans):
-            missing = refusals.no_such_document(index, len(spans))
-            return Refused(refusals.problem(missing, path, text, index, len(text)))
+            missing = refusals.refuse_index(index, len(spans))
+            return EditRefused(refusals.to_problem(missing, path, text, index, len(text)))
         start, end = spans[index]
         own = text[start:end]
-        source = Source(own, line_ending(own if has_break(own) else text), index + 1 < len(spans))
+        source = DocumentText(own, line_ending(own if has_break(own) else text), index + 1 < len(spans))
         written = _written(source, changes[index])
-        if isinstance(written, Refusal):
-            return Refused(refusals.problem(written, path, text, index, start))
+        if isinstance(written, RefusalReason):
+            return EditRefused(refusals.to_problem(written, path, text, index, start))
         if written.means is not Means.UNTOUCHED:
             whole = whole[:start] + written.text + whole[end:]
             means = max(means, written.means)
     return Edited(data if means is Means.UNTOUCHED else whole.encode(), means)
 
 
-def _written(source: Source, changes: Changes) -> Written | Refusal:
+def _written(source: DocumentText, changes: Changes) -> EditedText | RefusalReason:
     text = source.text
-    body = body_of(text, source.is_followed)
+    body = read_body(text, source.is_followed)
     if isinstance(body, Unreadable):
-        return refusals.unreadable(body)
-    planned = steps(body, changes)
+        return refusals.refuse_unreadable(body)
+    planned = plan_steps(body, changes)
     if isinstance(planned, NotAMap):
-        return refusals.no_place(planned.path, planned.target)
+        return refusals.refuse_place(planned.path, planned.target)
     if not planned.steps:
-        return Written(text, Means.UNTOUCHED)
-    hand = Style(text, source.eol)
+        return EditedText(text, Means.UNTOUCHED)
+    hand = TextStyle(text, source.eol)
     try:
         for new in _spliced(text, planned.steps, line_finder, hand):
             if source.reads_as(new, planned.wanted):
-                return Written(new, Means.LINES)
+                return EditedText(new, Means.LINES)
         for written in _careful(text, planned.steps, _overriding(text, body, changes), hand):
             if source.reads_as(written.text, planned.wanted):
                 return written
     except UnwritableError as reason:
-        return _blame(source, changes) or refusals.unwritable(str(reason), changes)
-    return _blame(source, changes) or refusals.shared(changes, text)
+        return _blame(source, changes) or refusals.refuse_value(str(reason), changes)
+    return _blame(source, changes) or refusals.refuse_shared(changes, text)
 
 
-def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: Style) -> Iterator[str]:
+def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: TextStyle) -> Iterator[str]:
     """Texts that may be the wanted one, the likeliest first."""
-    adds = any(isinstance(step, Add) for step in planned)
-    for brink in Brink if adds else (Brink.LAST, Brink.END):
+    adds = any(isinstance(step, AddEntry) for step in planned)
+    for brink in InsertionPoint if adds else (InsertionPoint.LAST, InsertionPoint.END):
         new: str | None = text
         for step in planned:
             if new is not None:
@@ -111,34 +111,36 @@ def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: Style) 
 
 
 def _careful(
-    text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], hand: Style
-) -> Iterator[Written]:
+    text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], hand: TextStyle
+) -> Iterator[EditedText]:
     """The same, by dearer means."""
     for taken in (planned, overriding) if overriding else (planned,):
         for new in _spliced(text, taken, parser_finder, hand):
-            yield Written(new, Means.MARKS)
+            yield EditedText(new, Means.MARKS)
     rewritten = round_trip(text, planned, hand)
     if rewritten is not None:
-        yield Written(rewritten, Means.ROUND_TRIP)
+        yield EditedText(rewritten, Means.ROUND_TRIP)
 
 
 def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
     """Maps not changed inside but written anew: where an alias stood, and beside a merge, which a map's own entries
     win over."""
-    whole = steps(body, changes, is_whole=True) if "*" in text else None
+    whole = plan_steps(body, changes, is_whole=True) if "*" in text else None
     if whole is None or isinstance(whole, NotAMap):
         return ()
     return tuple(
-        Add(*step) if isinstance(step, Put) and parser_finder.entry_at(text, step.path) is None else step
+        AddEntry(*step)
+        if isinstance(step, PutEntry) and parser_finder.entry_at(text, step.path) is None
+        else step
         for step in whole.steps
     )
 
 
-def _blame(source: Source, changes: Changes) -> Refusal | None:
+def _blame(source: DocumentText, changes: Changes) -> RefusalReason | None:
     """The refusal of the first of several fields that is refused when asked for alone."""
     if len(changes) > 1:
         for target, value in changes.items():
             alone = _written(source, {target: value})
-            if isinstance(alone, Refusal):
+            if isinstance(alone, RefusalReason):
                 return alone
     return None

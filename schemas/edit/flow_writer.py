@@ -23,7 +23,7 @@ _ONE_LINE_MAP = re.compile(
 """Texts and comments are passed over: what is in them is no style."""
 
 
-class Hand(NamedTuple):
+class FlowStyle(NamedTuple):
     quote: str = ""
     """Around keys. Double: JSON, where texts are quoted too."""
     colon: str = ": "
@@ -38,12 +38,12 @@ class Hand(NamedTuple):
     is_nested_on_one_line: bool = False
 
 
-def hand(text: str, flow: FlowMap, outermost: FlowMap) -> Hand:
+def flow_style(text: str, flow: FlowMap, outermost: FlowMap) -> FlowStyle:
     """How the map is written; what an empty one does not show, the outermost one around it does."""
     shown = flow if flow.entries else outermost
     if not shown.entries:
         is_spread = any(sign in text[shown.start : shown.end] for sign in _BREAKS)
-        return Hand(eol=line_ending(text), is_spread=is_spread)
+        return FlowStyle(eol=line_ending(text), is_spread=is_spread)
     first = shown.entries[0]
     quote = text[first.key] if text[first.key] in "\"'" else ""
     colon = text[first.key_end : first.value] if first.value >= 0 else ": "
@@ -54,7 +54,7 @@ def hand(text: str, flow: FlowMap, outermost: FlowMap) -> Hand:
         gap = text[first.comma + 1 : shown.entries[1].key]
     edge = text[shown.start + 1 : first.key]
     is_spread = any(sign in edge for sign in _BREAKS)
-    return Hand(
+    return FlowStyle(
         quote,
         colon,
         gap,
@@ -84,7 +84,7 @@ def _indent(text: str, at: int) -> str:
     return text[start:end]
 
 
-def write(value: Value, hand: Hand, pad: str | None = None, depth: int = 0) -> str:
+def write(value: Value, hand: FlowStyle, pad: str | None = None, depth: int = 0) -> str:
     """The value as text; `pad`: what the line it starts on is indented by, None: all on one line."""
     if depth > _DEEPEST:
         raise UnwritableError(f"a value of more than {_DEEPEST} levels")
@@ -105,11 +105,11 @@ def write(value: Value, hand: Hand, pad: str | None = None, depth: int = 0) -> s
     return scalars.atom(value)
 
 
-def _pair(key: str, value: Value, hand: Hand, pad: str | None, depth: int = 0) -> str:
+def _pair(key: str, value: Value, hand: FlowStyle, pad: str | None, depth: int = 0) -> str:
     return f"{scalars.key(key, hand.quote)}{hand.colon}{write(value, hand, pad, depth)}"
 
 
-def _enclosed(marks: str, parts: list[str], hand: Hand, pad: str | None, inner: str | None) -> str:
+def _enclosed(marks: str, parts: list[str], hand: FlowStyle, pad: str | None, inner: str | None) -> str:
     if not parts:
         return marks
     if inner is None:
@@ -123,7 +123,7 @@ def _is_shallow(value: dict[str, Value] | list[Value]) -> bool:
     return not any(isinstance(item, dict | list) and item for item in inner)
 
 
-def put(text: str, place: FlowPlace, value: Value, hand: Hand) -> str:
+def put(text: str, place: FlowPlace, value: Value, hand: FlowStyle) -> str:
     entry = place.flow.entries[place.number]
     new = write(value, hand, _indent(text, entry.key) if hand.is_spread else None)
     if entry.value >= 0:
@@ -133,7 +133,7 @@ def put(text: str, place: FlowPlace, value: Value, hand: Hand) -> str:
     return f"{text[: entry.key_end]}{hand.colon}{new}{text[entry.key_end :]}"
 
 
-def add(text: str, flow: FlowMap, key: str, value: Value, hand: Hand) -> str:
+def add(text: str, flow: FlowMap, key: str, value: Value, hand: FlowStyle) -> str:
     if not flow.entries:
         return _first(text, flow, key, value, hand)
     last = flow.entries[-1]
@@ -151,7 +151,7 @@ def add(text: str, flow: FlowMap, key: str, value: Value, hand: Hand) -> str:
     return f"{text[:end]},{text[end:at]}{line}{text[at:]}"
 
 
-def _first(text: str, flow: FlowMap, key: str, value: Value, hand: Hand) -> str:
+def _first(text: str, flow: FlowMap, key: str, value: Value, hand: FlowStyle) -> str:
     inside = text[flow.start + 1 : flow.end - 1]
     rest = inside if inside.strip(" \t\r\n") else ""
     if not hand.is_spread:

@@ -64,7 +64,7 @@ class FlowPlace(NamedTuple):
     number: int
 
 
-class Brink(Enum):
+class InsertionPoint(Enum):
     """Where a new entry goes in a block map, and whether comments stay that stand deeper than an entry before them. A
     block scalar can make either impossible: one that keeps its last blank lines, or takes such a comment for its own."""
 

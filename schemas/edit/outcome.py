@@ -24,8 +24,8 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class EditRefused:
     problem: Problem
 
 
-Outcome = Edited | Refused
+Outcome = Edited | EditRefused

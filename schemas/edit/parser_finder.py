@@ -156,24 +156,24 @@ def _end(text: str, name: Node, value: Node) -> int:
     return end
 
 
-class Culprit(NamedTuple):
+class SharedNode(NamedTuple):
     """What makes a field not the document's own."""
 
     path: Path
     is_merge: bool
 
 
-def sharing(text: str, path: Path) -> Culprit | None:
+def find_shared_node(text: str, path: Path) -> SharedNode | None:
     """The first node towards `path` that is an anchor's or an alias's, or that takes the next key from a merge."""
     node = compose(text)
-    merged: Culprit | None = None
+    merged: SharedNode | None = None
     for depth, key in enumerate(path):
         pair = _pair(node, key)
         if _pair(node, "<<"):
-            merged = Culprit(path[:depth], True)
+            merged = SharedNode(path[:depth], True)
         if pair is None:
             break
         if _is_alias(*pair) or _ANCHOR.match(text, pair[1].start_mark.index):
-            return Culprit(path[: depth + 1], False)
+            return SharedNode(path[: depth + 1], False)
         node = pair[1]
     return merged

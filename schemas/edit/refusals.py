@@ -9,11 +9,11 @@ from schemas.edit.fields import Changes, Path, Target
 from schemas.edit.round_trip import LARGEST
 from schemas.problem import Problem
 from schemas.reader import Unreadable
-from schemas.reader.positions import UNKNOWN, Marks
+from schemas.reader.positions import UNKNOWN, Positions
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalReason:
     """What is wrong with one document; `path` is the node of it that is in the way."""
 
     code: str
@@ -24,7 +24,7 @@ class Refusal:
     """Line and column in the document, where `path` does not say."""
 
 
-def not_utf8(error: UnicodeDecodeError, file: str) -> Problem:
+def refuse_encoding(error: UnicodeDecodeError, file: str) -> Problem:
     line = error.object.count(b"\n", 0, error.start) + 1
     column = error.start - error.object.rfind(b"\n", 0, error.start)
     hint = "save the file as UTF-8"
@@ -33,65 +33,65 @@ def not_utf8(error: UnicodeDecodeError, file: str) -> Problem:
     )
 
 
-def no_such_document(index: int, count: int) -> Refusal:
+def refuse_index(index: int, count: int) -> RefusalReason:
     message = f"the file has no document {index + 1}, it has {count}"
-    return Refusal("GV701", message, "read the file again: it is not the one that was read before")
+    return RefusalReason("GV701", message, "read the file again: it is not the one that was read before")
 
 
-def unreadable(reason: Unreadable) -> Refusal:
+def refuse_unreadable(reason: Unreadable) -> RefusalReason:
     message, hint = (
         f"the document cannot be edited: {reason.message}",
         reason.hint or "gitvirt validate says more",
     )
-    return Refusal("GV701", message, hint, (), (reason.line, reason.column))
+    return RefusalReason("GV701", message, hint, (), (reason.line, reason.column))
 
 
-def no_place(path: Path, target: Target) -> Refusal:
+def refuse_place(path: Path, target: Target) -> RefusalReason:
     where = ".".join(path) or "the document"
     hint = f"make {where} a map, or remove it"
-    return Refusal("GV702", f"{where} is no map, so {target} cannot be set", hint, path)
+    return RefusalReason("GV702", f"{where} is no map, so {target} cannot be set", hint, path)
 
 
-def unwritable(reason: str, changes: Changes) -> Refusal:
+def refuse_value(reason: str, changes: Changes) -> RefusalReason:
     hint = "the value has to change, not the file"
-    return Refusal("GV705", f"{_named(changes)} cannot be written: {reason}", hint)
+    return RefusalReason("GV705", f"{_named(changes)} cannot be written: {reason}", hint)
 
 
-def too_large(changes: Changes) -> Refusal:
+def refuse_size(changes: Changes) -> RefusalReason:
     message = f"the lines and braces of this large document do not show where {_named(changes)} stands"
-    return Refusal("GV706", message, "split the file, or write the document in plain block style")
+    return RefusalReason("GV706", message, "split the file, or write the document in plain block style")
 
 
-def shared(changes: Changes, text: str) -> Refusal:
+def refuse_shared(changes: Changes, text: str) -> RefusalReason:
     """The edit would change something else too, or cannot be had: what of the YAML is to blame."""
     wanted = _named(changes)
     for target in changes:
-        culprit = parser_finder.sharing(text, target.path)
+        culprit = parser_finder.find_shared_node(text, target.path)
         if culprit is not None and culprit.is_merge:
             message = f"{wanted} comes from a map that is merged here (<<)"
-            return Refusal("GV704", message, "write the merged fields out", culprit.path)
+            return RefusalReason("GV704", message, "write the merged fields out", culprit.path)
         if culprit is not None:
             where = ".".join(culprit.path)
             message = f"an anchor and an alias share {where}, so setting {wanted} would change more than that"
-            return Refusal("GV703", message, "write the fields out in both places", culprit.path)
+            return RefusalReason("GV703", message, "write the fields out in both places", culprit.path)
     if len(text) > LARGEST:
-        return too_large(changes)
+        return refuse_size(changes)
     message = f"{wanted} cannot be set without changing something else"
     hint = "write the document in plain block style, without anchors and tags"
-    return Refusal("GV703", message, hint, next(iter(changes)).path)
+    return RefusalReason("GV703", message, hint, next(iter(changes)).path)
 
 
 def _named(changes: Changes) -> str:
     return ", ".join(map(str, changes))
 
 
-def problem(refusal: Refusal, file: str, text: str, document: int, start: int) -> Problem:
+def to_problem(refusal: RefusalReason, file: str, text: str, document: int, start: int) -> Problem:
     """The refusal as a finding in the whole text, where the document begins at `start`."""
     pointer = "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in refusal.path)
     before = text[:start].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     if pointer:
-        place = Marks(text).key(document, pointer)
+        place = Positions(text).key(document, pointer)
         line, column = place if place != UNKNOWN else (line, column)
     elif refusal.place != (0, 0):
         line, column = line + refusal.place[0] - 1, refusal.place[1]  # a document begins with its line

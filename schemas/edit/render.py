@@ -9,8 +9,8 @@ from typing import NamedTuple
 from schemas.edit import scalars
 from schemas.edit.fields import Value
 from schemas.edit.scalars import UnwritableError
-from schemas.edit.style import Style
-from schemas.edit.verification import body_of, is_alike
+from schemas.edit.style import TextStyle
+from schemas.edit.verification import is_same_value, read_body
 
 _DEEPEST = 64
 _CANONICAL_ORDER = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -25,7 +25,7 @@ class Rendered(NamedTuple):
     lines: str = ""
 
 
-def value(given: Value, indent: int, style: Style, depth: int = 0) -> Rendered:
+def value(given: Value, indent: int, style: TextStyle, depth: int = 0) -> Rendered:
     """The value of a key that stands at `indent`."""
     if depth > _DEEPEST:
         raise UnwritableError(f"a value of more than {_DEEPEST} levels")
@@ -46,13 +46,13 @@ def value(given: Value, indent: int, style: Style, depth: int = 0) -> Rendered:
     raise UnwritableError(f"a {type(given).__name__}")
 
 
-def entry(key: str, given: Value, indent: int, style: Style, depth: int = 0, quote: str = "") -> str:
+def entry(key: str, given: Value, indent: int, style: TextStyle, depth: int = 0, quote: str = "") -> str:
     """`key: value`, without the indent before the key, with the ending after the last line."""
     inline, lines = value(given, indent, style, depth)
     return f"{scalars.key(key, quote)}:{inline}{style.eol}{lines}"
 
 
-def entries(given: Mapping[str, Value], indent: int, style: Style, depth: int = 0) -> str:
+def entries(given: Mapping[str, Value], indent: int, style: TextStyle, depth: int = 0) -> str:
     pad = " " * indent
     out = []
     for key, item in given.items():
@@ -63,7 +63,7 @@ def entries(given: Mapping[str, Value], indent: int, style: Style, depth: int = 
     return "".join(out)
 
 
-def _items(given: list[Value], indent: int, style: Style, depth: int) -> str:
+def _items(given: list[Value], indent: int, style: TextStyle, depth: int) -> str:
     pad = " " * indent
     out = []
     for item in given:
@@ -80,7 +80,7 @@ def _items(given: list[Value], indent: int, style: Style, depth: int) -> str:
     return "".join(out)
 
 
-def _literal(text: str, indent: int, style: Style) -> Rendered:
+def _literal(text: str, indent: int, style: TextStyle) -> Rendered:
     pad = " " * indent
     header, text = (" |", text[:-1]) if text.endswith("\n") else (" |-", text)
     return Rendered(header, "".join([(pad + line if line else "") + style.eol for line in text.split("\n")]))
@@ -89,7 +89,7 @@ def _literal(text: str, indent: int, style: Style) -> Rendered:
 def render(body: Mapping[str, Value]) -> bytes:
     """A whole document. Raises UnwritableError for what is no plain data; what it returns reads back as `body`."""
     first = {key: body[key] for key in _CANONICAL_ORDER if key in body}
-    text = entries(first | dict(body), 0, Style()) if body else "{}\n"
-    if not is_alike(body_of(text), dict(body)):
+    text = entries(first | dict(body), 0, TextStyle()) if body else "{}\n"
+    if not is_same_value(read_body(text), dict(body)):
         raise UnwritableError("a body that does not read back as it is")
     return text.encode()

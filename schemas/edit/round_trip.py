@@ -12,8 +12,8 @@ from typing import Any
 
 from schemas.edit import scalars
 from schemas.edit.fields import Value
-from schemas.edit.steps import Add, Clear, Drop, Prune, Put, Step
-from schemas.edit.style import Style
+from schemas.edit.steps import AddEntry, ClearMap, DropEntry, PruneMap, PutEntry, Step
+from schemas.edit.style import TextStyle
 
 LARGEST = 1 << 16
 """Texts beyond it are not tried: a parser in Python reads a few hundred kilobytes a second."""
@@ -33,7 +33,7 @@ _SLIPS = (
 )
 
 
-def round_trip(text: str, steps: tuple[Step, ...], style: Style) -> str | None:
+def round_trip(text: str, steps: tuple[Step, ...], style: TextStyle) -> str | None:
     """None: ruamel.yaml does not follow the text, or what it writes does not fit between the neighbours."""
     from ruamel.yaml import YAML  # 60 ms that an edit by splicing does not pay
     from ruamel.yaml.error import YAMLError
@@ -67,14 +67,14 @@ def _take(document: Any, step: Step) -> None:
     for key in step.path[:-1]:
         above = above[key]
     match step:
-        case Put(_, value) | Add(_, value):
+        case PutEntry(_, value) | AddEntry(_, value):
             above[step.path[-1]] = _safe(value)
-        case Drop(_):
+        case DropEntry(_):
             del above[step.path[-1]]
-        case Clear(_) | Prune(_):
+        case ClearMap(_) | PruneMap(_):
             if above.merge:
                 raise LookupError(step.path)  # the entry is not the map's own, or not its only one
-            _take(document, Drop(step.path if isinstance(step, Clear) else step.path[:-1]))
+            _take(document, DropEntry(step.path if isinstance(step, ClearMap) else step.path[:-1]))
 
 
 def _safe(value: Value) -> Any:

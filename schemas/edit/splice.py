@@ -7,56 +7,56 @@ from typing import assert_never
 
 from schemas.edit import flow_reader, flow_writer, render, scalars
 from schemas.edit.fields import Path, Value
-from schemas.edit.layout import BlockEntry, BlockMap, Brink, Finder, FlowMap, FlowPlace
-from schemas.edit.steps import Add, Clear, Drop, Prune, Put, Step
-from schemas.edit.style import Style, line_end, line_start
+from schemas.edit.layout import BlockEntry, BlockMap, Finder, FlowMap, FlowPlace, InsertionPoint
+from schemas.edit.steps import AddEntry, ClearMap, DropEntry, PruneMap, PutEntry, Step
+from schemas.edit.style import TextStyle, line_end, line_start
 
 _LONGEST_LINE = 100
 _BREAKS = ("\n", "\r")
 _COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?[\r\n])*[ \t]*(?:#[^\r\n]*)?")
 
 
-def splice(text: str, step: Step, finder: Finder, style: Style, brink: Brink) -> str | None:
+def splice(text: str, step: Step, finder: Finder, style: TextStyle, brink: InsertionPoint) -> str | None:
     """None: the finder does not see where."""
     match step:
-        case Put(path, value):
+        case PutEntry(path, value):
             entry = _entry(text, path, finder, brink)
             if isinstance(entry, FlowPlace):
                 return flow_writer.put(text, entry, value, _hand(text, entry.flow, finder, path))
             return None if entry is None else _put(text, entry, value, style)
-        case Add(path, value):
+        case AddEntry(path, value):
             above = finder.map_at(text, path[:-1])
             if isinstance(above, FlowMap):
                 return flow_writer.add(text, above, path[-1], value, _hand(text, above, finder, path))
             return None if above is None else _add(text, above, path[-1], value, style, brink)
-        case Drop(path):
+        case DropEntry(path):
             entry = _entry(text, path, finder, brink)
             if isinstance(entry, FlowPlace):
                 return flow_writer.drop(text, entry)
             return None if entry is None else _without(text, entry, entry.tail)
-        case Clear(path) | Prune(path):
+        case ClearMap(path) | PruneMap(path):
             entry, holder = _entry(text, path, finder, brink), _entry(text, path[:-1], finder, brink)
-            return _emptied(text, entry, holder, isinstance(step, Prune), brink)
+            return _emptied(text, entry, holder, isinstance(step, PruneMap), brink)
     assert_never(step)
 
 
-def _entry(text: str, path: Path, finder: Finder, brink: Brink) -> BlockEntry | FlowPlace | None:
+def _entry(text: str, path: Path, finder: Finder, brink: InsertionPoint) -> BlockEntry | FlowPlace | None:
     entry = finder.entry_at(text, path)
-    if brink is Brink.LAST or not isinstance(entry, BlockEntry):
+    if brink is InsertionPoint.LAST or not isinstance(entry, BlockEntry):
         return entry
     deeper = re.compile(rf"(?: {{{entry.indent + 1},}}#[^\r\n]*(?:\r\n|\n|\r|\Z))*").match(text, entry.tail)
     return entry._replace(tail=deeper.end()) if deeper else entry
 
 
-def _hand(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.Hand:
+def _hand(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.FlowStyle:
     for depth in range(len(path) - 1):
         outer = finder.map_at(text, path[:depth])
         if isinstance(outer, FlowMap):
-            return flow_writer.hand(text, found, outer)
-    return flow_writer.hand(text, found, found)
+            return flow_writer.flow_style(text, found, outer)
+    return flow_writer.flow_style(text, found, found)
 
 
-def _put(text: str, entry: BlockEntry, value: Value, style: Style) -> str:
+def _put(text: str, entry: BlockEntry, value: Value, style: TextStyle) -> str:
     kept = _in_its_form(text, entry, value)
     inline, lines = (kept, "") if kept else render.value(value, entry.indent, style)
     if inline and entry.colon < entry.value:
@@ -78,14 +78,20 @@ def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
     if not value or not isinstance(value, dict | list) or old[:1] not in ("{", "[") or not old[1:-1].strip():
         return ""
     braced = flow_reader.read(text, entry.value)
-    hand = flow_writer.hand(text, braced, braced) if braced else flow_writer.Hand()
+    hand = flow_writer.flow_style(text, braced, braced) if braced else flow_writer.FlowStyle()
     start = line_start(text, entry.value)
     new = flow_writer.write(value, hand, " " * entry.indent if hand.is_spread else None)
     return new if hand.is_spread or entry.value - start + len(new) <= _LONGEST_LINE else ""
 
 
-def _add(text: str, above: BlockMap, key: str, value: Value, style: Style, brink: Brink) -> str:
-    at = above.last if brink is Brink.LAST else above.end if brink is Brink.END else above.start
+def _add(text: str, above: BlockMap, key: str, value: Value, style: TextStyle, brink: InsertionPoint) -> str:
+    at = (
+        above.last
+        if brink is InsertionPoint.LAST
+        else above.end
+        if brink is InsertionPoint.END
+        else above.start
+    )
     new = " " * above.indent + render.entry(key, value, above.indent, style, quote=above.quote)
     if at and text[at - 1] not in _BREAKS:
         new = style.eol + new
@@ -104,7 +110,7 @@ def _emptied(
     entry: BlockEntry | FlowPlace | None,
     above: BlockEntry | FlowPlace | None,
     is_pruned: bool,
-    brink: Brink,
+    brink: InsertionPoint,
 ) -> str | None:
     """Without the only entry of the map that is the value of `above`."""
     if isinstance(entry, FlowPlace) and not is_pruned:
@@ -121,7 +127,7 @@ def _emptied(
     comments = text[line_end(text, above.value_end) : entry.line] + text[entry.tail : above.tail]
     if above.line < 0 or not _COMMENTS.fullmatch(comments):
         return None
-    kept = comments if brink is Brink.LAST else ""
+    kept = comments if brink is InsertionPoint.LAST else ""
     return _ended_like(text, text[: above.line] + kept + text[above.tail :])
 
 

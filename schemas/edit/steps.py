@@ -10,45 +10,45 @@ from dataclasses import dataclass
 from typing import NamedTuple, assert_never, cast
 
 from schemas.edit.fields import PRUNED_WHEN_EMPTY, Body, Changes, Path, Target, Value, insertion_order
-from schemas.edit.verification import is_alike
+from schemas.edit.verification import is_same_value
 
 
-class Put(NamedTuple):
+class PutEntry(NamedTuple):
     """The entry is there; its value becomes this one."""
 
     path: Path
     value: Value
 
 
-class Add(NamedTuple):
+class AddEntry(NamedTuple):
     """The map above is there, the entry is not."""
 
     path: Path
     value: Value
 
 
-class Drop(NamedTuple):
+class DropEntry(NamedTuple):
     """The entry goes, and the map above keeps others."""
 
     path: Path
 
 
-class Clear(NamedTuple):
+class ClearMap(NamedTuple):
     """The entry goes, the only one, and the map above stays, empty."""
 
     path: Path
 
 
-class Prune(NamedTuple):
+class PruneMap(NamedTuple):
     """The entry goes, the only one, and the map above with it."""
 
     path: Path
 
 
-Step = Put | Add | Drop | Clear | Prune
+Step = PutEntry | AddEntry | DropEntry | ClearMap | PruneMap
 
 
-class Steps(NamedTuple):
+class EditPlan(NamedTuple):
     steps: tuple[Step, ...]
     wanted: Body
 
@@ -61,7 +61,7 @@ class NotAMap:
     target: Target
 
 
-def steps(body: Body, changes: Changes, *, is_whole: bool = False) -> Steps | NotAMap:
+def plan_steps(body: Body, changes: Changes, *, is_whole: bool = False) -> EditPlan | NotAMap:
     """Nothing for a field that already is as asked. A map is changed in what differs, or replaced when `is_whole`."""
     found: list[Step] = []
     for target in changes if len(changes) == 1 else sorted(changes, key=insertion_order):
@@ -72,7 +72,7 @@ def steps(body: Body, changes: Changes, *, is_whole: bool = False) -> Steps | No
         for step in taken:
             found.append(step)
             body = _after(body, step)
-    return Steps(tuple(found), body)
+    return EditPlan(tuple(found), body)
 
 
 def _drop(body: Body, path: Path) -> list[Step]:
@@ -82,8 +82,8 @@ def _drop(body: Body, path: Path) -> list[Step]:
     if not isinstance(above, dict) or path[-1] not in above:
         return []
     if len(above) > 1 or len(path) == 1:
-        return [Drop(path)]
-    return [Prune(path) if path[:-1] in PRUNED_WHEN_EMPTY else Clear(path)]
+        return [DropEntry(path)]
+    return [PruneMap(path) if path[:-1] in PRUNED_WHEN_EMPTY else ClearMap(path)]
 
 
 def _put(body: Body, path: Path, value: Value, is_whole: bool) -> list[Step] | Path:
@@ -91,14 +91,14 @@ def _put(body: Body, path: Path, value: Value, is_whole: bool) -> list[Step] | P
     node: Value = body
     for depth, key in enumerate(path):
         if node is None:
-            return [Put(path[:depth], _nested(path[depth:], value))]
+            return [PutEntry(path[:depth], _nested(path[depth:], value))]
         if not isinstance(node, dict):
             return path[:depth]
         if key not in node:
-            return [Add(path[: depth + 1], _nested(path[depth + 1 :], value))]
+            return [AddEntry(path[: depth + 1], _nested(path[depth + 1 :], value))]
         node = node[key]
     if is_whole:
-        return [] if is_alike(node, value) else [Put(path, value)]
+        return [] if is_same_value(node, value) else [PutEntry(path, value)]
     return _differences(path, node, value)
 
 
@@ -106,7 +106,7 @@ def _differences(path: Path, old: Value, new: Value) -> list[Step]:
     """Maps with the same keys are changed where they differ, so that what surrounds the rest stays."""
     if isinstance(old, dict) and isinstance(new, dict) and old and old.keys() == new.keys():
         return [step for key in new for step in _differences((*path, key), old[key], new[key])]
-    return [] if is_alike(old, new) else [Put(path, new)]
+    return [] if is_same_value(old, new) else [PutEntry(path, new)]
 
 
 def _nested(path: Path, value: Value) -> Value:
@@ -118,11 +118,11 @@ def _nested(path: Path, value: Value) -> Value:
 def _after(body: Body, step: Step) -> Body:
     """A copy with the step done; shares what the step does not touch."""
     match step:
-        case Put(path, value) | Add(path, value):
+        case PutEntry(path, value) | AddEntry(path, value):
             return _with(body, path, value)
-        case Drop(path) | Clear(path):
+        case DropEntry(path) | ClearMap(path):
             return _without(body, path)
-        case Prune(path):
+        case PruneMap(path):
             return _without(body, path[:-1])
     assert_never(step)
 

@@ -12,7 +12,7 @@ _FIRST_LIST = re.compile(r"^( *)[^ \t\r\n#-][^\r\n]*:[ \t]*\r?\n\1( *)- ", re.M)
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
-class Style:
+class TextStyle:
     """Of one text, or gitvirt's own. Each trait is looked for when it is first needed."""
 
     __slots__ = ("_list_step", "_step", "_text", "eol")

@@ -15,7 +15,7 @@ from schemas.reader import Unreadable, read
 _NEIGHBOUR = "---\n"
 
 
-def body_of(text: str, is_followed: bool = False) -> Body | Unreadable:
+def read_body(text: str, is_followed: bool = False) -> Body | Unreadable:
     """A text that is not one document, or one that is no map, is as good as unreadable here.
 
     With others behind it in its file, the document is read with a neighbour too: how it ends can depend on that.
@@ -31,7 +31,7 @@ def body_of(text: str, is_followed: bool = False) -> Body | Unreadable:
 _canonical = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-def is_alike(one: object, other: object) -> bool:
+def is_same_value(one: object, other: object) -> bool:
     try:
         if _canonical(one) == _canonical(other):
             return True

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import msgspec
 
-from schemas.kinds import DEFAULT_NAMESPACE, Foreign, Key, Kind, NearMiss, recognise, recognise_document
+from schemas.kinds import DEFAULT_NAMESPACE, Foreign, Key, Kind, NearMiss, recognize, recognize_document
 from schemas.manifest.schema_check import violations
 from schemas.problem import Problem, Severity, Violation
 from schemas.reader import BYTE_ORDER_MARK, Unreadable, Value, read
-from schemas.reader.positions import Marks
+from schemas.reader.positions import Positions
 
 MAX_BYTES = 4 * 1024 * 1024  # some 8,000 objects; look at a file's size before reading it
 
@@ -78,7 +78,7 @@ def _document(path: str, index: int, body: Value) -> Document | None:
     if not isinstance(body, dict):
         return None
     fields = cast("dict[str, Any]", body)
-    kind = recognise(fields.get("apiVersion"), fields.get("kind"))
+    kind = recognize(fields.get("apiVersion"), fields.get("kind"))
     if not isinstance(kind, Kind) or violations(kind, body):
         return None
     metadata = fields["metadata"]
@@ -88,7 +88,7 @@ def _document(path: str, index: int, body: Value) -> Document | None:
 
 def _sorted(path: str, text: str, values: tuple[Value, ...]) -> Manifest:
     """Documents apart from findings, where there may be several of either."""
-    marks = Marks(text)
+    marks = Positions(text)
     documents: list[Document] = []
     problems: list[Problem] = []
     refused: list[Key] = []
@@ -108,14 +108,14 @@ def _sorted(path: str, text: str, values: tuple[Value, ...]) -> Manifest:
     return Manifest(path, tuple(documents), tuple(problems), is_malformed, foreign, tuple(refused))
 
 
-def _problems(path: str, index: int, body: Value, marks: Marks, *, is_only: bool) -> Iterator[Problem]:
+def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: bool) -> Iterator[Problem]:
     if body is None:
         return
     listed = _listed(body)
     if listed is not None:
         yield _problem(path, index, listed, marks)
         return
-    match recognise_document(body):
+    match recognize_document(body):
         case Kind() as kind:
             key = _identity(body)
             for violation in violations(kind, body):
@@ -143,8 +143,8 @@ def _listed(body: Value) -> Violation | None:
     kind, items = body.get("kind"), body.get("items")
     if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
         return None
-    is_ours = isinstance(recognise(body.get("apiVersion"), kind.removesuffix("List")), Kind)
-    if is_ours or any(isinstance(recognise_document(item), Kind | NearMiss) for item in items):
+    is_ours = isinstance(recognize(body.get("apiVersion"), kind.removesuffix("List")), Kind)
+    if is_ours or any(isinstance(recognize_document(item), Kind | NearMiss) for item in items):
         hint = "write each of its items as a document of its own, with --- between them"
         return Violation("/items", "GV113", f"objects in a {kind} are not read", hint)
     return None
@@ -152,7 +152,7 @@ def _listed(body: Value) -> Violation | None:
 
 def _identity(body: Value) -> Key | None:
     """Whose document this is, whatever else is wrong with it."""
-    kind = recognise_document(body)
+    kind = recognize_document(body)
     if not isinstance(kind, Kind) or not isinstance(body, dict):
         return None
     metadata = body.get("metadata")
@@ -164,7 +164,7 @@ def _identity(body: Value) -> Key | None:
     return Key(kind, namespace if kind.is_namespaced else "", name)
 
 
-def _problem(path: str, index: int, violation: Violation, marks: Marks, key: str = "") -> Problem:
+def _problem(path: str, index: int, violation: Violation, marks: Positions, key: str = "") -> Problem:
     # Of an unknown field the name is wrong, of all else the value.
     place = marks.key if violation.code == "GV201" else marks.position
     line, column = place(index, violation.pointer)

@@ -24,7 +24,7 @@ class Pattern:
         return self.regex.fullmatch(path if self.is_path else path.rpartition("/")[2]) is not None
 
 
-def pattern(line: str) -> Pattern | str | None:
+def parse_pattern(line: str) -> Pattern | str | None:
     """The pattern of a line, None for a comment or an empty line, or why it is none."""
     if line.startswith("#"):
         return None

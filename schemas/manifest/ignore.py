@@ -6,7 +6,7 @@ One `.gitvirtignore`, at the root. Whether what is newly ignored may be deleted 
 from __future__ import annotations
 
 from schemas import live_layout
-from schemas.manifest.glob import Pattern, pattern
+from schemas.manifest.glob import Pattern, parse_pattern
 from schemas.problem import Problem, Severity
 
 PATH = ".gitvirtignore"
@@ -71,7 +71,7 @@ class Ignore:
         patterns, problems = [], []
         lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
         for number, line in enumerate(lines, 1):
-            found = pattern(line.removesuffix("\r"))
+            found = parse_pattern(line.removesuffix("\r"))
             if isinstance(found, str):
                 problems.append(_problem(number, f"this pattern leaves nothing out: {found}"))
             elif found is not None:
@@ -79,7 +79,7 @@ class Ignore:
         self._patterns, self.problems = tuple(reversed(patterns)), tuple(problems)
 
 
-NOTHING = Ignore()
+IGNORE_NOTHING = Ignore()
 
 
 def _problem(line: int, message: str) -> Problem:

@@ -14,10 +14,10 @@ from jsonschema_rs import Draft202012Validator, RegexOptions
 
 import schemas
 from schemas.kinds import Kind
-from schemas.manifest.schema_errors import explained
-from schemas.manifest.value_rules import misuses
+from schemas.manifest.schema_errors import explain_errors
+from schemas.manifest.value_rules import check_values
 from schemas.problem import Violation
-from schemas.reader.plain_data import examined
+from schemas.reader.plain_data import extract_plain_data
 
 __all__ = ["Violation", "schema", "violations"]
 
@@ -28,7 +28,7 @@ def violations(kind: Kind, body: object) -> tuple[Violation, ...]:
     """What in this document its kind does not allow; nothing when it fits."""
     try:
         if _validator(kind).is_valid(body):
-            return misuses(kind, body)
+            return check_values(kind, body)
     except ValueError:  # the validator cannot even look: keys that are no text, an abyss, foreign types
         pass
     return _findings(kind, body)
@@ -48,11 +48,11 @@ def _validator(kind: Kind) -> Draft202012Validator:
 
 
 def _findings(kind: Kind, body: object) -> tuple[Violation, ...]:
-    part, flaws = examined(body)
-    found = explained(kind, schema(kind), part, _validator(kind).iter_errors(part))
+    part, flaws = extract_plain_data(body)
+    found = explain_errors(kind, schema(kind), part, _validator(kind).iter_errors(part))
     if flaws:  # what seems to be missing may stand in the part that was left out
         found = [violation for violation in found if violation.code not in ("GV202", "GV208")]
-    found += misuses(kind, part)
+    found += check_values(kind, part)
     if len(found) > _MOST:
         left_out = f"{len(found) - _MOST} further findings in this document are left out"
         found = [*found[:_MOST], Violation("", "GV213", left_out, "mend these first")]

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from jsonschema_rs import ValidationError, ValidationErrorKind
 
 from schemas.kinds import Kind
-from schemas.manifest.value_rules import not_base64
+from schemas.manifest.value_rules import base64_violation
 from schemas.model.quantity import QuantityError, parse
-from schemas.problem import Violation, pointer, shown
+from schemas.problem import Violation, json_pointer, printable
 from schemas.spelling import nearest
 
 Schema = dict[str, Any]
@@ -62,7 +62,7 @@ class _Finding(NamedTuple):
     covers: str = ""  # the field that was meant by an unknown one, or that is missing
 
 
-def explained(
+def explain_errors(
     kind: Kind | None, schema: Schema, body: object, errors: Iterable[ValidationError]
 ) -> list[Violation]:
     """One Violation for each slip, in the order in which the validator met them."""
@@ -83,7 +83,9 @@ def explained(
         if finding.code != "GV203" and finding.path in wrong_type:
             continue
         key = (finding.path, finding.code, finding.covers)
-        kept.setdefault(key, Violation(pointer(finding.path), finding.code, finding.message, finding.hint))
+        kept.setdefault(
+            key, Violation(json_pointer(finding.path), finding.code, finding.message, finding.hint)
+        )
     return list(kept.values())
 
 
@@ -234,7 +236,7 @@ class _Explainer:
         if _is_quantity(error.schema_path):
             return self._bad_quantity(path, value)
         if error.schema_path[-2] == "secretValue":
-            said = not_base64(path)
+            said = base64_violation(path)
             return _Finding(path, said.code, said.message, said.hint)
         limits = ValidationErrorKind
         match error.kind:
@@ -393,4 +395,4 @@ def _shown(value: object) -> str:
 
 
 def _short(text: str) -> str:
-    return shown(text) if len(text) <= 60 else f"{shown(text, 57)}..."
+    return printable(text) if len(text) <= 60 else f"{printable(text, 57)}..."

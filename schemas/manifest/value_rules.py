@@ -16,7 +16,7 @@ from typing import Any
 
 from schemas.kinds import Kind
 from schemas.model.quantity import NANO, QuantityError, parse
-from schemas.problem import Violation, pointer, shown
+from schemas.problem import Violation, json_pointer, printable
 
 Body = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -27,7 +27,7 @@ _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}").fullmatch
 _NOTHING: tuple[Violation, ...] = ()
 
 
-def misuses(kind: Kind, body: object) -> tuple[Violation, ...]:
+def check_values(kind: Kind, body: object) -> tuple[Violation, ...]:
     """Everything in this document that its schema allows and that makes no sense all the same."""
     judge = _JUDGES.get(kind)
     if judge is None or not isinstance(body, dict):
@@ -95,15 +95,15 @@ def _network(body: Body) -> Iterator[Violation]:
             network = ipaddress.IPv4Network(written, strict=False)
         except ValueError:
             yield Violation(
-                pointer(at),
+                json_pointer(at),
                 "GV212",
-                f"'{shown(written, 40)}' is no IPv4 network",
+                f"'{printable(written, 40)}' is no IPv4 network",
                 "write it like 192.168.100.0/24",
             )
             return
         if str(network) != written:
             yield Violation(
-                pointer(at), "GV212", f"{written} is an address in a network", f"did you mean {network}?"
+                json_pointer(at), "GV212", f"{written} is an address in a network", f"did you mean {network}?"
             )
 
 
@@ -124,16 +124,18 @@ def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
         address, here = _address(written), (*at, "ips", index, "value")
         if address is None:
             yield Violation(
-                pointer(here),
+                json_pointer(here),
                 "GV212",
-                f"'{shown(written, 40)}' is no IP address",
+                f"'{printable(written, 40)}' is no IP address",
                 "write it like 10.0.0.12 or fd00::12",
             )
         elif seen.setdefault(address[0], index) != index:
-            yield Violation(pointer(here), "GV210", f"{address[0]} stands twice in ips", "remove one of them")
+            yield Violation(
+                json_pointer(here), "GV210", f"{address[0]} stands twice in ips", "remove one of them"
+            )
         elif isinstance(families, list) and families and address[1] not in families:
             yield Violation(
-                pointer(here),
+                json_pointer(here),
                 "GV209",
                 f"{written} is not of the ipFamilies named",
                 f"add {address[1]} to ipFamilies",
@@ -149,12 +151,12 @@ def _secret(body: Body) -> Iterator[Violation]:
             try:
                 base64.b64decode("".join(value.split()), validate=True)
             except (binascii.Error, ValueError):
-                yield not_base64(("data", key))
+                yield base64_violation(("data", key))
 
 
-def not_base64(at: Path) -> Violation:
+def base64_violation(at: Path) -> Violation:
     hint = "encode it, or put it under stringData as it is"
-    return Violation(pointer(at), "GV214", f"the value of {shown(str(at[-1]))} is not base64", hint)
+    return Violation(json_pointer(at), "GV214", f"the value of {printable(str(at[-1]))} is not base64", hint)
 
 
 def _quota(body: Body) -> Iterator[Violation]:
@@ -203,12 +205,12 @@ def _amount(resource: str, written: object, at: Path, least: int = 1) -> Iterato
     try:
         amount = parse(written)
     except QuantityError as refused:
-        yield Violation(pointer(at), "GV206", f"{at[-1]}: {refused.message}", refused.hint)
+        yield Violation(json_pointer(at), "GV206", f"{at[-1]}: {refused.message}", refused.hint)
         return
     if resource in _BYTES and amount.nano < NANO and (amount.nano > 0 or least > 0):
         text = str(written)
         hint = f"did you mean {text[:-1]}M or {text[:-1]}Mi?" if text.endswith("m") else ""
-        yield Violation(pointer(at), "GV207", f"{at[-1]} of {text} is less than one byte", hint)
+        yield Violation(json_pointer(at), "GV207", f"{at[-1]} of {text} is less than one byte", hint)
 
 
 def _twice(entries: list[Any], field: str, at: tuple[str, ...]) -> Iterator[Violation]:
@@ -222,9 +224,9 @@ def _twice(entries: list[Any], field: str, at: tuple[str, ...]) -> Iterator[Viol
         if not isinstance(value, str):
             continue
         if value in seen:
-            message = f"another entry of {at[-1]} has the {field} '{shown(value)}'"
+            message = f"another entry of {at[-1]} has the {field} '{printable(value)}'"
             yield Violation(
-                pointer((*at, index, field)), "GV210", message, f"give each entry a {field} of its own"
+                json_pointer((*at, index, field)), "GV210", message, f"give each entry a {field} of its own"
             )
         seen.add(value)
 

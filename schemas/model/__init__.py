@@ -4,7 +4,6 @@ Holds what a manifest says and what that means by default; decides nothing, and 
 """
 
 from schemas.model.compute import (
-    Address,
     AntiAffinity,
     EFIVar,
     EphemeralNetworkInterface,
@@ -24,6 +23,7 @@ from schemas.model.compute import (
     MachineVolume,
     MachineVolumeStatus,
     Overcommit,
+    PoolAddress,
     Spread,
 )
 from schemas.model.core import (
@@ -86,7 +86,6 @@ from schemas.model.storage import (
 
 __all__ = [
     "TYPES",
-    "Address",
     "AntiAffinity",
     "Assignment",
     "ClaimRef",
@@ -130,6 +129,7 @@ __all__ = [
     "Object",
     "Overcommit",
     "OwnerReference",
+    "PoolAddress",
     "Rejection",
     "Requirement",
     "Resource",

@@ -90,7 +90,7 @@ def share(count: int) -> int:
     return WHOLE_HOST // count if count > 0 else WHOLE_HOST + 1
 
 
-def amount(resource: str, count: int) -> str:
+def format_amount(resource: str, count: int) -> str:
     """For people, and exact: 1500m, 16Gi, 3."""
     if resource == SHARE:
         return f"{Fraction(count, WHOLE_HOST).limit_denominator(10**6)} of the host"

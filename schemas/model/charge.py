@@ -11,8 +11,8 @@ from schemas.model.capacity import (
     Vector,
     add,
     allocatable,
-    amount,
     class_count,
+    format_amount,
     needs,
     stocks,
 )
@@ -72,6 +72,6 @@ def class_counts(free: Vector, classes: Mapping[str, Vector]) -> dict[str, int]:
     return counts
 
 
-def written(vector: Vector) -> dict[str, str]:
+def format_vector(vector: Vector) -> dict[str, str]:
     """As a manifest writes it, exactly: 1500m, 16Gi, 3."""
-    return {resource: amount(resource, count) for resource, count in sorted(vector.items())}
+    return {resource: format_amount(resource, count) for resource, count in sorted(vector.items())}

@@ -58,7 +58,7 @@ class MachinePoolSpec(Part, frozen=True):
     reserved: dict[str, Quantity] = {}
 
 
-class Address(Part, frozen=True):
+class PoolAddress(Part, frozen=True):
     type: str
     address: str
 
@@ -67,7 +67,7 @@ class MachinePoolStatus(Part, frozen=True):
     state: Literal["Ready", "Pending", "Error", "Offline", ""] = ""
     conditions: tuple[Condition, ...] = ()
     available_machine_classes: tuple[NameRef, ...] = ()
-    addresses: tuple[Address, ...] = ()
+    addresses: tuple[PoolAddress, ...] = ()
     capacity: dict[str, Quantity] = {}
     allocatable: dict[str, Quantity] = {}
     node_info: dict[str, str] = {}

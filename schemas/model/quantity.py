@@ -9,7 +9,7 @@ import re
 from enum import Enum
 from functools import lru_cache, total_ordering
 
-from schemas.problem import shown
+from schemas.problem import printable
 
 NANO = 10**9
 LARGEST = 2**63 - 1  # What the runtime interface carries.
@@ -126,7 +126,7 @@ _TEXT = re.compile(
 def _parse(text: str) -> Quantity:
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise QuantityError(f"'{shown(text)}' is not a quantity", _hint(text))
+        raise QuantityError(f"'{printable(text)}' is not a quantity", _hint(text))
     sign, whole, fraction, has_exponent, exponent, suffix = match.groups()
     fraction = fraction or ""
     digits = int(f"{sign}{whole}{fraction}")

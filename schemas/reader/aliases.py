@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from schemas.reader.events import Event, Sort, events
+from schemas.reader.events import ParseEvent, ParseEventType, parse_events
 from schemas.reader.value import MAX_DEPTH, Unreadable
 
 MAX_GROWTH = 100_000  # values that aliases may add; a long string counts one for each 64 characters
@@ -15,7 +15,7 @@ _SAFE_GROWTH = 1 << 24  # characters: less than this is harmless, even if every 
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class UnverifiedAliases:
     """Parsing is harmless, but what the aliases stand for is not known. A parser that refuses knows a better reason."""
 
     finding: Unreadable
@@ -34,21 +34,21 @@ class _Audit:
     anchors: dict[str, _Node] = field(default_factory=dict)
     growth: int = 0
 
-    def add(self, event: Event) -> Unreadable | None:
+    def add(self, event: ParseEvent) -> Unreadable | None:
         match event.sort:
-            case Sort.DOCUMENT:
+            case ParseEventType.DOCUMENT:
                 self.anchors.clear()
-            case Sort.SCALAR:
+            case ParseEventType.SCALAR:
                 self._close(_Node(event.anchor, 1 + len(event.value) // 64))
-            case Sort.SEQUENCE | Sort.MAPPING:
+            case ParseEventType.SEQUENCE | ParseEventType.MAPPING:
                 node = _Node(event.anchor)
                 self.open.append(node)
                 self.anchors[event.anchor] = node
-            case Sort.END:
+            case ParseEventType.END:
                 self._close(self.open.pop())
-            case Sort.ALIAS:
+            case ParseEventType.ALIAS:
                 return self._expand(event.anchor, *event.place)
-            case Sort.BROKEN:
+            case ParseEventType.BROKEN:
                 pass
         return None
 
@@ -85,11 +85,11 @@ def has_aliases(text: str) -> bool:
     return "&" in text and _ALIAS.search(text) is not None
 
 
-def audit(text: str) -> Unreadable | Doubt | None:
+def check_aliases(text: str) -> Unreadable | UnverifiedAliases | None:
     """What is wrong with the anchors and aliases of a text, if anything is."""
     state = _Audit()
-    for event in events(text):
-        if event.sort is Sort.BROKEN:
+    for event in parse_events(text):
+        if event.sort is ParseEventType.BROKEN:
             return _doubt(text, *event.place)
         fault = state.add(event)
         if fault is not None:
@@ -97,8 +97,8 @@ def audit(text: str) -> Unreadable | Doubt | None:
     return None
 
 
-def _doubt(text: str, line: int, column: int) -> Unreadable | Doubt:
+def _doubt(text: str, line: int, column: int) -> Unreadable | UnverifiedAliases:
     message, hint = "cannot tell what aliases stand for from here on", "write the values out"
     if len(_ALIAS.findall(text)) * len(text) <= _SAFE_GROWTH:
-        return Doubt(Unreadable("GV112", message, hint, line, column))
+        return UnverifiedAliases(Unreadable("GV112", message, hint, line, column))
     return Unreadable("GV104", message, hint, line, column)

@@ -17,7 +17,7 @@ _HEADER = re.compile(
 _MARKER = re.compile(r"(?:^|(?<=\r))(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 
 
-def ended(text: str) -> str:
+def end_documents(text: str) -> str:
     """The text with each such document ended; most have none, and stay as they are."""
     if "\n---" not in text and "\r---" not in text:
         return text
@@ -32,7 +32,7 @@ def ended(text: str) -> str:
     return "".join((*parts, text[done:])) if parts else text
 
 
-def line_before(text: str, new: str, line: int) -> int:
+def original_line(text: str, new: str, line: int) -> int:
     """Which line of `text` became the given one of `new`, its ended form."""
     if new is text:
         return line

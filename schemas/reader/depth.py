@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from schemas.reader.value import MAX_DEPTH, Unreadable, place
+from schemas.reader.value import MAX_DEPTH, Unreadable, position_at
 
 # 25 columns of indentation and indicators are gentle; two collections can begin in one column.
 _STEEP = re.compile(r"\n[ \t?:-]{25}")
@@ -20,13 +20,13 @@ _INDENTATION = re.compile(r"[\r\n]( {25,})(?=[^ \r\n])")
 _INDICATORS = re.compile(r"[\r\n][ \t]*((?:[?:-][ \t]+){25,})")
 
 
-def may_be_steep(text: str) -> bool:
+def may_be_too_deep(text: str) -> bool:
     """Whether a line begins with so many blanks and indicators that the text may be nested deeper than MAX_DEPTH."""
     pattern = _STEEP_CR if "\r" in text else _STEEP
     return pattern.search("\n" + text) is not None
 
 
-def cliff(text: str) -> Unreadable | None:
+def why_too_deep(text: str) -> Unreadable | None:
     """Refuses what might overflow a stack. Widths of indentation are counted once each: text in columns is not deep."""
     lines = "\n" + text
     widths = {len(blanks) for blanks in _INDENTATION.findall(lines)}
@@ -34,6 +34,6 @@ def cliff(text: str) -> Unreadable | None:
         return Unreadable("GV103", f"nested deeper than {MAX_DEPTH} levels", "nest less")
     for match in _INDICATORS.finditer(lines):
         if sum(map(match[1].count, "?:-")) > _CLIFF:
-            line, column = place(text, max(0, match.start(1) - 1))
+            line, column = position_at(text, max(0, match.start(1) - 1))
             return Unreadable("GV103", f"nested deeper than {MAX_DEPTH} levels", "nest less", line, column)
     return None

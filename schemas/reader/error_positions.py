@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.reader.events import Event, Place, Sort, events
+from schemas.reader.events import ParseEvent, ParseEventType, Position, parse_events
 from schemas.reader.value import MAX_DEPTH
 
 _CORE_TAG = "tag:yaml.org,2002:"
-_COLLECTIONS = (Sort.MAPPING, Sort.SEQUENCE)
+_COLLECTIONS = (ParseEventType.MAPPING, ParseEventType.SEQUENCE)
 
 
-def duplicate_key(text: str, key: str) -> Place | None:
+def find_duplicate_key(text: str, key: str) -> Position | None:
     """The second `key` (as repr writes it) of the first mapping that has it twice."""
     seen: list[set[str]] = []
     for event, is_key, depth in _nodes(text):
         del seen[depth:]
         if event.sort in _COLLECTIONS:
             seen.append(set())
-        elif is_key and event.sort is Sort.SCALAR and key in (repr(event.value), event.value):
+        elif is_key and event.sort is ParseEventType.SCALAR and key in (repr(event.value), event.value):
             if event.value in seen[-1]:
                 return event.place
             seen[-1].add(event.value)
     return None
 
 
-def too_deep(text: str) -> Place | None:
+def find_too_deep(text: str) -> Position | None:
     """The first collection below MAX_DEPTH levels."""
     nodes = _nodes(text)
     return next(
@@ -33,7 +33,7 @@ def too_deep(text: str) -> Place | None:
     )
 
 
-def tag(text: str, said: str) -> Place | None:
+def find_tag(text: str, said: str) -> Position | None:
     """The first node with a tag of YAML's own (`!!int`) and, if one is quoted, the value that the message names."""
     for event, _, _ in _nodes(text):
         is_named = event.tag.startswith(_CORE_TAG) and f"!!{event.tag.removeprefix(_CORE_TAG)}" in said
@@ -42,18 +42,20 @@ def tag(text: str, said: str) -> Place | None:
     return None
 
 
-def merge(text: str) -> Place | None:
+def find_merge(text: str) -> Position | None:
     """The first merge key whose value is a scalar, or a sequence with a scalar in it; aliases are followed."""
     scalars: set[str] = set()
     wanted, in_list = -1, False  # the depth of what is merged: the value of <<, or then its entries
     for event, is_key, depth in _nodes(text):
-        if event.sort is Sort.SCALAR and event.anchor:
+        if event.sort is ParseEventType.SCALAR and event.anchor:
             scalars.add(event.anchor)
         if depth == wanted:
-            is_scalar = event.sort is Sort.SCALAR or (event.sort is Sort.ALIAS and event.anchor in scalars)
-            if is_scalar or (in_list and event.sort is Sort.SEQUENCE):
+            is_scalar = event.sort is ParseEventType.SCALAR or (
+                event.sort is ParseEventType.ALIAS and event.anchor in scalars
+            )
+            if is_scalar or (in_list and event.sort is ParseEventType.SEQUENCE):
                 return event.place
-            if event.sort is Sort.SEQUENCE:
+            if event.sort is ParseEventType.SEQUENCE:
                 wanted, in_list = depth + 1, True
             elif not in_list:
                 wanted = -1
@@ -64,17 +66,17 @@ def merge(text: str) -> Place | None:
     return None
 
 
-def _nodes(text: str) -> Iterator[tuple[Event, bool, int]]:
+def _nodes(text: str) -> Iterator[tuple[ParseEvent, bool, int]]:
     """Every node, whether it is a key, and how many collections stand around it."""
     # For each open collection whether the next node is a key; None in a sequence.
     turns: list[bool | None] = []
-    for event in events(text):
-        if event.sort is Sort.END:
+    for event in parse_events(text):
+        if event.sort is ParseEventType.END:
             turns.pop()
-        elif event.sort not in (Sort.DOCUMENT, Sort.BROKEN):
+        elif event.sort not in (ParseEventType.DOCUMENT, ParseEventType.BROKEN):
             is_key = bool(turns and turns[-1])
             yield event, is_key, len(turns)
             if turns and turns[-1] is not None:
                 turns[-1] = not is_key
             if event.sort in _COLLECTIONS:
-                turns.append(True if event.sort is Sort.MAPPING else None)
+                turns.append(True if event.sort is ParseEventType.MAPPING else None)

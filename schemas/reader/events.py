@@ -22,10 +22,10 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 # libyaml takes time by the square of the depth; the reader refuses less.
 _MAX_DEPTH = 2 * MAX_DEPTH
 
-Place = tuple[int, int]  # line and column, from 1
+Position = tuple[int, int]  # line and column, from 1
 
 
-class Sort(Enum):
+class ParseEventType(Enum):
     DOCUMENT = auto()  # the start of one
     SCALAR = auto()
     SEQUENCE = auto()
@@ -35,31 +35,31 @@ class Sort(Enum):
     BROKEN = auto()  # the text goes on, and libyaml does not understand it
 
 
-_DEEPER = {Sort.SEQUENCE: 1, Sort.MAPPING: 1, Sort.END: -1}
+_DEEPER = {ParseEventType.SEQUENCE: 1, ParseEventType.MAPPING: 1, ParseEventType.END: -1}
 
 
-class Event(NamedTuple):
-    sort: Sort
-    place: Place
+class ParseEvent(NamedTuple):
+    sort: ParseEventType
+    place: Position
     value: str = ""
     anchor: str = ""  # of a node; of an alias what it refers to
     tag: str = ""
     is_plain: bool = False  # a scalar without quotes, or a collection without brackets
 
 
-def events(text: str) -> Iterator[Event]:
+def parse_events(text: str) -> Iterator[ParseEvent]:
     """Everything in order. `text` has no byte order mark."""
     import yaml  # 10 ms that a run without findings does not pay
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     sorts = {
-        yaml.DocumentStartEvent: Sort.DOCUMENT,
-        yaml.ScalarEvent: Sort.SCALAR,
-        yaml.SequenceStartEvent: Sort.SEQUENCE,
-        yaml.MappingStartEvent: Sort.MAPPING,
-        yaml.AliasEvent: Sort.ALIAS,
-        yaml.SequenceEndEvent: Sort.END,
-        yaml.MappingEndEvent: Sort.END,
+        yaml.DocumentStartEvent: ParseEventType.DOCUMENT,
+        yaml.ScalarEvent: ParseEventType.SCALAR,
+        yaml.SequenceStartEvent: ParseEventType.SEQUENCE,
+        yaml.MappingStartEvent: ParseEventType.MAPPING,
+        yaml.AliasEvent: ParseEventType.ALIAS,
+        yaml.SequenceEndEvent: ParseEventType.END,
+        yaml.MappingEndEvent: ParseEventType.END,
     }
     if not text.isascii():
         text = _ODD.sub("x", text)
@@ -70,13 +70,13 @@ def events(text: str) -> Iterator[Event]:
             mark, fields = event.start_mark, vars(event).get
             if sort is None or mark is None:
                 continue
-            is_plain = sort is not Sort.ALIAS and not fields("style") and not fields("flow_style")
+            is_plain = sort is not ParseEventType.ALIAS and not fields("style") and not fields("flow_style")
             if sort in _DEEPER:
                 depth += _DEEPER[sort]
                 if depth > _MAX_DEPTH:
-                    yield Event(Sort.BROKEN, (mark.line + 1, mark.column + 1))
+                    yield ParseEvent(ParseEventType.BROKEN, (mark.line + 1, mark.column + 1))
                     return
-            yield Event(
+            yield ParseEvent(
                 sort,
                 (mark.line + 1, mark.column + 1),
                 fields("value") or "",
@@ -86,10 +86,12 @@ def events(text: str) -> Iterator[Event]:
             )
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        yield Event(Sort.BROKEN, (0, 0) if mark is None else _within(text, mark.line + 1, mark.column + 1))
+        yield ParseEvent(
+            ParseEventType.BROKEN, (0, 0) if mark is None else _within(text, mark.line + 1, mark.column + 1)
+        )
 
 
-def _within(text: str, line: int, column: int) -> Place:
+def _within(text: str, line: int, column: int) -> Position:
     """libyaml may count one line more than the text has where it breaks off at the end."""
     last = text.count("\n") + text.count("\r") + 1
     return (line, column) if line <= last else (last, 1)

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable
 from enum import Enum
 from typing import Any, cast
 
-from schemas.reader.numerals import Veil
+from schemas.reader.numerals import MaskedText
 from schemas.reader.value import MAX_DEPTH, Value
 
 MERGE = "<<"
@@ -25,7 +25,7 @@ class Flaw(Enum):
     NOT_MERGEABLE = "a merge key whose value is neither a mapping nor a sequence of mappings"
 
 
-def settle(documents: list[Value], veil: Veil | None) -> Flaw | None:
+def normalize(documents: list[Value], veil: MaskedText | None) -> Flaw | None:
     """Changes the documents in place, until it finds a flaw."""
     mappings: list[Mapping] = []
     waiting: list[tuple[list[Value] | Mapping, int]] = [(documents, 0)]
@@ -56,13 +56,13 @@ def settle(documents: list[Value], veil: Veil | None) -> Flaw | None:
     )
 
 
-def _settled(child: Value | set[Hashable], veil: Veil | None) -> Value:
+def _settled(child: Value | set[Hashable], veil: MaskedText | None) -> Value:
     if isinstance(child, set):  # the parser's idea of !!set
         return dict.fromkeys(sorted(child, key=str))
     return veil.lift(child) if veil is not None and isinstance(child, str) else child
 
 
-def _lift_keys(node: Mapping, veil: Veil) -> bool:
+def _lift_keys(node: Mapping, veil: MaskedText) -> bool:
     """False if one of the keys is a number that is too long."""
     if any(isinstance(key, str) and veil.is_long_number(key) for key in node):
         return False

@@ -43,7 +43,7 @@ _MOST_WIDE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Veil:
+class MaskedText:
     """A text with its doubtful numbers veiled, and the way back."""
 
     text: str
@@ -64,7 +64,7 @@ def has_underscores(text: str) -> bool:
     return _UNDERSCORE.search(text) is not None
 
 
-def may_differ(text: str, octets: bytes) -> bool:
+def may_need_mask(text: str, octets: bytes) -> bool:
     """Whether a text, `octets` in UTF-8, may hold a number that needs the veil; those with `_` aside."""
     if _RADIX.search(text) is not None and _RADIX_WORD.search(text) is not None:
         return True
@@ -76,7 +76,7 @@ def may_differ(text: str, octets: bytes) -> bool:
     return _LONG_RUN in digits or (len(octets) > _LARGE and digits.count(_WIDE_RUN) > _MOST_WIDE)
 
 
-def veil(text: str) -> Veil:
+def mask_numbers(text: str) -> MaskedText:
     """Veils what is no number in the core schema, and numbers too long to convert in bounded time."""
     base = _free(text)
     forth = {first: chr(base + at) for at, first in enumerate(_FIRSTS)}
@@ -87,10 +87,10 @@ def veil(text: str) -> Veil:
             return word
         return forth[word[0]] + word[1:]
 
-    return Veil(_WORD.sub(veiled, text), {ord(code): first for first, code in forth.items()})
+    return MaskedText(_WORD.sub(veiled, text), {ord(code): first for first, code in forth.items()})
 
 
-def long_number(text: str) -> int:
+def find_long_number(text: str) -> int:
     """The offset of the first number with more than MAX_DIGITS digits; 0 if there is none."""
     for match in _WORD.finditer(text):
         if match.end() - match.start() > MAX_DIGITS and CORE.fullmatch(match[0]):
@@ -98,7 +98,7 @@ def long_number(text: str) -> int:
     return 0
 
 
-def are_too_many(text: str) -> bool:
+def has_too_many_wide_numbers(text: str) -> bool:
     """Whether a large text has so many unquoted numbers beyond 60 bits that, as keys, they could be made to collide.
 
     Python hashes a number by its value, so a mapping of chosen keys would take quadratic time.

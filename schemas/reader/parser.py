@@ -19,7 +19,7 @@ from schemas.reader.value import MAX_DEPTH, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ParserRefusal:
     """What the parser says in its own words. Line and column count from 1; 0 where it does not say."""
 
     words: str
@@ -27,7 +27,7 @@ class Refusal:
     column: int = 0
 
 
-Parser = Callable[[str], "list[Value] | Refusal"]
+Parser = Callable[[str], "list[Value] | ParserRefusal"]
 
 # In front of the text stands a document of ours that ends explicitly: then several documents come as a list whatever
 # they are, and a single document that is a list cannot be mistaken for several.
@@ -39,26 +39,26 @@ UNUSABLE_KEY = "a key that holds collections"
 _WHERE = re.compile(r"YAML parse error at line (\d+), column (\d+)\n(?:.*\n)*?(.+)\Z")
 
 
-def saphyr(text: str) -> list[Value] | Refusal:
+def saphyr(text: str) -> list[Value] | ParserRefusal:
     """yaml-rs: saphyr's scanner in Rust. It releases the GIL while it scans."""
-    ended = block_scalars.ended(text)
+    ended = block_scalars.end_documents(text)
     try:
         # Past the package's wrapper, which only checks the type of its argument: it costs 3% here.
         values: Any = _loads(_FRONT + ended, parse_datetime=False, alias_limits=_LIMITS)
     except YAMLDecodeError as error:
         refusal = _refusal(str(error))
-        return replace(refusal, line=block_scalars.line_before(text, ended, refusal.line))
+        return replace(refusal, line=block_scalars.original_line(text, ended, refusal.line))
     except TypeError:  # a key that is a mapping with a collection in it: Python cannot hash it
-        return Refusal(UNUSABLE_KEY)
+        return ParserRefusal(UNUSABLE_KEY)
     return values[1:] if isinstance(values, list) else []
 
 
-def _refusal(said: str) -> Refusal:
+def _refusal(said: str) -> ParserRefusal:
     match = _WHERE.match(said)
     if match is None:
-        return Refusal(said)
+        return ParserRefusal(said)
     line, column, words = match.groups()
-    return Refusal(words, max(1, int(line) - _LINES_IN_FRONT), int(column))
+    return ParserRefusal(words, max(1, int(line) - _LINES_IN_FRONT), int(column))
 
 
 parse: Parser = saphyr

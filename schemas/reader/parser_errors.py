@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.reader.parser import UNUSABLE_KEY, Refusal
+from schemas.reader.parser import UNUSABLE_KEY, ParserRefusal
 from schemas.reader.value import Unreadable
 
 
@@ -43,7 +43,7 @@ _SAYINGS = (
 )  # fmt: skip
 
 
-def unreadable(refusal: Refusal) -> Unreadable:
+def explain_refusal(refusal: ParserRefusal) -> Unreadable:
     """The finding for a refusal; those with a code of their own first."""
     words, line, column = refusal.words, refusal.line, refusal.column
     if "recursion limit" in words:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.problem import Violation, pointer
+from schemas.problem import Violation, json_pointer
 
 DEEPEST = 50
 WIDEST = 1_000
@@ -17,7 +17,7 @@ LARGEST = 20_000
 Path = tuple[str | int, ...]
 
 
-class Examined(NamedTuple):
+class PlainData(NamedTuple):
     """The part of a document that can be validated, and what was wrong with the rest."""
 
     body: object
@@ -30,7 +30,7 @@ class _Visit(NamedTuple):
     into: dict[str, object] | list[object]
 
 
-def examined(body: object) -> Examined:
+def extract_plain_data(body: object) -> PlainData:
     """A copy without what no validator can read. Iterative: depth costs no stack."""
     root: list[object] = []
     flaws: list[Violation] = []
@@ -43,7 +43,7 @@ def examined(body: object) -> Examined:
             break
         left -= 1
         _put(visit, pending, flaws)
-    return Examined(root[0] if root else None, tuple(dict.fromkeys(flaws)))
+    return PlainData(root[0] if root else None, tuple(dict.fromkeys(flaws)))
 
 
 def _put(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
@@ -95,7 +95,7 @@ def _place(visit: _Visit, value: object) -> None:
 
 
 def _flaw(path: Path, message: str, hint: str = "") -> Violation:
-    return Violation(pointer(path), "GV213", message, hint)
+    return Violation(json_pointer(path), "GV213", message, hint)
 
 
 def _is_text(value: str) -> bool:

@@ -13,9 +13,9 @@ import dataclasses
 import re
 
 from schemas.reader import aliases, depth, error_positions, numerals, parser, parser_errors, strict_json
-from schemas.reader.events import Place
-from schemas.reader.normalization import Flaw, settle
-from schemas.reader.value import BYTE_ORDER_MARK, MAX_DEPTH, MAX_DIGITS, Unreadable, Value, place
+from schemas.reader.events import Position
+from schemas.reader.normalization import Flaw, normalize
+from schemas.reader.value import BYTE_ORDER_MARK, MAX_DEPTH, MAX_DIGITS, Unreadable, Value, position_at
 
 # Bytes that mean the same to every parser. Left out: control characters, and the first bytes of those beyond ASCII;
 # `_` (numbers), `<` (merges), `*` and `&` (aliases), `!` (tags), `[` and `{` (depth without indentation), `%` (directives).
@@ -40,25 +40,29 @@ def _read(text: str) -> tuple[Value, ...] | Unreadable:
     odd = octets.translate(None, _PLAIN)
     if odd and len(odd) <= MAX_DEPTH // 2:
         odd = odd.strip(b"[{")  # so few brackets cannot nest too deep
-    if odd or depth.may_be_steep(text) or numerals.may_differ(text, octets):
+    if odd or depth.may_be_too_deep(text) or numerals.may_need_mask(text, octets):
         return _read_carefully(text, odd)
     values = parser.parse(text)
-    return _refused(text, values) if isinstance(values, parser.Refusal) else tuple(values)
+    return _refused(text, values) if isinstance(values, parser.ParserRefusal) else tuple(values)
 
 
 def _read_carefully(text: str, odd: bytes) -> tuple[Value, ...] | Unreadable:
-    is_steep = depth.may_be_steep(text)
+    is_steep = depth.may_be_too_deep(text)
     has_aliases = b"*" in odd and aliases.has_aliases(text)
     fault = _unfit(text, odd, is_steep)
     if fault is not None:
         return fault
-    verdict = aliases.audit(text) if has_aliases else None
+    verdict = aliases.check_aliases(text) if has_aliases else None
     if isinstance(verdict, Unreadable):
         return verdict
     has_doubtful_numbers = b"_" in odd and numerals.has_underscores(text)
-    veil = numerals.veil(text) if has_doubtful_numbers or numerals.may_differ(text, text.encode()) else None
+    veil = (
+        numerals.mask_numbers(text)
+        if has_doubtful_numbers or numerals.may_need_mask(text, text.encode())
+        else None
+    )
     values = parser.parse(text if veil is None else veil.text)
-    if isinstance(values, parser.Refusal):
+    if isinstance(values, parser.ParserRefusal):
         if veil is not None:
             values = dataclasses.replace(values, words=veil.lift(values.words))
         return _refused(text, values)
@@ -79,15 +83,17 @@ def _unfit(text: str, odd: bytes, is_steep: bool) -> Unreadable | None:
     if b"%" in odd:
         match = _FOREIGN_VERSION.search(text)
         if match is not None:
-            line, column = place(text, match.start())
+            line, column = position_at(text, match.start())
             return Unreadable("GV101", "this is not YAML 1.2", "remove the %YAML line", line, column)
-    if numerals.are_too_many(text):
+    if numerals.has_too_many_wide_numbers(text):
         return Unreadable("GV110", "thousands of numbers with more digits than 64 bits hold", "quote them")
-    return depth.cliff(text) if is_steep else None
+    return depth.why_too_deep(text) if is_steep else None
 
 
-def _settled(text: str, values: list[Value], veil: numerals.Veil | None) -> tuple[Value, ...] | Unreadable:
-    flaw = settle(values, veil)
+def _settled(
+    text: str, values: list[Value], veil: numerals.MaskedText | None
+) -> tuple[Value, ...] | Unreadable:
+    flaw = normalize(values, veil)
     return tuple(values) if flaw is None else _flawed(text, flaw)
 
 
@@ -95,39 +101,39 @@ def _flawed(text: str, flaw: Flaw) -> Unreadable:
     match flaw:
         case Flaw.TOO_DEEP:
             found = Unreadable("GV103", f"nested deeper than {MAX_DEPTH} levels", "nest less")
-            return _placed(found, error_positions.too_deep(text))
+            return _placed(found, error_positions.find_too_deep(text))
         case Flaw.NOT_MERGEABLE:
             found = Unreadable("GV109", "<< merges mappings, and its value is none", "refer to a mapping")
-            return _placed(found, error_positions.merge(text))
+            return _placed(found, error_positions.find_merge(text))
         case Flaw.LONG_NUMBER:
             found = Unreadable(
                 "GV110", f"a number of more than {MAX_DIGITS} digits", "quote it if it is text"
             )
-            return _placed(found, place(text, numerals.long_number(text)))
+            return _placed(found, position_at(text, numerals.find_long_number(text)))
 
 
-def _refused(text: str, refusal: parser.Refusal) -> tuple[Value, ...] | Unreadable:
+def _refused(text: str, refusal: parser.ParserRefusal) -> tuple[Value, ...] | Unreadable:
     value = strict_json.parse(text)
-    if value is not None and not numerals.long_number(text):
+    if value is not None and not numerals.find_long_number(text):
         return _settled(text, [value], None)
     conflict = _CONFLICT.search(text)
     if conflict is not None:
         found = Unreadable("GV101", "a merge conflict was left in the file", "resolve it and commit anew")
-        return _placed(found, place(text, conflict.start()))
-    found = parser_errors.unreadable(refusal)
+        return _placed(found, position_at(text, conflict.start()))
+    found = parser_errors.explain_refusal(refusal)
     if found.line:
-        last, width = place(text, len(text))
+        last, width = position_at(text, len(text))
         return found if found.line <= last else _placed(found, (last, width))
     if found.code == "GV102":
-        return _placed(found, error_positions.duplicate_key(text, refusal.words.partition(": ")[2]))
+        return _placed(found, error_positions.find_duplicate_key(text, refusal.words.partition(": ")[2]))
     if found.code == "GV111":
-        return _placed(found, error_positions.tag(text, found.message))
+        return _placed(found, error_positions.find_tag(text, found.message))
     return found
 
 
 def _forbidden(text: str, offset: int) -> Unreadable:
     character = text[offset]
-    line, column = place(text, offset)
+    line, column = position_at(text, offset)
     if character == BYTE_ORDER_MARK:
         message, hint = (
             "a byte order mark within the text",
@@ -141,5 +147,5 @@ def _forbidden(text: str, offset: int) -> Unreadable:
     return Unreadable("GV105", message, hint, line, column)
 
 
-def _placed(found: Unreadable, where: Place | None) -> Unreadable:
+def _placed(found: Unreadable, where: Position | None) -> Unreadable:
     return found if where is None else dataclasses.replace(found, line=where[0], column=where[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from schemas.problem import shown
+from schemas.problem import printable
 
 # Keys are text in every manifest of ours, but a foreign document may have numbers, sequences or mappings for keys.
 Value = None | bool | int | float | str | list["Value"] | dict[Hashable, "Value"]
@@ -34,10 +34,10 @@ class Unreadable:
             and len(self.message) + len(self.hint) < _LONGEST
         ):
             return self
-        return replace(self, message=shown(self.message, _LONGEST), hint=shown(self.hint, _LONGEST))
+        return replace(self, message=printable(self.message, _LONGEST), hint=printable(self.hint, _LONGEST))
 
 
-def place(text: str, offset: int) -> tuple[int, int]:
+def position_at(text: str, offset: int) -> tuple[int, int]:
     """Line and column of the character at `offset`, with LF, CRLF and CR as line breaks."""
     before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
     return before.count("\n") + 1, len(before) - before.rfind("\n")

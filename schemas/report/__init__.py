@@ -30,7 +30,7 @@ from schemas.report.objects import (
     VolumePoolReport,
     VolumeReport,
 )
-from schemas.report.tree import Report, Unread, read, render
+from schemas.report.tree import Report, UnreadableFile, read, render
 
 __all__ = [
     "AttachedInterface",
@@ -57,7 +57,7 @@ __all__ = [
     "ReportedVolumeStatus",
     "RuntimeReport",
     "SnapshotReport",
-    "Unread",
+    "UnreadableFile",
     "VolumePoolReport",
     "VolumeReport",
     "read",

@@ -42,7 +42,7 @@ Name = tuple[str, ...]  # ("pool-a",) or ("default", "web-1")
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadableFile:
     """A file that is there and cannot be used: what it is about is unknown, not absent."""
 
     path: str
@@ -65,30 +65,30 @@ class Report:
     snapshots: Mapping[Name, objects.SnapshotReport] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
     events: tuple[objects.ReportedEvent, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadableFile, ...] = ()
 
 
-def read_file(path: str, data: bytes) -> ReportPart | Unread | None:
+def read_file(path: str, data: bytes) -> ReportPart | UnreadableFile | None:
     """One file of the tree; None for a path that means nothing here, as a later version may add."""
-    place = located(path)
+    place = layout_of(path)
     if place is None:
         return None
     schema, kind, _ = place
     if len(data) > MAX_FILE_BYTES:
-        return unread(
+        return unreadable_file(
             path,
             f"the file has {len(data)} bytes, more than the {MAX_FILE_BYTES} that a report file may have",
         )
     try:
-        body: Any = json.loads(data, object_pairs_hook=unique)
+        body: Any = json.loads(data, object_pairs_hook=parse_object)
         found = [
             violation(path, error)
             for error, _ in zip(validator(schema).iter_errors(body), range(MAX_PROBLEMS), strict=False)
         ]
-        return Unread(path, tuple(found)) if found else msgspec.convert(body, kind)
+        return UnreadableFile(path, tuple(found)) if found else msgspec.convert(body, kind)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         # Half a surrogate pair or an abyss is JSON, and still beyond the validator; 1.0 is a whole number to it alone.
-        return unread(path, f"this is no JSON that can be read: {error}")
+        return unreadable_file(path, f"this is no JSON that can be read: {error}")
 
 
 def read(tree: Mapping[str, bytes]) -> Report:
@@ -97,12 +97,12 @@ def read(tree: Mapping[str, bytes]) -> Report:
     return assemble({path: entry for path, entry in entries.items() if entry is not None})
 
 
-def assemble(entries: Mapping[str, ReportPart | Unread]) -> Report:
+def assemble(entries: Mapping[str, ReportPart | UnreadableFile]) -> Report:
     """The report that these files make up."""
     found: dict[str, dict[Name, Any]] = {folder: {} for folder in LAYOUT}
     unread_files = []
     for path, entry in entries.items():
-        if isinstance(entry, Unread):
+        if isinstance(entry, UnreadableFile):
             unread_files.append(entry)
             continue
         folder, *rest = PurePosixPath(path).parts
@@ -149,7 +149,7 @@ def encode(entry: ReportPart) -> bytes:
     return msgspec.json.format(msgspec.json.encode(entry, order="deterministic"), indent=2) + b"\n"
 
 
-def located(path: str) -> tuple[str, type[ReportPart], int] | None:
+def layout_of(path: str) -> tuple[str, type[ReportPart], int] | None:
     parts = PurePosixPath(path).parts
     place = LAYOUT.get(parts[0]) if parts and path.endswith(".json") else None
     return place if place is not None and len(parts) == place[2] else None
@@ -161,7 +161,7 @@ def validator(schema: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(json.loads(text))
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     body = dict(pairs)
     if len(body) != len(pairs):
         raise ValueError("a key stands twice in one object")
@@ -173,8 +173,8 @@ def violation(path: str, error: Any) -> Problem:
     return Problem(file=path, code="GV620", pointer=pointer, message=str(error.message)[:500], hint=HINT)
 
 
-def unread(path: str, message: str) -> Unread:
-    return Unread(path, (Problem(file=path, code="GV620", message=message, hint=HINT),))
+def unreadable_file(path: str, message: str) -> UnreadableFile:
+    return UnreadableFile(path, (Problem(file=path, code="GV620", message=message, hint=HINT),))
 
 
 HINT = "the poollet that wrote it and the reconciler may be of different versions; `gitvirt version` on both tells"

@@ -7,30 +7,30 @@ from typing import Literal
 
 import msgspec
 
-from schemas.problem import Problem, Violation, pointer
+from schemas.problem import Problem, Violation, json_pointer
 from schemas.settings.duration import milliseconds
-from schemas.settings.settings_file import Section, load, located
+from schemas.settings.settings_file import Section, load, locate_problems
 
 PATH = "gitvirt.yaml"
 ID_CURE = "put the old id back; only a fork gets its own, and deletes the branch that it came with: gitvirt init --refork"
-LEAST_GRACE_MILLISECONDS = 50_000
+MIN_HEARTBEAT_TIMEOUT_MILLISECONDS = 50_000
 MISSED_HEARTBEATS = 5
 
 
-class Fleet(Section, frozen=True):
+class FleetIdentity(Section, frozen=True):
     id: str
 
 
-class Branches(Section, frozen=True):
+class BranchSettings(Section, frozen=True):
     source: str = "main"
     target: str = "live"
 
 
-class Reports(Section, frozen=True):
+class ReportSettings(Section, frozen=True):
     ref: str = "refs/poollets/"
 
 
-class Poollet(Section, frozen=True):
+class PoolletEntry(Section, frozen=True):
     """None for the pools means the default: those named like the poollet or `<poollet>-*`."""
 
     pools: tuple[str, ...] | None = None
@@ -43,7 +43,7 @@ class DeleteLimit(Section, frozen=True):
     percent: int = 20
 
 
-class Limits(Section, frozen=True):
+class LimitSettings(Section, frozen=True):
     delete: DeleteLimit = DeleteLimit()
     evict: int = 5
     push_interval: str = "0s"
@@ -53,34 +53,34 @@ class Limits(Section, frozen=True):
         return milliseconds(self.push_interval)
 
 
-class Heartbeat(Section, frozen=True):
+class HeartbeatSettings(Section, frozen=True):
     interval: str = "15s"
 
 
-class Scoring(Section, frozen=True):
+class ScoringSettings(Section, frozen=True):
     policy: Literal["MostFree", "BinPack", "Spread"] = "MostFree"
 
 
-class Secrets(Section, frozen=True):
+class SecretSettings(Section, frozen=True):
     plain: Literal["deny", "allow"] = "deny"
 
 
-class Signatures(Section, frozen=True):
+class SignatureSettings(Section, frozen=True):
     mode: Literal["off", "warn", "enforce"] = "off"
     signers: tuple[str, ...] = ()
 
 
-class Settings(Section, frozen=True):
-    fleet: Fleet
-    branches: Branches = Branches()
-    reports: Reports = Reports()
+class FleetSettings(Section, frozen=True):
+    fleet: FleetIdentity
+    branches: BranchSettings = BranchSettings()
+    reports: ReportSettings = ReportSettings()
     pools: Literal["open", "declared"] = "open"
-    poollets: dict[str, Poollet | None] = msgspec.field(default_factory=dict)
-    limits: Limits = Limits()
-    heartbeat: Heartbeat = Heartbeat()
-    scoring: Scoring = Scoring()
-    secrets: Secrets = Secrets()
-    signatures: Signatures = Signatures()
+    poollets: dict[str, PoolletEntry | None] = msgspec.field(default_factory=dict)
+    limits: LimitSettings = LimitSettings()
+    heartbeat: HeartbeatSettings = HeartbeatSettings()
+    scoring: ScoringSettings = ScoringSettings()
+    secrets: SecretSettings = SecretSettings()
+    signatures: SignatureSettings = SignatureSettings()
 
     def owns(self, poollet: str, pool: str) -> bool:
         """Whether the poollet may report on this machine pool."""
@@ -105,48 +105,48 @@ class Settings(Section, frozen=True):
         return len(other) > len(poollet) and is_named_like(other, pool)
 
     def _patterns(self, poollet: str, field: str) -> tuple[str, ...] | None:
-        entry = self.poollets.get(poollet) or Poollet()
+        entry = self.poollets.get(poollet) or PoolletEntry()
         found: tuple[str, ...] | None = getattr(entry, field)
         return found
 
 
-def parse(data: bytes, path: str = PATH) -> Settings | tuple[Problem, ...]:
-    loaded = load(path, data, "fleet.json", Settings)
-    if not isinstance(loaded, Settings):
+def parse(data: bytes, path: str = PATH) -> FleetSettings | tuple[Problem, ...]:
+    loaded = load(path, data, "fleet.json", FleetSettings)
+    if not isinstance(loaded, FleetSettings):
         return loaded
-    found = (*same_branch(loaded), *unsigned(loaded.signatures), *shared_pools(loaded))
-    return located(found, path, data.decode("utf-8")) if found else loaded
+    found = (*check_branches(loaded), *check_signatures(loaded.signatures), *check_pool_owners(loaded))
+    return locate_problems(found, path, data.decode("utf-8")) if found else loaded
 
 
-def changed_id(data: bytes, before: Settings, then: str, path: str = PATH) -> tuple[Problem, ...]:
+def check_fleet_id(data: bytes, before: FleetSettings, then: str, path: str = PATH) -> tuple[Problem, ...]:
     """Another id than `before` had, at the revision called `then`; the reconciler holds a commit that brings it."""
     now = parse(data, path)
-    if not isinstance(now, Settings) or now.fleet.id == before.fleet.id:
+    if not isinstance(now, FleetSettings) or now.fleet.id == before.fleet.id:
         return ()
     message = f"fleet.id is {now.fleet.id}, and was {before.fleet.id} at {then}: nothing would be reconciled"
     found = Violation("/fleet/id", "GV816", message, ID_CURE)
-    return located((found,), path, data.decode("utf-8"))
+    return locate_problems((found,), path, data.decode("utf-8"))
 
 
-def grace_milliseconds(interval: str) -> int:
+def heartbeat_timeout_milliseconds(interval: str) -> int:
     """How long a report may stay as it is before its pools are Unknown; `interval` is the one the report names."""
-    return max(LEAST_GRACE_MILLISECONDS, MISSED_HEARTBEATS * milliseconds(interval))
+    return max(MIN_HEARTBEAT_TIMEOUT_MILLISECONDS, MISSED_HEARTBEATS * milliseconds(interval))
 
 
 def is_named_like(poollet: str, pool: str) -> bool:
     return pool == poollet or pool.startswith(f"{poollet}-")
 
 
-def same_branch(settings: Settings) -> tuple[Violation, ...]:
+def check_branches(settings: FleetSettings) -> tuple[Violation, ...]:
     source, target = settings.branches.source, settings.branches.target
     if source != target:
         return ()
-    where = "/branches/source" if target == Branches().target else "/branches/target"
+    where = "/branches/source" if target == BranchSettings().target else "/branches/target"
     hint = "people write the source, gitvirt the target: name two branches, e.g. main and live"
     return (Violation(where, "GV602", f"source and target are the same branch, {source}", hint),)
 
 
-def unsigned(signatures: Signatures) -> tuple[Violation, ...]:
+def check_signatures(signatures: SignatureSettings) -> tuple[Violation, ...]:
     """Enforcing signatures that nobody can give would freeze everything for good."""
     if signatures.mode != "enforce" or signatures.signers:
         return ()
@@ -154,17 +154,17 @@ def unsigned(signatures: Signatures) -> tuple[Violation, ...]:
     return (Violation("/signatures/mode", "GV603", "signatures are enforced and nobody may sign", hint),)
 
 
-def shared_pools(settings: Settings) -> tuple[Violation, ...]:
+def check_pool_owners(settings: FleetSettings) -> tuple[Violation, ...]:
     """A pool has one owner. Only patterns that are written alike are compared."""
     owners: dict[tuple[str, str], str] = {}
     found = []
     for poollet in sorted(settings.poollets):
-        entry = settings.poollets[poollet] or Poollet()
+        entry = settings.poollets[poollet] or PoolletEntry()
         for field, patterns in (("pools", entry.pools), ("volumePools", entry.volume_pools)):
             for index, pattern in enumerate(patterns or ()):
                 owner = owners.setdefault((field, pattern), poollet)
                 if owner != poollet:
-                    where = pointer(("poollets", poollet, field, index))
+                    where = json_pointer(("poollets", poollet, field, index))
                     hint = "a pool has one poollet: take it out of one of the two"
                     found.append(Violation(where, "GV604", f"{pattern} belongs to {owner} already", hint))
     return tuple(found)

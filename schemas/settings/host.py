@@ -9,12 +9,12 @@ import msgspec
 
 from schemas.model.quantity import QuantityError
 from schemas.model.quantity import parse as parse_quantity
-from schemas.problem import Problem, Violation, pointer
-from schemas.settings.fleet import Signatures, unsigned
-from schemas.settings.settings_file import Section, load, located
+from schemas.problem import Problem, Violation, json_pointer
+from schemas.settings.fleet import SignatureSettings, check_signatures
+from schemas.settings.settings_file import Section, load, locate_problems
 
 
-class Repo(Section, frozen=True):
+class RepoSettings(Section, frozen=True):
     url: str
     identity: str | None = None
     signing_key: str | None = None
@@ -30,7 +30,7 @@ class Repo(Section, frozen=True):
     mirror: str = "/var/lib/gitvirt/mirror"
 
 
-class Runtime(Section, frozen=True):
+class RuntimeSettings(Section, frozen=True):
     name: str
     machine: str | None = None
     volume: str | None = None
@@ -38,7 +38,7 @@ class Runtime(Section, frozen=True):
     options: tuple[str, ...] = ()
 
 
-class Pool(Section, frozen=True):
+class PoolSettings(Section, frozen=True):
     name: str
     kind: Literal["MachinePool", "VolumePool"] = "MachinePool"
     runtime: str | None = None
@@ -47,39 +47,39 @@ class Pool(Section, frozen=True):
     reserved: dict[str, str | int | float] = msgspec.field(default_factory=dict)
 
 
-class Intervals(Section, frozen=True):
+class IntervalSettings(Section, frozen=True):
     poll: str = "10s"
     list: str = "5s"
     push: str = "0s"
 
 
-class Host(Section, frozen=True):
+class PoolletSettings(Section, frozen=True):
     name: str
-    repo: Repo
+    repo: RepoSettings
     host_id: str | None = msgspec.field(name="hostID", default=None)
-    runtimes: tuple[Runtime, ...] = ()
-    pools: tuple[Pool, ...] = ()
+    runtimes: tuple[RuntimeSettings, ...] = ()
+    pools: tuple[PoolSettings, ...] = ()
     volume_secrets_file: str | None = None
-    signatures: Signatures = Signatures()
-    intervals: Intervals = Intervals()
+    signatures: SignatureSettings = SignatureSettings()
+    intervals: IntervalSettings = IntervalSettings()
 
 
-def parse(data: bytes, path: str = "poollet.yaml") -> Host | tuple[Problem, ...]:
-    loaded = load(path, data, "host.json", Host)
-    if not isinstance(loaded, Host):
+def parse(data: bytes, path: str = "poollet.yaml") -> PoolletSettings | tuple[Problem, ...]:
+    loaded = load(path, data, "host.json", PoolletSettings)
+    if not isinstance(loaded, PoolletSettings):
         return loaded
     found = (
-        *credentials(loaded),
-        *twice(loaded),
-        *unknown_runtimes(loaded),
-        *shared_runtimes(loaded),
-        *bad_reserves(loaded),
-        *unsigned(loaded.signatures),
+        *check_url(loaded),
+        *check_names(loaded),
+        *check_runtimes(loaded),
+        *check_one_pool_per_runtime(loaded),
+        *check_reserves(loaded),
+        *check_signatures(loaded.signatures),
     )
-    return located(found, path, data.decode("utf-8")) if found else loaded
+    return locate_problems(found, path, data.decode("utf-8")) if found else loaded
 
 
-def credentials(host: Host) -> tuple[Violation, ...]:
+def check_url(host: PoolletSettings) -> tuple[Violation, ...]:
     try:
         if urlsplit(host.repo.url).password is None:
             return ()
@@ -90,7 +90,7 @@ def credentials(host: Host) -> tuple[Violation, ...]:
     return (Violation("/repo/url", "GV611", "there is a password in the URL", hint),)
 
 
-def twice(host: Host) -> tuple[Violation, ...]:
+def check_names(host: PoolletSettings) -> tuple[Violation, ...]:
     found = []
     for field, names in (
         ("runtimes", [one.name for one in host.runtimes]),
@@ -104,7 +104,7 @@ def twice(host: Host) -> tuple[Violation, ...]:
     return tuple(found)
 
 
-def unknown_runtimes(host: Host) -> tuple[Violation, ...]:
+def check_runtimes(host: PoolletSettings) -> tuple[Violation, ...]:
     known = [runtime.name for runtime in host.runtimes]
     return tuple(
         Violation(
@@ -118,7 +118,7 @@ def unknown_runtimes(host: Host) -> tuple[Violation, ...]:
     )
 
 
-def shared_runtimes(host: Host) -> tuple[Violation, ...]:
+def check_one_pool_per_runtime(host: PoolletSettings) -> tuple[Violation, ...]:
     """Two pools on one runtime would both announce all that it has."""
     found = []
     taken: dict[tuple[str, str], str] = {}
@@ -132,13 +132,13 @@ def shared_runtimes(host: Host) -> tuple[Violation, ...]:
     return tuple(found)
 
 
-def bad_reserves(host: Host) -> tuple[Violation, ...]:
+def check_reserves(host: PoolletSettings) -> tuple[Violation, ...]:
     found = []
     for index, pool in enumerate(host.pools):
         for resource, written in pool.reserved.items():
             try:
                 parse_quantity(written)
             except QuantityError as error:
-                where = pointer(("pools", index, "reserved", resource))
+                where = json_pointer(("pools", index, "reserved", resource))
                 found.append(Violation(where, "GV614", error.message, error.hint))
     return tuple(found)

@@ -12,11 +12,11 @@ import msgspec
 from jsonschema_rs import Draft202012Validator, RegexOptions
 
 import schemas
-from schemas.manifest.schema_errors import explained
+from schemas.manifest.schema_errors import explain_errors
 from schemas.problem import Problem, Violation
 from schemas.reader import Unreadable, read
-from schemas.reader.plain_data import examined
-from schemas.reader.positions import Marks
+from schemas.reader.plain_data import extract_plain_data
+from schemas.reader.positions import Positions
 
 LARGEST = 1024 * 1024
 
@@ -62,20 +62,20 @@ def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Proble
     if len(values) != 1:
         message = "there are no settings in it" if not values else f"there are {len(values)} documents in it"
         return (Problem(file=path, code="GV601", message=message, hint="it holds one document"),)
-    found = violations(values[0], schema)
+    found = check_schema(values[0], schema)
     if found:
-        return located(found, path, text)
+        return locate_problems(found, path, text)
     # Not strict, since JSON Schema counts 1.0 among the integers.
     return msgspec.convert(values[0], form, strict=False)
 
 
-def violations(body: object, schema: str) -> tuple[Violation, ...]:
-    part, flaws = examined(body)
-    return (*flaws, *explained(None, described(schema), part, validator(schema).iter_errors(part)))
+def check_schema(body: object, schema: str) -> tuple[Violation, ...]:
+    part, flaws = extract_plain_data(body)
+    return (*flaws, *explain_errors(None, load_schema(schema), part, validator(schema).iter_errors(part)))
 
 
-def located(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem, ...]:
-    marks = Marks(text)
+def locate_problems(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem, ...]:
+    marks = Positions(text)
     problems = []
     for one in found:
         line, column = marks.position(0, one.pointer)
@@ -85,11 +85,11 @@ def located(found: tuple[Violation, ...], path: str, text: str) -> tuple[Problem
 
 
 @cache
-def described(schema: str) -> dict[str, Any]:
+def load_schema(schema: str) -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads((Path(schemas.__file__).parent / schema).read_bytes())
     return loaded
 
 
 @cache
 def validator(schema: str) -> Draft202012Validator:
-    return Draft202012Validator(described(schema), pattern_options=RegexOptions())
+    return Draft202012Validator(load_schema(schema), pattern_options=RegexOptions())

@@ -16,16 +16,16 @@ from schemas.model import (
 )
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.inputs import Past
-from schemas.validate.tree import AnyEntry, Tree, interfaces_of, volumes_of
-from schemas.validate.uses import Uses, used_still
+from schemas.validate.inputs import EarlierRevision
+from schemas.validate.tree import AnyDeclaration, Tree, interfaces_of, volumes_of
+from schemas.validate.uses import ReferenceIndex, continued_users
 
 MACHINE_PIN = "/spec/machinePoolRef"
 DISK_HINT = "restore it, or declare a new machine"
 
 
-def findings(tree: Tree, past: Past) -> Iterator[Finding]:
-    uses = Uses(tree)
+def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
+    uses = ReferenceIndex(tree)
     for old in past.by_key.values():
         new = tree.find(old.key.kind, old.key.namespace, old.key.name)
         if new is None or new.object == old.object:
@@ -54,7 +54,7 @@ def findings(tree: Tree, past: Past) -> Iterator[Finding]:
                 pass
 
 
-def of_machine(new: AnyEntry, before: Machine, after: Machine) -> Iterator[Finding]:
+def of_machine(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
     was, now = before.spec.machine_class_ref.name, after.spec.machine_class_ref.name
     if was != now:
         message = f"the machine is resized from {was} to {now}"
@@ -69,7 +69,7 @@ def of_machine(new: AnyEntry, before: Machine, after: Machine) -> Iterator[Findi
     yield from of_disks(new, before, after)
 
 
-def of_pin(new: AnyEntry, pointer: str, was: str, now: str) -> Iterator[Finding]:
+def of_pin(new: AnyDeclaration, pointer: str, was: str, now: str) -> Iterator[Finding]:
     if was and now and was != now and pointer == MACHINE_PIN:
         message = f"it is stopped on {was} and placed anew on {now}, once that can take it"
         hint = "restore the pin if it is to stay; with data on its host it waits for consent"
@@ -83,7 +83,7 @@ def of_pin(new: AnyEntry, pointer: str, was: str, now: str) -> Iterator[Finding]
         yield new.finding("GV412", f"{pointer}/name", message, severity=Severity.NOTICE)
 
 
-def of_volumes(tree: Tree, old: AnyEntry, new: AnyEntry) -> Iterator[Finding]:
+def of_volumes(tree: Tree, old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]:
     """Declared volumes, and those that a machine's ephemeral entries became."""
     before = {source.name: source.spec for source in volumes_of(old)}
     for source in volumes_of(new):
@@ -92,7 +92,7 @@ def of_volumes(tree: Tree, old: AnyEntry, new: AnyEntry) -> Iterator[Finding]:
 
 
 def of_volume(
-    tree: Tree, new: AnyEntry, pointer: str, before: VolumeSpec, after: VolumeSpec
+    tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
 ) -> Iterator[Finding]:
     was, now = (spec.volume_class_ref.name if spec.volume_class_ref else "" for spec in (before, after))
     copy = "restore it, or declare a new volume and copy the data"
@@ -113,7 +113,7 @@ def of_volume(
 
 
 def of_size(
-    tree: Tree, new: AnyEntry, pointer: str, before: VolumeSpec, after: VolumeSpec
+    tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
 ) -> Iterator[Finding]:
     if before.resources is None or after.resources is None or after.volume_class_ref is None:
         return
@@ -131,7 +131,7 @@ def of_size(
             yield new.finding("GV406", place, message, hint)
 
 
-def of_interfaces(old: AnyEntry, new: AnyEntry) -> Iterator[Finding]:
+def of_interfaces(old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]:
     before = {source.name: source.spec.network_ref.name for source in interfaces_of(old)}
     for source in interfaces_of(new):
         was, now = before.get(source.name, ""), source.spec.network_ref.name
@@ -141,15 +141,17 @@ def of_interfaces(old: AnyEntry, new: AnyEntry) -> Iterator[Finding]:
             yield new.finding("GV411", f"{source.pointer}/networkRef/name", message, hint)
 
 
-def provider(new: AnyEntry, was: str, now: str) -> Iterator[Finding]:
+def provider(new: AnyDeclaration, was: str, now: str) -> Iterator[Finding]:
     if was and was != now:
         pointer = "/spec/providerID" if now else ""
         message = f"providerID is {was}, and is set once"
         yield new.finding("GV403", pointer, message, "restore it, or declare a new object")
 
 
-def in_use(new: AnyEntry, code: str, pointer: str, uses: Uses, past: Past) -> Iterator[Finding]:
-    users = used_still(new.key, uses, past)
+def in_use(
+    new: AnyDeclaration, code: str, pointer: str, uses: ReferenceIndex, past: EarlierRevision
+) -> Iterator[Finding]:
+    users = continued_users(new.key, uses, past)
     if not users:
         return
     if code == "GV402":
@@ -161,7 +163,7 @@ def in_use(new: AnyEntry, code: str, pointer: str, uses: Uses, past: Past) -> It
         yield new.finding(code, pointer, message, hint, Severity.WARNING)
 
 
-def of_disks(new: AnyEntry, before: Machine, after: Machine) -> Iterator[Finding]:
+def of_disks(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
     now = {volume.name: (position, volume) for position, volume in enumerate(after.spec.volumes)}
     for volume in before.spec.volumes:
         if volume.local_disk is None or not volume.local_disk.image:

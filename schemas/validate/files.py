@@ -9,7 +9,7 @@ from schemas import live_layout
 from schemas.manifest.ignore import MANIFESTS, is_manifest
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.inputs import Policy
+from schemas.validate.inputs import ValidationPolicy
 
 NOT_DECLARING = (live_layout.DELETING, live_layout.RETAINED, live_layout.ORPHANS)
 NEAR_MISS = re.compile(
@@ -17,7 +17,7 @@ NEAR_MISS = re.compile(
 )
 
 
-def findings(paths: Iterable[str], policy: Policy) -> Iterator[Finding]:
+def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding]:
     """`paths` are all files of the tree, also those that are not read."""
     for path in paths:
         if (
@@ -35,10 +35,10 @@ def findings(paths: Iterable[str], policy: Policy) -> Iterator[Finding]:
                 "move the file elsewhere; people only write .gitvirt/orphans/",
             )
         elif NEAR_MISS.search(path) and not has_manifest_name(path):
-            yield not_read(path)
+            yield misnamed_file(path)
 
 
-def not_read(path: str) -> Finding:
+def misnamed_file(path: str) -> Finding:
     return Finding(
         path,
         None,
@@ -51,7 +51,7 @@ def not_read(path: str) -> Finding:
     )
 
 
-def is_read(path: str, policy: Policy) -> bool:
+def is_declaring(path: str, policy: ValidationPolicy) -> bool:
     """Whether a file declares objects. Of the reconciler's own files those do that stand for what is in use."""
     if not path.startswith(live_layout.FOLDER):
         return is_manifest(path)

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from schemas.problem import Problem, Severity
-from schemas.reader.positions import Marks
+from schemas.reader.positions import Positions
 
 
 class Finding(NamedTuple):
@@ -26,12 +26,12 @@ class Finding(NamedTuple):
     also: tuple[str, ...] = ()  # further files it is about: it concerns whoever changes any of them
 
 
-def token(key: str) -> str:
+def pointer_token(key: str) -> str:
     """One step of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1") if "~" in key or "/" in key else key
 
 
-def some(names: list[str], shown: int = 3) -> str:
+def shorten_list(names: list[str], shown: int = 3) -> str:
     """`a, b, c and 7 more`"""
     listed = ", ".join(names[:shown])
     return f"{listed} and {len(names) - shown:,} more" if len(names) > shown else listed
@@ -40,13 +40,13 @@ def some(names: list[str], shown: int = 3) -> str:
 TextOf: TypeAlias = Callable[[str], str | None]
 
 
-def problems(findings: Iterable[Finding], text_of: TextOf) -> Iterator[Problem]:
+def to_problems(findings: Iterable[Finding], text_of: TextOf) -> Iterator[Problem]:
     """A file whose text is not to be had any more is named without a line."""
     ordered = sorted(findings, key=attrgetter("path"))
     for path, group in groupby(ordered, key=attrgetter("path")):
         found = list(group)
         text = text_of(path) if any(finding.document is not None for finding in found) else None
-        marks = Marks(text) if text is not None else None
+        marks = Positions(text) if text is not None else None
         for finding in found:
             line, column = 0, 0
             if marks is not None and finding.document is not None:

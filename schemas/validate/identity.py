@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from schemas.kinds import Kind
 from schemas.validate.finding import Finding
-from schemas.validate.tree import AnyEntry, InterfaceSource, Name, Tree, VolumeSource
+from schemas.validate.tree import AnyDeclaration, InterfaceSource, Name, Tree, VolumeSource
 
 LONGEST_NAME = 63
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
     for entry in tree.further:
-        yield from twice(tree, entry)
-    yield from generated(tree, tree.ephemeral_volumes, Kind.VOLUME)
-    yield from generated(tree, tree.ephemeral_interfaces, Kind.NETWORK_INTERFACE)
+        yield from duplicate_finding(tree, entry)
+    yield from generated_names(tree, tree.ephemeral_volumes, Kind.VOLUME)
+    yield from generated_names(tree, tree.ephemeral_interfaces, Kind.NETWORK_INTERFACE)
 
 
-def twice(tree: Tree, entry: AnyEntry) -> Iterator[Finding]:
+def duplicate_finding(tree: Tree, entry: AnyDeclaration) -> Iterator[Finding]:
     first = tree.find(entry.key.kind, entry.key.namespace, entry.key.name)
     if first is not None:
         where = f"document {first.document + 1} of {first.path}" if first.path == entry.path else first.path
@@ -30,8 +30,10 @@ def twice(tree: Tree, entry: AnyEntry) -> Iterator[Finding]:
         )._replace(also=(first.path,))
 
 
-def generated(tree: Tree, sources: Sequence[VolumeSource | InterfaceSource], kind: Kind) -> Iterator[Finding]:
-    seen: dict[Name, AnyEntry] = {}
+def generated_names(
+    tree: Tree, sources: Sequence[VolumeSource | InterfaceSource], kind: Kind
+) -> Iterator[Finding]:
+    seen: dict[Name, AnyDeclaration] = {}
     for source in sources:
         entry = source.entry
         name = (entry.key.namespace, source.name)

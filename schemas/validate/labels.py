@@ -9,7 +9,7 @@ from schemas.model import Taint, Toleration
 TWIN, OURS = "topology.openkcm.dev/", "topology.ironcore.dev/"
 
 
-def label(labels: Mapping[str, str], key: str) -> str | None:
+def label_value(labels: Mapping[str, str], key: str) -> str | None:
     """A label's value; the two topology prefixes mean the same."""
     if key in labels:
         return labels[key]
@@ -18,15 +18,15 @@ def label(labels: Mapping[str, str], key: str) -> str | None:
     return labels.get(OURS + key.removeprefix(TWIN)) if key.startswith(TWIN) else None
 
 
-def lacking(selector: Mapping[str, str], labels: Mapping[str, str]) -> str:
+def missing_label(selector: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """The first label of the selector that is missing, or nothing."""
     for key, value in selector.items():
-        if label(labels, key) != value:
+        if label_value(labels, key) != value:
             return f"{key}={value}"
     return ""
 
 
-def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
+def untolerated_taint(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
     """The first taint that keeps an object out, or nothing."""
     for taint in taints:
         if taint.effect != "PreferNoSchedule" and not any(each.tolerates(taint) for each in tolerations):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from schemas.kinds import Key, Kind
 from schemas.spelling import nearest
-from schemas.validate.finding import some
+from schemas.validate.finding import shorten_list
 from schemas.validate.tree import Tree
 
 # The work for one run is bounded: a typo deserves a suggestion, a hundred thousand missing objects do not.
@@ -15,7 +15,7 @@ FEW = 2_000  # so many are compared letter by letter; more, only with what one s
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
-class Names:
+class NameHints:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.hints: dict[tuple[Kind, str, str], str] = {}
@@ -40,23 +40,25 @@ class Names:
         if len(here) <= FEW:
             meant = nearest(name, here)
         else:
-            meant = next((slip for slip in slips(name) if (namespace, slip) in known), None)
+            meant = next((slip for slip in one_slip_away(name) if (namespace, slip) in known), None)
         return f'did you mean "{meant}"?' if meant else self.whereabouts(kind, namespace, name, here)
 
     def whereabouts(self, kind: Kind, namespace: str, name: str, here: list[str]) -> str:
         if elsewhere := [space for space, other in self.tree.by_kind[kind] if other == name]:
-            return f"there is one in namespace {some(elsewhere)}, but references stay in their namespace"
+            return (
+                f"there is one in namespace {shorten_list(elsewhere)}, but references stay in their namespace"
+            )
         for other in Kind:
             if self.tree.find(other, namespace, name):
                 return f"{name} is a {other}"
         if self.tree.unreadable:
-            return f"perhaps it stands in {some(list(self.tree.unreadable))}, which cannot be read"
+            return f"perhaps it stands in {shorten_list(list(self.tree.unreadable))}, which cannot be read"
         if here:
-            return f"there is {some(here)}"
+            return f"there is {shorten_list(here)}"
         return f"this repo declares no {kind}" + (f" in namespace {namespace}" if namespace else "")
 
 
-def slips(name: str) -> Iterator[str]:
+def one_slip_away(name: str) -> Iterator[str]:
     """Every name that is one slip away: a letter too many, two swapped, one wrong, one missing."""
     for at in range(len(name) + 1):
         before, after = name[:at], name[at:]

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.tree import AnyEntry, InterfaceSource, Name, Tree
+from schemas.validate.tree import AnyDeclaration, InterfaceSource, Name, Tree
 
 
-class Place(NamedTuple):
-    entry: AnyEntry
+class AddressUse(NamedTuple):
+    entry: AnyDeclaration
     pointer: str
 
 
@@ -23,11 +23,11 @@ def findings(tree: Tree) -> Iterator[Finding]:
         for name, network in tree.networks.items()
         if network.object.spec.ipv4
     }
-    yield from overlapping(tree, ranges)
+    yield from overlaps(tree, ranges)
     yield from of_interfaces(tree, ranges)
 
 
-def overlapping(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
+def overlaps(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
     """Only networks made on demand: the others' addresses are not ours to give."""
     made = [name for name in ranges if not tree.networks[name].object.spec.provider_id]
     last: Name | None = None  # of those before, the one that reaches furthest
@@ -46,8 +46,8 @@ def overlapping(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterat
 
 
 def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
-    addresses: dict[tuple[str, str, str], Place] = {}
-    macs: dict[str, Place] = {}
+    addresses: dict[tuple[str, str, str], AddressUse] = {}
+    macs: dict[str, AddressUse] = {}
     for source in tree.interface_sources:
         spec, entry = source.spec, source.entry
         namespace, network = entry.key.namespace, spec.network_ref.name
@@ -55,24 +55,24 @@ def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iter
         for position, ip in enumerate(spec.ips):
             if not ip.value:
                 continue
-            address, pointer = canonical(ip.value), f"{source.pointer}/ips/{position}/value"
+            address, pointer = canonical_address(ip.value), f"{source.pointer}/ips/{position}/value"
             if within is not None and ":" not in address:
                 yield from of_address(entry, pointer, address, within)
-            here = Place(entry, pointer)
+            here = AddressUse(entry, pointer)
             first = addresses.setdefault((namespace, network, address), here)
             if first is not here:
-                yield taken("GV341", entry, pointer, f"{address} in network {network}", first)
+                yield taken_address("GV341", entry, pointer, f"{address} in network {network}", first)
         if spec.mac_address:
             yield from of_mac(source, spec.mac_address.lower(), macs)
 
 
-def canonical(address: str) -> str:
+def canonical_address(address: str) -> str:
     """One text an address. IPv4 has only one, and far more of it is written."""
     return str(ipaddress.IPv6Address(address)) if ":" in address else address
 
 
 def of_address(
-    entry: AnyEntry, pointer: str, address: str, within: ipaddress.IPv4Network
+    entry: AnyDeclaration, pointer: str, address: str, within: ipaddress.IPv4Network
 ) -> Iterator[Finding]:
     number = int.from_bytes(socket.inet_aton(address), "big")
     first, last = int(within.network_address), int(within.broadcast_address)
@@ -85,20 +85,20 @@ def of_address(
         yield entry.finding("GV342", pointer, f"{address} {what}", hint)
 
 
-def of_mac(source: InterfaceSource, mac: str, macs: dict[str, Place]) -> Iterator[Finding]:
+def of_mac(source: InterfaceSource, mac: str, macs: dict[str, AddressUse]) -> Iterator[Finding]:
     entry, pointer = source.entry, f"{source.pointer}/macAddress"
     if int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":
         what = "all zeros" if mac.startswith("00") else "a multicast address"
         hint = "write a unicast one such as 02:00:00:00:00:01, or leave it out"
         yield entry.finding("GV344", pointer, f"{mac} is {what}, which no interface can have", hint)
         return
-    here = Place(entry, pointer)
+    here = AddressUse(entry, pointer)
     first = macs.setdefault(mac, here)
     if first is not here:
-        yield taken("GV343", entry, pointer, mac, first)
+        yield taken_address("GV343", entry, pointer, mac, first)
 
 
-def taken(code: str, entry: AnyEntry, pointer: str, what: str, first: Place) -> Finding:
+def taken_address(code: str, entry: AnyDeclaration, pointer: str, what: str, first: AddressUse) -> Finding:
     owner = "this object" if first.entry is entry else f"{first.entry.key} in {first.entry.path}"
     found = entry.finding(code, pointer, f"{what} already belongs to {owner}", "choose another")
     return found._replace(also=(first.entry.path,))

@@ -9,16 +9,16 @@ from schemas.kinds import Kind
 from schemas.model import MachinePool, Toleration, VolumePool
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.inputs import Policy
-from schemas.validate.labels import lacking, untolerated
-from schemas.validate.names import Names
-from schemas.validate.tree import AnyEntry, Entry, Tree, VolumeSource
+from schemas.validate.inputs import ValidationPolicy
+from schemas.validate.labels import missing_label, untolerated_taint
+from schemas.validate.names import NameHints
+from schemas.validate.tree import AnyDeclaration, Declaration, Tree, VolumeSource
 
 
-class Wish(NamedTuple):
+class PoolRequest(NamedTuple):
     """What one machine or volume asks of the pool it lands on."""
 
-    entry: AnyEntry
+    entry: AnyDeclaration
     kind: Kind  # of pool
     pointer: str  # of the spec
     class_name: str
@@ -32,40 +32,42 @@ class Wish(NamedTuple):
         return f"{self.pointer}/{field}/name"
 
 
-def findings(tree: Tree, policy: Policy) -> Iterator[Finding]:
-    names = Names(tree)
+def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
+    names = NameHints(tree)
     matching: dict[tuple[Kind, tuple[tuple[str, str], ...]], bool] = {}
-    for wish in wishes(tree):
+    for wish in pool_requests(tree):
         if wish.pool:
             yield from of_pin(tree, wish, policy, names)
         elif wish.selector and not policy.has_open_pools:
             asked = (wish.kind, tuple(sorted(wish.selector.items())))
             if asked not in matching:
                 matching[asked] = any(
-                    not lacking(wish.selector, pool.object.metadata.labels)
+                    not missing_label(wish.selector, pool.object.metadata.labels)
                     for pool in tree.by_kind[wish.kind].values()
                 )
             if not matching[asked]:
-                yield unmatched(wish)
+                yield unmatched_selector(wish)
     yield from of_reach(tree)
 
 
-def wishes(tree: Tree) -> Iterator[Wish]:
+def pool_requests(tree: Tree) -> Iterator[PoolRequest]:
     for machine in tree.machines.values():
         spec = machine.object.spec
         if spec.machine_pool_ref or spec.machine_pool_selector:
             pool = spec.machine_pool_ref.name if spec.machine_pool_ref else ""
             selector = spec.machine_pool_selector
             class_name = spec.machine_class_ref.name
-            yield Wish(machine, Kind.MACHINE_POOL, "/spec", class_name, pool, selector, spec.tolerations)
+            yield PoolRequest(
+                machine, Kind.MACHINE_POOL, "/spec", class_name, pool, selector, spec.tolerations
+            )
     for source in tree.volume_sources:
         if source.spec.volume_pool_ref or source.spec.volume_pool_selector:
-            yield volume_wish(source)
+            yield volume_pool_request(source)
 
 
-def volume_wish(source: VolumeSource) -> Wish:
+def volume_pool_request(source: VolumeSource) -> PoolRequest:
     spec = source.spec
-    return Wish(
+    return PoolRequest(
         source.entry,
         Kind.VOLUME_POOL,
         source.pointer,
@@ -76,29 +78,31 @@ def volume_wish(source: VolumeSource) -> Wish:
     )
 
 
-def of_pin(tree: Tree, wish: Wish, policy: Policy, names: Names) -> Iterator[Finding]:
-    pool: Entry[MachinePool] | Entry[VolumePool] | None = tree.by_kind[wish.kind].get(("", wish.pool))
+def of_pin(tree: Tree, wish: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Iterator[Finding]:
+    pool: Declaration[MachinePool] | Declaration[VolumePool] | None = tree.by_kind[wish.kind].get(
+        ("", wish.pool)
+    )
     if pool is None:
         if not names.is_refused(wish.kind, "", wish.pool):
-            yield undeclared(wish, policy, names)
+            yield undeclared_pool(wish, policy, names)
         return
     if policy.is_target:  # placed there already, under the rules of that time
         return
-    if missing := lacking(wish.selector, pool.object.metadata.labels):
+    if missing := missing_label(wish.selector, pool.object.metadata.labels):
         said = f"{wish.kind} {wish.pool} lacks the label {missing} that the selector asks for"
-        yield warned(wish, "GV314", said, f"remove the pin or the selector, or label {pool.path}", pool)
-    if taint := untolerated(pool.object.spec.taints, wish.tolerations):
+        yield pin_warning(wish, "GV314", said, f"remove the pin or the selector, or label {pool.path}", pool)
+    if taint := untolerated_taint(pool.object.spec.taints, wish.tolerations):
         said = f"{wish.kind} {wish.pool} has the taint {taint}, which is not tolerated"
-        yield warned(wish, "GV315", said, "add a toleration, or choose another pool", pool)
+        yield pin_warning(wish, "GV315", said, "add a toleration, or choose another pool", pool)
     offered = offered_classes(pool.object)
     if offered and wish.class_name and wish.class_name not in offered:
         said = (
             f"{wish.kind} {wish.pool} does not offer class {wish.class_name}; it offers {', '.join(offered)}"
         )
-        yield warned(wish, "GV313", said, "choose another pool or class", pool)
+        yield pin_warning(wish, "GV313", said, "choose another pool or class", pool)
 
 
-def undeclared(wish: Wish, policy: Policy, names: Names) -> Finding:
+def undeclared_pool(wish: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Finding:
     hint = names.hint(wish.kind, "", wish.pool)
     if not policy.has_open_pools:
         severity, said = Severity.ERROR, "stands in no file, and this fleet takes declared pools only"
@@ -109,7 +113,7 @@ def undeclared(wish: Wish, policy: Policy, names: Names) -> Finding:
     return wish.entry.finding("GV312", wish.pin, f"{wish.kind} {wish.pool} {said}", hint, severity)
 
 
-def warned(wish: Wish, code: str, message: str, hint: str, pool: AnyEntry) -> Finding:
+def pin_warning(wish: PoolRequest, code: str, message: str, hint: str, pool: AnyDeclaration) -> Finding:
     found = wish.entry.finding(code, wish.pin, message, hint, Severity.WARNING)
     return found._replace(also=(pool.path,))
 
@@ -120,7 +124,7 @@ def offered_classes(pool: MachinePool | VolumePool) -> list[str]:
     return [offered.name for offered in pool.status.available_volume_classes]
 
 
-def unmatched(wish: Wish) -> Finding:
+def unmatched_selector(wish: PoolRequest) -> Finding:
     field = "machinePoolSelector" if wish.kind is Kind.MACHINE_POOL else "volumePoolSelector"
     asked = ", ".join(f"{key}={value}" for key, value in sorted(wish.selector.items()))
     return wish.entry.finding(
@@ -145,7 +149,9 @@ def of_reach(tree: Tree) -> Iterator[Finding]:
             )
             where = volume.object.spec.volume_pool_ref if volume else None
             store = tree.volume_pools.get(("", where.name)) if where else None
-            if store and lacking(store.object.spec.machine_pool_selector or {}, pool.object.metadata.labels):
+            if store and missing_label(
+                store.object.spec.machine_pool_selector or {}, pool.object.metadata.labels
+            ):
                 yield machine.finding(
                     "GV317",
                     f"/spec/volumes/{position}/volumeRef/name",

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from schemas.model import ResourceQuota, ScopeRequirement
 from schemas.model.quantity import NANO, Quantity
-from schemas.validate.finding import Finding, token
-from schemas.validate.tree import Entry, Tree
+from schemas.validate.finding import Finding, pointer_token
+from schemas.validate.tree import Declaration, Tree
 
 # By namespace, class and resource, in billionths of a unit.
 Needs: TypeAlias = dict[str, dict[str, dict[str, int]]]
@@ -79,7 +79,7 @@ def in_scope(expression: ScopeRequirement, class_name: str) -> bool:
             return class_name == ""
 
 
-def exceeded(tree: Tree, quota: Entry[ResourceQuota], used: dict[str, int]) -> Iterator[Finding]:
+def exceeded(tree: Tree, quota: Declaration[ResourceQuota], used: dict[str, int]) -> Iterator[Finding]:
     namespace = quota.key.namespace
     for resource, hard in quota.object.spec.hard.items():
         charged = next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)
@@ -87,7 +87,7 @@ def exceeded(tree: Tree, quota: Entry[ResourceQuota], used: dict[str, int]) -> I
         if need > hard:
             yield quota.finding(
                 "GV501",
-                f"/spec/hard/{token(resource)}",
+                f"/spec/hard/{pointer_token(resource)}",
                 f"namespace {namespace} needs {need} of {resource}, and has {hard}",
                 "ask for less, remove objects, or raise the quota",
             )._replace(also=users(tree, namespace))

@@ -14,9 +14,9 @@ from schemas.model import Machine, NetworkInterface, Secret, Volume, VolumeSnaps
 from schemas.model.defaults import ENCRYPTION_KEY
 from schemas.problem import Severity
 from schemas.spelling import nearest
-from schemas.validate.finding import Finding, some
-from schemas.validate.names import Names
-from schemas.validate.tree import AnyEntry, Entry, Tree
+from schemas.validate.finding import Finding, shorten_list
+from schemas.validate.names import NameHints
+from schemas.validate.tree import AnyDeclaration, Declaration, Tree
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
@@ -29,7 +29,7 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     secret_key: str = ""  # that the Secret must have
 
 
-def references(entry: AnyEntry) -> Iterator[Reference]:
+def references(entry: AnyDeclaration) -> Iterator[Reference]:
     """Everything that must exist for the object to work."""
     namespace = entry.key.namespace
     match entry.object:
@@ -80,7 +80,7 @@ def of_volume(spec: VolumeSpec, pointer: str, namespace: str) -> Iterator[Refere
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
-    names = Names(tree)
+    names = NameHints(tree)
     by_kind = tree.by_kind
     for entry in tree.entries:
         for reference in references(entry):
@@ -91,7 +91,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
                 yield without_key(entry, reference, found)
 
 
-def missing(entry: AnyEntry, reference: Reference, names: Names) -> Iterator[Finding]:
+def missing(entry: AnyDeclaration, reference: Reference, names: NameHints) -> Iterator[Finding]:
     if names.is_refused(reference.kind, reference.namespace, reference.name):
         return
     # A snapshot may outlive its volume: it is what the volume can be restored from.
@@ -106,10 +106,10 @@ def missing(entry: AnyEntry, reference: Reference, names: Names) -> Iterator[Fin
     )
 
 
-def without_key(entry: AnyEntry, reference: Reference, secret: Entry[Secret]) -> Finding:
+def without_key(entry: AnyDeclaration, reference: Reference, secret: Declaration[Secret]) -> Finding:
     known = sorted(secret.object.keys)
     meant = nearest(reference.secret_key, known)
-    has = f"it has {some(known)}" if known else "it is empty"
+    has = f"it has {shorten_list(known)}" if known else "it is empty"
     return entry.finding(
         "GV311",
         reference.pointer,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.problem import Severity
-from schemas.validate.finding import Finding, some
-from schemas.validate.inputs import Past
+from schemas.validate.finding import Finding, shorten_list
+from schemas.validate.inputs import EarlierRevision
 from schemas.validate.tree import Tree
-from schemas.validate.uses import Uses
+from schemas.validate.uses import ReferenceIndex
 
 
-def findings(tree: Tree, past: Past) -> Iterator[Finding]:
-    uses = Uses(tree)
+def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
+    uses = ReferenceIndex(tree)
     unreadable = frozenset(tree.unreadable)
     for path in past.unreadable:
         message = f"this file did not parse at {past.revision}, so what its objects were is unknown"
@@ -22,7 +22,7 @@ def findings(tree: Tree, past: Past) -> Iterator[Finding]:
         if is_there or old.key in tree.refused or old.path in unreadable:
             continue
         if users := uses.of(old.key):
-            names = some([str(user.key) for user in users])
+            names = shorten_list([str(user.key) for user in users])
             yield Finding(
                 old.path,
                 None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from schemas.validate import (
     change,
+    document,
     identity,
     network,
     pools,
@@ -17,18 +18,21 @@ from schemas.validate import (
     spread,
     usage,
 )
-from schemas.validate import within as one_document
 from schemas.validate.finding import Finding
-from schemas.validate.inputs import Past, Policy
-from schemas.validate.tree import AnyEntry, Tree
+from schemas.validate.inputs import EarlierRevision, ValidationPolicy
+from schemas.validate.tree import AnyDeclaration, Tree
 
 
-def within(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
-    yield from one_document.findings(entry, body, policy)
+def check_document(
+    entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy
+) -> Iterator[Finding]:
+    yield from document.findings(entry, body, policy)
     yield from secrets.findings(entry, policy)
 
 
-def between(tree: Tree, policy: Policy, past: Past | None = None) -> Iterator[Finding]:
+def check_tree(
+    tree: Tree, policy: ValidationPolicy, past: EarlierRevision | None = None
+) -> Iterator[Finding]:
     if policy.is_target:
         tree = tree.without_deleting()
     yield from identity.findings(tree)

@@ -7,16 +7,16 @@ import binascii
 from collections.abc import Iterator
 
 from schemas.model import Secret
-from schemas.validate.finding import Finding, some, token
-from schemas.validate.inputs import Policy
-from schemas.validate.tree import AnyEntry
+from schemas.validate.finding import Finding, pointer_token, shorten_list
+from schemas.validate.inputs import ValidationPolicy
+from schemas.validate.tree import AnyDeclaration
 
 ARMOUR = ("-----BEGIN AGE ENCRYPTED FILE-----", "-----BEGIN PGP MESSAGE-----")
 AGE = b"age-encryption.org/v1"
 HEADER = 64  # so many characters of base64 are enough to tell
 
 
-def findings(entry: AnyEntry, policy: Policy) -> Iterator[Finding]:
+def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Finding]:
     secret = entry.object
     if not isinstance(secret, Secret):
         return
@@ -25,8 +25,8 @@ def findings(entry: AnyEntry, policy: Policy) -> Iterator[Finding]:
     plain = [(field, key) for field, key, value in values if not is_encrypted(field, value)]
     if not plain:
         return
-    names = some([key for _, key in plain])
-    pointer = f"{plain[0][0]}/{token(plain[0][1])}"
+    names = shorten_list([key for _, key in plain])
+    pointer = f"{plain[0][0]}/{pointer_token(plain[0][1])}"
     if len(plain) < len(values):
         yield entry.finding(
             "GV511",

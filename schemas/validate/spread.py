@@ -8,13 +8,13 @@ from schemas.model import Machine
 from schemas.model.selector import Selector
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.inputs import Policy
-from schemas.validate.labels import label
-from schemas.validate.tree import Entry, Tree
+from schemas.validate.inputs import ValidationPolicy
+from schemas.validate.labels import label_value
+from schemas.validate.tree import Declaration, Tree
 
 
-def findings(tree: Tree, policy: Policy) -> Iterator[Finding]:
-    places = Places(tree)
+def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
+    places = TopologyValues(tree)
     for machine in tree.machines.values():
         spec = machine.object.spec
         if spec.spread:
@@ -22,10 +22,10 @@ def findings(tree: Tree, policy: Policy) -> Iterator[Finding]:
         if spec.anti_affinity and spec.anti_affinity.topology_key:
             yield from unknown_key(machine, "antiAffinity", spec.anti_affinity.topology_key, places)
     if not policy.has_open_pools:  # else more pools may come
-        yield from crowded(tree, places)
+        yield from too_few_values(tree, places)
 
 
-class Places:
+class TopologyValues:
     """How many different values the declared machine pools have for a topology key; without a key each is its own."""
 
     def __init__(self, tree: Tree) -> None:
@@ -36,12 +36,14 @@ class Places:
         if not key:
             return len(self.pools)
         if key not in self.counts:
-            values = {label(pool.object.metadata.labels, key) for pool in self.pools.values()}
+            values = {label_value(pool.object.metadata.labels, key) for pool in self.pools.values()}
             self.counts[key] = len(values - {None})
         return self.counts[key]
 
 
-def unknown_key(machine: Entry[Machine], field: str, key: str, places: Places) -> Iterator[Finding]:
+def unknown_key(
+    machine: Declaration[Machine], field: str, key: str, places: TopologyValues
+) -> Iterator[Finding]:
     if places.pools and not places.count(key):
         yield machine.finding(
             "GV335",
@@ -52,9 +54,9 @@ def unknown_key(machine: Entry[Machine], field: str, key: str, places: Places) -
         )
 
 
-def crowded(tree: Tree, places: Places) -> Iterator[Finding]:
+def too_few_values(tree: Tree, places: TopologyValues) -> Iterator[Finding]:
     """Machines with one and the same required rule each need a place of their own."""
-    groups: dict[tuple[str, str, Selector], list[Entry[Machine]]] = {}
+    groups: dict[tuple[str, str, Selector], list[Declaration[Machine]]] = {}
     for machine in tree.machines.values():
         rule = machine.object.spec.anti_affinity
         if rule and rule.required:

@@ -32,7 +32,7 @@ T_co = TypeVar("T_co", bound=Object, covariant=True)
 Name: TypeAlias = tuple[str, str]  # namespace, empty for cluster-wide kinds; name
 
 
-class Entry(NamedTuple, Generic[T_co]):
+class Declaration(NamedTuple, Generic[T_co]):
     """One object and where it stands."""
 
     path: str
@@ -46,14 +46,14 @@ class Entry(NamedTuple, Generic[T_co]):
         return Finding(self.path, self.document, str(self.key), pointer, code, message, hint, severity)
 
 
-AnyEntry: TypeAlias = Entry[Object]
-Entries: TypeAlias = dict[Name, Entry[T_co]]
+AnyDeclaration: TypeAlias = Declaration[Object]
+Declarations: TypeAlias = dict[Name, Declaration[T_co]]
 
 
 class VolumeSource(NamedTuple):
     """A volume that is declared, or that a machine's ephemeral entry becomes."""
 
-    entry: AnyEntry
+    entry: AnyDeclaration
     pointer: str  # of the spec
     name: str
     spec: VolumeSpec
@@ -62,7 +62,7 @@ class VolumeSource(NamedTuple):
 class InterfaceSource(NamedTuple):
     """The same for a network interface."""
 
-    entry: AnyEntry
+    entry: AnyDeclaration
     pointer: str
     name: str
     spec: NetworkInterfaceSpec
@@ -72,7 +72,7 @@ class InterfaceSource(NamedTuple):
 class Tree:
     """The first entry of each identity; `entries` holds the further ones too."""
 
-    entries: tuple[AnyEntry, ...]
+    entries: tuple[AnyDeclaration, ...]
     refused: frozenset[Key] = frozenset()  # their documents are invalid: they are there, and not understood
     unreadable: tuple[str, ...] = ()  # files that may hold anything
 
@@ -85,7 +85,7 @@ class Tree:
         return by_kind
 
     @property
-    def further(self) -> Iterator[AnyEntry]:
+    def further(self) -> Iterator[AnyDeclaration]:
         """Those whose identity another one had before."""
         if len(self.entries) == sum(map(len, self.by_kind.values())):
             return
@@ -99,50 +99,50 @@ class Tree:
         return self if len(staying) == len(self.entries) else replace(self, entries=staying)
 
     @property
-    def machine_classes(self) -> Entries[MachineClass]:
+    def machine_classes(self) -> Declarations[MachineClass]:
         return self.by_kind[Kind.MACHINE_CLASS]
 
     @property
-    def machine_pools(self) -> Entries[MachinePool]:
+    def machine_pools(self) -> Declarations[MachinePool]:
         return self.by_kind[Kind.MACHINE_POOL]
 
     @property
-    def machines(self) -> Entries[Machine]:
+    def machines(self) -> Declarations[Machine]:
         return self.by_kind[Kind.MACHINE]
 
     @property
-    def volume_classes(self) -> Entries[VolumeClass]:
+    def volume_classes(self) -> Declarations[VolumeClass]:
         return self.by_kind[Kind.VOLUME_CLASS]
 
     @property
-    def volume_pools(self) -> Entries[VolumePool]:
+    def volume_pools(self) -> Declarations[VolumePool]:
         return self.by_kind[Kind.VOLUME_POOL]
 
     @property
-    def volumes(self) -> Entries[Volume]:
+    def volumes(self) -> Declarations[Volume]:
         return self.by_kind[Kind.VOLUME]
 
     @property
-    def snapshots(self) -> Entries[VolumeSnapshot]:
+    def snapshots(self) -> Declarations[VolumeSnapshot]:
         return self.by_kind[Kind.VOLUME_SNAPSHOT]
 
     @property
-    def networks(self) -> Entries[Network]:
+    def networks(self) -> Declarations[Network]:
         return self.by_kind[Kind.NETWORK]
 
     @property
-    def interfaces(self) -> Entries[NetworkInterface]:
+    def interfaces(self) -> Declarations[NetworkInterface]:
         return self.by_kind[Kind.NETWORK_INTERFACE]
 
     @property
-    def secrets(self) -> Entries[Secret]:
+    def secrets(self) -> Declarations[Secret]:
         return self.by_kind[Kind.SECRET]
 
     @property
-    def quotas(self) -> Entries[ResourceQuota]:
+    def quotas(self) -> Declarations[ResourceQuota]:
         return self.by_kind[Kind.RESOURCE_QUOTA]
 
-    def find(self, kind: Kind, namespace: str, name: str) -> AnyEntry | None:
+    def find(self, kind: Kind, namespace: str, name: str) -> AnyDeclaration | None:
         return self.by_kind[kind].get((namespace if kind.is_namespaced else "", name))
 
     @cached_property
@@ -179,7 +179,7 @@ class Tree:
         return declared + self.ephemeral_interfaces
 
 
-def volumes_of(entry: AnyEntry) -> Iterator[VolumeSource]:
+def volumes_of(entry: AnyDeclaration) -> Iterator[VolumeSource]:
     """The volumes that one object is or brings."""
     if isinstance(entry.object, Volume):
         yield VolumeSource(entry, "/spec", entry.key.name, entry.object.spec)
@@ -187,14 +187,14 @@ def volumes_of(entry: AnyEntry) -> Iterator[VolumeSource]:
         yield from ephemeral_volumes(entry, entry.object)
 
 
-def interfaces_of(entry: AnyEntry) -> Iterator[InterfaceSource]:
+def interfaces_of(entry: AnyDeclaration) -> Iterator[InterfaceSource]:
     if isinstance(entry.object, NetworkInterface):
         yield InterfaceSource(entry, "/spec", entry.key.name, entry.object.spec)
     elif isinstance(entry.object, Machine):
         yield from ephemeral_interfaces(entry, entry.object)
 
 
-def ephemeral_volumes(entry: AnyEntry, machine: Machine) -> Iterator[VolumeSource]:
+def ephemeral_volumes(entry: AnyDeclaration, machine: Machine) -> Iterator[VolumeSource]:
     for position, volume in enumerate(machine.spec.volumes):
         if volume.ephemeral:
             pointer = f"/spec/volumes/{position}/ephemeral/volumeTemplate/spec"
@@ -202,7 +202,7 @@ def ephemeral_volumes(entry: AnyEntry, machine: Machine) -> Iterator[VolumeSourc
             yield VolumeSource(entry, pointer, name, volume.ephemeral.volume_template.spec)
 
 
-def ephemeral_interfaces(entry: AnyEntry, machine: Machine) -> Iterator[InterfaceSource]:
+def ephemeral_interfaces(entry: AnyDeclaration, machine: Machine) -> Iterator[InterfaceSource]:
     for position, interface in enumerate(machine.spec.network_interfaces):
         if interface.ephemeral:
             pointer = f"/spec/networkInterfaces/{position}/ephemeral/networkInterfaceTemplate/spec"

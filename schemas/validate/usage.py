@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from schemas.kinds import Kind
 from schemas.model import Machine, Volume
 from schemas.validate.finding import Finding
-from schemas.validate.tree import Entry, Tree
+from schemas.validate.tree import Declaration, Tree
 
 CODES = {Kind.VOLUME: "GV320", Kind.NETWORK_INTERFACE: "GV321"}
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
-    users: dict[tuple[Kind, str, str], tuple[Entry[Machine], str]] = {}
+    users: dict[tuple[Kind, str, str], tuple[Declaration[Machine], str]] = {}
     volumes = tree.volumes
     for machine in tree.machines.values():
         namespace = machine.key.namespace
         for pointer, kind, name in uses(machine.object):
             first, there = users.setdefault((kind, namespace, name), (machine, pointer))
             if first is not machine or there != pointer:
-                yield shared(machine, pointer, kind, name, first)
+                yield used_twice(machine, pointer, kind, name, first)
             volume = volumes.get((namespace, name)) if kind is Kind.VOLUME else None
             if volume and volume.object.spec.unclaimable:
                 yield unclaimable(machine, pointer, volume)
@@ -37,7 +37,9 @@ def uses(machine: Machine) -> Iterator[tuple[str, Kind, str]]:
             yield pointer, Kind.NETWORK_INTERFACE, interface.network_interface_ref.name
 
 
-def shared(machine: Entry[Machine], pointer: str, kind: Kind, name: str, first: Entry[Machine]) -> Finding:
+def used_twice(
+    machine: Declaration[Machine], pointer: str, kind: Kind, name: str, first: Declaration[Machine]
+) -> Finding:
     if first is machine:
         message = f'{kind} "{name}" is used twice by this machine'
         return machine.finding(CODES[kind], pointer, message, "remove one of the entries")
@@ -50,7 +52,7 @@ def shared(machine: Entry[Machine], pointer: str, kind: Kind, name: str, first: 
     )._replace(also=(first.path,))
 
 
-def unclaimable(machine: Entry[Machine], pointer: str, volume: Entry[Volume]) -> Finding:
+def unclaimable(machine: Declaration[Machine], pointer: str, volume: Declaration[Volume]) -> Finding:
     return machine.finding(
         "GV322",
         pointer,

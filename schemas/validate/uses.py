@@ -7,29 +7,29 @@ from collections.abc import Iterator
 
 from schemas.kinds import Key, Kind
 from schemas.model import Machine
-from schemas.validate.finding import some
-from schemas.validate.inputs import Past
+from schemas.validate.finding import shorten_list
+from schemas.validate.inputs import EarlierRevision
 from schemas.validate.references import references
-from schemas.validate.tree import AnyEntry, Tree, volumes_of
+from schemas.validate.tree import AnyDeclaration, Tree, volumes_of
 
 
-class Uses:
+class ReferenceIndex:
     """Built at the first question: most revisions change nothing that others use."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.index: dict[Key, list[AnyEntry]] | None = None
+        self.index: dict[Key, list[AnyDeclaration]] | None = None
 
-    def of(self, key: Key) -> list[AnyEntry]:
+    def of(self, key: Key) -> list[AnyDeclaration]:
         if self.index is None:
             self.index = defaultdict(list)
             for entry in self.tree.entries:
-                for used in set(used_by(entry)):
+                for used in set(referenced_keys(entry)):
                     self.index[used].append(entry)
         return self.index.get(key, [])
 
 
-def used_by(entry: AnyEntry) -> Iterator[Key]:
+def referenced_keys(entry: AnyDeclaration) -> Iterator[Key]:
     """A snapshot may outlive its volume, so it does not count as its user."""
     if entry.key.kind is not Kind.VOLUME_SNAPSHOT:
         for reference in references(entry):
@@ -41,11 +41,11 @@ def used_by(entry: AnyEntry) -> Iterator[Key]:
             yield Key(Kind.VOLUME_POOL, "", source.spec.volume_pool_ref.name)
 
 
-def used_still(key: Key, uses: Uses, past: Past) -> str:
+def continued_users(key: Key, uses: ReferenceIndex, past: EarlierRevision) -> str:
     """Those that used it in the past too: who comes with the change cannot be hurt by it."""
     users = []
     for user in uses.of(key):
         before = past.before(user)
-        if before is not None and key in used_by(before):
+        if before is not None and key in referenced_keys(before):
             users.append(str(user.key))
-    return some(users)
+    return shorten_list(users)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.edit import Annotation, Changes, Edited, Field, edit
-from schemas.edit.document_spans import documents
-from schemas.edit.verification import is_alike
+from schemas.edit.document_spans import document_spans
+from schemas.edit.verification import is_same_value
 from schemas.manifest import parse
 from schemas.reader import read
 from tests.fuzz.manifest import SEEDS as MANIFESTS
@@ -58,12 +58,12 @@ def once(data: bytes) -> None:
     before, after = _read(text), _read(outcome.data)
     if before is not None:  # else another document of the file is at fault
         assert after is not None
-        assert is_alike(
+        assert is_same_value(
             [*before[:document], *before[document + 1 :]], [*after[:document], *after[document + 1 :]]
         )
-        assert is_alike(rest(after[document], changes), rest(before[document], changes))
+        assert is_same_value(rest(after[document], changes), rest(before[document], changes))
         for target, value in changes.items():
-            assert is_alike(field(after[document], target.path), value)
+            assert is_same_value(field(after[document], target.path), value)
     parse("a.yaml", outcome.data)
 
 
@@ -73,6 +73,6 @@ def _read(data: bytes) -> tuple[Any, ...] | None:
 
 
 def _neighbours_are_untouched(before: str, after: str, document: int) -> None:
-    start, end = documents(before)[document]
+    start, end = document_spans(before)[document]
     assert after.startswith(before[:start])
     assert after.endswith(before[end:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.codes import CODES
 from schemas.reader import Unreadable, read
-from schemas.reader.positions import Marks
+from schemas.reader.positions import Positions
 from tests.schemas.reader.yaml_texts import TRICKY
 
 SEEDS = [
@@ -24,4 +24,4 @@ def once(data: bytes) -> None:
         assert found.message.isprintable(), found.message
         assert found.hint.isprintable(), found.hint
         assert 0 <= found.line <= text.count("\n") + text.count("\r") + 1
-    Marks(text).position(0, "/a/0")
+    Positions(text).position(0, "/a/0")

@@ -34,8 +34,8 @@ from reconciler.gitstore.signatures.trust import SignatureMode
 from reconciler.gitstore.signatures.verifier import Verifier
 from schemas.report import Report, read
 from schemas.settings import fleet
-from schemas.settings.fleet import Settings
-from schemas.settings.host import Pool
+from schemas.settings.fleet import FleetSettings
+from schemas.settings.host import PoolSettings
 from tests.iri.quick import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, START, Fleet
 
@@ -46,9 +46,9 @@ def nothing(situation: Situation) -> Decision:
     return Decision(memory=replace(situation.memory, former=""))
 
 
-def settings() -> Settings:
+def settings() -> FleetSettings:
     found = fleet.parse(SETTINGS.encode())
-    assert isinstance(found, Settings)
+    assert isinstance(found, FleetSettings)
     return found
 
 
@@ -121,8 +121,8 @@ class Run:
         self.connection = Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)
         names = (self.name, *self.more_pools)
         pools = (
-            *(Pool(name=name, runtime="r1") for name in names),
-            Pool(name=self.name, kind="VolumePool", runtime="r1"),
+            *(PoolSettings(name=name, runtime="r1") for name in names),
+            PoolSettings(name=self.name, kind="VolumePool", runtime="r1"),
         )
         setup = Setup(self.name, self.host_id, instance, "0.0.0", pools, reaches={self.name: (self.name,)})
         self.poollet = Poollet(

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.kinds import Foreign, Key, Kind, NearMiss, api_version, recognise, recognise_document
+from schemas.kinds import Foreign, Key, Kind, NearMiss, api_version, recognize, recognize_document
 
 
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("domain", ["ironcore.dev", "openkcm.dev", "OpenKCM.dev", "IRONCORE.DEV"])
 def test_every_kind_is_recognised_in_any_letter_case(kind: Kind, domain: str) -> None:
-    assert recognise(api_version(kind, domain), kind.value) is kind
+    assert recognize(api_version(kind, domain), kind.value) is kind
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_every_kind_is_recognised_in_any_letter_case(kind: Kind, domain: str) ->
     ],
 )
 def test_what_is_not_ours_is_foreign(written_version: object, written_kind: object) -> None:
-    assert isinstance(recognise(written_version, written_kind), Foreign)
+    assert isinstance(recognize(written_version, written_kind), Foreign)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_is_not_ours_is_foreign(written_version: object, written_kind: obje
 def test_near_misses_name_the_right_spelling(
     written_version: object, written_kind: object, field: str, hint: str
 ) -> None:
-    found = recognise(written_version, written_kind)
+    found = recognize(written_version, written_kind)
     assert isinstance(found, NearMiss)
     assert (found.field, found.hint) == (field, hint)
 
@@ -108,7 +108,7 @@ def test_near_misses_name_the_right_spelling(
     ],
 )
 def test_a_misspelled_key_is_a_near_miss(body: dict[str, str], field: str) -> None:
-    found = recognise_document(body)
+    found = recognize_document(body)
     assert isinstance(found, NearMiss)
     assert found.field == field
 
@@ -117,12 +117,12 @@ def test_a_misspelled_key_is_a_near_miss(body: dict[str, str], field: str) -> No
     "body", [None, [], "text", 5, {}, {"services": {}}, {1: 2, None: 3}, {"Kind": "Deployment"}]
 )
 def test_other_documents_are_foreign(body: object) -> None:
-    assert isinstance(recognise_document(body), Foreign)
+    assert isinstance(recognize_document(body), Foreign)
 
 
 @given(st.text(), st.text())
 def test_any_text_is_classified(written_version: str, written_kind: str) -> None:
-    assert isinstance(recognise(written_version, written_kind), Kind | Foreign | NearMiss)
+    assert isinstance(recognize(written_version, written_kind), Kind | Foreign | NearMiss)
 
 
 def test_a_key_reads_as_a_path() -> None:

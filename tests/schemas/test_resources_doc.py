@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from schemas.kinds import Kind, recognise_document
+from schemas.kinds import Kind, recognize_document
 from schemas.manifest.schema_check import violations
 from tests.schemas.resource_tables import DOCUMENT, rendered
 from tests.schemas.samples import load
@@ -19,7 +19,7 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_every_example_is_valid(number: int) -> None:
     body = load(EXAMPLES[number])
-    kind = recognise_document(body)
+    kind = recognize_document(body)
     assert isinstance(kind, Kind)
     assert violations(kind, body) == ()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from reconciler.plan import Action, Change, Declaration, Effect, Plan, Room
 from reconciler.schedule import Predicate, Reason, Refusal
 from schemas.live_layout import SHARE
-from schemas.model.capacity import amount
+from schemas.model.capacity import format_amount
 
 MOST_POOLS = 5
 
@@ -68,7 +68,7 @@ def amounts(room: Room) -> Iterator[tuple[str, str, str, str]]:
     for resource in sorted(room.allocatable.keys() | room.before.keys() | room.after.keys()):
         row = (room.allocatable, room.before, room.after)
         shown = "host" if resource == SHARE else resource
-        yield (shown, *(amount(resource, vector.get(resource, 0)) for vector in row))  # type: ignore[misc]
+        yield (shown, *(format_amount(resource, vector.get(resource, 0)) for vector in row))  # type: ignore[misc]
 
 
 def summary(plan: Plan) -> str:

@@ -13,9 +13,9 @@ from reconciler.query.checkout.scope import Scope
 from reconciler.query.checkout.settings import policy_at, since
 from reconciler.query.checkout.source import Commit, Source
 from schemas.problem import Problem
-from schemas.validate import Past, Policy, Tree, between, files
+from schemas.validate import EarlierRevision, Tree, ValidationPolicy, check_tree, files
 from schemas.validate.finding import Finding
-from schemas.validate.finding import problems as placed
+from schemas.validate.finding import to_problems as placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def check(request: Request, progress: Progress) -> Checked:
         wrong_settings += since(source, request.earlier.source, request.earlier.name)
     is_ignored, wrong_patterns = ignored(source)
     listing = source.listing(is_ignored)
-    manifests = [path for path in listing.files if path == request.stream or files.is_read(path, policy)]
+    manifests = [path for path in listing.files if path == request.stream or files.is_declaring(path, policy)]
     then = ids_of(request.earlier, policy)
     loaded = load(source, manifests, policy, then, progress)
     tree = tree_of(loaded, request)
@@ -61,7 +61,7 @@ def check(request: Request, progress: Progress) -> Checked:
         *loaded.findings,
         *files.findings(listing.files, policy),
         *unread(scope, listing, manifests),
-        *between(tree, policy, past),
+        *check_tree(tree, policy, past),
     ]
     problems = (*wrong_settings, *wrong_patterns, *listing.problems, *loaded.problems)
     found = [
@@ -84,20 +84,20 @@ def tree_of(loaded: Loaded, request: Request) -> Tree:
     return Tree(tuple(entries), frozenset(loaded.refused), tuple(loaded.unreadable))
 
 
-def ids_of(earlier: Earlier | None, policy: Policy) -> dict[str, str]:
+def ids_of(earlier: Earlier | None, policy: ValidationPolicy) -> dict[str, str]:
     """The manifests of then, by path, with the ids of their blobs."""
     if earlier is None:
         return {}
     is_ignored, _ = ignored(earlier.source)
     listing = earlier.source.listing(is_ignored)
-    return {path: earlier.source.files[path].id for path in listing.files if files.is_read(path, policy)}
+    return {path: earlier.source.files[path].id for path in listing.files if files.is_declaring(path, policy)}
 
 
-def past_of(earlier: Earlier, loaded: Loaded, then: dict[str, str], progress: Progress) -> Past:
+def past_of(earlier: Earlier, loaded: Loaded, then: dict[str, str], progress: Progress) -> EarlierRevision:
     """Only what differs is read; what was wrong with it then is not told."""
     differing = [path for path in then if path not in loaded.same]
-    old = load(earlier.source, differing, Policy(), {}, progress)
-    return Past(earlier.name, tuple(old.entries), frozenset(loaded.same), tuple(old.unreadable))
+    old = load(earlier.source, differing, ValidationPolicy(), {}, progress)
+    return EarlierRevision(earlier.name, tuple(old.entries), frozenset(loaded.same), tuple(old.unreadable))
 
 
 def unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator
     others = set(listing.files) - set(manifests) if scope.named else set()
     for path in others.intersection(scope.named):
         if not files.has_manifest_name(path):
-            yield files.not_read(path)
+            yield files.misnamed_file(path)
 
 
 def concerns(scope: Scope, finding: Finding) -> bool:

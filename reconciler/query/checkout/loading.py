@@ -14,10 +14,10 @@ from schemas.kinds import Key
 from schemas.manifest import Document
 from schemas.model import decode
 from schemas.problem import Problem, Severity
-from schemas.validate import within
+from schemas.validate import check_document
 from schemas.validate.finding import Finding
-from schemas.validate.inputs import Policy
-from schemas.validate.tree import AnyEntry, Entry
+from schemas.validate.inputs import ValidationPolicy
+from schemas.validate.tree import AnyDeclaration, Declaration
 
 Ids: TypeAlias = Mapping[str, str]
 Progress: TypeAlias = Callable[[int, int], None]  # files read, of how many
@@ -46,7 +46,7 @@ class Parsed:
 class Loaded:
     """The same for all files, with documents decoded and checked."""
 
-    entries: list[AnyEntry] = field(default_factory=list)
+    entries: list[AnyDeclaration] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
@@ -55,7 +55,9 @@ class Loaded:
     foreign: int = 0
 
 
-def load(source: Source, paths: Sequence[str], policy: Policy, then: Ids, progress: Progress) -> Loaded:
+def load(
+    source: Source, paths: Sequence[str], policy: ValidationPolicy, then: Ids, progress: Progress
+) -> Loaded:
     """`then` are the ids that files had at an earlier revision."""
     cores = len(os.sched_getaffinity(0))
     if len(paths) > FEW and cores > 1:
@@ -71,7 +73,9 @@ def parts(paths: Sequence[str]) -> Iterator[Sequence[str]]:
     return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))
 
 
-def joined(batches: Iterable[tuple[int, Parsed]], files: int, policy: Policy, progress: Progress) -> Loaded:
+def joined(
+    batches: Iterable[tuple[int, Parsed]], files: int, policy: ValidationPolicy, progress: Progress
+) -> Loaded:
     """Batches come in any order; what they hold is put into that of their numbers."""
     loaded, entries = Loaded(), {}
     for done, (number, batch) in enumerate(batches, 1):
@@ -86,13 +90,13 @@ def joined(batches: Iterable[tuple[int, Parsed]], files: int, policy: Policy, pr
     return loaded
 
 
-def entered(batch: Parsed, policy: Policy, loaded: Loaded) -> list[AnyEntry]:
-    entries: list[AnyEntry] = []
+def entered(batch: Parsed, policy: ValidationPolicy, loaded: Loaded) -> list[AnyDeclaration]:
+    entries: list[AnyDeclaration] = []
     for document in batch.documents:
         object = decode(document.kind, document.body)
-        entry: AnyEntry = Entry(document.path, document.index, document.key, object)
+        entry: AnyDeclaration = Declaration(document.path, document.index, document.key, object)
         entries.append(entry)
-        loaded.findings += within(entry, document.body, policy)
+        loaded.findings += check_document(entry, document.body, policy)
     return entries
 
 

@@ -49,13 +49,13 @@ class Offline:
     is_unfetched: bool = False
 
 
-def offline(asked: Asked, settings: fleet.Settings | None, now: datetime) -> Offline:
+def offline(asked: Asked, settings: fleet.FleetSettings | None, now: datetime) -> Offline:
     """`settings` are those on disk; without any that can be used, those hold that are in force at the commit below. Raises
     RepoError for a revision that is not there."""
     earlier = EffectiveSettings() if settings else committed(asked)
     settings = settings or earlier.settings
-    branches = settings.branches if settings else fleet.Branches()
-    reports = settings.reports.ref if settings else fleet.Reports().ref
+    branches = settings.branches if settings else fleet.BranchSettings()
+    reports = settings.reports.ref if settings else fleet.ReportSettings().ref
     refs = Refs(f"refs/heads/{branches.source}", f"refs/heads/{branches.target}", reports)
     desk = _Desk(asked, refs, now)
     if earlier.settings is not None and not (asked.source and earlier.is_of_head):

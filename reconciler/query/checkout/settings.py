@@ -5,22 +5,22 @@ from __future__ import annotations
 from reconciler.query.checkout.source import Source
 from schemas.problem import Problem
 from schemas.settings import fleet
-from schemas.validate.inputs import Policy, policy_of
+from schemas.validate.inputs import ValidationPolicy, policy_of
 
 ABSENT = "GV185"
 GONE = "the file is gone: the reconciler keeps to what it said last, and no change of settings takes effect"
 GONE_CURE = "put it back as it was, with the same fleet.id: git checkout REV -- gitvirt.yaml"
 
 
-def policy_at(source: Source, branch: str) -> tuple[Policy, tuple[Problem, ...]]:
+def policy_at(source: Source, branch: str) -> tuple[ValidationPolicy, tuple[Problem, ...]]:
     """Without settings, or with broken ones, the defaults hold: they allow the least."""
-    fallback = Policy(is_target=branch == fleet.Branches().target)
+    fallback = ValidationPolicy(is_target=branch == fleet.BranchSettings().target)
     data = source.read(fleet.PATH)
     if isinstance(data, Problem):
         is_absent = data.code == ABSENT
         return fallback, () if is_absent else (data,)
     found = fleet.parse(data)
-    return (policy_of(found, branch), ()) if isinstance(found, fleet.Settings) else (fallback, found)
+    return (policy_of(found, branch), ()) if isinstance(found, fleet.FleetSettings) else (fallback, found)
 
 
 def since(source: Source, earlier: Source, name: str) -> tuple[Problem, ...]:
@@ -35,4 +35,4 @@ def since(source: Source, earlier: Source, name: str) -> tuple[Problem, ...]:
         cure = GONE_CURE.replace("REV", name)
         return (Problem(file=fleet.PATH, code="GV601", message=GONE, hint=cure),)
     was = fleet.parse(before)
-    return fleet.changed_id(now, was, name) if isinstance(was, fleet.Settings) else ()
+    return fleet.check_fleet_id(now, was, name) if isinstance(was, fleet.FleetSettings) else ()

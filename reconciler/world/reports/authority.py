@@ -12,7 +12,7 @@ from reconciler.world.record import Record
 from reconciler.world.reports.reports import Report
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
-from schemas.settings.fleet import Settings
+from schemas.settings.fleet import FleetSettings
 
 POOL_OF = {
     Kind.MACHINE: Kind.MACHINE_POOL,
@@ -25,8 +25,8 @@ POOL_OF = {
 class Authority:
     """By the settings as they are and as they were at the last reconciled source: both must allow it."""
 
-    settings: Settings
-    before: Settings
+    settings: FleetSettings
+    before: FleetSettings
 
     def is_ours(self, report: Report) -> str:
         """Why a report is none of this fleet's; nothing when it is."""

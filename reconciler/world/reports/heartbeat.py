@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from schemas.settings.fleet import LEAST_GRACE_MILLISECONDS
+from schemas.settings.fleet import MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
 
-LEAST_GRACE = timedelta(milliseconds=LEAST_GRACE_MILLISECONDS)
+LEAST_GRACE = timedelta(milliseconds=MIN_HEARTBEAT_TIMEOUT_MILLISECONDS)
 
 
 class Heartbeat(StrEnum):

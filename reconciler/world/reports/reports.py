@@ -12,10 +12,10 @@ from reconciler.gitstore.repo import FileChange, Repo
 from reconciler.world.reports.heartbeat import LEAST_GRACE, NOT_EXPIRED, Heartbeat, HeartbeatSeen
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
-from schemas.report import Unread, objects
+from schemas.report import UnreadableFile, objects
 from schemas.report.objects import ReportPart
 from schemas.report.tree import read_file
-from schemas.settings.fleet import grace_milliseconds
+from schemas.settings.fleet import heartbeat_timeout_milliseconds
 
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
 EVER = datetime.min.replace(tzinfo=UTC)
@@ -34,7 +34,7 @@ class Report:
     said: dict[Key, Said] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
     events: tuple[objects.ReportedEvent, ...] = ()
-    unread: dict[str, Unread] = field(default_factory=dict)
+    unread: dict[str, UnreadableFile] = field(default_factory=dict)
     judged: ObjectId | None = None  # the commit that its signature was looked at of
     unsigned: str = ""  # what is wrong with that, where its fleet asks for one
     is_refused: bool = False  # for that
@@ -44,7 +44,7 @@ class Report:
     def grace(self) -> timedelta:
         if self.poollet is None:
             return LEAST_GRACE
-        return timedelta(milliseconds=grace_milliseconds(self.poollet.interval))
+        return timedelta(milliseconds=heartbeat_timeout_milliseconds(self.poollet.interval))
 
     @property
     def has_left(self) -> bool:
@@ -175,11 +175,13 @@ class Reports:
         report.commit = commit
         return report
 
-    def _set(self, report: Report, path: str, entry: ReportPart | Unread | None, moved: Moved) -> None:
-        if path in report.unread or isinstance(entry, Unread):
+    def _set(
+        self, report: Report, path: str, entry: ReportPart | UnreadableFile | None, moved: Moved
+    ) -> None:
+        if path in report.unread or isinstance(entry, UnreadableFile):
             moved.poollets.add(report.name)
         report.unread.pop(path, None)
-        if isinstance(entry, Unread):
+        if isinstance(entry, UnreadableFile):
             report.unread[path] = entry
             entry = None
         key = _key(path)
@@ -220,7 +222,7 @@ class Reports:
         return keys
 
 
-def _entry(repo: Repo, change: FileChange) -> ReportPart | Unread | None:
+def _entry(repo: Repo, change: FileChange) -> ReportPart | UnreadableFile | None:
     after = change.after
     if after is None or after.mode in (FileMode.LINK, FileMode.SUBMODULE):
         return None

@@ -8,20 +8,20 @@ from datetime import datetime
 from reconciler.gitstore.signatures.signers import Signers, SignersError, parse_signers
 from reconciler.gitstore.signatures.verifier import BadSignature, Verifier
 from reconciler.world.reports.reports import Report
-from schemas.settings.fleet import Poollet, Settings
+from schemas.settings.fleet import FleetSettings, PoolletEntry
 
 
 def judge(
     report: Report,
     commit: bytes,
-    fleets: tuple[Settings, ...],
+    fleets: tuple[FleetSettings, ...],
     verifier: Callable[[Signers], Verifier],
     now: datetime,
 ) -> None:
     """By the settings as they are and as they were: either may ask. A poollet without signers of its own is not asked."""
     report.judged, report.unsigned, report.is_refused = report.commit, "", False
     for fleet in fleets:
-        signers = (fleet.poollets.get(report.name) or Poollet()).signers
+        signers = (fleet.poollets.get(report.name) or PoolletEntry()).signers
         if fleet.signatures.mode == "off" or not signers:
             continue
         if why := _why_not(commit, signers, verifier, now):

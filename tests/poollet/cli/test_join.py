@@ -11,12 +11,12 @@ import pytest
 from poollet.cli.join import with_entry
 from reconciler.cli.exits import CommandError
 from schemas.settings import fleet
-from schemas.settings.host import Host, Pool, Repo
+from schemas.settings.host import PoolletSettings, PoolSettings, RepoSettings
 from tests.poollet.cli.process import Ground
 from tests.poollet.fleet import FLEET
 from tests.servers.repository import git
 
-ONE = Host(name="host-1", repo=Repo(url="x"))
+ONE = PoolletSettings(name="host-1", repo=RepoSettings(url="x"))
 
 
 def join(ground: Ground, *more: str) -> tuple[int, str, str]:
@@ -41,7 +41,7 @@ def test_an_entry_is_added_and_nothing_else_moves(settings: str, want: str) -> N
     after = with_entry(text, ONE)
     assert want in after
     found = fleet.parse(after.encode())
-    assert isinstance(found, fleet.Settings)
+    assert isinstance(found, fleet.FleetSettings)
     assert "host-1" in found.poollets
     kept = [line for line in text.splitlines() if not line.startswith("poollets: {}")]
     assert [line for line in after.splitlines() if line in kept] == kept
@@ -49,10 +49,12 @@ def test_an_entry_is_added_and_nothing_else_moves(settings: str, want: str) -> N
 
 
 def test_the_entry_names_the_pools_that_are_announced() -> None:
-    pools = (Pool(name="a"), Pool(name="b"), Pool(name="c", kind="VolumePool"))
-    after = with_entry(f"fleet: {{id: {FLEET}}}\n", Host(name="rack", repo=Repo(url="x"), pools=pools))
+    pools = (PoolSettings(name="a"), PoolSettings(name="b"), PoolSettings(name="c", kind="VolumePool"))
+    after = with_entry(
+        f"fleet: {{id: {FLEET}}}\n", PoolletSettings(name="rack", repo=RepoSettings(url="x"), pools=pools)
+    )
     found = fleet.parse(after.encode())
-    assert isinstance(found, fleet.Settings)
+    assert isinstance(found, fleet.FleetSettings)
     assert found.owns("rack", "b")
     assert found.owns_volumes("rack", "c")
     assert not found.owns_volumes("rack", "a")

@@ -13,11 +13,11 @@ from schemas.live_layout import SHARE
 from schemas.manifest import parse
 from schemas.model import MachineClass, MachinePool, VolumeClass, decode
 from schemas.model.capacity import WHOLE_HOST
-from schemas.settings.host import Pool
+from schemas.settings.host import PoolSettings
 from tests.poollet.fleet import machine_class
 
 GIB = 1 << 30
-POOL = Pool(name="host-1", runtime="r1")
+POOL = PoolSettings(name="host-1", runtime="r1")
 ABOUT = iri.About(
     name="gitvirt-simulated",
     version="1.2.3",
@@ -68,7 +68,7 @@ WANTED = Wanted((small(),), (fast(),))
 
 
 def machine_pool(
-    answers: Answers, pool: Pool = POOL, wanted: Wanted = WANTED, live: MachinePool | None = None
+    answers: Answers, pool: PoolSettings = POOL, wanted: Wanted = WANTED, live: MachinePool | None = None
 ) -> report.PoolReport:
     return pool_report.machine_pool(pool, answers, wanted, live, None)[0]
 
@@ -93,7 +93,9 @@ def test_a_pool_as_it_is_announced() -> None:
 
 
 def test_what_the_host_keeps_is_not_given_away_and_its_labels_win() -> None:
-    pool = Pool(name="host-1", runtime="r1", labels={"rack": "9"}, reserved={"cpu": "500m", "memory": "6Gi"})
+    pool = PoolSettings(
+        name="host-1", runtime="r1", labels={"rack": "9"}, reserved={"cpu": "500m", "memory": "6Gi"}
+    )
     found = machine_pool(Answers(ABOUT, offers()), pool)
     assert found.status.capacity["cpu"] == "4"
     assert (found.status.allocatable["cpu"], found.status.allocatable["memory"]) == ("3500m", "2Gi")
@@ -150,7 +152,7 @@ def test_a_runtime_that_never_answered_is_pending_however_often_one_looks() -> N
 
 
 def test_a_volume_pool_names_who_reaches_it() -> None:
-    pool = Pool(name="host-1", kind="VolumePool", runtime="r1", reserved={"storage": "10Gi"})
+    pool = PoolSettings(name="host-1", kind="VolumePool", runtime="r1", reserved={"storage": "10Gi"})
     found, facts = pool_report.volume_pool(pool, Answers(ABOUT, offers()), WANTED, ("host-1",), None)
     status = found.status
     assert (status.state, status.reachable_from) == ("Available", ("host-1",))

@@ -11,7 +11,7 @@ import pytest
 from poollet.bootstrap import Ambient, fleet_settings
 from poollet.clock import Clock
 from schemas.settings import host
-from schemas.settings.fleet import PATH, Settings
+from schemas.settings.fleet import PATH, FleetSettings
 from tests.reconciler.gitstore.git import commit, git, init
 
 GOOD = b"fleet: {id: 6f1c1f0e-0d0f-4b5e-9b3e-5a1f6f0f7a11}\nreports: {ref: %s}\n"
@@ -36,9 +36,9 @@ def test_what_is_in_force(tmp_path: Path, source: list[bytes], target: bytes | N
         commit(root, {PATH: target})
         git(root, "checkout", "-q", "main")
     ambient = Ambient({"PATH": os.environ["PATH"]}, tmp_path, Clock(), random.Random(1), "0")
-    found = fleet_settings(host.Repo(url=str(root), mirror=str(tmp_path / "mirror")), ambient)
+    found = fleet_settings(host.RepoSettings(url=str(root), mirror=str(tmp_path / "mirror")), ambient)
     if want:
-        assert isinstance(found, Settings)
+        assert isinstance(found, FleetSettings)
         assert found.reports.ref == want
     else:
         assert isinstance(found, tuple)

@@ -23,10 +23,10 @@ from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus,
 from schemas.model.capacity import Shortfall
 from schemas.problem import Problem
 from schemas.report import objects as report
-from schemas.settings.fleet import Fleet, Settings
+from schemas.settings.fleet import FleetIdentity, FleetSettings
 from schemas.validate.finding import Finding
 from schemas.validate.references import references
-from schemas.validate.tree import Entry
+from schemas.validate.tree import Declaration
 
 FLEET = "5a1e9a5e-0d5c-4f0b-9a54-6d1b6f6f7f10"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -50,8 +50,8 @@ class Small:
     frozen: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     refused: dict[Key, tuple[str, ...]] = field(default_factory=dict)
     confirmations: list[Confirmation] = field(default_factory=list)
-    settings: Settings = field(default_factory=lambda: Settings(fleet=Fleet(id=FLEET)))
-    settings_before: Settings | None = None
+    settings: FleetSettings = field(default_factory=lambda: FleetSettings(fleet=FleetIdentity(id=FLEET)))
+    settings_before: FleetSettings | None = None
     source: str | None = SOURCE
     target: str | None = LIVE
     held_source: Held | None = None
@@ -91,7 +91,7 @@ class Small:
 
     def users(self, key: Key) -> Collection[Key]:
         def refers(known: Known) -> bool:
-            named = references(Entry("", 0, known.key, known.object))
+            named = references(Declaration("", 0, known.key, known.object))
             return any(Key(each.kind, each.namespace, each.name) == key for each in named)
 
         return {other for other, known in self.known.items() if refers(known)}

@@ -13,7 +13,7 @@ from reconciler.world.contents import Contents, live_contents, source_contents
 from reconciler.world.encoding import decoded, encoded
 from schemas.kinds import Kind
 from schemas.model.quantity import Quantity, parse
-from schemas.validate import Policy
+from schemas.validate import ValidationPolicy
 from tests.reconciler.world.scene import SMALL, assigned, machine, recorded, volume
 from tests.reconciler.world.test_laws import IDS, UIDS, documents
 
@@ -50,7 +50,7 @@ def back(path: str, contents: Contents) -> None:
 @given(documents, st.booleans(), st.booleans())
 def test_what_is_kept_comes_back(text: str, is_wanted: bool, is_open: bool) -> None:
     for found in (
-        source_contents("a.yaml", text.encode(), Policy(is_open)),
+        source_contents("a.yaml", text.encode(), ValidationPolicy(is_open)),
         live_contents("a.yaml", text.encode(), lambda *_: is_wanted),
     ):
         if encoded(found) is not None:
@@ -60,7 +60,7 @@ def test_what_is_kept_comes_back(text: str, is_wanted: bool, is_open: bool) -> N
 @pytest.mark.parametrize("text", [RICH, POOL, SMALL, f"{RICH}---\n{POOL}---\n{volume('data')}"])
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_amounts_come_back_as_they_were_written(text: str, is_wanted: bool) -> None:
-    back("a.yaml", source_contents("a.yaml", text.encode(), Policy()))
+    back("a.yaml", source_contents("a.yaml", text.encode(), ValidationPolicy()))
     back("b.yaml", live_contents("b.yaml", text.encode(), lambda *_: is_wanted))
 
 
@@ -77,7 +77,7 @@ def test_every_example_comes_back() -> None:
     kept = 0
     for path in EXAMPLES:
         for found in (
-            source_contents(path.name, path.read_bytes(), Policy()),
+            source_contents(path.name, path.read_bytes(), ValidationPolicy()),
             live_contents(path.name, path.read_bytes(), lambda *_: True),
         ):
             if encoded(found) is not None:
@@ -113,7 +113,7 @@ def test_an_amount_comes_back(number: int, suffix: str) -> None:
     ],
 )
 def test_nothing_else_is_kept(name: str, text: str) -> None:
-    assert encoded(source_contents(name, text.encode(), Policy())) is None
+    assert encoded(source_contents(name, text.encode(), ValidationPolicy())) is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from schemas.edit import Value
-from schemas.edit.verification import is_alike
+from schemas.edit.verification import is_same_value
 from schemas.reader import read
 
 Body = dict[str, Value]
@@ -104,7 +104,7 @@ def emit(dice: Random, body: Body) -> str:
     back = read(text)
     assert isinstance(back, tuple), (text, back)
     assert len(back) == 1, text
-    assert is_alike(back[0], body), (text, back, body)
+    assert is_same_value(back[0], body), (text, back, body)
     return text
 
 

@@ -6,7 +6,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from schemas.codes import CODES
-from schemas.edit import Changes, Edited, Field, Refused, edit
+from schemas.edit import Changes, Edited, EditRefused, Field, edit
 
 PAGE = (Path(__file__).parents[3] / "docs" / "editing.md").read_text()
 MACHINE = """\
@@ -51,7 +51,7 @@ def test_the_difference_shown_is_the_one_made() -> None:
 def test_the_refusal_shown_is_the_one_given() -> None:
     text = b"metadata: {name: web-1}\nspec: &common\n  power: On\ncopy: *common\n"
     outcome = edit(text, 0, CHANGES, path="machines/web-1.yaml")
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, EditRefused)
     found = outcome.problem
     assert f"{found.file}:{found.line}:{found.column}: {found.code} {found.message}\n  {found.hint}\n" in PAGE
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.edit.document_spans import documents
-from schemas.edit.verification import is_alike
+from schemas.edit.document_spans import document_spans
+from schemas.edit.verification import is_same_value
 from schemas.reader import read
 
 TABLE = [
@@ -41,7 +41,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("text", "want"), [case[1:] for case in TABLE], ids=[case[0] for case in TABLE])
 def test_documents(text: str, want: list[str]) -> None:
-    assert [text[start:end] for start, end in documents(text)] == want
+    assert [text[start:end] for start, end in document_spans(text)] == want
     found = read(text)
     if isinstance(found, tuple):
         assert len(found) == len(want)
@@ -62,9 +62,9 @@ def test_as_the_reader_sees_them(lines: list[tuple[str, str]], mark: str, ends: 
     whole = read(text)
     if not isinstance(whole, tuple):
         return
-    spans = documents(text)
+    spans = document_spans(text)
     neighbours = ["---\n" if at + 1 < len(spans) else "" for at in range(len(spans))]
     alone = [read(text[start:end] + behind) for (start, end), behind in zip(spans, neighbours, strict=True)]
     assert all(isinstance(part, tuple) for part in alone), (text, alone)
-    assert is_alike([part[0] for part in alone], list(whole)), text  # type: ignore[index]
+    assert is_same_value([part[0] for part in alone], list(whole)), text  # type: ignore[index]
     assert all(before.end <= after.start for before, after in pairwise(spans))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.edit import Annotation, Changes, Edited, Field, Label, Means, Refused, edit, edit_all
+from schemas.edit import Annotation, Changes, Edited, EditRefused, Field, Label, Means, edit, edit_all
 
 MACHINE = b"""\
 apiVersion: compute.ironcore.dev/v1alpha1
@@ -97,5 +97,5 @@ def test_several_documents_of_one_file_at_once() -> None:
 @pytest.mark.parametrize("index", [-1, 1, 7])
 def test_a_document_that_is_not_there_is_refused(index: int) -> None:
     outcome = edit(MACHINE, index, PLACED, path="a.yaml")
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, EditRefused)
     assert (outcome.problem.code, outcome.problem.file) == ("GV701", "a.yaml")

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from schemas.edit import Edited, Field, Means, Outcome, Refused, edit, edit_all
+from schemas.edit import Edited, EditRefused, Field, Means, Outcome, edit, edit_all
 from tests.schemas.edit.styles.case import PLACE, PLACE_AND_RUN
 
 BLOCK = "metadata:\n  name: x\nspec:\n  power: On\n"
@@ -64,7 +64,7 @@ REFUSED = {
 def test_what_is_too_much_is_refused(what: str) -> None:
     text, code = REFUSED[what]
     outcome = edit(text.encode(), 0, PLACE_AND_RUN)
-    assert isinstance(outcome, Refused), outcome
+    assert isinstance(outcome, EditRefused), outcome
     assert outcome.problem.code == code
 
 
@@ -93,20 +93,20 @@ def test_memory_is_a_few_times_the_text() -> None:
 
 def test_one_refusal_leaves_all_documents_alone() -> None:
     outcome = edit_all(b"spec: {}\n---\nspec: 5\n", {0: PLACE, 1: PLACE}, path="a.yaml")
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, EditRefused)
     assert (outcome.problem.code, outcome.problem.line, outcome.problem.column) == ("GV702", 3, 1)
 
 
 def test_of_several_fields_the_one_that_is_in_the_way_is_named() -> None:
     outcome = edit(b"metadata: {name: a}\nspec: &s {}\nx: *s\n", 0, {Field.UID: "u", **PLACE_AND_RUN})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, EditRefused)
     assert "spec.machinePoolRef" in outcome.problem.message
     assert "metadata.uid" not in outcome.problem.message
 
 
 def test_of_several_values_the_one_without_a_text_is_named() -> None:
     outcome = edit(b"spec: {}\n", 0, {Field.POWER: "a\ud800", Field.STATUS: {}})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, EditRefused)
     assert outcome.problem.code == "GV705"
     assert "spec.power" in outcome.problem.message
     assert "status" not in outcome.problem.message

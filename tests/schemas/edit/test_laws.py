@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from schemas.edit import Annotation, Changes, Edited, Field, Label, Means, Target, Value, edit, edit_all
-from schemas.edit.verification import is_alike
+from schemas.edit.verification import is_same_value
 from schemas.reader import read
 from tests.schemas.edit.emitter import Body, emit
 from tests.schemas.edit.laws import field, rest, with_field
@@ -113,8 +113,8 @@ def test_the_fields_are_as_asked_and_the_rest_is_as_it_was(
     event(outcome.means.name)
     after = value_of(outcome.data)
     for target, value in changes.items():
-        assert is_alike(field(after, target.path), value), text
-    assert is_alike(rest(after, changes), rest(body, changes)), (text, outcome.data)
+        assert is_same_value(field(after, target.path), value), text
+    assert is_same_value(rest(after, changes), rest(body, changes)), (text, outcome.data)
 
 
 @given(bodies(), edits(), dice)
@@ -149,7 +149,7 @@ def test_what_gitvirt_wrote_is_changed_and_changed_back(
     text = edited(bare, {target: value}).data
     away = edited(text, {target: other})
     back = edited(away.data, {target: value})
-    assert is_alike(value_of(back.data), value_of(text))
+    assert is_same_value(value_of(back.data), value_of(text))
     assert back.data == text, (text, away.data, back.data)
 
 

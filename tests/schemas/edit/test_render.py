@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from schemas.edit import Edited, Field, Means, Refused, UnwritableError, Value, edit, render
-from schemas.edit.verification import is_alike
+from schemas.edit import Edited, EditRefused, Field, Means, UnwritableError, Value, edit, render
+from schemas.edit.verification import is_same_value
 from schemas.reader import read
 
 Body = dict[str, Value]
@@ -263,7 +263,7 @@ def test_any_body_reads_back(body: Body) -> None:
     text = render(body).decode()
     documents = read(text)
     assert isinstance(documents, tuple)
-    assert is_alike(documents[0], body)
+    assert is_same_value(documents[0], body)
     assert text.endswith("\n")
 
 
@@ -344,7 +344,7 @@ UNWRITABLE = {
 def test_what_has_no_text_is_refused(what: str, before: str) -> None:
     value: Any = UNWRITABLE[what]
     outcome = edit(before.encode(), 0, {Field.STATUS: value})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, EditRefused)
     assert outcome.problem.code == "GV705"
     with pytest.raises(UnwritableError):
         render({"status": value})
@@ -352,6 +352,6 @@ def test_what_has_no_text_is_refused(what: str, before: str) -> None:
 
 def test_json_has_no_infinity() -> None:
     outcome = edit(b'{"a": 1}', 0, {Field.STATUS: {"load": float("inf")}})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, EditRefused)
     assert outcome.problem.code == "GV705"
     assert isinstance(edit(b"{a: 1}", 0, {Field.STATUS: {"load": float("inf")}}), Edited)

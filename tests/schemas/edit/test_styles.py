@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.codes import CODES
-from schemas.edit import Changes, Edited, Means, Refused, Value, edit
+from schemas.edit import Changes, Edited, EditRefused, Means, Value, edit
 from schemas.reader import read
 from tests.schemas.edit.styles import block, flow, found, refused, removal, strange
 from tests.schemas.edit.styles.case import Case, Refusal
@@ -56,7 +56,7 @@ def test_twice_is_once(case: Case) -> None:
 def test_a_refusal_says_why_and_where(case: Refusal) -> None:
     data = case.before if isinstance(case.before, bytes) else case.before.encode()
     outcome = edit(data, case.document, case.changes, path="machines/a.yaml")
-    assert isinstance(outcome, Refused), outcome
+    assert isinstance(outcome, EditRefused), outcome
     problem = outcome.problem
     assert (problem.code, (problem.line, problem.column), problem.pointer) == (
         case.code,

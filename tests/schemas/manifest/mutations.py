@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from schemas.kinds import Kind, recognise_document
+from schemas.kinds import Kind, recognize_document
 from tests.schemas.samples import SAMPLES, load
 
 VALUES: list[Any] = [
@@ -75,7 +75,7 @@ def documents() -> list[tuple[Kind, dict[str, Any]]]:
     found = []
     for text in SAMPLES.values():
         body = load(text)
-        kind = recognise_document(body)
+        kind = recognize_document(body)
         assert isinstance(body, dict)
         assert isinstance(kind, Kind)
         found.append((kind, body))

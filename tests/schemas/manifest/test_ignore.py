@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.codes import CODES
-from schemas.manifest.ignore import MAX_BYTES, NOTHING, Ignore, is_manifest
+from schemas.manifest.ignore import IGNORE_NOTHING, MAX_BYTES, Ignore, is_manifest
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_folders() -> None:
     assert ignore("charts/sub", True)
     assert not ignore("machines", True)
     assert ignore("machines/x.tmp", True)
-    assert not NOTHING("charts", True)
+    assert not IGNORE_NOTHING("charts", True)
     assert not ignore("d/" * 5000 + "a.yaml")
 
 

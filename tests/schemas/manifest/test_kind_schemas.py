@@ -12,7 +12,7 @@ import pytest
 import referencing
 import referencing.jsonschema
 
-from schemas.kinds import Kind, recognise_document
+from schemas.kinds import Kind, recognize_document
 from tests.schemas.samples import SAMPLES, load
 
 FOLDER = Path(__file__).parents[3] / "schemas"
@@ -87,7 +87,7 @@ def test_unknown_fields_are_refused_except_in_status(kind: Kind) -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_published_shapes_are_accepted_as_they_are(name: str) -> None:
     document = load(SAMPLES[name])
-    kind = recognise_document(document)
+    kind = recognize_document(document)
     assert isinstance(kind, Kind)
     errors = [error.message for error in jsonschema.Draft202012Validator(schema(kind)).iter_errors(document)]
     assert errors == []
@@ -95,7 +95,7 @@ def test_published_shapes_are_accepted_as_they_are(name: str) -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_every_kind_has_a_sample(kind: Kind) -> None:
-    assert kind in {recognise_document(load(text)) for text in SAMPLES.values()}
+    assert kind in {recognize_document(load(text)) for text in SAMPLES.values()}
 
 
 def combined() -> jsonschema.Draft202012Validator:

@@ -17,14 +17,14 @@ from schemas.model.capacity import (
     Shortfall,
     add,
     allocatable,
-    amount,
     fits,
+    format_amount,
     needs,
     share,
     stocks,
     subtract,
 )
-from schemas.model.charge import class_counts, machine_charge, pool_allocatable, volume_charge, written
+from schemas.model.charge import class_counts, format_vector, machine_charge, pool_allocatable, volume_charge
 from schemas.model.quantity import NANO, Quantity, parse
 
 RESOURCES = ["cpu", "memory", "storage", "nvidia.com/gpu", "class/machine.small"]
@@ -210,14 +210,14 @@ def test_a_class_count_is_how_many_fit(need: dict[str, int], free: dict[str, int
 
 
 def test_amounts_are_written_exactly() -> None:
-    assert written({"memory": 3 * 2**29, "cpu": 1500, "nvidia.com/gpu": 2}) == {
+    assert format_vector({"memory": 3 * 2**29, "cpu": 1500, "nvidia.com/gpu": 2}) == {
         "cpu": "1500m",
         "memory": "1536Mi",
         "nvidia.com/gpu": "2",
     }
-    assert amount("cpu", 4000) == "4"
+    assert format_amount("cpu", 4000) == "4"
 
 
 @given(VECTORS)
 def test_what_is_written_reads_back(vector: dict[str, int]) -> None:
-    assert needs({resource: parse(text) for resource, text in written(vector).items()}) == vector
+    assert needs({resource: parse(text) for resource, text in format_vector(vector).items()}) == vector

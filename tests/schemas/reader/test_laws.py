@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ruamel.yaml.error import YAMLError
 
 from schemas.reader import Unreadable, read
-from schemas.reader.positions import UNKNOWN, Marks
+from schemas.reader.positions import UNKNOWN, Positions
 from tests.schemas.reader import arbiter
 from tests.schemas.reader.pointers import pointers
 from tests.schemas.reader.yaml_texts import TRICKY, Written, written
@@ -50,7 +50,7 @@ def test_the_arbiter_agrees(given_text: Written) -> None:
 @example("a: \ud800")
 def test_anything_is_read_or_refused_and_marks_never_raise(text: str) -> None:
     found = read(text)
-    marks = Marks(text)
+    marks = Positions(text)
     assert marks.position(0, "/a/0/b") >= UNKNOWN
     if isinstance(found, Unreadable):
         assert found.message
@@ -69,7 +69,7 @@ def test_marks_agree_with_the_arbiter(given_text: Written) -> None:
         judged = list(arbiter.places(given_text.text))
     except YAMLError:
         assume(False)
-    marks = Marks(given_text.text)
+    marks = Positions(given_text.text)
     for document, pointer, place in judged:
         assert (pointer, marks.value(document, pointer)) == (pointer, place)
 
@@ -77,7 +77,7 @@ def test_marks_agree_with_the_arbiter(given_text: Written) -> None:
 @given(written(most_documents=2))
 @settings(max_examples=60)
 def test_every_node_has_a_place_and_keys_stand_at_theirs(given_text: Written) -> None:
-    marks = Marks(given_text.text)
+    marks = Positions(given_text.text)
     lines = given_text.text.removeprefix("\ufeff").splitlines() if given_text.text.isascii() else None
     for index, document in enumerate(given_text.documents):
         for pointer in pointers(document):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.reader.events import Place
-from schemas.reader.positions import UNKNOWN, Marks
+from schemas.reader.events import Position
+from schemas.reader.positions import UNKNOWN, Positions
 
 TEXT = """\
 kind: X
@@ -57,8 +57,8 @@ other: *k
         ("spec", (1, 1), (1, 1), (1, 1)),
     ],
 )
-def test_places_in_a_document(pointer: str, position: Place, key: Place, value: Place) -> None:
-    marks = Marks(TEXT)
+def test_places_in_a_document(pointer: str, position: Position, key: Position, value: Position) -> None:
+    marks = Positions(TEXT)
     assert marks.position(0, pointer) == position
     assert marks.key(0, pointer) == key
     assert marks.value(0, pointer) == value
@@ -90,10 +90,10 @@ def test_places_in_a_document(pointer: str, position: Place, key: Place, value: 
         ("a: &a {b: *c, d: &c {<<: *a}}", 0, "/a/d/b", (1, 11)),
     ],
 )
-def test_places_in_odd_texts(text: str, document: int, pointer: str, want: Place) -> None:
-    assert Marks(text).position(document, pointer) == want
+def test_places_in_odd_texts(text: str, document: int, pointer: str, want: Position) -> None:
+    assert Positions(text).position(document, pointer) == want
 
 
 def test_depth_costs_no_stack() -> None:
     for text in ("[" * 100_000, "- " * 100_000, "{a: " * 100_000):
-        assert Marks(text).position(0, "/0" * 100_000) > UNKNOWN
+        assert Positions(text).position(0, "/0" * 100_000) > UNKNOWN

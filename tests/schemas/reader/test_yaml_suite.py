@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from schemas.reader import Unreadable, Value, read
-from schemas.reader.positions import UNKNOWN, Marks
+from schemas.reader.positions import UNKNOWN, Positions
 from tests.schemas.reader.pointers import pointers
 
 SUITE = Path(sys.prefix) / "yaml-test-suite"
@@ -104,7 +104,7 @@ def test_refusals_have_a_place_and_so_has_nearly_every_value(cases: list[Case]) 
         if isinstance(found, Unreadable):
             placeless += [case.name] * (not found.line)
             continue
-        marks = Marks(case.text)
+        marks = Positions(case.text)
         for at, document in enumerate(found):
             for pointer in pointers(document):
                 around = pointer.rpartition("/")[0]

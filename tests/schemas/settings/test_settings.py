@@ -9,7 +9,7 @@ import pytest
 
 from schemas.settings import fleet, host
 from schemas.settings.duration import milliseconds
-from schemas.settings.settings_file import described
+from schemas.settings.settings_file import load_schema
 
 ID = "3c0f3b4e-58b5-4b7e-9f51-4a4a9f8d8f10"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHY1 who"
@@ -18,12 +18,12 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("name", ["fleet.json", "host.json"])
 def test_schemas_are_schemas(name: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(described(name))
+    jsonschema.Draft202012Validator.check_schema(load_schema(name))
 
 
 def test_a_fleet_needs_an_id_and_nothing_else() -> None:
     settings = fleet.parse(f"fleet: {{id: {ID}}}\n".encode())
-    assert isinstance(settings, fleet.Settings)
+    assert isinstance(settings, fleet.FleetSettings)
     assert (settings.branches.source, settings.branches.target, settings.reports.ref) == (
         "main",
         "live",
@@ -39,7 +39,7 @@ def test_a_fleet_needs_an_id_and_nothing_else() -> None:
 
 def test_defaults_are_those_of_the_schema() -> None:
     settings = fleet.parse(f"fleet: {{id: {ID}}}\n".encode())
-    properties = described("fleet.json")["properties"]
+    properties = load_schema("fleet.json")["properties"]
     for section in ("branches", "reports", "limits", "heartbeat", "scoring", "secrets"):
         for field, rule in properties[section]["properties"].items():
             if "default" in rule:
@@ -48,9 +48,9 @@ def test_defaults_are_those_of_the_schema() -> None:
 
 
 def test_the_example_and_what_init_writes_are_valid() -> None:
-    assert isinstance(fleet.parse((ROOT / "examples/repo/gitvirt.yaml").read_bytes()), fleet.Settings)
+    assert isinstance(fleet.parse((ROOT / "examples/repo/gitvirt.yaml").read_bytes()), fleet.FleetSettings)
     template = (ROOT / "reconciler/template/gitvirt.yaml").read_text().replace("@FLEET@", ID)
-    assert isinstance(fleet.parse(template.encode()), fleet.Settings)
+    assert isinstance(fleet.parse(template.encode()), fleet.FleetSettings)
 
 
 OWNERS = f"""
@@ -85,7 +85,7 @@ poollets:
 )
 def test_ownership(poollet: str, pool: str, machines: bool, volumes: bool) -> None:
     settings = fleet.parse(OWNERS)
-    assert isinstance(settings, fleet.Settings)
+    assert isinstance(settings, fleet.FleetSettings)
     assert (settings.owns(poollet, pool), settings.owns_volumes(poollet, pool)) == (machines, volumes)
 
 
@@ -122,7 +122,7 @@ def test_each_mistake_in_a_fleet_is_named_with_its_line(data: bytes, code: str, 
 
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     settings = fleet.parse(f"fleet: {{id: {ID}}}\nlimits: {{evict: 1e2, delete: {{count: 3.0}}}}\n".encode())
-    assert isinstance(settings, fleet.Settings)
+    assert isinstance(settings, fleet.FleetSettings)
     assert (settings.limits.evict, settings.limits.delete.count) == (100, 3)
 
 
@@ -142,7 +142,7 @@ HOST = "name: rack-a1\nrepo:\n  url: ssh://git@git.example.org/fleet.git\n"
 
 def test_a_host_needs_a_name_and_a_repo() -> None:
     settings = host.parse(HOST.encode())
-    assert isinstance(settings, host.Host)
+    assert isinstance(settings, host.PoolletSettings)
     assert (settings.repo.mirror, settings.intervals.poll, settings.intervals.list) == (
         "/var/lib/gitvirt/mirror",
         "10s",
@@ -156,7 +156,7 @@ def test_a_whole_host() -> None:
         + "runtimes: [{name: kvm, start: libvirt}]\npools:\n  - {name: rack-a1, runtime: kvm, reserved: {cpu: 500m, memory: 2Gi}}\n"
     )
     settings = host.parse(text.encode())
-    assert isinstance(settings, host.Host)
+    assert isinstance(settings, host.PoolletSettings)
     assert settings.pools[0].reserved == {"cpu": "500m", "memory": "2Gi"}
 
 
@@ -205,4 +205,4 @@ def test_what_is_no_duration(text: str) -> None:
 
 @pytest.mark.parametrize(("interval", "want"), [("1s", 50_000), ("10s", 50_000), ("15s", 75_000)])
 def test_grace(interval: str, want: int) -> None:
-    assert fleet.grace_milliseconds(interval) == want
+    assert fleet.heartbeat_timeout_milliseconds(interval) == want

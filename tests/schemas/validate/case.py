@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 
-from schemas.validate import Policy
+from schemas.validate import ValidationPolicy
 from tests.schemas.validate.documents import (
     machine_class,
     network,
@@ -13,9 +13,9 @@ from tests.schemas.validate.documents import (
     volume_class,
 )
 
-DECLARED = Policy(has_open_pools=False)
-PLAIN_ALLOWED = Policy(allows_plain_secrets=True)
-TARGET = Policy(is_target=True)
+DECLARED = ValidationPolicy(has_open_pools=False)
+PLAIN_ALLOWED = ValidationPolicy(allows_plain_secrets=True)
+TARGET = ValidationPolicy(is_target=True)
 BASE = {"base.yaml": together(machine_class(), volume_class(), volume_class("grow", "ExpandOnly"), network())}
 ZONE = "topology.ironcore.dev/zone"
 
@@ -25,7 +25,7 @@ class Case:
     id: str
     files: dict[str, str]
     want: set[str] = field(default_factory=set)
-    policy: Policy = field(default_factory=Policy)
+    policy: ValidationPolicy = field(default_factory=ValidationPolicy)
     said: str = ""  # in one of the messages or hints
 
 

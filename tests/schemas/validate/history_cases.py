@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schemas.validate import Policy
+from schemas.validate import ValidationPolicy
 from tests.schemas.validate.documents import (
     ephemeral_interface,
     ephemeral_volume,
@@ -40,7 +40,7 @@ class Change:
     after: dict[str, str]
     want: set[str] = field(default_factory=set)
     said: str = ""  # in one of the messages or hints
-    policy: Policy = field(default_factory=Policy)
+    policy: ValidationPolicy = field(default_factory=ValidationPolicy)
 
 
 def changed(id: str, before: str, after: str, *want: str, said: str = "") -> Change:

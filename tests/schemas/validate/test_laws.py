@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.codes import CODES
-from schemas.kinds import recognise_document
-from schemas.validate import Policy
+from schemas.kinds import recognize_document
+from schemas.validate import ValidationPolicy
 from tests.schemas.manifest.mutations import VALUES, changed, places
 from tests.schemas.validate.case import BASE
-from tests.schemas.validate.checks import checked
+from tests.schemas.validate.checks import check
 from tests.schemas.validate.history_cases import CHANGES
 from tests.schemas.validate.rule_cases import CASES
 
@@ -71,9 +71,11 @@ def at_place(body: Any, where: tuple[Any, ...]) -> Any:
     return body
 
 
-@given(before=nearly_right(), after=nearly_right(), policy=st.builds(Policy))
-def test_anything_gets_findings(before: dict[str, str], after: dict[str, str], policy: Policy) -> None:
-    for problem in checked(after, policy, before):
+@given(before=nearly_right(), after=nearly_right(), policy=st.builds(ValidationPolicy))
+def test_anything_gets_findings(
+    before: dict[str, str], after: dict[str, str], policy: ValidationPolicy
+) -> None:
+    for problem in check(after, policy, before):
         assert problem.code in CODES
         assert problem.message
         assert problem.message.isprintable()
@@ -85,13 +87,13 @@ def test_nothing_changes_against_itself(files: dict[str, str]) -> None:
     """Also when every file was written anew: only what the documents say counts."""
     again = {path: f"{text}\n" for path, text in files.items()}
     for before in (files, again):
-        codes = {problem.code for problem in checked(files, Policy(), before)}
+        codes = {problem.code for problem in check(files, ValidationPolicy(), before)}
         assert not {code for code in codes if code.startswith("GV4")} - {"GV420"}
 
 
 @given(files=nearly_right())
 def test_what_is_new_may_be_anything(files: dict[str, str]) -> None:
-    codes = {problem.code for problem in checked(files, Policy(), {})}
+    codes = {problem.code for problem in check(files, ValidationPolicy(), {})}
     assert not {code for code in codes if code.startswith("GV4")}
 
 
@@ -99,4 +101,4 @@ def test_trees_are_taken_apart_and_put_together_again() -> None:
     for files in TREES:
         parts = bodies(written(bodies(files)))
         assert parts == bodies(files)
-        assert all(recognise_document(body) is not None for _, body in parts)
+        assert all(recognize_document(body) is not None for _, body in parts)

@@ -6,8 +6,8 @@ import pytest
 
 from schemas.kinds import Key, Kind
 from schemas.model import decode
-from schemas.validate import Entry, Tree
-from schemas.validate.names import FEW, Names, slips
+from schemas.validate import Declaration, Tree
+from schemas.validate.names import FEW, NameHints, one_slip_away
 
 
 def tree(names: list[str]) -> Tree:
@@ -19,7 +19,7 @@ def tree(names: list[str]) -> Tree:
             "metadata": {"name": name},
             "spec": {},
         }
-        entries.append(Entry("f.yaml", 0, Key(Kind.VOLUME, "default", name), decode(Kind.VOLUME, body)))
+        entries.append(Declaration("f.yaml", 0, Key(Kind.VOLUME, "default", name), decode(Kind.VOLUME, body)))
     return Tree(tuple(entries))
 
 
@@ -34,14 +34,14 @@ def tree(names: list[str]) -> Tree:
     ],
 )
 def test_one_slip_is_understood(count: int, written: str, meant: str) -> None:
-    names = Names(tree([f"data-{number:05}" for number in range(count)]))
+    names = NameHints(tree([f"data-{number:05}" for number in range(count)]))
     hint = names.hint(Kind.VOLUME, "default", written)
     assert hint.startswith('did you mean "data-0')
     assert count <= FEW or hint == f'did you mean "{meant}"?'
 
 
 def test_what_resembles_nothing_is_answered_with_what_there_is() -> None:
-    names = Names(tree(["a", "b", "c", "d"]))
+    names = NameHints(tree(["a", "b", "c", "d"]))
     assert names.hint(Kind.VOLUME, "default", "something") == "there is a, b, c and 1 more"
     assert (
         names.hint(Kind.VOLUME, "other", "a")
@@ -52,7 +52,7 @@ def test_what_resembles_nothing_is_answered_with_what_there_is() -> None:
 
 
 def test_work_is_bounded() -> None:
-    names = Names(tree([f"data-{number:05}" for number in range(FEW + 1)]))
+    names = NameHints(tree([f"data-{number:05}" for number in range(FEW + 1)]))
     hints = [names.hint(Kind.VOLUME, "default", f"missing-{number}") for number in range(1_000)]
     assert hints[0]
     assert not hints[-1]
@@ -60,5 +60,5 @@ def test_work_is_bounded() -> None:
 
 
 def test_slips_are_one_edit_away() -> None:
-    assert {"ab", "acb", "abcd", "xbc", "abx", "a-bc"} <= set(slips("abc"))
-    assert "cba" not in set(slips("abc"))
+    assert {"ab", "acb", "abcd", "xbc", "abx", "a-bc"} <= set(one_slip_away("abc"))
+    assert "cba" not in set(one_slip_away("abc"))

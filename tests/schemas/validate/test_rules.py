@@ -10,7 +10,7 @@ from schemas.codes import rules
 from schemas.codes.content import CODES as CONTENT
 from schemas.codes.revisions import CODES as REVISIONS
 from tests.schemas.validate.case import BASE, Case
-from tests.schemas.validate.checks import checked, told
+from tests.schemas.validate.checks import check, summarize
 from tests.schemas.validate.history_cases import CHANGES, Change
 from tests.schemas.validate.rule_cases import CASES
 
@@ -19,15 +19,15 @@ ABOUT_FILES = {"GV360", "GV361"}
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_rule(case: Case) -> None:
-    problems = checked({**BASE, **case.files}, case.policy)
-    assert told(problems) == case.want
+    problems = check({**BASE, **case.files}, case.policy)
+    assert summarize(problems) == case.want
     assert not case.said or any(case.said in f"{each.message} {each.hint}" for each in problems)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.id)
 def test_change(change: Change) -> None:
-    problems = checked(change.after, change.policy, change.before)
-    assert told(problems) == change.want
+    problems = check(change.after, change.policy, change.before)
+    assert summarize(problems) == change.want
     assert not change.said or any(change.said in f"{each.message} {each.hint}" for each in problems)
 
 
@@ -39,7 +39,7 @@ def test_tables_provoke_every_code() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_findings_name_what_they_are_about(case: Case) -> None:
-    for problem in checked({**BASE, **case.files}, case.policy):
+    for problem in check({**BASE, **case.files}, case.policy):
         assert not problem.message.endswith(".")
         assert (problem.line > 0) == (problem.column > 0) == (problem.code not in ABOUT_FILES)
 
@@ -48,5 +48,5 @@ def test_findings_name_what_they_are_about(case: Case) -> None:
 def test_order_of_files_decides_only_who_came_first(case: Case) -> None:
     files = {**BASE, **case.files}
     backwards = dict(reversed(files.items()))
-    there, back = (Counter(each.code for each in checked(order, case.policy)) for order in (files, backwards))
+    there, back = (Counter(each.code for each in check(order, case.policy)) for order in (files, backwards))
     assert there == back

@@ -18,7 +18,7 @@ from reconciler.query.checkout.loading import Loaded, Parsed, WorkerLostError, b
 from reconciler.query.checkout.parallel import parsed_by_several
 from reconciler.query.checkout.source import Commit, Folder, Source
 from schemas.problem import Problem
-from schemas.validate import Policy
+from schemas.validate import ValidationPolicy
 from tests.reconciler.gitstore.git import commit, git, init
 from tests.schemas.validate.documents import machine, machine_class, secret, together, volume
 
@@ -59,8 +59,10 @@ def loaded(source: Source, processes: int) -> Loaded:
     paths = source.listing(lambda path, is_folder: False).files
     batches = list(parts(paths))
     if processes == 1:
-        return joined(enumerate(parsed(source, batch, {}) for batch in batches), len(paths), Policy(), print)
-    return joined(parsed_by_several(source, batches, {}, processes), len(paths), Policy(), print)
+        return joined(
+            enumerate(parsed(source, batch, {}) for batch in batches), len(paths), ValidationPolicy(), print
+        )
+    return joined(parsed_by_several(source, batches, {}, processes), len(paths), ValidationPolicy(), print)
 
 
 @pytest.mark.parametrize("processes", [2, 3])
@@ -113,7 +115,7 @@ def test_a_document_that_cannot_be_told_may_be_any_object(
 
 
 def test_nothing_to_load() -> None:
-    assert joined(iter(()), 0, Policy(), print) == Loaded()
+    assert joined(iter(()), 0, ValidationPolicy(), print) == Loaded()
     assert parsed(Made(), [], {}) == Parsed()
 
 

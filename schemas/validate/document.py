@@ -11,16 +11,16 @@ from typing import Any
 from schemas.model import Machine, MachinePool, Taint, Toleration, Volume, VolumePool
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.inputs import Policy
-from schemas.validate.tree import AnyEntry
+from schemas.validate.inputs import ValidationPolicy
+from schemas.validate.tree import AnyDeclaration
 
 
-def findings(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
+def findings(entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy) -> Iterator[Finding]:
     yield from of_object(entry)
     yield from of_reserved_fields(entry, body, policy)
 
 
-def of_object(entry: AnyEntry) -> Iterator[Finding]:
+def of_object(entry: AnyDeclaration) -> Iterator[Finding]:
     match entry.object:
         case Machine():
             yield from of_machine(entry, entry.object)
@@ -30,7 +30,7 @@ def of_object(entry: AnyEntry) -> Iterator[Finding]:
             yield from of_taints(entry, entry.object.spec.taints)
 
 
-def of_machine(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
+def of_machine(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
     spec = machine.spec
     yield from of_variables(entry, machine)
     yield from of_tolerations(entry, "/spec/tolerations", spec.tolerations)
@@ -41,7 +41,7 @@ def of_machine(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
     yield from of_selectors(entry, machine)
 
 
-def of_variables(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
+def of_variables(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
     for position, variable in enumerate(machine.spec.efi_vars):
         identity = (variable.name, variable.uuid.lower())
@@ -51,7 +51,9 @@ def of_variables(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
         seen.add(identity)
 
 
-def of_tolerations(entry: AnyEntry, pointer: str, tolerations: Sequence[Toleration]) -> Iterator[Finding]:
+def of_tolerations(
+    entry: AnyDeclaration, pointer: str, tolerations: Sequence[Toleration]
+) -> Iterator[Finding]:
     for position, toleration in enumerate(tolerations):
         wrong = ""
         if toleration.operator == "Exists" and toleration.value:
@@ -68,7 +70,7 @@ def of_tolerations(entry: AnyEntry, pointer: str, tolerations: Sequence[Tolerati
         yield entry.finding("GV332", f"{pointer}/{position}/{field}", wrong, "remove what does not belong")
 
 
-def of_taints(entry: AnyEntry, taints: Sequence[Taint]) -> Iterator[Finding]:
+def of_taints(entry: AnyDeclaration, taints: Sequence[Taint]) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
     for position, taint in enumerate(taints):
         if (taint.key, taint.effect) in seen:
@@ -77,7 +79,7 @@ def of_taints(entry: AnyEntry, taints: Sequence[Taint]) -> Iterator[Finding]:
         seen.add((taint.key, taint.effect))
 
 
-def of_selectors(entry: AnyEntry, machine: Machine) -> Iterator[Finding]:
+def of_selectors(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
     rules = {"spread": machine.spec.spread, "antiAffinity": machine.spec.anti_affinity}
     for field, rule in rules.items():
         if rule is not None and not rule.label_selector.selector.matches(machine.metadata.labels):
@@ -98,7 +100,9 @@ FIELDS = (
 )
 
 
-def of_reserved_fields(entry: AnyEntry, body: Mapping[str, Any], policy: Policy) -> Iterator[Finding]:
+def of_reserved_fields(
+    entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy
+) -> Iterator[Finding]:
     """Looks at the document as it was written: the model leaves out what gitvirt does not act on."""
     if policy.is_target:
         return
