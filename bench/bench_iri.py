@@ -17,14 +17,14 @@ from pathlib import Path
 from bench.measure import figure, percentile, seconds
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.client.kinds import MACHINE_CALLS
-from iri.client.link import Link
+from iri.client.object_calls import MACHINE_CALLS
 from iri.machine import Connection, Disk, MachineSpec, NetworkInterface, RuntimeMachine
 from iri.server import Server
-from iri.simulated.chance import Span
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile, Times
 from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.seeded_random import Span
+from iri.wire.connection import Link
 
 CALLS = 2000
 CALLERS = 16

@@ -14,13 +14,13 @@ from iri.address import UnixAddress
 from iri.client import Client
 from iri.host import Classes, MachineClass
 from iri.machine import Disk, Image, LocalDisk, MachineSpec, MachineState, NetworkInterface, RuntimeMachine
-from iri.simulated.chance import Span
 from iri.simulated.clock import Clock
 from iri.simulated.host import Host
-from iri.simulated.ledger import Ledger
 from iri.simulated.profile import Profile, Times
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.serving import SimulatedServer
+from iri.simulated.seeded_random import Span
+from iri.simulated.server import SimulatedServer
+from iri.simulated.state.state_log import Ledger
 
 LABEL = "machinepoollet.ironcore.dev/machine-"
 AT_ONCE = Times(**dict.fromkeys(Times.__struct_fields__, Span(0, 0, 0)))

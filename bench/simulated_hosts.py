@@ -10,10 +10,10 @@ from pathlib import Path
 
 from iri.address import UnixAddress
 from iri.host import Classes, MachineClass, VolumeClass
-from iri.simulated.chance import Span
 from iri.simulated.host import Host
 from iri.simulated.profile import GIB, Profile, Times
-from iri.simulated.serving import SimulatedServer
+from iri.simulated.seeded_random import Span
+from iri.simulated.server import SimulatedServer
 
 AT_ONCE = Span(0.001, 0.002, 0.005)
 PROFILE = Profile(

@@ -16,21 +16,21 @@ from google.protobuf.message import Message
 
 from iri.address import Address
 from iri.change import Change
-from iri.client.changes import HOST, MACHINES, VOLUMES, call_of
-from iri.client.console import WebSocketConsole
+from iri.client.change_calls import HOST, MACHINES, VOLUMES, call_of
 from iri.client.details import Details, machine_description, volume_description
-from iri.client.kinds import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS, Calls, request_of
-from iri.client.link import Link
-from iri.client.lists import Decoded
-from iri.client.watch import RemoteSubscription
+from iri.client.list_decoder import Decoded
+from iri.client.object_calls import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS, Calls, request_of
+from iri.client.remote_watch import RemoteSubscription
+from iri.client.websocket_console import WebSocketConsole
 from iri.errors import Unimplemented
 from iri.host import About, Classes, HostInfo, MachineOffer, Offers, VolumeOffer
 from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import AnyObject, Event, Kind
 from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
+from iri.wire.connection import Link
 from iri.wire.events import event_of
-from iri.wire.mirror import fill, freeze
+from iri.wire.message_codec import fill, freeze
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from iri.client.lists import Decoded
+from iri.client.list_decoder import Decoded
 from iri.errors import Unimplemented
 from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
 from iri.volume import RuntimeVolume, VolumeDetail
-from iri.wire.mirror import freeze
+from iri.wire.message_codec import freeze
 
 Described = TypeVar("Described", RuntimeMachine, RuntimeVolume)
 Detail = TypeVar("Detail", MachineDetail, VolumeDetail)

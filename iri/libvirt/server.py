@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from iri.address import Address
 from iri.errors import IRIError
-from iri.exec.streaming import ExecServer
+from iri.exec.exec_server import ExecServer
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.server import Server
 from iri.server.server import SOCKET_MODE

@@ -25,12 +25,12 @@ from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import Runtime
-from iri.server.calls import Around, Call, Stream, handlers, unhindered
-from iri.server.host import HostCalls
-from iri.server.lists import LARGEST_MESSAGE_BYTES
-from iri.server.machines import ConsoleUrls, MachineCalls
-from iri.server.sockets import ListeningSocket
-from iri.server.volumes import VolumeCalls
+from iri.server.call_handlers import Around, Call, Stream, handlers, unhindered
+from iri.server.host_service import HostCalls
+from iri.server.list_encoder import LARGEST_MESSAGE_BYTES
+from iri.server.listening_socket import ListeningSocket
+from iri.server.machine_service import ConsoleUrls, MachineCalls
+from iri.server.volume_service import VolumeCalls
 
 log = logging.getLogger(__name__)
 

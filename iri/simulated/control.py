@@ -1,6 +1,6 @@
 """gitvirt.sim.v1alpha1.Control: a function a call, from request to response. Only simulated hosts serve it.
 
-A host that is away can still be controlled, and no fault slows or fails a control call: see hindrance.
+A host that is away can still be controlled, and no fault slows or fails a control call: see faults.fault_injection.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from iri.errors import InvalidArgument
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
-from iri.simulated import machines
-from iri.simulated.behaviour import Behaviour, flags, with_flags
-from iri.simulated.faults import Effect, Fault, Faults
+from iri.simulated import machine_calls
+from iri.simulated.faults.fault_rules import Effect, Fault, Faults
 from iri.simulated.host import Host
-from iri.simulated.machines import GuestAction
+from iri.simulated.machine_calls import GuestAction
 from iri.simulated.profile import decoded, encoded
+from iri.simulated.provider_quirks import Behaviour, flags, with_flags
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
@@ -107,8 +107,8 @@ class Control:
     def act_on_guest(self, request: pb.ActOnGuestRequest) -> pb.ActOnGuestResponse:
         action = _named(GuestAction, request.action, "action")
         with self._host.entered() as now_ns:
-            guest = machines.found(self._host, request.machine_id)
-            machines.act(self._host, guest, action, now_ns)
+            guest = machine_calls.found(self._host, request.machine_id)
+            machine_calls.act(self._host, guest, action, now_ns)
         return pb.ActOnGuestResponse()
 
     def act_on_host(self, request: pb.ActOnHostRequest) -> pb.ActOnHostResponse:
@@ -117,7 +117,7 @@ class Control:
             raise InvalidArgument("down_nanoseconds is between 0 and ten years")
         with self._host.entered(even_when_down=True) as now_ns:
             is_crash = action is HostAction.CRASH
-            machines.restart_host(self._host, request.down_nanoseconds, now_ns, is_crash=is_crash)
+            machine_calls.restart_host(self._host, request.down_nanoseconds, now_ns, is_crash=is_crash)
         return pb.ActOnHostResponse()
 
     def get_behaviour(self, _: pb.GetBehaviourRequest) -> pb.GetBehaviourResponse:

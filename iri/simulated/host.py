@@ -17,18 +17,19 @@ from iri.host import Classes
 from iri.identity import identity
 from iri.journal import Journal
 from iri.runtime import Console, Kind, Object
-from iri.simulated import guest as guests
-from iri.simulated import records, store
-from iri.simulated.behaviour import Behaviour, with_flags
-from iri.simulated.chance import Chance
+from iri.simulated import machine_lifecycle as guests
+from iri.simulated import volume_lifecycle
 from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.guest import Guest
-from iri.simulated.ledger import Ledger, LedgerError
-from iri.simulated.nature import NEVER_NS, Happening, Nature
+from iri.simulated.host_model import NEVER_NS, Happening, Nature
+from iri.simulated.machine_lifecycle import Guest
 from iri.simulated.profile import Profile
-from iri.simulated.records import KINDS, TABLES, Facts, Put, Record, Table
-from iri.simulated.state import State
-from iri.simulated.store import Shot, Stored
+from iri.simulated.provider_quirks import Behaviour, with_flags
+from iri.simulated.seeded_random import Chance
+from iri.simulated.state import records
+from iri.simulated.state.host_state import State
+from iri.simulated.state.records import KINDS, TABLES, Facts, Put, Record, Table
+from iri.simulated.state.state_log import Ledger, LedgerError
+from iri.simulated.volume_lifecycle import Shot, Stored
 
 
 class Host:
@@ -178,9 +179,9 @@ class Host:
             case Guest():
                 return guests.stepped(record, due_ns, self.nature)
             case Stored():
-                return store.stepped(record)
+                return volume_lifecycle.stepped(record)
             case Shot():
-                return store.shot_stepped(record)
+                return volume_lifecycle.shot_stepped(record)
 
     def _apply(self, put: Put) -> None:
         applied = self.state.apply(put)
@@ -194,8 +195,10 @@ class Host:
                 )
         for volume_id in applied.freed_volumes:
             stored = self.state.get(Stored, volume_id)
-            if stored is not None and stored.phase is store.Phase.WAITING:
-                self._apply(Put(Stored, volume_id, store.let_go(stored, self.moment_ns(), self.nature)))
+            if stored is not None and stored.phase is volume_lifecycle.Phase.WAITING:
+                self._apply(
+                    Put(Stored, volume_id, volume_lifecycle.let_go(stored, self.moment_ns(), self.nature))
+                )
         if applied.went_off:
             _close_all(self._consoles.get(put.id, []))
 

@@ -9,8 +9,8 @@ import msgspec
 
 from iri.errors import InvalidArgument
 from iri.host import Address, Classes, MachineClass, VolumeClass
-from iri.simulated.behaviour import with_flags
-from iri.simulated.chance import Span
+from iri.simulated.provider_quirks import with_flags
+from iri.simulated.seeded_random import Span
 
 GIB = 1 << 30
 

@@ -26,12 +26,12 @@ from iri.host import (
 from iri.journal import Watcher
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, Event, Notice, Subscription
-from iri.simulated import machines, shell, volumes
-from iri.simulated.guest import HAS_SYSTEM
+from iri.simulated import machine_calls, shell, volume_calls
 from iri.simulated.host import Host
-from iri.simulated.machines import GuestAction
+from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import HAS_SYSTEM
 from iri.simulated.shell import Inside
-from iri.simulated.usage import STORAGE
+from iri.simulated.state.usage import STORAGE
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 NAME = "gitvirt-simulated"
@@ -98,27 +98,27 @@ class SimulatedRuntime:
         with self.host.entered() as now_ns:
             match wanted := with_shared_keys(wanted):
                 case RuntimeMachine():
-                    return machines.create(self.host, wanted, now_ns)
+                    return machine_calls.create(self.host, wanted, now_ns)
                 case RuntimeVolume():
-                    return volumes.create(self.host, wanted, now_ns)
+                    return volume_calls.create(self.host, wanted, now_ns)
                 case RuntimeSnapshot():
-                    return volumes.create_snapshot(self.host, wanted, now_ns)
+                    return volume_calls.create_snapshot(self.host, wanted, now_ns)
 
     def change(self, id: str, change: Change) -> None:
         with self.host.entered() as now_ns:
             if isinstance(change, ExpandVolume):
-                volumes.expand(self.host, volumes.found(self.host, id), change, now_ns)
+                volume_calls.expand(self.host, volume_calls.found(self.host, id), change, now_ns)
             else:
-                machines.change(self.host, machines.found(self.host, id), change, now_ns)
+                machine_calls.change(self.host, machine_calls.found(self.host, id), change, now_ns)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         with self.host.entered() as now_ns:
             if kind is RuntimeMachine:
-                machines.remove(self.host, machines.found(self.host, id), now_ns)
+                machine_calls.remove(self.host, machine_calls.found(self.host, id), now_ns)
             elif kind is RuntimeVolume:
-                volumes.remove(self.host, volumes.found(self.host, id), now_ns)
+                volume_calls.remove(self.host, volume_calls.found(self.host, id), now_ns)
             else:
-                volumes.remove_snapshot(self.host, volumes.found_snapshot(self.host, id), now_ns)
+                volume_calls.remove_snapshot(self.host, volume_calls.found_snapshot(self.host, id), now_ns)
 
     def events(self) -> Sequence[Event]:
         with self.host.entered():
@@ -129,7 +129,7 @@ class SimulatedRuntime:
 
     def console(self, machine_id: str) -> Console:
         with self.host.entered():
-            guest = machines.found(self.host, machine_id)
+            guest = machine_calls.found(self.host, machine_id)
             if self.host.nature.behaviour.has_no_console:
                 raise Unimplemented("machines have no console here")
             if guest.phase not in HAS_SYSTEM or guest.is_hung:
@@ -147,11 +147,11 @@ class SimulatedRuntime:
     def _inside(self, machine_id: str) -> Inside:
         def act(action: GuestAction) -> None:
             with self.host.entered() as now_ns:
-                machines.act(self.host, machines.found(self.host, machine_id), action, now_ns)
+                machine_calls.act(self.host, machine_calls.found(self.host, machine_id), action, now_ns)
 
         def machine() -> RuntimeMachine:
             with self.host.entered():
-                return machines.found(self.host, machine_id).machine
+                return machine_calls.found(self.host, machine_id).machine
 
         return Inside(
             machine,

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from iri.exec.console import PtyConsole, window_size
+from iri.exec.pty_console import PtyConsole, window_size
 from iri.machine import RuntimeMachine
 from iri.runtime import Console
 

@@ -1,12 +1,20 @@
-"""Events to messages and back. The published message has no field for the kind of object that an event is about, so an
-annotation says it; events of other runtimes are taken to be about their service's main kind.
+"""Events to messages and back, and which events a ListEvents request selects.
+
+The published message has no field for the kind of object that an event is about, so an annotation carries it; an event
+without the annotation, from another runtime, is about the main kind of its service.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from iri.proto.event.v1alpha1 import api_pb2 as pb
+from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
+from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import KIND_NAMES, Event, Kind
-from iri.wire.mirror import fill, freeze
+from iri.wire.message_codec import fill, freeze
+
+EventFilter = machine_pb.EventFilter | volume_pb.EventFilter
 
 KIND_ANNOTATION = "gitvirt.dev/kind"
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
@@ -22,3 +30,17 @@ def event_message(event: Event) -> pb.Event:
 def event_of(message: pb.Event, default: Kind) -> Event:
     named = message.spec.involved_object_meta.annotations.get(KIND_ANNOTATION, "")
     return freeze(Event, message, kind=KINDS.get(named, default))
+
+
+def select_events(events: Iterable[Event], kinds: Collection[Kind], wanted: EventFilter) -> list[pb.Event]:
+    return [event_message(event) for event in events if event.kind in kinds and is_selected(event, wanted)]
+
+
+def is_selected(event: Event, wanted: EventFilter) -> bool:
+    """The time window includes both its ends and counts only when both are set."""
+    if wanted.id and event.id != wanted.id:
+        return False
+    first, last = wanted.events_from_time, wanted.events_to_time
+    if first > 0 and last > 0 and not first <= event.time <= last:
+        return False
+    return all(event.labels.get(key) == value for key, value in wanted.label_selector.items())

@@ -10,19 +10,19 @@ from msgspec.structs import replace
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.exec.streaming import ExecServer
+from iri.exec.exec_server import ExecServer
 from iri.server import Server
-from iri.simulated import machines
+from iri.simulated import machine_calls
 from iri.simulated.host import Host
-from iri.simulated.machines import GuestAction
+from iri.simulated.machine_calls import GuestAction
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
-from tests.iri.contract.lacking import LackingPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
+from tests.iri.contract.unavailable import LackingPromises
 from tests.iri.contract.volumes import VolumePromises
-from tests.iri.quick import PROFILE, quick_host
+from tests.iri.quick_host import PROFILE, quick_host
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def host() -> Host:
 def subject_of(host: Host, runtime: SimulatedRuntime | Client) -> Subject:
     def powers_itself_off(id: str) -> None:
         with host.entered() as now_ns:
-            machines.act(host, machines.found(host, id), GuestAction.POWEROFF, now_ns)
+            machine_calls.act(host, machine_calls.found(host, id), GuestAction.POWEROFF, now_ns)
 
     return Subject(
         runtime=runtime,

@@ -16,7 +16,7 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import KIND_NAMES, AnyObject, Runtime
 from iri.runtime import Kind as RuntimeKind
-from iri.simulated.hindrance import Around, HinderedRuntime
+from iri.simulated.faults.fault_injection import Around, HinderedRuntime
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide
@@ -27,7 +27,7 @@ from reconciler.loop.tick import Reconciler, Self
 from schemas.model import Machine as DeclaredMachine
 from schemas.model import Object
 from schemas.model import Volume as DeclaredVolume
-from tests.iri.quick import PROFILE
+from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, MAIN, REPORTS, Fleet
 from tests.poollet.stage import Run, SimulatedMachine, Time
 

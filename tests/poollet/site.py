@@ -12,13 +12,13 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import Kind as IRIKind
 from iri.runtime import Runtime
-from iri.simulated.chance import Chance
 from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.faults import Faults
-from iri.simulated.hindrance import HinderedRuntime, around
+from iri.simulated.faults.fault_injection import HinderedRuntime, around
+from iri.simulated.faults.fault_rules import Faults
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.seeded_random import Chance
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.decide.decide import decide

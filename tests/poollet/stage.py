@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from iri.runtime import Runtime
-from iri.simulated.chance import Chance
 from iri.simulated.clock import Clock as HostClock
-from iri.simulated.faults import Faults
-from iri.simulated.hindrance import HinderedRuntime, around
+from iri.simulated.faults.fault_injection import HinderedRuntime, around
+from iri.simulated.faults.fault_rules import Faults
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.seeded_random import Chance
 from poollet.agent import Parts, Poollet, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
@@ -36,7 +36,7 @@ from schemas.report import Report, read
 from schemas.settings import fleet
 from schemas.settings.fleet import FleetSettings
 from schemas.settings.host import PoolSettings
-from tests.iri.quick import PROFILE
+from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, START, Fleet
 
 START_MS = int(START.timestamp() * 1000)

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from iri.machine import RuntimeMachine
-from iri.simulated.faults import Fault
-from tests.iri.quick import PROFILE
+from iri.simulated.faults.fault_rules import Fault
+from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, SETTINGS, machine, machine_class
 from tests.poollet.simulation import Kill, Simulation, When
 

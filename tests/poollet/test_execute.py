@@ -14,11 +14,11 @@ from iri.errors import Internal, InvalidArgument, IRIError, NotFound, Unavailabl
 from iri.identity import UID_LABELS
 from iri.machine import MachineSpec, Power, RuntimeMachine
 from iri.runtime import Runtime
-from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.faults.fault_injection import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
 from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.runtimes.execute import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Execution
-from tests.iri.quick import quick_host
+from tests.iri.quick_host import quick_host
 
 
 def wanted(uid: str) -> RuntimeMachine:

@@ -13,14 +13,14 @@ from iri.host import Classes, MachineClass
 from iri.identity import UID_LABELS
 from iri.machine import MachineSpec, RuntimeMachine
 from iri.runtime import Runtime
-from iri.simulated.behaviour import NAMED
-from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.faults.fault_injection import HinderedRuntime
+from iri.simulated.provider_quirks import NAMED
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot
 from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
 from poollet.runtimes.observed import Listing, Place, Unanswered
 from poollet.runtimes.observer import Observer, rest
-from tests.iri.quick import PROFILE, quick_host
+from tests.iri.quick_host import PROFILE, quick_host
 
 pytestmark = pytest.mark.clock
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.machine import Disk, Image, LocalDisk, MachineSpec, NetworkInterface, RuntimeMachine
-from iri.simulated.faults import Fault as Order
+from iri.simulated.faults.fault_rules import Fault as Order
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume, VolumeDetail, VolumeState, VolumeStatus
 from poollet.decide.memory import Fault

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from iri.simulated import machines
-from iri.simulated.guest import IS_ON, Guest
-from iri.simulated.machines import GuestAction
+from iri.simulated import machine_calls
+from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import IS_ON, Guest
 from poollet import run_once
 from poollet.clock import Clock
 from poollet.decide.decide import decide
@@ -54,7 +54,7 @@ class Scene:
     def upset(self, action: GuestAction) -> None:
         with self.host.host.entered(even_when_down=True) as now_ns:
             (guest,) = self.host.host.state.all(Guest).values()
-            machines.act(self.host.host, guest, action, now_ns)
+            machine_calls.act(self.host.host, guest, action, now_ns)
 
     @property
     def is_on(self) -> bool:

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from iri.host import Classes, MachineClass, VolumeClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
-from iri.simulated import machines
-from iri.simulated.guest import IS_ON, Guest, Phase
-from iri.simulated.hindrance import HinderedRuntime
-from iri.simulated.machines import GuestAction
+from iri.simulated import machine_calls
+from iri.simulated.faults.fault_injection import HinderedRuntime
+from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import IS_ON, Guest, Phase
 from poollet.decide.actions import Remove
 from poollet.decide.decide import decide
 from poollet.sync.live_index import Live
@@ -30,7 +30,7 @@ from reconciler.world.record.condition import DESTROYED, condition
 from schemas.kinds import Key, Kind
 from schemas.model import Machine as Declared
 from schemas.model import MachinePool, Volume
-from tests.iri.quick import PROFILE
+from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
 from tests.poollet.simulation import Doom, Kill, KilledError, Lying, Simulation, Watched, When
 from tests.poollet.stage import Run, SimulatedMachine
@@ -147,7 +147,7 @@ class Stage(Simulation):
     def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
         host = self.machines[name].host
         with host.entered(even_when_down=True) as now_ns:
-            machines.restart_host(host, seconds * 1_000_000_000, now_ns, is_crash=is_crash)
+            machine_calls.restart_host(host, seconds * 1_000_000_000, now_ns, is_crash=is_crash)
 
     def upset(self, name: str, number: int, action: GuestAction) -> str:
         """Something happens in a guest."""
@@ -157,7 +157,7 @@ class Stage(Simulation):
             if not guests:
                 return ""
             guest = guests[number % len(guests)]
-            machines.act(host, guest, action, now_ns)
+            machine_calls.act(host, guest, action, now_ns)
             return guest.machine.id
 
     def burn(self, name: str) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from iri.simulated.faults import Effect, Fault
-from iri.simulated.machines import GuestAction
+from iri.simulated.faults.fault_rules import Effect, Fault
+from iri.simulated.machine_calls import GuestAction
 from reconciler.loop.outcome import Rested, Wrote
 from tests.soak.laws import Laws, fulfilled
 from tests.soak.people import TAINTS, People

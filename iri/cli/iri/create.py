@@ -17,7 +17,7 @@ from iri.machine import RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from iri.wire.mirror import freeze
+from iri.wire.message_codec import freeze
 from reconciler.cli.exits import Exit
 from reconciler.cli.terminal import out, printable
 

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from iri.cli.iri.connection import connected
 from iri.client import MACHINE, Client
-from iri.exec.attach import LINGER_SECONDS, Broken, Ended, Left, attach
-from iri.exec.terminal import Keyboard
+from iri.exec.console_client import LINGER_SECONDS, Broken, Ended, Left, attach
+from iri.exec.keyboard import Keyboard
 from reconciler.cli import interrupt
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import err, printable

@@ -14,7 +14,7 @@ from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import Kind, Object
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
-from iri.wire.mirror import fill
+from iri.wire.message_codec import fill
 from reconciler.cli.duration import format_age
 from reconciler.cli.output import Column, show_table, show_value
 from reconciler.cli.terminal import Style, Terminal, printable

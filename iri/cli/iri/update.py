@@ -11,7 +11,7 @@ from iri.cli.iri.nouns import Noun, noun_of
 from iri.client import MACHINE
 from iri.machine import Disk, Power
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
-from iri.wire.mirror import freeze
+from iri.wire.message_codec import freeze
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import out, printable
 

@@ -12,9 +12,9 @@ from iri.address import Address, parse
 from iri.cli.runtime.settings_file import read_profile
 from iri.errors import IRIError
 from iri.simulated.host import Host
-from iri.simulated.ledger import Ledger, LedgerError
 from iri.simulated.profile import Profile
-from iri.simulated.serving import SimulatedServer
+from iri.simulated.server import SimulatedServer
+from iri.simulated.state.state_log import Ledger, LedgerError
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.stopping import StopSignal
 from reconciler.cli.supervisor import Supervisor

@@ -19,7 +19,7 @@ from iri.server import Server, Service
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import Resources, RuntimeVolume, VolumeSpec
 from tests.iri.contract.subject import eventually
-from tests.iri.quick import quick_host
+from tests.iri.quick_host import quick_host
 
 WANTED = RuntimeMachine(labels={"app": "web"}, spec=MachineSpec(class_name="small"))
 
@@ -114,7 +114,7 @@ from iri.address import UnixAddress
 from iri.client import Client
 from iri.server import Server
 from iri.simulated.runtime import SimulatedRuntime
-from tests.iri.quick import quick_host
+from tests.iri.quick_host import quick_host
 address = UnixAddress(Path(sys.argv[1]))
 server = Server(SimulatedRuntime(quick_host()), [address])
 server.start()

@@ -22,9 +22,9 @@ from iri.server import Server
 from iri.server.server import THREADS
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeVolume
-from tests.iri.client.served import end, spawn
+from tests.iri.client.server_process import end, spawn
 from tests.iri.contract.subject import eventually
-from tests.iri.quick import quick_host
+from tests.iri.quick_host import quick_host
 
 WANTED = RuntimeMachine(spec=MachineSpec(class_name="small"))
 DEADLINE_SECONDS = 2.0

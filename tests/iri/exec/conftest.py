@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.iri.exec.shell import STARTED
+from tests.iri.exec.shell_console import STARTED
 
 
 @pytest.fixture(autouse=True)

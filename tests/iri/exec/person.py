@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from iri.exec.attach import attach
-from iri.exec.terminal import Keyboard
+from iri.exec.console_client import attach
+from iri.exec.keyboard import Keyboard
 
 if __name__ == "__main__":
     outcome = attach(sys.argv[1], Keyboard(0), 1, linger_seconds=float(sys.argv[2]))

@@ -10,7 +10,7 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 
-from iri.exec.console import set_window_size
+from iri.exec.pty_console import set_window_size
 
 PATIENCE_SECONDS = 60.0
 

@@ -21,9 +21,9 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 from tests.guests.micro import READY
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.host import HostPromises
-from tests.iri.contract.lacking import LackingPromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject, eventually
+from tests.iri.contract.unavailable import LackingPromises
 from tests.iri.contract.volumes import VolumePromises
 from tests.iri.libvirt.world import CLASSES, console_log, micro_settings, running_runtime, with_power
 from tests.servers.leftovers import leftovers

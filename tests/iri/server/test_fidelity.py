@@ -20,8 +20,8 @@ from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.proto.messages import UNKNOWN
 from tests.iri.proto.table import MESSAGES, file_descriptor
-from tests.iri.quick import CLASSES, TIMES, quick_host
-from tests.iri.server.raw import Raw, raw
+from tests.iri.quick_host import CLASSES, TIMES, quick_host
+from tests.iri.server.raw_client import Raw, raw
 
 POOL = DescriptorPool()
 for _package in MESSAGES:

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.server import Extra, Service
-from iri.simulated.chance import Chance
 from iri.simulated.control import SERVICE, Control
-from iri.simulated.faults import Faults
+from iri.simulated.faults.fault_rules import Faults
 from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.seeded_random import Chance
 from tests.iri.proto.messages import messages
-from tests.iri.quick import quick_host
-from tests.iri.server.raw import METHODS, Raw, raw
+from tests.iri.quick_host import quick_host
+from tests.iri.server.raw_client import METHODS, Raw, raw
 
 FITTING = {
     grpc.StatusCode.OK,

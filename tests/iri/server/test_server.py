@@ -38,8 +38,8 @@ from iri.server import Server, Service
 from iri.server.server import CALLS
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.contract.subject import eventually
-from tests.iri.quick import quick_host
-from tests.iri.server.raw import METHODS, raw
+from tests.iri.quick_host import quick_host
+from tests.iri.server.raw_client import METHODS, raw
 
 
 @pytest.fixture

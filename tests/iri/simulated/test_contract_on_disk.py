@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from iri.simulated.host import Host
-from iri.simulated.ledger import Ledger
 from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.state.state_log import Ledger
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
 from tests.iri.contract.volumes import VolumePromises
-from tests.iri.quick import PROFILE
+from tests.iri.quick_host import PROFILE
 from tests.iri.test_contract import subject_of
 
 

@@ -11,12 +11,12 @@ from iri.change import SetPower
 from iri.host import Classes
 from iri.machine import MachineState, Power, RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
-from iri.simulated.behaviour import Behaviour, flags
-from iri.simulated.chance import Chance
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.control import SERVICE, Control
-from iri.simulated.faults import Faults
-from iri.simulated.hindrance import CHANGES, HinderedRuntime, around
+from iri.simulated.faults.fault_injection import CHANGES, HinderedRuntime, around
+from iri.simulated.faults.fault_rules import Faults
+from iri.simulated.provider_quirks import Behaviour, flags
+from iri.simulated.seeded_random import Chance
 from iri.volume import RuntimeVolume
 from tests.iri.simulated.world import World, machine, volume
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from iri.machine import AttachmentState, MachineState, RuntimeMachine
 from iri.runtime import Kind
 from iri.simulated.clock import SECOND_NS
-from iri.simulated.guest import STATES, Guest
+from iri.simulated.machine_lifecycle import STATES, Guest
 from iri.simulated.profile import Profile
-from iri.simulated.records import KINDS
-from iri.simulated.usage import charge
+from iri.simulated.state.records import KINDS
+from iri.simulated.state.usage import charge
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from tests.iri.simulated.deeds import do, ids, told
+from tests.iri.simulated.operations import do, ids, told
 from tests.iri.simulated.world import (
     GIB,
     World,

@@ -19,17 +19,17 @@ from iri.change import (
 from iri.host import Classes, MachineClass, VolumeClass
 from iri.machine import Connection, Disk, MachineState, Power, RuntimeMachine
 from iri.runtime import Event, What
-from iri.simulated import machines
-from iri.simulated.behaviour import NAMED, with_flags
+from iri.simulated import machine_calls
 from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.guest import Guest
 from iri.simulated.host import Host
-from iri.simulated.ledger import Ledger, LedgerError
-from iri.simulated.machines import GuestAction
+from iri.simulated.machine_calls import GuestAction
+from iri.simulated.machine_lifecycle import Guest
 from iri.simulated.profile import Profile, Times, decoded, encoded
+from iri.simulated.provider_quirks import NAMED, with_flags
 from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.state.state_log import Ledger, LedgerError
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
-from tests.iri.simulated.deeds import do
+from tests.iri.simulated.operations import do
 from tests.iri.simulated.world import (
     GIB,
     World,
@@ -158,8 +158,8 @@ def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
     assert (told.generation, told.status.observed_generation) == (0, 0)
     assert [disk.name for disk in told.spec.volumes] == ["a", "a"]
     with world.host.entered() as now_ns:
-        guest = machines.found(world.host, first.id)
-        machines.act(world.host, guest, GuestAction.POWEROFF, now_ns)
+        guest = machine_calls.found(world.host, first.id)
+        machine_calls.act(world.host, guest, GuestAction.POWEROFF, now_ns)
     world.pass_seconds(60)
     assert world.machine(first.id).status.state is MachineState.RUNNING
     assert world.machine(first.id).detail.boots == 2

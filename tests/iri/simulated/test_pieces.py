@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from iri import errors
 from iri.machine import RuntimeMachine
-from iri.simulated.agenda import Agenda
-from iri.simulated.chance import Chance, Span
 from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.faults import Effect, Fault, Faults
-from iri.simulated.network import AddressRange
+from iri.simulated.faults.fault_rules import Effect, Fault, Faults
+from iri.simulated.seeded_random import Chance, Span
+from iri.simulated.state.addresses import AddressRange
+from iri.simulated.timer_queue import Agenda
 from tests.iri.simulated.world import World, interface, machine
 
 pytestmark = pytest.mark.clock

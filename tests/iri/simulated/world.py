@@ -16,12 +16,12 @@ from iri.machine import (
     Power,
     RuntimeMachine,
 )
-from iri.simulated import machines
+from iri.simulated import machine_calls
 from iri.simulated.clock import SECOND_NS, Clock
 from iri.simulated.host import Host
-from iri.simulated.ledger import REWRITE_FROM_BYTES, Ledger
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
+from iri.simulated.state.state_log import REWRITE_FROM_BYTES, Ledger
 from iri.volume import (
     DataSource,
     ImageSource,
@@ -72,7 +72,7 @@ class World:
 
     def restart_host(self, down_seconds: float) -> None:
         with self.host.entered() as now_ns:
-            machines.restart_host(self.host, round(down_seconds * SECOND_NS), now_ns)
+            machine_calls.restart_host(self.host, round(down_seconds * SECOND_NS), now_ns)
 
     def machine(self, id: str) -> RuntimeMachine:
         return self.runtime.objects(RuntimeMachine)[id]

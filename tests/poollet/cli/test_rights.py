@@ -9,8 +9,8 @@ import pytest
 
 from iri.address import UnixAddress
 from iri.simulated.host import Host
-from iri.simulated.serving import SimulatedServer
-from tests.iri.quick import PROFILE
+from iri.simulated.server import SimulatedServer
+from tests.iri.quick_host import PROFILE
 from tests.poollet.cli.process import Ground, running, until, web
 from tests.poollet.fleet import SETTINGS, machine_class
 from tests.servers import repository

@@ -16,8 +16,8 @@ from iri.address import UnixAddress
 from iri.client import Client
 from iri.machine import RuntimeMachine
 from iri.simulated.host import Host
-from iri.simulated.serving import SimulatedServer
-from tests.iri.quick import PROFILE
+from iri.simulated.server import SimulatedServer
+from tests.iri.quick_host import PROFILE
 from tests.poollet.cli.process import Ground, running, until, web
 from tests.servers.repository import git
 

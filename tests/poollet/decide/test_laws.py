@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from iri.change import SetPower
 from iri.identity import UID_LABELS
 from iri.machine import MachineState, Power, RuntimeMachine
-from iri.simulated.behaviour import NAMED
-from iri.simulated.faults import CODES, Effect, Fault
+from iri.simulated.faults.fault_rules import CODES, Effect, Fault
 from iri.simulated.profile import Profile
+from iri.simulated.provider_quirks import NAMED
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, orders

@@ -10,9 +10,9 @@ import pytest
 
 from iri.change import Change, DetachInterface, Resize, SetAnnotations, SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
-from iri.simulated import machines
-from iri.simulated.faults import Fault
-from iri.simulated.machines import GuestAction
+from iri.simulated import machine_calls
+from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.machine_calls import GuestAction
 from iri.volume import RuntimeVolume, VolumeState, VolumeStatus
 from poollet.decide.actions import Alter
 from poollet.runtimes.observed import Place
@@ -86,7 +86,7 @@ def test_a_guest_that_does_not_switch_itself_off_is_removed_after_the_grace() ->
     here.settle()
     (there,) = here.machines()
     with here.sim.host.entered() as now_ns:
-        machines.act(here.sim.host, machines.found(here.sim.host, there), GuestAction.HANG, now_ns)
+        machine_calls.act(here.sim.host, machine_calls.found(here.sim.host, there), GuestAction.HANG, now_ns)
     here.put(machine(going=True))
     here.facts = replace(here.facts, grace_seconds=5)
     started_ms = here.now_ms
@@ -322,8 +322,8 @@ def test_a_guest_that_goes_down_again_and_again_is_started_ever_more_rarely() ->
         (there,) = here.machines().values()
         if there.status.state is MachineState.RUNNING:
             with here.sim.host.entered() as now_ns:
-                machines.act(
-                    here.sim.host, machines.found(here.sim.host, there.id), GuestAction.CRASH, now_ns
+                machine_calls.act(
+                    here.sim.host, machine_calls.found(here.sim.host, there.id), GuestAction.CRASH, now_ns
                 )
         before = len(here.calls)
         here.round(2)

@@ -8,9 +8,9 @@ import pytest
 
 from iri.machine import RuntimeMachine
 from iri.runtime import KIND_NAMES
-from iri.simulated.behaviour import NAMED
-from iri.simulated.faults import Effect, Fault
+from iri.simulated.faults.fault_rules import Effect, Fault
 from iri.simulated.profile import Profile
+from iri.simulated.provider_quirks import NAMED
 from poollet.decide.memory import Memory
 from poollet.runtimes.observed import Place
 from schemas.kinds import Kind

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.machine import RuntimeMachine
-from iri.simulated.faults import Effect, Fault
+from iri.simulated.faults.fault_rules import Effect, Fault
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
 from poollet.decide.memory import Memory

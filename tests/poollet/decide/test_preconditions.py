@@ -11,7 +11,7 @@ import pytest
 
 from iri.change import SetPower
 from iri.machine import Power, RuntimeMachine
-from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.faults.fault_injection import HinderedRuntime
 from poollet.decide.actions import Alter, Ref, Remove, Step
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds

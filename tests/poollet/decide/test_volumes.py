@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.runtime import KIND_NAMES
-from iri.simulated.faults import Fault
+from iri.simulated.faults.fault_rules import Fault
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref

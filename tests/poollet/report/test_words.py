@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from iri.errors import Internal
 from iri.host import Classes, MachineClass, VolumeClass
-from iri.simulated.behaviour import NAMED
-from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.faults.fault_injection import HinderedRuntime
+from iri.simulated.provider_quirks import NAMED
 from poollet.decide.decide import decide
 from schemas.report import Report
-from tests.iri.quick import PROFILE
+from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, SimulatedMachine, Time
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from iri.host import Classes
-from iri.simulated.faults import Fault
+from iri.simulated.faults.fault_rules import Fault
 from schemas.report import Report
-from tests.iri.quick import PROFILE
+from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import REPORTS, Fleet, machine_class
 from tests.poollet.stage import Run, SimulatedMachine, Time
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from iri.machine import RuntimeMachine
-from iri.simulated.hindrance import HinderedRuntime
+from iri.simulated.faults.fault_injection import HinderedRuntime
 from poollet.decide.decide import decide
 from tests.poollet.fleet import FLEET, LIVE, SETTINGS, Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, SimulatedMachine, Time

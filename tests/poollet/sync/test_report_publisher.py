@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from iri.machine import RuntimeMachine
-from iri.simulated.faults import Fault
+from iri.simulated.faults.fault_rules import Fault
 from poollet.decide.decide import decide
 from poollet.sync.report_publisher import EARLY
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import pytest
 
 from iri.address import UnixAddress
-from iri.simulated.chance import Span
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile, Times
-from iri.simulated.serving import SimulatedServer
+from iri.simulated.seeded_random import Span
+from iri.simulated.server import SimulatedServer
 from reconciler.cli import main
 
 BRIEFLY = Span(0.01, 0.02, 0.03)

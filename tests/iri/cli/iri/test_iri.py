@@ -16,7 +16,7 @@ import pytest
 
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as sim_pb
 from iri.simulated.control import Control
-from iri.simulated.faults import Fault
+from iri.simulated.faults.fault_rules import Fault
 from reconciler.cli import main
 from reconciler.cli.duration import format_age
 from reconciler.cli.exits import Exit

@@ -19,9 +19,9 @@ from iri.address import UnixAddress
 from iri.client import Client
 from iri.machine import MachineSpec, MachineState, RuntimeMachine
 from iri.simulated.host import Host
-from iri.simulated.serving import SimulatedServer
+from iri.simulated.server import SimulatedServer
 from tests.iri.exec.screen import Screen
-from tests.iri.quick import PROFILE
+from tests.iri.quick_host import PROFILE
 from tests.reconciler.cli.verbs.conftest import GITVIRT, machine
 from tests.reconciler.gitstore.git import commit, git
 

@@ -1,0 +1,40 @@
+"""Decodes lists. What a server sends as the same bytes as last time is the identical struct as last time: with thousands
+of objects that are listed every few seconds and rarely change, decoding costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from google.protobuf.message import DecodeError
+
+from iri.errors import Internal
+from iri.wire.list_items import parted
+
+Item = TypeVar("Item")
+
+# Kept besides the items of the last complete list.
+SPARE = 1024
+
+
+class Decoded(Generic[Item]):
+    """The items of one kind of list response."""
+
+    def __init__(self, decode: Callable[[bytes], Item]) -> None:
+        self._decode = decode
+        self._known: dict[bytes, Item] = {}
+        self._complete = 0
+
+    def items(self, response: bytes, *, is_complete: bool) -> list[Item]:
+        """A complete list is what is kept; parts of one add to it, for a while."""
+        known = self._known
+        try:
+            items = [(data, known.get(data) or self._decode(data)) for data in parted(response)]
+        except DecodeError:
+            raise Internal("the list that the runtime sent cannot be decoded") from None
+        if is_complete or len(known) + len(items) > self._complete + SPARE:
+            self._known, self._complete = dict(items), len(items)
+        else:
+            known.update(items)
+        return [item for _, item in items]

@@ -1,0 +1,93 @@
+"""A watch over a socket, as a `Subscription`. When the server goes away it connects anew and says RESYNC, which is also
+what the server says first; so nothing that happens goes unnoticed, only late.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from iri.errors import Internal, IRIError, TimedOut, Unavailable
+from iri.journal import Watcher
+from iri.machine import RuntimeMachine
+from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
+from iri.runtime import Kind, Notice, What
+from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.wire.connection import Stream
+
+KINDS: dict[int, Kind] = {
+    pb.OBJECT_KIND_MACHINE: RuntimeMachine,
+    pb.OBJECT_KIND_VOLUME: RuntimeVolume,
+    pb.OBJECT_KIND_VOLUME_SNAPSHOT: RuntimeSnapshot,
+}
+CHANGES: dict[int, What] = {
+    pb.CHANGE_CREATED: What.CREATED,
+    pb.CHANGE_CHANGED: What.CHANGED,
+    pb.CHANGE_DELETED: What.DELETED,
+}
+PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+
+
+class RemoteSubscription:
+    """Reads in a thread of its own, which ends with `close`."""
+
+    def __init__(self, connect: Callable[[], Stream], seconds: float) -> None:
+        """Raises what the server answers when it refuses, Unimplemented among it."""
+        self._connect = connect
+        self._watcher = Watcher(lambda _: None)
+        self._stream: Stream | None = None
+        self._refusal: IRIError | None = None
+        self._answered = threading.Event()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._read, name="iri-watch", daemon=True)
+        self._thread.start()
+        self._await_answer(seconds)
+
+    def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
+        return self._watcher.next(timeout_seconds)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._watcher.close()
+        stream = self._stream
+        if stream is not None:
+            stream.cancel()
+        self._thread.join(CLOSE_SECONDS)
+
+    def _await_answer(self, seconds: float) -> None:
+        if not self._answered.wait(seconds):
+            self.close()
+            raise TimedOut("the runtime did not begin the watch in time")
+        if self._refusal is not None:
+            self._thread.join()
+            raise self._refusal
+
+    def _read(self) -> None:
+        pause = PAUSE_SECONDS
+        while not self._closed.is_set():
+            try:
+                self._stream = self._connect()
+                if self._closed.is_set():
+                    self._stream.cancel()
+                for message in self._stream:
+                    self._watcher.put(notice_of(message))
+                    self._answered.set()
+                    pause = PAUSE_SECONDS
+            except IRIError as error:
+                if not self._answered.is_set() and not isinstance(error, Unavailable):
+                    self._refusal = error
+                    self._answered.set()
+                    return
+            self._closed.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+def notice_of(message: object) -> Notice:
+    if not isinstance(message, pb.WatchEventsResponse):
+        raise Internal("not a notice")
+    kind, what = KINDS.get(message.kind), CHANGES.get(message.change)
+    if kind is None or what is None:
+        return Notice(None, "", What.RESYNC)
+    return Notice(kind, message.id, what)

@@ -1,0 +1,124 @@
+"""gitvirt.host.v1alpha1.Host over any runtime: a function a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from iri.change import Resize
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.machine import RuntimeMachine
+from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
+from iri.runtime import Kind, Notice, Runtime, Subscription, What
+from iri.server import request_checks
+from iri.server.call_handlers import Call, Stream
+from iri.volume import RuntimeSnapshot, RuntimeVolume
+from iri.wire.message_codec import fill, freeze
+
+T = TypeVar("T")
+KINDS: dict[Kind | None, pb.ObjectKind.ValueType] = {
+    None: pb.OBJECT_KIND_ALL,
+    RuntimeMachine: pb.OBJECT_KIND_MACHINE,
+    RuntimeVolume: pb.OBJECT_KIND_VOLUME,
+    RuntimeSnapshot: pb.OBJECT_KIND_VOLUME_SNAPSHOT,
+}
+CHANGES: dict[What, pb.Change.ValueType] = {
+    What.RESYNC: pb.CHANGE_RESYNC,
+    What.CREATED: pb.CHANGE_CREATED,
+    What.CHANGED: pb.CHANGE_CHANGED,
+    What.DELETED: pb.CHANGE_DELETED,
+}
+# Only bounds how long a watch goes on unseen after a caller vanished without a word.
+PATIENCE_SECONDS = 30.0
+
+
+class HostCalls:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._watches: set[Watch] = set()
+        self._is_stopping = False
+
+    def table(self) -> dict[str, Call | Stream]:
+        return {
+            "GetHost": self.get_host,
+            "SetClasses": self.set_classes,
+            "ResizeMachine": self.resize_machine,
+            "DescribeMachines": self.describe_machines,
+            "DescribeVolumes": self.describe_volumes,
+            "WatchEvents": self.watch_events,
+        }
+
+    def get_host(self, _: pb.GetHostRequest) -> pb.GetHostResponse:
+        response = pb.GetHostResponse()
+        fill(response.host, self._runtime.about().host)
+        return response
+
+    def set_classes(self, request: pb.SetClassesRequest) -> pb.SetClassesResponse:
+        request_checks.classes(request)
+        classes = Classes(
+            machines=tuple(freeze(MachineClass, item) for item in request.machine_classes),
+            volumes=tuple(freeze(VolumeClass, item) for item in request.volume_classes),
+        )
+        self._runtime.set_classes(classes)
+        return pb.SetClassesResponse()
+
+    def resize_machine(self, request: pb.ResizeMachineRequest) -> pb.ResizeMachineResponse:
+        request_checks.id_given(request.machine_id, "machine_id")
+        class_name: str = getattr(request, "class")
+        request_checks.name_given(class_name, "class")
+        self._runtime.change(request.machine_id, Resize(class_name))
+        return pb.ResizeMachineResponse()
+
+    def describe_machines(self, request: pb.DescribeMachinesRequest) -> pb.DescribeMachinesResponse:
+        response = pb.DescribeMachinesResponse()
+        for machine in named(self._runtime.objects(RuntimeMachine), request.machine_ids):
+            fill(response.machines.add(machine_id=machine.id), machine.detail)
+        return response
+
+    def describe_volumes(self, request: pb.DescribeVolumesRequest) -> pb.DescribeVolumesResponse:
+        response = pb.DescribeVolumesResponse()
+        for volume in named(self._runtime.objects(RuntimeVolume), request.volume_ids):
+            fill(response.volumes.add(volume_id=volume.id), volume.detail)
+        return response
+
+    def watch_events(
+        self, _: pb.WatchEventsRequest, on_gone: Callable[[Callable[[], None]], object]
+    ) -> Iterator[pb.WatchEventsResponse]:
+        watch = Watch(self._runtime.watch())
+        self._watches.add(watch)
+        if self._is_stopping or on_gone(watch.close) is False:
+            watch.close()
+        try:
+            while not watch.is_closed:
+                for notice in watch.subscription.next(PATIENCE_SECONDS):
+                    yield notice_message(notice)
+        finally:
+            self._watches.discard(watch)
+            watch.close()
+
+    def stop(self) -> None:
+        """Ends the watches: they would outlast any grace."""
+        self._is_stopping = True
+        for watch in tuple(self._watches):
+            watch.close()
+
+
+class Watch:
+    """One stream's subscription, until its caller or its server goes."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.subscription.close()
+
+
+def named(objects: Mapping[str, T], ids: Iterable[str]) -> Iterator[T]:
+    """Those that are there, each once; all of them when none is named."""
+    return (objects[id] for id in dict.fromkeys(ids) or objects if id in objects)
+
+
+def notice_message(notice: Notice) -> pb.WatchEventsResponse:
+    return pb.WatchEventsResponse(kind=KINDS[notice.kind], id=notice.id, change=CHANGES[notice.what])

@@ -1,0 +1,65 @@
+"""Selects and encodes lists. An object that is the identical one as last time is not encoded again: with thousands of
+objects and callers that list every few seconds, that is most of the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic
+
+from google.protobuf.message import Message
+
+from iri.errors import ResourceExhausted
+from iri.runtime import KIND_NAMES, AnyObject, Kind
+from iri.wire.list_items import joined
+
+LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
+
+
+class Lists(Generic[AnyObject]):
+    """The lists of one kind."""
+
+    def __init__(self, kind: type[AnyObject], encode: Callable[[AnyObject], Message]) -> None:
+        self._kind: type[AnyObject] = kind
+        self._encode: Callable[[AnyObject], Message] = encode
+        self._encoded: dict[str, tuple[AnyObject, bytes]] = {}
+
+    def response(self, objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> bytes:
+        """The encoded response that lists what the filter selects: an id alone decides, labels must all match."""
+        parts = [self._bytes(item) for item in selected(objects, id, labels)]
+        if not id and not labels:
+            self._forget(objects)
+        response = joined(parts)
+        if len(response) > LARGEST_MESSAGE_BYTES:
+            raise ResourceExhausted(too_large(self._kind, len(parts), len(response)))
+        return response
+
+    def _bytes(self, item: AnyObject) -> bytes:
+        known = self._encoded.get(item.id)
+        if known is not None and known[0] is item:
+            return known[1]
+        encoded = self._encode(item).SerializeToString()
+        self._encoded[item.id] = (item, encoded)
+        return encoded
+
+    def _forget(self, objects: Mapping[str, AnyObject]) -> None:
+        """Entries of objects that are gone, once they are the larger part."""
+        if len(self._encoded) > 2 * len(objects) + 16:
+            self._encoded = {id: known for id, known in self._encoded.copy().items() if id in objects}
+
+
+def selected(objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> Iterable[AnyObject]:
+    if id:
+        return [objects[id]] if id in objects else []
+    found: Iterable[AnyObject] = objects.values()
+    # A label at a time keeps the loop over thousands of objects as tight as it can be.
+    for key, value in labels.items():
+        found = [item for item in found if item.labels.get(key) == value]
+    return found
+
+
+def too_large(kind: Kind, count: int, size: int) -> str:
+    return (
+        f"{count} {KIND_NAMES[kind].lower()}s take {size / 2**20:.1f} MiB and a response holds "
+        f"{LARGEST_MESSAGE_BYTES // 2**20} MiB: ask for fewer, by id or by label"
+    )

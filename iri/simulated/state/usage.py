@@ -1,0 +1,74 @@
+"""What of the host is promised: each machine by its class and its local disks, each volume by its size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from iri.errors import ResourceExhausted
+from iri.machine import Disk
+from iri.simulated.machine_lifecycle import Guest
+from iri.simulated.state.records import Record
+from iri.simulated.volume_lifecycle import Shot, Stored
+
+STORAGE = "storage"
+
+
+def charge(record: Record | None) -> Counter[str]:
+    match record:
+        case Guest():
+            return _of_guest(record)
+        case Stored():
+            return Counter({STORAGE: record.size_bytes})
+        case Shot() | None:
+            return Counter()
+
+
+def _of_guest(guest: Guest) -> Counter[str]:
+    """While a new class waits for a boot, the larger of each resource is charged: either may be the true one."""
+    charged = Counter(guest.resources)
+    if guest.resources_at_boot is not None:
+        charged |= Counter(guest.resources_at_boot)
+    charged[STORAGE] += guest.local_bytes
+    return charged
+
+
+def local_bytes(disks: tuple[Disk, ...], default_bytes: int) -> int:
+    local = (disk.local_disk for disk in disks)
+    return sum(disk.size_bytes or default_bytes for disk in local if disk is not None)
+
+
+class Usage:
+    def __init__(self) -> None:
+        self._charged: Counter[str] = Counter()
+
+    def charged(self) -> Mapping[str, int]:
+        return {resource: amount for resource, amount in self._charged.items() if amount}
+
+    def change(self, before: Record | None, after: Record | None) -> None:
+        if before is not None and after is not None and _is_same(before, after):
+            return
+        self._charged.subtract(charge(before))
+        self._charged.update(charge(after))
+
+    def refuse(self, limit: Callable[[str], int], before: Record | None, after: Record) -> None:
+        """ResourceExhausted with every resource that would not suffice. What does not grow is never refused."""
+        had = charge(before)
+        reasons = []
+        for resource, amount in sorted(charge(after).items()):
+            more, free = amount - had[resource], limit(resource) - self._charged[resource]
+            if more > 0 and more > free:
+                reasons.append(f"{resource}: {more} needed, {max(free, 0)} of {limit(resource)} free")
+        if reasons:
+            raise ResourceExhausted("the host is full: " + "; ".join(reasons))
+
+
+def _is_same(before: Record, after: Record) -> bool:
+    """Cheap, because it is asked at each step of each object; a wrong no costs only time."""
+    if isinstance(before, Guest) and isinstance(after, Guest):
+        return (
+            before.resources is after.resources
+            and before.resources_at_boot is after.resources_at_boot
+            and before.local_bytes == after.local_bytes
+        )
+    return isinstance(before, Stored) and isinstance(after, Stored) and before.size_bytes == after.size_bytes

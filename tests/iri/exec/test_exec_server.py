@@ -1,0 +1,274 @@
+"""The server of consoles, spoken to by a bare WebSocket client: what is admitted, streamed, refused and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import threading
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from iri import errors
+from iri.exec import channels
+from iri.exec.channels import Channel
+from iri.exec.console_client import websocket_url
+from iri.exec.exec_server import ExecServer
+from iri.exec.sessions import Sessions
+from iri.exec.tickets import Tickets
+from iri.runtime import Console
+from tests.iri.exec.shell_console import process_console
+
+
+@pytest.fixture
+def server() -> Iterator[ExecServer]:
+    server = ExecServer()
+    server.start()
+    yield server
+    server.stop()
+
+
+def opened(url: str, protocol: str = channels.PROTOCOL) -> ClientConnection:
+    return connect(
+        websocket_url(url),
+        subprotocols=[Subprotocol(protocol)],
+        proxy=None,
+        compression=None,
+        open_timeout=60,
+    )
+
+
+def cat() -> Console:
+    return process_console("cat")
+
+
+def until(connection: ClientConnection, wanted: bytes) -> bytes:
+    said = b""
+    while wanted not in said:
+        channel, data = channels.split(connection.recv(timeout=60))
+        assert channel is Channel.STDOUT, (channel, data, said)
+        said += data
+    return said
+
+
+def attached(connection: ClientConnection) -> None:
+    assert connection.recv(timeout=60) == channels.message(Channel.STDOUT)
+
+
+def the_end(connection: ClientConnection) -> tuple[bytes, tuple[int, str]]:
+    """What was said until the status, the status, and that nothing follows it."""
+    said = b""
+    while True:
+        channel, data = channels.split(connection.recv(timeout=60))
+        if channel is Channel.STATUS:
+            with pytest.raises(ConnectionClosed):
+                connection.recv(timeout=60)
+            return said, channels.exit_status(data)
+        said += data
+
+
+def answer(url: str, method: str = "GET", headers: dict[str, str] | None = None) -> tuple[int, str]:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+    connection.request(method, parts.path, headers=headers or {})
+    response = connection.getresponse()
+    body = response.read().decode()
+    connection.close()
+    return response.status, body
+
+
+def test_keys_go_there_and_bytes_come_back(server: ExecServer) -> None:
+    with opened(server.offer("m1", cat)) as connection:
+        attached(connection)
+        connection.send(channels.message(Channel.STDIN, b"hello\n"))
+        until(connection, b"hello\r\nhello\r\n")
+        connection.send(channels.message(Channel.STDIN, b"\x04"))
+        assert the_end(connection)[1] == (0, "")
+
+
+def test_the_exit_status_arrives(server: ExecServer) -> None:
+    with opened(server.offer("m1", lambda: process_console("sh", "-c", "echo bye; exit 7"))) as connection:
+        assert the_end(connection) == (b"bye\r\n", (7, ""))
+
+
+def test_a_resize_reaches_the_pty(server: ExecServer) -> None:
+    program = "trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.05; done"
+    with opened(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
+        until(connection, b"ready")
+        connection.send(channels.resize(132, 43))
+        until(connection, b"43 132")
+
+
+def test_control_characters_act_on_the_guest(server: ExecServer) -> None:
+    program = "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done"
+    with opened(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
+        until(connection, b"ready")
+        connection.send(channels.message(Channel.STDIN, b"\x03"))
+        said, status = the_end(connection)
+        assert b"interrupted" in said
+        assert status == (5, "")
+
+
+def test_much_output_arrives_whole(server: ExecServer) -> None:
+    with opened(server.offer("m1", lambda: process_console("sh", "-c", "seq 100000"))) as connection:
+        said, status = the_end(connection)
+    assert said == b"".join(b"%d\r\n" % number for number in range(1, 100_001))
+    assert status == (0, "")
+
+
+def test_a_url_is_good_once(server: ExecServer) -> None:
+    url = server.offer("m1", cat)
+    with opened(url):
+        with pytest.raises(InvalidStatus) as refused:
+            opened(url)
+        assert refused.value.response.status_code == 404
+        assert b"ask for another" in (refused.value.response.body or b"")
+
+
+def test_a_plain_request_is_told_the_protocol_and_spends_nothing(server: ExecServer) -> None:
+    url = server.offer("m1", cat)
+    status, body = answer(url)
+    assert status == 426
+    assert channels.PROTOCOL in body
+    status, _ = answer(url, headers={"Upgrade": "SPDY/3.1", "Connection": "Upgrade"})
+    assert status == 426
+    with pytest.raises(InvalidStatus):
+        opened(url, protocol="chat")
+    with opened(url):
+        pass
+
+
+@pytest.mark.parametrize("path", ["/", "/exec", "/exec/", "/exec/made-up", "/exec/..", "/metrics"])
+def test_there_is_nothing_else(server: ExecServer, path: str) -> None:
+    host, port = server.address
+    with pytest.raises(InvalidStatus) as refused:
+        opened(f"http://{host}:{port}{path}")
+    assert refused.value.response.status_code == 404
+
+
+def test_a_second_session_of_a_machine_is_refused_until_the_first_ends(server: ExecServer) -> None:
+    early = server.offer("m1", cat)
+    with opened(server.offer("m1", cat)) as first:
+        attached(first)
+        with pytest.raises(errors.FailedPrecondition, match="somebody is at the console of machine m1"):
+            server.offer("m1", cat)
+        with pytest.raises(InvalidStatus) as refused:
+            opened(early)
+        assert refused.value.response.status_code == 409
+        with opened(server.offer("m2", cat)):
+            pass
+        first.send(channels.message(Channel.STDIN, b"\x04"))
+        the_end(first)
+    _eventually_offers(server, "m1")
+
+
+def _eventually_offers(server: ExecServer, machine_id: str) -> None:
+    patience = threading.Event()
+    for _ in range(100):
+        try:
+            server.offer(machine_id, cat)
+            return
+        except errors.FailedPrecondition:
+            patience.wait(0.05)
+    raise AssertionError(f"the session of {machine_id} never ended")
+
+
+def test_two_who_race_for_one_console_get_one(server: ExecServer) -> None:
+    urls = [server.offer("m1", cat) for _ in range(8)]
+    outcomes: list[str] = []
+    start = threading.Barrier(len(urls))
+
+    def race(url: str) -> None:
+        start.wait()
+        try:
+            with opened(url) as connection:
+                channel, _ = channels.split(connection.recv(timeout=60))
+                outcomes.append("in" if channel is Channel.STDOUT else "told")
+                if channel is Channel.STDOUT:
+                    finish.wait(60)
+        except InvalidStatus:
+            outcomes.append("refused")
+
+    finish = threading.Event()
+    threads = [threading.Thread(target=race, args=(url,)) for url in urls]
+    for thread in threads:
+        thread.start()
+    for _ in range(3000):
+        if len(outcomes) == len(urls):
+            break
+        threading.Event().wait(0.02)
+    finish.set()
+    for thread in threads:
+        thread.join()
+    assert outcomes.count("in") == 1
+    assert len(outcomes) == len(urls)
+
+
+def test_a_client_that_vanishes_frees_the_machine_and_the_process(server: ExecServer) -> None:
+    connection = opened(server.offer("m1", cat))
+    connection.socket.close()
+    _eventually_offers(server, "m1")
+
+
+def test_a_console_that_cannot_be_opened_says_why(server: ExecServer) -> None:
+    def gone() -> Console:
+        raise errors.FailedPrecondition("machine m1 is off")
+
+    with opened(server.offer("m1", gone)) as connection:
+        assert the_end(connection)[1] == (1, "machine m1 is off")
+    _eventually_offers(server, "m1")
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\x09x", "text", b"\x04{}"])
+def test_a_client_that_speaks_otherwise_is_closed_on(server: ExecServer, wrong: bytes | str) -> None:
+    with opened(server.offer("m1", cat)) as connection:
+        connection.send(wrong)
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                connection.recv(timeout=60)
+        assert connection.close_code == 1002
+        assert connection.close_reason
+
+
+def test_there_are_no_more_sessions_than_the_limit() -> None:
+    server = ExecServer(sessions=Sessions(limit=1))
+    server.start()
+    try:
+        late = server.offer("m2", cat)
+        with opened(server.offer("m1", cat)) as first:
+            attached(first)
+            with pytest.raises(InvalidStatus) as refused:
+                opened(late)
+            assert b"which is the limit" in (refused.value.response.body or b"")
+            with pytest.raises(errors.FailedPrecondition, match="which is the limit"):
+                server.offer("m3", cat)
+    finally:
+        server.stop()
+
+
+def test_there_are_no_more_tickets_than_the_limit() -> None:
+    server = ExecServer(tickets=Tickets(limit=2))
+    server.start()
+    try:
+        server.offer("m1", cat)
+        server.offer("m1", cat)
+        with pytest.raises(errors.ResourceExhausted):
+            server.offer("m1", cat)
+    finally:
+        server.stop()
+
+
+def test_stopping_ends_the_sessions_and_says_so() -> None:
+    server = ExecServer()
+    server.start()
+    with opened(server.offer("m1", cat)) as connection:
+        attached(connection)
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        assert the_end(connection)[1] == (1, "the runtime is stopping")
+        stopping.join(60)
+        assert not stopping.is_alive()

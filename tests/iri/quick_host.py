@@ -1,0 +1,23 @@
+"""A simulated host on which everything takes milliseconds, for tests that need some runtime."""
+
+from __future__ import annotations
+
+from iri.host import Classes, MachineClass, VolumeClass
+from iri.simulated.host import Host
+from iri.simulated.profile import Profile, Times
+from iri.simulated.seeded_random import Span
+
+BRIEFLY = Span(0.001, 0.005, 0.02)
+CLASSES = Classes(
+    machines=(
+        MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),
+        MachineClass(name="large", resources={"cpu": 4, "memory": 4 << 30}),
+    ),
+    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
+)
+TIMES = Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY))
+PROFILE = Profile(classes=CLASSES, times=TIMES)
+
+
+def quick_host(profile: Profile = PROFILE) -> Host:
+    return Host(profile, seed=7)

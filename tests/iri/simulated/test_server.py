@@ -1,0 +1,137 @@
+"""A simulated host behind a socket: its controls, its faults as a client meets them, and how soon a watcher knows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iri import errors
+from iri.address import UnixAddress
+from iri.change import SetPower
+from iri.client import Client
+from iri.client.client import Deadlines
+from iri.host import Classes
+from iri.machine import MachineState, Power, RuntimeMachine
+from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
+from iri.runtime import What
+from iri.simulated.clock import SECOND_NS
+from iri.simulated.control import HostAction
+from iri.simulated.control_client import Pilot
+from iri.simulated.faults.fault_rules import Effect, Fault
+from iri.simulated.host import Host
+from iri.simulated.machine_calls import GuestAction
+from iri.simulated.profile import Profile
+from iri.simulated.server import SimulatedServer
+from tests.iri.simulated.world import machine
+
+
+@pytest.fixture
+def served(socket_directory: Path) -> Iterator[SimulatedServer]:
+    with SimulatedServer(Host(Profile(), seed=1), [UnixAddress(socket_directory / "s")]) as server:
+        yield server
+
+
+@pytest.fixture
+def client(served: SimulatedServer) -> Iterator[Client]:
+    (address,) = served.addresses
+    with Client(address, address, Deadlines(status=5, list=5, other=0.5)) as client:
+        yield client
+
+
+@pytest.fixture
+def pilot(served: SimulatedServer) -> Iterator[Pilot]:
+    with Pilot(served.addresses[0]) as pilot:
+        yield pilot
+
+
+def test_a_day_passes_in_a_moment(client: Client, pilot: Pilot) -> None:
+    pilot.stop_clock()
+    made = client.create(machine("m1"))
+    watch = client.watch()
+    assert [notice.what for notice in watch.next(5)] == [What.RESYNC]
+    pilot.advance(24 * 3600)
+    assert [(notice.id, notice.what) for notice in watch.next(5)] == [(made.id, What.CHANGED)]
+    assert client.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
+    assert pilot.ask(pb.GetClockRequest()).clock.mode == pb.CLOCK_MANUAL
+    pilot.run_clock(3600)
+    assert pilot.ask(pb.GetClockRequest()).clock.rate == 3600
+    watch.close()
+
+
+def test_a_guest_that_ends_is_known_at_once(client: Client, pilot: Pilot) -> None:
+    pilot.change_profile(b'{"times": {"boot": [0, 0, 0], "stop": [0.3, 0.3, 0.3]}}')
+    made = client.create(machine("m1"))
+    watch = client.watch()
+    while client.objects(RuntimeMachine)[made.id].status.state is not MachineState.RUNNING:
+        time.sleep(0.01)
+    while watch.next(0.1):
+        pass
+    start = time.monotonic()
+    pilot.guest(made.id, GuestAction.POWEROFF)
+    while client.objects(RuntimeMachine)[made.id].status.state is not MachineState.TERMINATED:
+        assert watch.next(5)
+    # It takes 0.3 s to go down; a poll would need another second to see it.
+    assert 0.3 <= time.monotonic() - start < 1.0
+    watch.close()
+
+
+def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, pilot: Pilot) -> None:
+    fault_id = pilot.fail(Fault(call="CreateMachine", effect=Effect.AFTER, code="UNAVAILABLE"))
+    with pytest.raises(errors.Unavailable):
+        client.create(machine("m1"))
+    pilot.heal(fault_id)
+    made = client.create(machine("m1"))
+    assert list(client.objects(RuntimeMachine)) == [made.id]
+    assert pilot.calls()["CreateMachine"] == 2
+
+
+def test_a_slow_answer_is_a_deadline_that_passed(served: SimulatedServer, client: Client) -> None:
+    made = client.create(machine("m1"))
+    served.faults.add(Fault(call="UpdateMachinePower", effect=Effect.AFTER, delay_ns=SECOND_NS, times=1))
+    with pytest.raises(errors.TimedOut):
+        client.change(made.id, SetPower(Power.OFF))
+    assert client.objects(RuntimeMachine)[made.id].spec.power is Power.OFF
+    client.change(made.id, SetPower(Power.OFF))
+
+
+def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, pilot: Pilot) -> None:
+    made = client.create(machine("m1"))
+    pilot.host(HostAction.CRASH, down_seconds=3600)
+    with pytest.raises(errors.Unavailable, match="the host is restarting"):
+        client.remove(RuntimeMachine, made.id)
+    pilot.advance(3660)
+    assert client.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
+
+
+def test_a_stock_provider_has_no_host_service(client: Client, pilot: Pilot) -> None:
+    pilot.behave("stock-libvirt")
+    with pytest.raises(errors.Unimplemented):
+        client.set_classes(Classes())
+    with pytest.raises(errors.Unimplemented):
+        client.watch()
+    first, second = client.create(machine("m1")), client.create(machine("m1"))
+    assert set(client.objects(RuntimeMachine)) == {first.id, second.id}
+    with pytest.raises(errors.InvalidArgument):
+        pilot.behave("stock-vmware")
+
+
+def test_many_hosts_in_one_process_share_nothing(socket_directory: Path) -> None:
+    servers = [
+        SimulatedServer(Host(Profile(), seed=number), [UnixAddress(socket_directory / str(number))])
+        for number in range(10)
+    ]
+    for server in servers:
+        server.start()
+    try:
+        for number, server in enumerate(servers):
+            (address,) = server.addresses
+            with Client(address, address) as client:
+                client.create(machine(f"m{number}"))
+                labels = [made.labels for made in client.objects(RuntimeMachine).values()]
+                assert [list(each.values()) for each in labels] == [[f"m{number}"]]
+    finally:
+        for server in servers:
+            server.stop()
