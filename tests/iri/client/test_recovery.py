@@ -167,13 +167,13 @@ import sys, time
 from pathlib import Path
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import Machine, MachineSpec
+from iri.machine import MachineSpec, RuntimeMachine
 client = Client(UnixAddress(Path(sys.argv[1])))
 watch = client.watch()
 watch.next(5)
 print("watching", flush=True)
 while True:
-    client.create(Machine(spec=MachineSpec(class_name="small", ignition_data=b"x" * 1_000_000)))
+    client.create(RuntimeMachine(spec=MachineSpec(class_name="small", ignition_data=b"x" * 1_000_000)))
 """
 
 
