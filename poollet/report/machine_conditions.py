@@ -119,8 +119,7 @@ def reasons_of(faults: Iterable[Fault]) -> tuple[report.ReportedReason, ...]:
 
 def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.ReportedCondition, ...]:
     """Only said while it is not."""
-    faults = [(fault.code, fault.message) for fault in found.faults]
-    faults += [(one.reason, one.message) for one in waits]
-    if (known := found.inherited) is not None:  # as it was told, and what is new
-        faults = [known, *((code, message) for code, message in faults if message not in known.message)]
+    # The last run's report told all of it in one condition: that is said until each call was made again.
+    faults = [(fault.code, fault.message) for fault in known_faults(found)]
+    faults += [(one.reason, one.message) for one in waits] if found.inherited is None else []
     return (all_of(UP_TO_DATE, faults),) if faults else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import msgspec
 
@@ -164,4 +164,4 @@ def document(answer: Answer) -> dict[str, object]:
 def row_of(row: Fit | Refusal) -> dict[str, object]:
     if isinstance(row, Fit):
         return {"pool": row.pool, "fits": True, "score": row.score.points, "parts": dict(row.score.parts)}
-    return {"pool": row.pool, "fits": False, "reasons": [asdict(reason) for reason in row.reasons]}
+    return {"pool": row.pool, "fits": False, "reasons": [words.fields_of(reason) for reason in row.reasons]}

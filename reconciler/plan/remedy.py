@@ -53,9 +53,11 @@ def _share_short(reason: Reason) -> float:
 
 
 def _steps(reasons: Iterable[Reason]) -> str:
-    steps = dict.fromkeys(_step(reason) for reason in reasons if not is_rounded_away(reason))
-    if TAKES_VOLUMES in steps:  # then no amount alone would do
-        steps = dict.fromkeys(step for step in steps if not step.endswith("more for its volumes"))
+    counted = [reason for reason in reasons if not is_rounded_away(reason)]
+    volumes = [reason for reason in counted if reason.predicate is Predicate.VOLUME_CAPACITY]
+    if not all(is_short(reason) for reason in volumes):  # then no amount alone would do
+        counted = [reason for reason in counted if reason not in volumes or not is_short(reason)]
+    steps = dict.fromkeys(_step(reason) for reason in counted)
     return "with " + ", ".join(steps) if steps else ""
 
 
@@ -84,9 +86,7 @@ _FIXED = {
 def _step(reason: Reason) -> str:
     match reason.predicate:
         case Predicate.TAINT:
-            return (
-                f"a toleration of {reason.message.removesuffix(' is not tolerated').removeprefix('taint ')}"
-            )
+            return f"a toleration of {reason.taint}"
         case Predicate.SELECTOR:
             return f"label {reason.resource}={reason.need} on it"
         case Predicate.CAPACITY:

@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 Signature = tuple[object, ...]
+Words = tuple[str, ...]  # of a request's rejections: requests of one signature may differ in these
 key_of = attrgetter("key")
 
 
@@ -60,14 +61,17 @@ def schedule(
     decisions: list[Decision] = []
     groups = Groups(on, policy)
     for signature, run in queue(requests, on):
-        refused: tuple[Refusal, ...] | None = None
+        refused: dict[Words, tuple[Refusal, ...]] = {}
         for request in run:
-            if refused is not None:
-                decisions.append(Unschedulable(request.key, refused))
+            words = tuple(each.reason for each in request.rejections)
+            if refused and words not in refused:
+                refused[words] = refusals(request, on, policy)
+            if words in refused:
+                decisions.append(Unschedulable(request.key, refused[words]))
                 continue
             decision = decide(request, signature, groups)
             if isinstance(decision, Unschedulable):
-                refused = decision.refusals  # nothing changes before the next of its kind
+                refused[words] = decision.refusals  # nothing makes room before the next of its kind
             decisions.append(decision)
     return tuple(decisions)
 
@@ -97,9 +101,7 @@ def decide(request: Request, signature: Signature, groups: Groups) -> Decision:
     candidates = groups.get(request, signature)
     found = candidates.take(request)
     if found is None:
-        return Unschedulable(
-            request.key, tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
-        )
+        return Unschedulable(request.key, refusals(request, on, policy))
     pool, by_policy, volumes = found
     points = score(on, on.pools[pool], request, policy, by_policy)
     on.place(request, pool, volumes)
@@ -111,10 +113,7 @@ def place_volume(request: Request, on: Board) -> Decision:
     beside = on.pools.get(request.beside)
     bound = bind(on, beside, request.volumes) if beside or not request.beside else None
     if bound is None:
-        return Unschedulable(
-            request.key,
-            tuple(row for row in explain(request, on, Policy.MOST_FREE) if isinstance(row, Refusal)),
-        )
+        return Unschedulable(request.key, refusals(request, on, Policy.MOST_FREE))
     on.place(request, "", bound)
     return Placed(request.key, "", tuple((volume.key, where) for volume, where in bound), Score(0, ()))
 
@@ -149,6 +148,10 @@ def explain(request: Request, on: Board, policy: Policy = Policy.MOST_FREE) -> t
             Refusal(pool.name, reasons) if reasons else Fit(pool.name, score(on, pool, request, policy))
         )
     return tuple(rows)
+
+
+def refusals(request: Request, on: Board, policy: Policy) -> tuple[Refusal, ...]:
+    return tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
 
 
 def against(request: Request, on: Board, pool: Pool) -> Iterator[Reason]:

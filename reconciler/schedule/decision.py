@@ -29,11 +29,20 @@ class Predicate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
+    """Why a pool is refused. Whoever acts on a reason reads its fields; `message` is for people alone.
+
+    `taint` is the one that is not tolerated, as `key=value:effect`. `volume` is `namespace/name` of the volume that keeps a machine
+    away, and `volume_pool` the pool that refused it; the message is then about that volume pool.
+    """
+
     predicate: Predicate
     message: str
     resource: str = ""
     need: str = ""
     have: str = ""
+    taint: str = ""
+    volume: str = ""
+    volume_pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ class Shelf:
         look_of: dict[str, object] = {}
         for name, pool in self.board.pools.items():
             labels = [pool.labels.get(key) for key in keys]
-            look = (pool.why_not_ready, pool.is_cordoned, pool.taints, pool.classes, *labels)
+            look = (bool(pool.why_not_ready), pool.is_cordoned, pool.taints, pool.classes, *labels)
             number = look_of[name] = numbers.setdefault(look, len(numbers))
             samples.setdefault(number, pool)
         return look_of, samples

@@ -162,7 +162,8 @@ def untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) 
             toleration.tolerates(taint) for toleration in tolerations
         ):
             value = f"={taint.value}" if taint.value else ""
-            yield Reason(Predicate.TAINT, f"taint {taint.key}{value}:{taint.effect} is not tolerated")
+            name = f"{taint.key}{value}:{taint.effect}"
+            yield Reason(Predicate.TAINT, f"taint {name} is not tolerated", taint=name)
 
 
 def mismatches(pool: Pool, wanted: Labels) -> Reasons:

@@ -35,10 +35,13 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A pool said no to this object; it is asked again when its backoff is over and the caller leaves this out."""
+    """A pool said no to this object; it is asked again when its backoff is over and the caller leaves this out.
+
+    Requests that differ in the words of a rejection alone are equal: no message decides who is placed first.
+    """
 
     pool: str
-    reason: str
+    reason: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

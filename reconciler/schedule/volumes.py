@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from reconciler.schedule import filters
 from reconciler.schedule.board import Board, take
@@ -76,16 +77,15 @@ def unbound(board: Board, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Ite
             asked[volume.pinned] = board.volume_pools[volume.pinned]
         for volume_pool in asked.values():
             for reason in reasons_against(board, volume_pool, pool, volume, taken):
-                yield Reason(
-                    Predicate.VOLUME_CAPACITY,
-                    f"volume {named(volume.key)}: {volume_pool.name}: {reason.message}",
-                    reason.resource,
-                    reason.need,
-                    reason.have,
+                yield replace(
+                    reason,
+                    predicate=Predicate.VOLUME_CAPACITY,
+                    volume=named(volume.key),
+                    volume_pool=volume_pool.name,
                 )
         if not asked:
             said = "no volume pool reaches it" if board.volume_pools else "there are no volume pools"
-            yield Reason(Predicate.VOLUME_CAPACITY, f"volume {named(volume.key)}: {said}")
+            yield Reason(Predicate.VOLUME_CAPACITY, said, volume=named(volume.key))
 
 
 def named(key: Key) -> str:

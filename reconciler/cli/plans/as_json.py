@@ -65,7 +65,7 @@ def _unplaced(each: Unplaced) -> dict[str, object]:
         "object": str(each.key),
         "wouldFit": remedy(each.refusals),
         "refusals": [
-            {"pool": refusal.pool, "reasons": [asdict(reason) for reason in refusal.reasons]}
+            {"pool": refusal.pool, "reasons": [words.fields_of(reason) for reason in refusal.reasons]}
             for refusal in each.refusals
         ],
     }

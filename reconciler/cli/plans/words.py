@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -23,7 +22,21 @@ _WHEN = {
 
 def of_reason(reason: Reason) -> str:
     """`InsufficientCapacity: memory is short (need 64Gi, have 12Gi)`."""
-    return f"{reason.predicate}: {reason.message}{amounts_of(reason)}"
+    about = f"volume {reason.volume}: " if reason.volume else ""
+    return f"{reason.predicate}: {about}{reason.message}{amounts_of(reason)}"
+
+
+def fields_of(reason: Reason) -> dict[str, str]:
+    """For programs. What a reason is not about is left out, but for the amounts."""
+    about = {"taint": reason.taint, "volume": reason.volume, "volumePool": reason.volume_pool}
+    return {
+        "predicate": reason.predicate.value,
+        "message": reason.message,
+        "resource": reason.resource,
+        "need": reason.need,
+        "have": reason.have,
+        **{name: value for name, value in about.items() if value},
+    }
 
 
 def amounts_of(reason: Reason) -> str:
@@ -86,9 +99,6 @@ def summary(plan: Plan) -> str:
     return "; ".join(parts) or "nothing to do"
 
 
-_VOLUME = re.compile(r"volume (?P<volume>\S+): (?P<pool>\S+): (?P<why>.*)", re.DOTALL)
-
-
 def rows_of(refusals: Iterable[Refusal]) -> list[tuple[str, str]]:
     """Pools and a reason that they share: `rack-a1, rack-a2`, `PoolNotReady: no poollet announces it`."""
     refusals = tuple(refusals)
@@ -104,11 +114,11 @@ def _reasons(refusal: Refusal) -> Iterator[str]:
     """A volume that fits nowhere has a reason for each volume pool; those that say the same are one."""
     volumes: dict[tuple[str, str, str], list[str]] = {}
     for reason in refusal.reasons:
-        match = _VOLUME.fullmatch(reason.message) if reason.predicate is Predicate.VOLUME_CAPACITY else None
-        if match is None:
+        if not reason.volume_pool:
             yield of_reason(reason)
         else:
-            volumes.setdefault((match["volume"], match["why"], amounts_of(reason)), []).append(match["pool"])
+            of = (reason.volume, reason.message, amounts_of(reason))
+            volumes.setdefault(of, []).append(reason.volume_pool)
     for (volume, why, amounts), names in volumes.items():
         yield f"{Predicate.VOLUME_CAPACITY}: volume {volume} on {', '.join(names)}: {why}{amounts}"
 

@@ -21,6 +21,8 @@ from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, MachineStatus, Volume, VolumeStatus
 from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.lifecycle.reworded import Moment, reworded
+from tests.reconciler.lifecycle.reworded import differing as decided_otherwise
 from tests.reconciler.lifecycle.test_lives import DRAIN, EPHEMERAL, FORCE, OFFICE
 from tests.reconciler.world.scene import FAST, LIVE, SMALL, machine, pool, using, volume
 
@@ -92,6 +94,8 @@ class Life:
             assert plan.held == outcome.plan.held
             assert fresh.frozen == self.fleet.reconciler.world.frozen
             agrees(Seen(self.fleet.store, fresh, Advance(), self.fleet.now), plan)
+            twin = reworded(Moment(self.fleet.store, snapshot, heartbeats_seen, self.fleet.now))
+            assert decided_otherwise(plan, twin.plan()) == []
         self.check(before)
         return outcome
 

@@ -1,16 +1,20 @@
 """The smallest change that would make it fit."""
 
+from dataclasses import replace
+
 import pytest
 
 from reconciler.plan.remedy import remedy
 from reconciler.schedule import Predicate, Reason, Refusal
 
 SHORT = Reason(Predicate.CAPACITY, "memory is short", "memory", "64Gi", "12Gi")
-TAINTED = Reason(Predicate.TAINT, "taint gpu=yes:NoSchedule is not tolerated")
+TAINTED = Reason(Predicate.TAINT, "a taint", taint="gpu=yes:NoSchedule")
 NEARLY = Reason(Predicate.CAPACITY, "memory is short", "memory", "64Gi", "60Gi")
 ALIKE = Reason(Predicate.CAPACITY, "the host is short", "share", "1 of the host", "1 of the host")
-VOLUME_SHORT = Reason(Predicate.VOLUME_CAPACITY, "volume a/b: c: storage is short", "storage", "2Ti", "1Ti")
-VOLUME_OFFLINE = Reason(Predicate.VOLUME_CAPACITY, "volume a/b: d: its poollet left")
+VOLUME_SHORT = Reason(
+    Predicate.VOLUME_CAPACITY, "storage is short", "storage", "2Ti", "1Ti", volume="a/b", volume_pool="c"
+)
+VOLUME_OFFLINE = Reason(Predicate.VOLUME_CAPACITY, "its poollet left", volume="a/b", volume_pool="d")
 OFFLINE = Reason(Predicate.READY, "its poollet left")
 QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cpu", "4", "1500m")
 
@@ -65,6 +69,11 @@ QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cp
 )
 def test_remedy(refusals: tuple[Refusal, ...], want: str) -> None:
     assert remedy(refusals) == want
+    assert remedy(tuple(reworded(refusal) for refusal in refusals)) == want, "no message is read back"
+
+
+def reworded(refusal: Refusal) -> Refusal:
+    return replace(refusal, reasons=tuple(replace(each, message="~") for each in refusal.reasons))
 
 
 def test_every_predicate_has_a_remedy() -> None:

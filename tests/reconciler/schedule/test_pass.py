@@ -16,6 +16,7 @@ from reconciler.schedule import (
     Rejection,
     Request,
     Spread,
+    Unschedulable,
     VolumePool,
     VolumeRequest,
     board,
@@ -135,3 +136,23 @@ def test_a_ranking_is_in_the_order_of_what_the_policy_gives(policy: Policy) -> N
     ranking.refresh()
     want = sorted((-ranking.points(name), name) for name in on.pools)
     assert [(rank, name) for rank, names in ranking.levels for name in names] == want
+
+
+@pytest.mark.parametrize("words", [("x", "x", "x"), ("c", "b", "a"), ("a", "b", "a")])
+def test_the_words_of_a_rejection_decide_nothing_and_each_request_is_told_its_own(
+    words: tuple[str, str, str],
+) -> None:
+    requests = [
+        Request(
+            Key(Kind.MACHINE, "default", f"m{i}"), "c0", {"cpu": 1000}, rejections=(Rejection("b", said),)
+        )
+        for i, said in enumerate(words)
+    ]
+    pools = [Pool(name, {"cpu": 1000}, classes=frozenset({"c0"})) for name in "ab"]
+    first, *others = schedule(requests, board(pools))
+    assert isinstance(first, Placed)
+    assert (first.key.name, first.pool) == ("m0", "a")
+    for decision, said in zip(others, words[1:], strict=True):
+        assert isinstance(decision, Unschedulable)
+        told = {refusal.pool: [reason.message for reason in refusal.reasons] for refusal in decision.refusals}
+        assert told["b"] == [said]

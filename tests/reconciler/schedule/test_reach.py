@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.schedule import Fit, Pool, Refusal, Request, VolumePool, VolumeRequest, board, explain
+from reconciler.schedule import Fit, Pool, Reason, Refusal, Request, VolumePool, VolumeRequest, board, explain
 from schemas.kinds import Key, Kind
 
 HOSTS = ["a", "b", "c"]
@@ -47,10 +47,16 @@ def test_a_pool_is_refused_for_the_volume_pools_that_reach_it_alone() -> None:
     on = board(pools, [local("a"), local("b")])
     rows = explain(machine(size=11), on)
     assert all(isinstance(row, Refusal) for row in rows)
-    said = {row.pool: [reason.message for reason in row.reasons] for row in rows if isinstance(row, Refusal)}
-    assert said["a"] == ["volume default/data: a: storage is short"]
-    assert said["b"] == ["volume default/data: b: storage is short"]
-    assert said["c"] == ["volume default/data: no volume pool reaches it"]
+    told = {row.pool: list(map(about, row.reasons)) for row in rows if isinstance(row, Refusal)}
+    assert told == {
+        "a": [("default/data", "a", "storage is short")],
+        "b": [("default/data", "b", "storage is short")],
+        "c": [("default/data", "", "no volume pool reaches it")],
+    }
+
+
+def about(reason: Reason) -> tuple[str, str, str]:
+    return reason.volume, reason.volume_pool, reason.message
 
 
 def test_a_pin_to_a_volume_pool_that_does_not_reach_is_said() -> None:
@@ -58,6 +64,4 @@ def test_a_pin_to_a_volume_pool_that_does_not_reach_is_said() -> None:
     assert [type(row) for row in rows] == [Fit, Refusal, Refusal]
     refused = rows[2]
     assert isinstance(refused, Refusal)
-    assert [reason.message for reason in refused.reasons] == [
-        "volume default/data: a: c cannot attach its volumes"
-    ]
+    assert list(map(about, refused.reasons)) == [("default/data", "a", "c cannot attach its volumes")]
