@@ -52,7 +52,7 @@ def differences(made: Fleet) -> None:
 
 
 def compared(reader: ObjectReader, old: str, new: str) -> list[FileChange]:
-    return list(reader.difference(old, new))
+    return list(reader.diff(old, new))
 
 
 def tick(made: Fleet, other: str) -> float:
@@ -72,7 +72,7 @@ def commits(made: Fleet) -> None:
     git(made.mirror.repo, "repack", "-adq")
     shutil.copytree(made.mirror.repo, copy)
     loose = pygit2.Repository(str(copy))
-    builder = CommitBuilder(ObjectReader(made.mirror), made.mirror.descends)
+    builder = CommitBuilder(ObjectReader(made.mirror), made.mirror.is_descendant)
     marks = iter(range(100, 200))
 
     def ours(count: int) -> None:

@@ -56,7 +56,7 @@ class Remote:
             if self.trouble != snapshot.cause:
                 log.warning(
                     "remote unavailable trouble=%s cause=%s cure=%s",
-                    snapshot.trouble,
+                    snapshot.kind,
                     snapshot.cause,
                     snapshot.cure,
                 )

@@ -33,7 +33,7 @@ class Tree(Protocol):
 
     def read(self, id: ObjectId) -> bytes: ...
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]: ...
+    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]: ...
 
 
 class Place(NamedTuple):
@@ -93,7 +93,7 @@ class Live:
         files: dict[str, tuple[Object, ...] | Manifest] = {}
         others: dict[str, bytes] = {}
         orphans: dict[str, OrphanOrder | None] = {}
-        for path, _, after in tree.difference(self.commit, commit):
+        for path, _, after in tree.diff(self.commit, commit):
             is_file = after is not None and after.mode in (FileMode.FILE, FileMode.EXECUTABLE)
             if path in (fleet.PATH, IGNORE):
                 others[path] = tree.read(after.id) if after is not None and is_file else b""

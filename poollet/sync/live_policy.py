@@ -27,7 +27,7 @@ class History(Protocol):
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
 
-    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
+    def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
 
 
 class Hold(StrEnum):
@@ -65,7 +65,7 @@ def follow(
     if head is None:
         cause = "the target branch does not exist" if good is None else "the target branch is gone"
         return Followed(None, Hold.MISSING, f"{cause}; nothing is changed until the reconciler writes it")
-    if good is not None and head != good and not history.descends(head, good):
+    if good is not None and head != good and not history.is_descendant(head, good):
         root = first_commit(history, head)
         if not is_confirmed(history, head, good, root):
             return Followed(good, Hold.REWRITTEN, _rewritten(good, root))

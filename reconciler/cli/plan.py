@@ -70,7 +70,7 @@ def declarations(seen: Seen) -> tuple[Declaration, ...]:
     before: dict[Key, Mapping[str, object]] = {}
     after: dict[Key, Mapping[str, object]] = {}
     frozen = seen.world.frozen
-    for change in seen.repo.difference(seen.world.last_source, seen.world.source):
+    for change in seen.repo.diff(seen.world.last_source, seen.world.source):
         # What is gone was a manifest if its name says so; of what is there the world knows whether it is read.
         if change.path in frozen:
             continue  # which stays as it was, and the problems say why

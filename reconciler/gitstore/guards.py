@@ -46,7 +46,7 @@ def of_refs(refs: Refs, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 def of_history(repo: Repo, last: ObjectId | None, head: ObjectId | None) -> tuple[Problem, ...]:
     """Whether `head` goes on from the source commit that was reconciled last. If not, history was rewritten."""
-    if last is None or head is None or repo.descends(head, last):
+    if last is None or head is None or repo.is_descendant(head, last):
         return ()
     cause = f"the source head {head[:12]} does not descend from {last[:12]}, which was reconciled last"
     hint = "if the force push was meant, confirm it as the condition says; else push the old head again"

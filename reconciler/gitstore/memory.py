@@ -106,7 +106,7 @@ class MemoryObjects:
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         return ancestry.list_commits(self._commit, head, since)
 
-    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+    def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         return ancestry.is_descendant(self._commit, commit, ancestor)
 
     def heal(self, is_thorough: bool) -> bool:

@@ -119,7 +119,7 @@ class Repo(Protocol):
         """The file at a path, at the cost of the folders above it. None when there is none, or a folder is there."""
         ...
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         """What changed between two commits, at the cost of what changed. None is the empty tree."""
         ...
 
@@ -127,7 +127,7 @@ class Repo(Protocol):
         """What is in the history of `head` and not in that of `since`, newest first."""
         ...
 
-    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+    def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         """Whether `ancestor` is `commit` or in its history; False too when either is not known here."""
         ...
 

@@ -56,7 +56,7 @@ class Store:
         self._refs = refs
         self._seconds = seconds
         self._reader = ObjectReader(objects)
-        self._builder = CommitBuilder(self._reader, objects.descends, sign)
+        self._builder = CommitBuilder(self._reader, objects.is_descendant, sign)
         self._wanted = _wanted(refs)
         self._asked = RefSet(self._wanted)
         self._have = self._held()
@@ -92,16 +92,16 @@ class Store:
         with self._noticing(commit):
             return self._reader.file(commit, path)
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         with self._noticing(new or old or ""):
-            yield from self._reader.difference(old, new)
+            yield from self._reader.diff(old, new)
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]:
         with self._noticing(head):
             yield from self._objects.commits(head, since)
 
-    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
-        return self._objects.descends(commit, ancestor)
+    def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+        return self._objects.is_descendant(commit, ancestor)
 
     def write(self, drafts: Sequence[Draft]) -> Outcome:
         if len({draft.ref for draft in drafts}) != len(drafts):
@@ -154,7 +154,7 @@ class Store:
             if self._missing or self._is_suspicious:
                 self._healed(is_thorough=True)
             trouble = self._fetched(listed)
-            if trouble and self._healed(is_thorough=False) and trouble.trouble in _OURS:
+            if trouble and self._healed(is_thorough=False) and trouble.kind in _OURS:
                 trouble = self._fetched(listed)
         except OSError as error:
             return _own_disk(error)
@@ -200,11 +200,11 @@ class Store:
 
     def _count(self, call: str, outcome: object) -> None:
         """A mirror whose damage was not noticed makes the same call fail again and again."""
-        is_ours = isinstance(outcome, RemoteUnavailable) and outcome.trouble in _OURS
+        is_ours = isinstance(outcome, RemoteUnavailable) and outcome.kind in _OURS
         failures = self._failures[call] + 1 if is_ours else 0
         self._failures[call] = failures
         # The first or second in a row, and then ever more seldom, since a thorough look takes its time.
-        is_own = isinstance(outcome, RemoteUnavailable) and outcome.trouble is RemoteErrorKind.MIRROR
+        is_own = isinstance(outcome, RemoteUnavailable) and outcome.kind is RemoteErrorKind.MIRROR
         self._is_suspicious |= failures >= 2 - is_own and failures & (failures - 1) == 0
 
     def _pushed(self, updates: Sequence[RefUpdate]) -> Outcome:

@@ -195,9 +195,9 @@ class _Poll(threading.Thread):
         pause = 0.0
         while not self.is_over.wait(pause):
             match self._look():
-                case RemoteUnavailable(trouble, cause):
+                case RemoteUnavailable(kind, cause):
                     if known is not None or not backoff.failures:
-                        log.warning("cannot poll the remote: trouble=%s cause=%s", trouble, cause)
+                        log.warning("cannot poll the remote: error=%s cause=%s", kind, cause)
                     known = None
                     pause = backoff.next()
                 case RefsListed(refs):

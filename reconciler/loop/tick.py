@@ -121,7 +121,7 @@ class Reconciler:
         with self._tracer.span("read"):
             snapshot = self.repo.snapshot()
         if isinstance(snapshot, RemoteUnavailable):
-            return Failed(snapshot.trouble.value, snapshot.cause, snapshot.cure)
+            return Failed(snapshot.kind.value, snapshot.cause, snapshot.cure)
         if problems := guards.of_refs(self.refs, snapshot):
             return self._without_source(snapshot, problems)
         if (refs := self._first_refs(snapshot)) != self.refs:

@@ -46,7 +46,7 @@ def reconciled(repo: Repo, live: ObjectId | None) -> Reconciled:
     while commit is not None and left:
         found = decode_commit(repo.read(commit))
         named = next((value for key, value in parse_trailers(found.message) if key == SOURCE_TRAILER), "")
-        if named and live is not None and repo.descends(live, named):
+        if named and live is not None and repo.is_descendant(live, named):
             return Reconciled(named, commit)
         commit, left = found.parents[0] if found.parents else None, left - 1
     return Reconciled(None, None)

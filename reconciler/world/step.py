@@ -86,13 +86,13 @@ class Step:
             state.head, state.problems = chosen, None
         news = {}
         if state.last is not None and chosen.use is not None and chosen.use != state.last:
-            news = {change.path: change for change in repo.difference(state.last, chosen.use)}
+            news = {change.path: change for change in repo.diff(state.last, chosen.use)}
         touched = self._source(chosen.use, news)
         return touched | self._live(live)
 
     def _source(self, use: ObjectId | None, news: dict[str, FileChange]) -> set[Key]:
         state, was_fresh = self.state, self.state.is_fresh
-        changes = list(self.repo.difference(state.source_commit, use)) if use != state.source_commit else []
+        changes = list(self.repo.diff(state.source_commit, use)) if use != state.source_commit else []
         for change in changes:
             if change.after is not None:
                 state.source.files[change.path] = change.after
@@ -130,14 +130,14 @@ class Step:
         if live == state.live_commit:
             return set()
         use = self.use
-        changes = list(self.repo.difference(state.live_read, use))
+        changes = list(self.repo.diff(state.live_read, use))
         changes += [
             FileChange(path, None, self.repo.file(use, path) if use else None) for path in state.mended
         ]
         wants = wanted_objects(state.source)
         taken = take_live(self.repo, state.readings, state.live, changes, wants)
         self.live_paths |= self._of_others(live, changes)
-        found = self.repo.difference(use, live) if use != live else ()
+        found = self.repo.diff(use, live) if use != live else ()
         strays = {change.path: change for change in found}
         # What a reconciler wrote and none can read any more, people put right there.
         broken = [each for each in strays.values() if each.after is not None and each.path in state.live.odd]
@@ -156,8 +156,8 @@ class Step:
         """The files that somebody else changed on live: all that did, but for our own last commit."""
         state = self.state
         ours = self.ours if state.is_fresh else state.written
-        if live is not None and ours is not None and self.repo.descends(live, ours):
-            changes = list(self.repo.difference(ours, live)) if ours != live else []
+        if live is not None and ours is not None and self.repo.is_descendant(live, ours):
+            changes = list(self.repo.diff(ours, live)) if ours != live else []
         elif state.is_fresh:
             changes = []
         return {change.path for change in changes}

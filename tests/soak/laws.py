@@ -57,7 +57,7 @@ class Laws:
         head = self.stage.fleet.head(LIVE)
         if head == self.head:
             return
-        assert self.head is None or (head is not None and self.stage.descends(head, self.head)), (
+        assert self.head is None or (head is not None and self.stage.is_descendant(head, self.head)), (
             f"live went from {self.head} to {head}, which does not descend from it"
         )
         self.head = head

@@ -122,9 +122,9 @@ class Stage(Simulation):
         self._live.advance(self._reader, self.fleet.head(LIVE))
         return self._live
 
-    def descends(self, commit: str, ancestor: str) -> bool:
+    def is_descendant(self, commit: str, ancestor: str) -> bool:
         self._reader.snapshot()
-        return self._reader.descends(commit, ancestor)
+        return self._reader.is_descendant(commit, ancestor)
 
     def texts(self) -> dict[str, str]:
         """All files of live."""

@@ -148,7 +148,7 @@ class Mirror:
         except (KeyError, ValueError, pygit2.GitError) as error:
             raise DamageError(f"the history of {head} is not whole", "the mirror mends itself") from error
 
-    def descends(self, commit: ObjectId, ancestor: ObjectId) -> bool:
+    def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         try:
             if commit == ancestor:
                 return pygit2.Oid(hex=commit) in self._store

@@ -73,7 +73,7 @@ class ObjectReader:
             mode, found = tree.mode_of(entry[0]), entry[1].hex()
         return None if mode is FileMode.FOLDER else File(path, mode, found)
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
         return tree_diff.diff_trees(self.listing, self.tree(old), self.tree(new))
 
     def _remember(self, id: ObjectId, data: bytes) -> None:

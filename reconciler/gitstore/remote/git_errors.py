@@ -14,7 +14,7 @@ from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavaila
 
 class Symptom(NamedTuple):
     pattern: str
-    trouble: RemoteErrorKind
+    kind: RemoteErrorKind
     cure: str
 
 
@@ -144,7 +144,7 @@ def diagnose(words: str) -> RemoteUnavailable:
     for symptoms, said in ((SERVER_SYMPTOMS, theirs), (SYMPTOMS, ours)):
         for symptom in symptoms:
             if match := next((line for line in said if re.search(symptom.pattern, line)), None):
-                return RemoteUnavailable(symptom.trouble, _plain(match), symptom.cure)
+                return RemoteUnavailable(symptom.kind, _plain(match), symptom.cure)
     last = [*theirs, *ours][-1:] or ["git failed and said nothing"]
     return RemoteUnavailable(
         RemoteErrorKind.PROTOCOL, _plain(last[0]), "docs/git.md lists what usually goes wrong"

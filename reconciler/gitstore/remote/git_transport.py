@@ -151,7 +151,7 @@ class GitTransport(Transport):
         failure = said if isinstance(said, RemoteUnavailable) else diagnose(said.words)
         # Without an answer the server may still be at it, whatever the refs are now.
         unknown = replace(
-            failure, is_unknown=failure.trouble not in (RemoteErrorKind.AUTH, RemoteErrorKind.MIRROR)
+            failure, is_unknown=failure.kind not in (RemoteErrorKind.AUTH, RemoteErrorKind.MIRROR)
         )
         listed = self.list_refs([update.ref for update in updates], _left(deadline))
         if isinstance(listed, RemoteUnavailable):
@@ -295,10 +295,10 @@ def _verdict(declined: PushDeclined) -> PushRefused | RemoteUnavailable:
         declined.rejected
     )
     reasons = list(dict.fromkeys(each.reason for each in causes))
-    if declined.failure.trouble is RemoteErrorKind.MIRROR:
+    if declined.failure.kind is RemoteErrorKind.MIRROR:
         return declined.failure
     if all(reason.startswith(SERVER_REASONS) for reason in reasons):
-        is_told = declined.failure.trouble is RemoteErrorKind.SERVER
+        is_told = declined.failure.kind is RemoteErrorKind.SERVER
         cause = declined.failure.cause if is_told else "; ".join(reasons)
         return RemoteUnavailable(
             RemoteErrorKind.SERVER, cause, declined.failure.cure if is_told else SERVER_CURE

@@ -28,7 +28,7 @@ class RemoteErrorKind(StrEnum):
 class RemoteUnavailable:
     """The remote could not be used. Nothing was changed, unless `is_unknown`: then a push may have landed."""
 
-    trouble: RemoteErrorKind
+    kind: RemoteErrorKind
     cause: str
     cure: str
     is_unknown: bool = False

@@ -160,16 +160,16 @@ class _Desk:
         last = next(
             (value for key, value in reversed(parse_trailers(message)) if key == SOURCE_TRAILER), None
         )
-        if last is None or self.head is None or repo.descends(self.head, last):
+        if last is None or self.head is None or repo.is_descendant(self.head, last):
             return
-        common = next((id for id in repo.commits(self.head, None) if repo.descends(last, id)), None)
+        common = next((id for id in repo.commits(self.head, None) if repo.is_descendant(last, id)), None)
         if common is None:
             return  # another history altogether, which the plan will say
         edits: dict[str, Edit] = {
             change.path: ExistingBlob(change.after.mode, change.after.id) if change.after else None
-            for change in repo.difference(common, self.head)
+            for change in repo.diff(common, self.head)
         }
-        for path in sorted(edits.keys() & {change.path for change in repo.difference(common, last)}):
+        for path in sorted(edits.keys() & {change.path for change in repo.diff(common, last)}):
             self.notes.append(f"{path} was changed on both sides: the plan has it is here")
         repo.write([self._draft("as if it were merged", last, edits, second=last)])
 

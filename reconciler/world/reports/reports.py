@@ -168,7 +168,7 @@ class Reports:
         if report is None:
             report = self.by_poollet[name] = Report(name, commit, EVER)
             moved.poollets.add(name)
-        for change in repo.difference(before, commit):
+        for change in repo.diff(before, commit):
             entry = _entry(repo, change)
             moved.blobs_read += change.after is not None
             self._set(report, change.path, entry, moved)

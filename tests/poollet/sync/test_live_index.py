@@ -39,8 +39,8 @@ class Counting:
             raise DamageError("gone")
         return self.repo.read(id)
 
-    def difference(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
-        return self.repo.difference(old, new)
+    def diff(self, old: ObjectId | None, new: ObjectId | None) -> Iterator[FileChange]:
+        return self.repo.diff(old, new)
 
 
 def shown(live: Live) -> dict[str, object]:

@@ -141,7 +141,7 @@ def test_a_program_that_reads_no_input_does_not_end_us() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
-    assert "Ended(" in done.stdout
+    assert "Exited(" in done.stdout
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -152,11 +152,11 @@ class TestSnapshot:
         assert snap(robot).source == second
         world.move(MAIN, first)
         assert snap(robot).source == first
-        assert not robot.descends(first, second)
-        assert robot.descends(second, first)
-        assert robot.descends(first, first)
-        assert not robot.descends(first, "1" * 40)
-        assert not robot.descends("1" * 40, first)
+        assert not robot.is_descendant(first, second)
+        assert robot.is_descendant(second, first)
+        assert robot.is_descendant(first, first)
+        assert not robot.is_descendant(first, "1" * 40)
+        assert not robot.is_descendant("1" * 40, first)
 
 
 class TestReading:
@@ -165,7 +165,7 @@ class TestReading:
         second = put(people, MAIN, {"a/x": b"9", "b": None, "c": b"4"}, base=first)
         snap(robot)
         assert [file.path for file in robot.files(first)] == ["a/x", "a/y", "b"]
-        changes = list(robot.difference(first, second))
+        changes = list(robot.diff(first, second))
         assert [change.path for change in changes] == ["a/x", "b", "c"]
         assert [
             (c.before and robot.read(c.before.id), c.after and robot.read(c.after.id)) for c in changes
@@ -174,9 +174,9 @@ class TestReading:
             (b"3", None),
             (None, b"4"),
         ]
-        assert list(robot.difference(second, second)) == []
-        assert [change.path for change in robot.difference(None, first)] == ["a/x", "a/y", "b"]
-        assert [change.path for change in robot.difference(first, None)] == ["a/x", "a/y", "b"]
+        assert list(robot.diff(second, second)) == []
+        assert [change.path for change in robot.diff(None, first)] == ["a/x", "a/y", "b"]
+        assert [change.path for change in robot.diff(first, None)] == ["a/x", "a/y", "b"]
 
     def test_one_file_is_found_by_its_path(self, people: Repo, robot: Repo) -> None:
         commit = put(people, MAIN, {"a/b/c.yaml": b"c", "a/b.yaml": b"b", "d.yaml": b"d"})
@@ -260,7 +260,7 @@ class TestWriting:
         merged = self.step(robot, again, {"a": b"2"}, moved)
         assert decode_commit(robot.read(merged)).parents == (again, moved)
         assert list(robot.commits(merged, again)) in ([merged, moved], [merged])
-        assert robot.descends(merged, moved)
+        assert robot.is_descendant(merged, moved)
 
     def step(
         self, robot: Repo, base: str | None, edits: dict[str, bytes | ExistingBlob | None], source: str
@@ -280,7 +280,7 @@ class TestWriting:
         [parent] = decode_commit(robot.read(after)).parents
         assert decode_commit(robot.read(parent)).parents == (live, moved)
         assert content(robot, parent) == {"a": b"9", "b/c": b"2"}
-        assert [change.path for change in robot.difference(parent, after)] == ["b/c"]
+        assert [change.path for change in robot.diff(parent, after)] == ["b/c"]
 
     def test_a_file_in_place_of_a_folder_merges_in_one_commit(self, people: Repo, robot: Repo) -> None:
         main = put(people, MAIN, {"a/b": b"1", "c": b"2"})

@@ -26,8 +26,8 @@ def test_a_plan_on_a_checkout_writes_nothing_to_it(tmp_path: Path) -> None:
     repo = Store(local, MemoryTransport(local), Refs())
     found = snap(repo)
     assert (found.source, found.target) == (second, first)
-    assert [change.path for change in repo.difference(first, second)] == ["a"]
-    assert repo.descends(second, first)
+    assert [change.path for change in repo.diff(first, second)] == ["a"]
+    assert repo.is_descendant(second, first)
     planned = put(repo, LIVE, {"a": b"3", "status": b"new"}, base=first)
     assert content(repo, planned) == {"a": b"3", "b/c": b"2", "status": b"new"}
     assert git(checkout, "count-objects") == before

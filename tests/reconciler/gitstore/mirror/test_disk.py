@@ -126,7 +126,7 @@ def test_a_write_is_unavailable_and_lands_nothing(world: MirrorWorld, small: Sma
         for _ in range(3):
             outcome = robot.write([draft(LIVE, live, {"s": os.urandom(20_000)})])
             assert isinstance(outcome, RemoteUnavailable), outcome
-            assert outcome.trouble is RemoteErrorKind.MIRROR
+            assert outcome.kind is RemoteErrorKind.MIRROR
     assert world.refs() == before
     assert content(robot, live) == {"s": b"1"}  # what is here can be read
     works_again(world, small, robot, live)
@@ -154,7 +154,7 @@ def test_a_snapshot_of_something_new_is_unavailable(world: MirrorWorld, small: S
     for _ in range(3):
         outcome = robot.snapshot()
         assert isinstance(outcome, RemoteUnavailable), outcome
-        assert outcome.trouble is RemoteErrorKind.MIRROR, outcome
+        assert outcome.kind is RemoteErrorKind.MIRROR, outcome
     assert content(robot, live) == {"s": b"1"}
     works_again(world, small, robot, live)
 
@@ -169,7 +169,7 @@ def test_housekeeping_without_room_tells_and_does_no_harm(
     outcome = robot.housekeep()
     if isinstance(small, Tmpfs):
         assert isinstance(outcome, RemoteUnavailable)
-        assert outcome.trouble is RemoteErrorKind.MIRROR
+        assert outcome.kind is RemoteErrorKind.MIRROR
     assert live
     works_again(world, small, robot, live)
 
@@ -192,5 +192,5 @@ def test_a_mirror_that_became_read_only(world: MirrorWorld, small: Small, robot:
     put(world.client(), LIVE, {"s": b"1"})
     outcome = world.transport(mirror, inherit=()).fetch([LIVE], 30)
     assert isinstance(outcome, RemoteUnavailable)
-    assert outcome.trouble is RemoteErrorKind.MIRROR
+    assert outcome.kind is RemoteErrorKind.MIRROR
     mount("-o", "remount,rw", str(small.folder))

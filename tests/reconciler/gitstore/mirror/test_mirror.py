@@ -223,7 +223,7 @@ def test_another_repo_under_the_same_name_is_followed(world: MirrorWorld, main: 
     other = put(world.client(), MAIN, {"b": b"1"})
     found = snap(robot)
     assert (found.source, found.reports) == (other, {})
-    assert not robot.descends(other, main)
+    assert not robot.is_descendant(other, main)
 
 
 LEFT = [

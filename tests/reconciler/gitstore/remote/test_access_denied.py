@@ -91,7 +91,7 @@ def test_a_web_server_that_does_not_know_us(
     client: Client, web: WebServer, hosted: str, access: RemoteAccess
 ) -> None:
     for each in all_of(client.at(web.url(hosted), access)):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
         assert "token" in each.cure
         assert not each.is_unknown
 
@@ -101,7 +101,7 @@ def test_an_account_that_is_revoked_and_given_back(client: Client, web: WebServe
     first = commit(client.mirror, "first")
     assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
     web.revoke("ann")
-    assert {each.trouble for each in all_of(transport)} == {RemoteErrorKind.AUTH}
+    assert {each.kind for each in all_of(transport)} == {RemoteErrorKind.AUTH}
     web.allow("ann", "right-password")
     assert transport.push([RefUpdate(MAIN, None, first)], SECONDS) == RefsPushed({MAIN: first})
     assert transport.fetch([MAIN], SECONDS) == RefsFetched()
@@ -126,7 +126,7 @@ def test_a_reader_may_not_write(client: Client, web: WebServer, hosted: str) -> 
     assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
     outcome = transport.push([RefUpdate(MAIN, None, commit(client.mirror, "first"))], SECONDS)
     assert isinstance(outcome, RemoteUnavailable)
-    assert outcome.trouble is RemoteErrorKind.AUTH
+    assert outcome.kind is RemoteErrorKind.AUTH
     assert "403" in outcome.cause
     assert "right" in outcome.cure
 
@@ -135,13 +135,13 @@ def test_a_token_file_that_is_gone_is_said_by_name(
     client: Client, web: WebServer, hosted: str, tmp_path: Path
 ) -> None:
     for each in all_of(client.at(web.url(hosted), RemoteAccess(token_file=tmp_path / "gone"))):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
         assert str(tmp_path / "gone") in each.cause
 
 
 def test_a_token_never_goes_over_plain_http_to_another_machine(client: Client) -> None:
     for each in all_of(client.at("http://192.0.2.1/fleet.git", RemoteAccess(token=SecretValue("t")))):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
         assert "https://" in each.cure
 
 
@@ -153,7 +153,7 @@ def test_a_redirect_to_another_host_gets_no_credentials(
     before = web.heard()
     access = RemoteAccess(username="ann", token=SecretValue("right-password"), is_bearer=is_bearer)
     for each in all_of(client.at(web.url(hosted, place="moved"), access)):
-        assert each.trouble in (RemoteErrorKind.AUTH, RemoteErrorKind.PROTOCOL)
+        assert each.kind in (RemoteErrorKind.AUTH, RemoteErrorKind.PROTOCOL)
     heard = web.heard().removeprefix(before)
     assert "authorization=[-]" in heard or is_bearer
     assert "authorization=[B" not in heard
@@ -169,7 +169,7 @@ def test_a_certificate_of_an_unknown_authority(
         RemoteAccess(username="ann", token=token, ca_file=stranger),
     ):
         for each in all_of(client.at(web.url(hosted, "https"), access)):
-            assert each.trouble is RemoteErrorKind.AUTH
+            assert each.kind is RemoteErrorKind.AUTH
             assert "CA" in each.cure
 
 
@@ -179,7 +179,7 @@ def test_a_certificate_of_another_host(client: Client, web: WebServer, hosted: s
     with proxy(always_to="127.0.0.1") as there:
         through = dataclasses.replace(access, proxy=SecretValue(f"http://127.0.0.1:{there.port}"))
         for each in all_of(client.at(url, through)):
-            assert each.trouble is RemoteErrorKind.AUTH
+            assert each.kind is RemoteErrorKind.AUTH
             assert "127.0.0.2" in each.cause
 
 
@@ -196,7 +196,7 @@ def test_a_certificate_of_another_host(client: Client, web: WebServer, hosted: s
 )
 def test_a_file_that_is_gone_is_said_by_name(client: Client, url: str, access: RemoteAccess) -> None:
     for each in all_of(client.at(url, access)):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
         assert each.cause == "cannot read /no/file"
 
 
@@ -215,7 +215,7 @@ def test_a_proxy_that_wants_a_password(client: Client, web: WebServer, hosted: s
         for place in (f"http://127.0.0.1:{there.port}", f"http://ann:wrong@127.0.0.1:{there.port}"):
             through = dataclasses.replace(access, proxy=SecretValue(place))
             for each in all_of(client.at(web.url(hosted, "https"), through)):
-                assert each.trouble is RemoteErrorKind.AUTH
+                assert each.kind is RemoteErrorKind.AUTH
                 assert "proxy" in each.cure
         assert there.asked == []
 
@@ -242,7 +242,7 @@ def test_bearer_tokens(client: Client, web: WebServer, hosted: str) -> None:
         RefsListed,
     )
     for each in all_of(client.at(url, RemoteAccess(token=SecretValue("wrong"), is_bearer=True))):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
 
 
 @pytest.mark.parametrize("case", ["unknown host", "changed host", "unknown key", "unsafe key"])
@@ -263,7 +263,7 @@ def test_ssh_that_does_not_trust(client: Client, sshd: SshServer, tmp_path: Path
     before = hosts.read_text()
     access = RemoteAccess(identity=key, known_hosts=hosts, ssh_config=NO_SSH_CONFIG)
     for each in all_of(client.at(sshd.url(repo.name), access)):
-        assert each.trouble is RemoteErrorKind.AUTH, each
+        assert each.kind is RemoteErrorKind.AUTH, each
         assert ("host key" if case.endswith("host") else "ssh key") in each.cure
     assert hosts.read_text() == before
 
@@ -277,7 +277,7 @@ def test_a_persons_ssh_configuration_cannot_make_us_trust(
     hosts.touch()
     access = RemoteAccess(identity=sshd.allow(tmp_path.name), known_hosts=hosts, ssh_config=config)
     for each in all_of(client.at(sshd.url(repo.name), access)):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
 
 
 def test_an_ssh_key_that_is_revoked(client: Client, sshd: SshServer, tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_an_ssh_key_that_is_revoked(client: Client, sshd: SshServer, tmp_path: P
     assert isinstance(client.at(sshd.url(repo.name), access).list_refs([], SECONDS), RefsListed)
     sshd.revoke(tmp_path.name)
     for each in all_of(client.at(sshd.url(repo.name), access)):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
 
 
 def test_paths_with_blanks_and_quotes(client: Client, sshd: SshServer, tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_gitolite_hides_what_one_may_not_see(client: Client, gitolite: GitoliteS
     key = gitolite.ssh.folder / "key_host-1"
     access = RemoteAccess(identity=key, known_hosts=gitolite.ssh.known_hosts, ssh_config=NO_SSH_CONFIG)
     for each in all_of(client.at(gitolite.url("secret"), access)):
-        assert each.trouble is RemoteErrorKind.AUTH
+        assert each.kind is RemoteErrorKind.AUTH
         assert "DENIED" in each.cause
 
 

@@ -74,7 +74,7 @@ def test_gone_and_back(remote: Place, mirror: Path) -> None:
             transport.push([RefUpdate(MAIN, None, first)], SECONDS),
         ):
             assert isinstance(outcome, RemoteUnavailable)
-            assert outcome.trouble is RemoteErrorKind.NETWORK
+            assert outcome.kind is RemoteErrorKind.NETWORK
         between.weather = Weather.FINE
         assert transport.push([RefUpdate(MAIN, None, first)], SECONDS) == RefsPushed({MAIN: first})
         assert transport.fetch([MAIN], SECONDS) == RefsFetched()
@@ -95,7 +95,7 @@ def test_a_remote_that_says_nothing_costs_its_deadline_and_no_more(remote: Place
             outcome = call()
             assert time.monotonic() - start < 3
             assert isinstance(outcome, RemoteUnavailable)
-            assert outcome.trouble is RemoteErrorKind.NETWORK
+            assert outcome.kind is RemoteErrorKind.NETWORK
             assert "did not answer" in outcome.cause
         between.weather = Weather.FINE
         assert isinstance(transport.list_refs([MAIN], SECONDS), RefsListed)
@@ -111,7 +111,7 @@ def test_a_push_cut_in_the_middle_leaves_the_server_as_it_was(remote: Place, mir
         between.cut_after = 200_000
         outcome = transport.push([RefUpdate(MAIN, first, large)], SECONDS)
         assert isinstance(outcome, RemoteUnavailable)
-        assert outcome.trouble is RemoteErrorKind.NETWORK
+        assert outcome.kind is RemoteErrorKind.NETWORK
         assert outcome.is_unknown
         assert repository.ref(remote.repo, MAIN) == first
         repository.git(remote.repo, "fsck", "--strict")
@@ -132,7 +132,7 @@ def test_a_fetch_cut_in_the_middle_leaves_the_mirror_as_it_was(remote: Place, mi
         between.cut_answer_after = 200_000
         outcome = bad.fetch([MAIN], SECONDS)
         assert isinstance(outcome, RemoteUnavailable)
-        assert outcome.trouble is RemoteErrorKind.NETWORK
+        assert outcome.kind is RemoteErrorKind.NETWORK
         assert repository.ref(mirror, MAIN) == first
         between.cut_answer_after = None
         assert bad.fetch([MAIN], SECONDS) == RefsFetched()
@@ -166,7 +166,7 @@ def test_a_server_whose_disk_is_full(sshd: SshServer, mirror: Path) -> None:
     assert transport.push([RefUpdate(MAIN, None, small)], SECONDS) == RefsPushed({MAIN: small})
     outcome = transport.push([RefUpdate(MAIN, small, large)], SECONDS)
     assert isinstance(outcome, RemoteUnavailable)
-    assert outcome.trouble is RemoteErrorKind.SERVER
+    assert outcome.kind is RemoteErrorKind.SERVER
     assert not outcome.is_unknown
     assert repository.ref(repo, MAIN) == small
     repository.git(repo, "fsck", "--strict")
@@ -184,7 +184,7 @@ def test_a_lock_left_behind_on_the_server_is_the_servers_trouble_and_no_refusal(
     lock.touch()
     outcome = remote.transport(mirror).push([RefUpdate(MAIN, None, first)], SECONDS)
     assert isinstance(outcome, RemoteUnavailable)
-    assert outcome.trouble is RemoteErrorKind.SERVER
+    assert outcome.kind is RemoteErrorKind.SERVER
     lock.unlink()
     assert remote.transport(mirror).push([RefUpdate(MAIN, None, first)], SECONDS) == RefsPushed({MAIN: first})
 
@@ -211,7 +211,7 @@ def test_nobody_there(mirror: Path) -> None:
         )
         outcome = transport.fetch([MAIN], SECONDS)
         assert isinstance(outcome, RemoteUnavailable)
-        assert outcome.trouble is RemoteErrorKind.NETWORK
+        assert outcome.kind is RemoteErrorKind.NETWORK
         assert "Connection refused" in outcome.cause or "connect" in outcome.cause
 
 
@@ -224,7 +224,7 @@ def test_no_such_repo(remote: Place, mirror: Path) -> None:
         dataclasses.replace(transport, address=elsewhere).list_refs([MAIN], SECONDS),
     ):
         assert isinstance(outcome, RemoteUnavailable)
-        assert outcome.trouble in (RemoteErrorKind.PROTOCOL, RemoteErrorKind.AUTH)
+        assert outcome.kind in (RemoteErrorKind.PROTOCOL, RemoteErrorKind.AUTH)
         assert "address" in outcome.cure or "right" in outcome.cure
 
 
@@ -243,7 +243,7 @@ def test_formats_that_are_not_supported_are_named(mirror: Path, tmp_path: Path) 
     transport = GitTransport(mirror, parse_address(str(other), Path("/")), RemoteAccess(), os.environ)
     for outcome in (transport.list_refs([MAIN], SECONDS), transport.fetch([MAIN], SECONDS)):
         assert isinstance(outcome, RemoteUnavailable)
-        assert outcome.trouble is RemoteErrorKind.PROTOCOL
+        assert outcome.kind is RemoteErrorKind.PROTOCOL
         assert "SHA-256" in f"{outcome.cause} {outcome.cure}"
 
 
@@ -256,7 +256,7 @@ def test_a_shallow_remote_is_named(mirror: Path, tmp_path: Path) -> None:
     )
     outcome = transport.fetch([MAIN], SECONDS)
     assert isinstance(outcome, RemoteUnavailable)
-    assert outcome.trouble is RemoteErrorKind.PROTOCOL
+    assert outcome.kind is RemoteErrorKind.PROTOCOL
     assert "shallow" in f"{outcome.cause} {outcome.cure}"
 
 
@@ -279,7 +279,7 @@ def test_trouble_of_our_own_is_named_as_ours(remote: Place, mirror: Path, tmp_pa
     else:
         outcome = transport.fetch([MAIN], SECONDS)
     assert isinstance(outcome, RemoteUnavailable)
-    assert outcome.trouble is RemoteErrorKind.MIRROR
+    assert outcome.kind is RemoteErrorKind.MIRROR
     assert not outcome.is_unknown
 
 

@@ -159,7 +159,7 @@ URL = "unable to access 'https://h/f.git/': "
 )
 def test_words(words: str, trouble: RemoteErrorKind, cause: str, cure: str) -> None:
     said = diagnose(words)
-    assert (said.trouble, cause in said.cause, cure in said.cure) == (trouble, True, True), said
+    assert (said.kind, cause in said.cause, cure in said.cure) == (trouble, True, True), said
     assert not said.cause.startswith(("fatal:", "error:", "remote:"))
     assert not said.is_unknown
 
@@ -167,8 +167,7 @@ def test_words(words: str, trouble: RemoteErrorKind, cause: str, cure: str) -> N
 @pytest.mark.parametrize("lie", ["Could not resolve host", "Authentication failed for", "cannot lock ref"])
 def test_what_the_server_says_is_not_taken_for_our_own_trouble(lie: str) -> None:
     assert (
-        diagnose(f"remote: {lie}\nfatal: the remote end hung up unexpectedly").trouble
-        is RemoteErrorKind.NETWORK
+        diagnose(f"remote: {lie}\nfatal: the remote end hung up unexpectedly").kind is RemoteErrorKind.NETWORK
     )
 
 
