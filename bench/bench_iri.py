@@ -18,7 +18,7 @@ from bench.measure import figure, percentile, seconds
 from iri.address import UnixAddress
 from iri.client import Client
 from iri.client.object_calls import MACHINE_CALLS
-from iri.machine import Connection, Disk, MachineSpec, NetworkInterface, RuntimeMachine
+from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface, VolumeConnection
 from iri.server import Server
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile, Times
@@ -34,7 +34,7 @@ PREFIX = "machinepoollet.ironcore.dev/"
 
 def machine(number: int) -> RuntimeMachine:
     """As a poollet makes it: a root disk in Ceph, an interface, labels and annotations."""
-    connection = Connection(
+    connection = VolumeConnection(
         driver="ceph",
         handle=f"{number:016x}",
         attributes={"monitors": "10.0.0.1:6789,10.0.0.2:6789", "image": f"pool/img_{number:016x}"},
@@ -47,11 +47,13 @@ def machine(number: int) -> RuntimeMachine:
             PREFIX + "machine-generation": "1",
             PREFIX + "networkinterfacemapping": '{"primary":{}}',
         },
-        spec=MachineSpec(
+        spec=RuntimeMachineSpec(
             class_name="small",
             ignition_data=b"i" * 1024,
             volumes=(Disk(name="root", device="oda", connection=connection),),
-            network_interfaces=(NetworkInterface(name="primary", network_id="net", ips=("10.0.0.9",)),),
+            network_interfaces=(
+                RuntimeNetworkInterface(name="primary", network_id="net", ips=("10.0.0.9",)),
+            ),
         ),
     )
 

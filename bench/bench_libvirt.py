@@ -21,7 +21,7 @@ from iri.address import UnixAddress
 from iri.change import SetPower
 from iri.client import Client
 from iri.libvirt.settings import Settings
-from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
+from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from tests.guests.micro import READY
 from tests.iri.contract.subject import uid_labels
 from tests.iri.libvirt.world import micro_settings
@@ -186,7 +186,7 @@ def by_hand(daemon: Libvirtd, template: str, id: str) -> Path:
 
 def wanted(power: Power = Power.ON) -> RuntimeMachine:
     return RuntimeMachine(
-        labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", power=power)
+        labels=uid_labels(RuntimeMachine), spec=RuntimeMachineSpec(class_name="small", power=power)
     )
 
 

@@ -12,8 +12,16 @@ from pathlib import Path
 from bench.measure import figure, percentile
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.host import Classes, MachineClass
-from iri.machine import Disk, Image, LocalDisk, MachineSpec, MachineState, NetworkInterface, RuntimeMachine
+from iri.host import RuntimeClasses, RuntimeMachineClass
+from iri.machine import (
+    Disk,
+    Image,
+    MachineState,
+    RuntimeLocalDisk,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+)
 from iri.simulated.clock import Clock
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile, Times
@@ -25,7 +33,9 @@ from iri.simulated.state.state_log import Ledger
 LABEL = "machinepoollet.ironcore.dev/machine-"
 AT_ONCE = Times(**dict.fromkeys(Times.__struct_fields__, Span(0, 0, 0)))
 PLENTY = {"cpu": 1 << 40, "memory": 1 << 60, "storage": 1 << 60}
-CLASSES = Classes(machines=(MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),))
+CLASSES = RuntimeClasses(
+    machines=(RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),)
+)
 CALLERS = 4
 
 
@@ -35,19 +45,21 @@ def machine(number: int) -> RuntimeMachine:
     return RuntimeMachine(
         labels={f"{LABEL}uid": f"uid-{number}", f"{LABEL}namespace": "default", f"{LABEL}name": name},
         annotations={f"{LABEL}generation": "1", "machinepoollet.ironcore.dev/irimachine-generation": "0"},
-        spec=MachineSpec(
+        spec=RuntimeMachineSpec(
             class_name="small",
             volumes=(
                 Disk(
                     name="root",
                     device="oda",
-                    local_disk=LocalDisk(
+                    local_disk=RuntimeLocalDisk(
                         size_bytes=10 << 30, image=Image(image="registry.example/debian:12")
                     ),
                 ),
             ),
             network_interfaces=(
-                NetworkInterface(name="eth0", network_id="lan", attributes={"mac": f"52:54:00:{number:06x}"}),
+                RuntimeNetworkInterface(
+                    name="eth0", network_id="lan", attributes={"mac": f"52:54:00:{number:06x}"}
+                ),
             ),
         ),
     )
@@ -84,7 +96,9 @@ def until_noticed(count: int) -> list[float]:
             watch.next(5)
             for number in range(count):
                 made = client.create(
-                    RuntimeMachine(labels={f"{LABEL}uid": f"n{number}"}, spec=MachineSpec(class_name="small"))
+                    RuntimeMachine(
+                        labels={f"{LABEL}uid": f"n{number}"}, spec=RuntimeMachineSpec(class_name="small")
+                    )
                 )
                 due = made.created_at / 1e9 + 0.02
                 while not any(notice.what == "changed" for notice in watch.next(5)):

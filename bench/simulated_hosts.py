@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from iri.address import UnixAddress
-from iri.host import Classes, MachineClass, VolumeClass
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.simulated.host import Host
 from iri.simulated.profile import GIB, Profile, Times
 from iri.simulated.seeded_random import Span
@@ -18,9 +18,9 @@ from iri.simulated.server import SimulatedServer
 AT_ONCE = Span(0.001, 0.002, 0.005)
 PROFILE = Profile(
     capacity={"cpu": 4096, "memory": 16384 * GIB, "storage": 65536 * GIB},
-    classes=Classes(
-        machines=(MachineClass(name="small", resources={"cpu": 1, "memory": GIB}),),
-        volumes=(VolumeClass(name="standard", tps=100 << 20, iops=1000),),
+    classes=RuntimeClasses(
+        machines=(RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": GIB}),),
+        volumes=(RuntimeVolumeClass(name="standard", tps=100 << 20, iops=1000),),
     ),
     times=Times(**dict.fromkeys(Times.__struct_fields__, AT_ONCE)),
 )

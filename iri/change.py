@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.errors import AlreadyExists, FailedPrecondition, NotFound
-from iri.machine import Disk, NetworkInterface, Power, RuntimeMachine
+from iri.machine import Disk, Power, RuntimeMachine, RuntimeNetworkInterface
 from iri.volume import Resources, RuntimeVolume
 
 
@@ -44,7 +44,7 @@ class UpdateVolume(msgspec.Struct, frozen=True):
 
 
 class AttachInterface(msgspec.Struct, frozen=True):
-    interface: NetworkInterface
+    interface: RuntimeNetworkInterface
 
 
 class DetachInterface(msgspec.Struct, frozen=True):
@@ -65,9 +65,9 @@ MachineChange = (
     | AttachInterface
     | DetachInterface
 )
-Change = MachineChange | ExpandVolume
+RuntimeChange = MachineChange | ExpandVolume
 
-Device = TypeVar("Device", Disk, NetworkInterface)
+Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 
 def changed_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMachine:
@@ -136,8 +136,8 @@ def refuse_shared_device(disk: Disk, other: Disk) -> None:
 
 
 def with_interface(
-    interfaces: tuple[NetworkInterface, ...], interface: NetworkInterface
-) -> tuple[NetworkInterface, ...]:
+    interfaces: tuple[RuntimeNetworkInterface, ...], interface: RuntimeNetworkInterface
+) -> tuple[RuntimeNetworkInterface, ...]:
     if any(other.name == interface.name for other in interfaces):
         raise AlreadyExists(f"network interface {interface.name} is attached already")
     return (*interfaces, interface)

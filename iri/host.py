@@ -16,7 +16,7 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     hypervisor_version: str = ""
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class HostAddress(msgspec.Struct, frozen=True, kw_only=True):
     type: str = ""  # Hostname, InternalIP, ExternalIP, InternalDNS, ExternalDNS
     address: str = ""
 
@@ -27,11 +27,11 @@ class HostInfo(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     capacity: Mapping[str, int] = {}
     node_info: NodeInfo = NodeInfo()
-    addresses: tuple[Address, ...] = ()
+    addresses: tuple[HostAddress, ...] = ()
     labels: Mapping[str, str] = {}
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeInfo(msgspec.Struct, frozen=True, kw_only=True):
     """`name` prefixes the ids that people see, so it never changes for one runtime. `version` is semantic."""
 
     name: str
@@ -39,14 +39,14 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     host: HostInfo = HostInfo()
 
 
-class MachineClass(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeMachineClass(msgspec.Struct, frozen=True, kw_only=True):
     """`resources`: whole cores for "cpu", rounded up, bytes for "memory", counts for the rest. Keys are exactly those of the class."""
 
     name: str = ""
     resources: Mapping[str, int] = {}
 
 
-class VolumeClass(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeVolumeClass(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     tps: int = 0  # bytes per second
     iops: int = 0
@@ -55,20 +55,20 @@ class VolumeClass(msgspec.Struct, frozen=True, kw_only=True):
 class MachineOffer(msgspec.Struct, frozen=True, kw_only=True):
     """`quantity`: how many the empty host holds, a total."""
 
-    machine_class: MachineClass
+    machine_class: RuntimeMachineClass
     quantity: int = 0
 
 
 class VolumeOffer(msgspec.Struct, frozen=True, kw_only=True):
     """`quantity`: how many bytes the empty storage holds, a total."""
 
-    volume_class: VolumeClass
+    volume_class: RuntimeVolumeClass
     quantity: int = 0
 
 
-class Classes(msgspec.Struct, frozen=True, kw_only=True):
-    machines: tuple[MachineClass, ...] = ()
-    volumes: tuple[VolumeClass, ...] = ()
+class RuntimeClasses(msgspec.Struct, frozen=True, kw_only=True):
+    machines: tuple[RuntimeMachineClass, ...] = ()
+    volumes: tuple[RuntimeVolumeClass, ...] = ()
 
 
 class Offers(msgspec.Struct, frozen=True, kw_only=True):

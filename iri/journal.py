@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from iri.errors import ResourceExhausted
-from iri.runtime import Event, EventType, Kind, Notice, Object, What
+from iri.runtime import ChangeType, EventType, Notice, RuntimeEvent, RuntimeKind, RuntimeObject
 
 EVENTS_KEPT = 1000
 EVENTS_KEPT_SECONDS = 300
@@ -21,14 +21,14 @@ class Journal:
     def __init__(self, now: Callable[[], int], *, events_kept: int = EVENTS_KEPT) -> None:
         """`now` gives Unix nanoseconds."""
         self._now = now
-        self._events: deque[Event] = deque(maxlen=events_kept)
+        self._events: deque[RuntimeEvent] = deque(maxlen=events_kept)
         self._watchers: set[Watcher] = set()
         self._lock = threading.Lock()
 
     def event(
-        self, subject: Object, reason: str, action: str, message: str, *, is_warning: bool = False
+        self, subject: RuntimeObject, reason: str, action: str, message: str, *, is_warning: bool = False
     ) -> None:
-        event = Event(
+        event = RuntimeEvent(
             kind=type(subject),
             id=subject.id,
             labels=subject.labels,
@@ -41,12 +41,12 @@ class Journal:
         with self._lock:
             self._events.append(event)
 
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[RuntimeEvent, ...]:
         oldest = self._now() // 1_000_000_000 - EVENTS_KEPT_SECONDS
         with self._lock:
             return tuple(event for event in self._events if event.time >= oldest)
 
-    def notice(self, kind: Kind, id: str, what: What) -> None:
+    def notice(self, kind: RuntimeKind, id: str, what: ChangeType) -> None:
         with self._lock:
             watchers = tuple(self._watchers)
         for watcher in watchers:
@@ -75,7 +75,7 @@ class Watcher:
 
     def __init__(self, forget: Callable[[Watcher], None]) -> None:
         self._forget = forget
-        self._pending: dict[tuple[Kind, str], What] = {}
+        self._pending: dict[tuple[RuntimeKind, str], ChangeType] = {}
         self._is_resync = True
         self._is_closed = False
         self._changed = threading.Condition()
@@ -97,7 +97,7 @@ class Watcher:
             self._changed.wait_for(
                 lambda: self._pending or self._is_resync or self._is_closed, timeout_seconds
             )
-            resync = (Notice(None, "", What.RESYNC),) if self._is_resync else ()
+            resync = (Notice(None, "", ChangeType.RESYNC),) if self._is_resync else ()
             notices = tuple(Notice(kind, id, what) for (kind, id), what in self._pending.items())
             self._pending.clear()
             self._is_resync = False
@@ -110,6 +110,6 @@ class Watcher:
             self._changed.notify_all()
 
 
-def merged(earlier: What | None, later: What) -> What:
+def merged(earlier: ChangeType | None, later: ChangeType) -> ChangeType:
     """A new object that then changed is still a new one; everything else is what it was last."""
-    return What.CREATED if earlier is What.CREATED and later is What.CHANGED else later
+    return ChangeType.CREATED if earlier is ChangeType.CREATED and later is ChangeType.CHANGED else later

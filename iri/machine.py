@@ -41,13 +41,13 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unknown: bytes = b""
 
 
-class LocalDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeLocalDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     size_bytes: int = 0  # 0: as the image says, or as the runtime likes
     image: Image | None = None
     unknown: bytes = b""
 
 
-class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class VolumeConnection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     driver: str = ""
     handle: str = ""
     attributes: Mapping[str, str] = {}
@@ -62,12 +62,12 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     name: str = ""
     device: str = ""
-    local_disk: LocalDisk | None = None
-    connection: Connection | None = None
+    local_disk: RuntimeLocalDisk | None = None
+    connection: VolumeConnection | None = None
     unknown: bytes = b""
 
 
-class NetworkInterface(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeNetworkInterface(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str = ""
     network_id: str = ""
     ips: tuple[str, ...] = ()
@@ -75,18 +75,18 @@ class NetworkInterface(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unknown: bytes = b""
 
 
-class GuestConfig(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeGuestConfig(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hostname: str = ""
     unknown: bytes = b""
 
 
-class MachineSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeMachineSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     power: Power = Power.ON
     class_name: str = ""
     ignition_data: bytes = b""
     volumes: tuple[Disk, ...] = ()
-    network_interfaces: tuple[NetworkInterface, ...] = ()
-    guest_config: GuestConfig | None = None
+    network_interfaces: tuple[RuntimeNetworkInterface, ...] = ()
+    guest_config: RuntimeGuestConfig | None = None
     unknown: bytes = b""
 
 
@@ -98,7 +98,7 @@ class AttachmentStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state: AttachmentState = AttachmentState.PENDING
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeCondition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -106,7 +106,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_transition_time: int = 0
 
 
-class MachineStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeMachineStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is there. Devices stay in it for as long as they are really plugged, whatever spec says by now."""
 
     observed_generation: int = 0
@@ -114,7 +114,7 @@ class MachineStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     image_ref: str = ""
     volumes: tuple[AttachmentStatus, ...] = ()
     network_interfaces: tuple[AttachmentStatus, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[RuntimeCondition, ...] = ()
 
 
 class InterfaceDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -142,6 +142,6 @@ class RuntimeMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     generation: int = 0
     created_at: int = 0
     deleted_at: int = 0
-    spec: MachineSpec = MachineSpec()
-    status: MachineStatus = MachineStatus()
+    spec: RuntimeMachineSpec = RuntimeMachineSpec()
+    status: RuntimeMachineStatus = RuntimeMachineStatus()
     detail: MachineDetail = MachineDetail()

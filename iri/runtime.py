@@ -18,17 +18,17 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from iri.change import Change
-from iri.host import About, Classes, Offers
+from iri.change import RuntimeChange
+from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
-Object = RuntimeMachine | RuntimeVolume | RuntimeSnapshot
-Kind = type[RuntimeMachine] | type[RuntimeVolume] | type[RuntimeSnapshot]
+RuntimeObject = RuntimeMachine | RuntimeVolume | RuntimeSnapshot
+RuntimeKind = type[RuntimeMachine] | type[RuntimeVolume] | type[RuntimeSnapshot]
 AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 
 # The name of each kind in calls, events and messages.
-KIND_NAMES: Mapping[Kind, str] = {
+KIND_NAMES: Mapping[RuntimeKind, str] = {
     RuntimeMachine: "Machine",
     RuntimeVolume: "Volume",
     RuntimeSnapshot: "VolumeSnapshot",
@@ -40,10 +40,10 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeEvent(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to an object, for people. `labels` are the object's, and `time` is in Unix seconds."""
 
-    kind: Kind
+    kind: RuntimeKind
     id: str
     labels: Mapping[str, str] = {}
     type: EventType = EventType.NORMAL
@@ -53,7 +53,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     time: int
 
 
-class What(StrEnum):
+class ChangeType(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
     DELETED = "deleted"  # gone from the lists
@@ -63,9 +63,9 @@ class What(StrEnum):
 class Notice(msgspec.Struct, frozen=True):
     """Something about an object has changed, its status included. A RESYNC has no kind and no id."""
 
-    kind: Kind | None
+    kind: RuntimeKind | None
     id: str
-    what: What
+    what: ChangeType
 
 
 class Subscription(Protocol):
@@ -95,7 +95,7 @@ class Console(Protocol):
 
 
 class Runtime(Protocol):
-    def about(self) -> About:
+    def about(self) -> RuntimeInfo:
         """Who answers, and the host below. Cheap."""
         ...
 
@@ -103,7 +103,7 @@ class Runtime(Protocol):
         """The classes that can be created and the totals of the empty host. Answers within five seconds."""
         ...
 
-    def set_classes(self, classes: Classes) -> None:
+    def set_classes(self, classes: RuntimeClasses) -> None:
         """The classes to offer from now on, all of them. Objects keep the class they were created with."""
         ...
 
@@ -121,7 +121,7 @@ class Runtime(Protocol):
         """
         ...
 
-    def change(self, id: str, change: Change) -> None:
+    def change(self, id: str, change: RuntimeChange) -> None:
         """Records what iri.change makes of the object. NotFound when it is gone, FailedPrecondition when it is going."""
         ...
 
@@ -129,7 +129,7 @@ class Runtime(Protocol):
         """Marks it: `deleted_at` is set, the state says so, and one day it is gone. Repeating is cheap. NotFound when gone."""
         ...
 
-    def events(self) -> Sequence[Event]:
+    def events(self) -> Sequence[RuntimeEvent]:
         """Those kept, oldest first."""
         ...
 

@@ -30,7 +30,7 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unknown: bytes = b""
 
 
-class Encryption(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class VolumeEncryption(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     secret_data: Mapping[str, bytes] = {}
     unknown: bytes = b""
 
@@ -46,17 +46,17 @@ class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unknown: bytes = b""
 
 
-class DataSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class VolumeDataSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     image_data_source: ImageSource | None = None
     snapshot_data_source: SnapshotSource | None = None
     unknown: bytes = b""
 
 
-class VolumeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeVolumeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     class_name: str = ""
     resources: Resources | None = None  # what was asked for
-    encryption: Encryption | None = None
-    volume_data_source: DataSource | None = None
+    encryption: VolumeEncryption | None = None
+    volume_data_source: VolumeDataSource | None = None
     unknown: bytes = b""
 
 
@@ -70,7 +70,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unknown: bytes = b""
 
 
-class VolumeStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RuntimeVolumeStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state: VolumeState = VolumeState.PENDING
     access: Access | None = None  # only while AVAILABLE
     resources: Resources | None = None  # what is there
@@ -90,8 +90,8 @@ class RuntimeVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     generation: int = 0
     created_at: int = 0
     deleted_at: int = 0
-    spec: VolumeSpec = VolumeSpec()
-    status: VolumeStatus = VolumeStatus()
+    spec: RuntimeVolumeSpec = RuntimeVolumeSpec()
+    status: RuntimeVolumeStatus = RuntimeVolumeStatus()
     detail: VolumeDetail = VolumeDetail()
 
     @property

@@ -17,7 +17,7 @@ from iri.address import Address
 from iri.address import parse as parse_runtime
 from iri.client import MACHINE, VOLUME, Client, discover
 from iri.errors import IRIError, Unavailable
-from iri.runtime import Kind as RuntimeKind
+from iri.runtime import RuntimeKind
 from poollet.agent import Parts, Poollet, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation

@@ -10,11 +10,11 @@ from google.protobuf.message import Message
 from iri.change import (
     AttachInterface,
     AttachVolume,
-    Change,
     DetachInterface,
     DetachVolume,
     ExpandVolume,
     Resize,
+    RuntimeChange,
     SetAnnotations,
     SetPower,
     UpdateVolume,
@@ -29,7 +29,7 @@ VOLUMES = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"].methods_by_name
 HOST = host_pb.DESCRIPTOR.services_by_name["Host"].methods_by_name
 
 
-def call_of(id: str, change: Change) -> tuple[MethodDescriptor, Message]:
+def call_of(id: str, change: RuntimeChange) -> tuple[MethodDescriptor, Message]:
     match change:
         case SetAnnotations(annotations):
             return MACHINES["UpdateMachineAnnotations"], machine_pb.UpdateMachineAnnotationsRequest(

@@ -15,7 +15,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
 from iri.address import Address
-from iri.change import Change
+from iri.change import RuntimeChange
 from iri.client.change_calls import HOST, MACHINES, VOLUMES, call_of
 from iri.client.details import Details, machine_description, volume_description
 from iri.client.list_decoder import Decoded
@@ -23,10 +23,10 @@ from iri.client.object_calls import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS,
 from iri.client.remote_watch import RemoteSubscription
 from iri.client.websocket_console import WebSocketConsole
 from iri.errors import Unimplemented
-from iri.host import About, Classes, HostInfo, MachineOffer, Offers, VolumeOffer
+from iri.host import HostInfo, MachineOffer, Offers, RuntimeClasses, RuntimeInfo, VolumeOffer
 from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
-from iri.runtime import AnyObject, Event, Kind
+from iri.runtime import AnyObject, RuntimeEvent, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
 from iri.wire.connection import Link
 from iri.wire.events import event_of
@@ -55,7 +55,7 @@ class Client:
         self._links = {address: Link(address) for address in (machines, volumes) if address is not None}
         self._machines = self._links[machines] if machines else None
         self._volumes = self._links[volumes] if volumes else None
-        self._calls: dict[Kind, Calls[Any]] = {
+        self._calls: dict[RuntimeKind, Calls[Any]] = {
             RuntimeMachine: MACHINE_CALLS,
             RuntimeVolume: VOLUME_CALLS,
             RuntimeSnapshot: SNAPSHOT_CALLS,
@@ -76,14 +76,14 @@ class Client:
     ) -> None:
         self.close()
 
-    def about(self) -> About:
+    def about(self) -> RuntimeInfo:
         service = MACHINES if self._machines else VOLUMES
         version: Any = self._read(service["Version"])
         try:
             host = freeze(HostInfo, self._read(HOST["GetHost"]).host)
         except Unimplemented:
             host = HostInfo()
-        return About(name=version.runtime_name, version=version.runtime_version, host=host)
+        return RuntimeInfo(name=version.runtime_name, version=version.runtime_version, host=host)
 
     def offers(self) -> Offers:
         machines = self._status(MACHINES["Status"]) if self._machines else None
@@ -97,7 +97,7 @@ class Client:
             else (),
         )
 
-    def set_classes(self, classes: Classes) -> None:
+    def set_classes(self, classes: RuntimeClasses) -> None:
         request = host_pb.SetClassesRequest()
         for machine_class in classes.machines:
             fill(request.machine_classes.add(), machine_class)
@@ -150,21 +150,21 @@ class Client:
         calls: Calls[AnyObject] = self._calls[type(wanted)]
         return calls.created(self._call(calls.create, calls.create_request(wanted)))
 
-    def change(self, id: str, change: Change) -> None:
+    def change(self, id: str, change: RuntimeChange) -> None:
         self._call(*call_of(id, change))
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         calls = self._calls[kind]
         self._call(calls.remove, calls.remove_request(id))
 
-    def events(self) -> Sequence[Event]:
+    def events(self) -> Sequence[RuntimeEvent]:
         return self.events_between(0, 0)
 
     def events_between(
         self, first: int, last: int, labels: Mapping[str, str] | None = None
-    ) -> Sequence[Event]:
+    ) -> Sequence[RuntimeEvent]:
         """Events from one second to another, both included; 0 and 0 for all that are kept. Oldest first."""
-        events: list[Event] = []
+        events: list[RuntimeEvent] = []
         for method, kind in (
             (MACHINES["ListEvents"], RuntimeMachine),
             (VOLUMES["ListEvents"], RuntimeVolume),

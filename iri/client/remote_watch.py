@@ -11,19 +11,19 @@ from iri.errors import Internal, IRIError, TimedOut, Unavailable
 from iri.journal import Watcher
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import Kind, Notice, What
+from iri.runtime import ChangeType, Notice, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.connection import Stream
 
-KINDS: dict[int, Kind] = {
+KINDS: dict[int, RuntimeKind] = {
     pb.OBJECT_KIND_MACHINE: RuntimeMachine,
     pb.OBJECT_KIND_VOLUME: RuntimeVolume,
     pb.OBJECT_KIND_VOLUME_SNAPSHOT: RuntimeSnapshot,
 }
-CHANGES: dict[int, What] = {
-    pb.CHANGE_CREATED: What.CREATED,
-    pb.CHANGE_CHANGED: What.CHANGED,
-    pb.CHANGE_DELETED: What.DELETED,
+CHANGES: dict[int, ChangeType] = {
+    pb.CHANGE_CREATED: ChangeType.CREATED,
+    pb.CHANGE_CHANGED: ChangeType.CHANGED,
+    pb.CHANGE_DELETED: ChangeType.DELETED,
 }
 PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
@@ -89,5 +89,5 @@ def notice_of(message: object) -> Notice:
         raise Internal("not a notice")
     kind, what = KINDS.get(message.kind), CHANGES.get(message.change)
     if kind is None or what is None:
-        return Notice(None, "", What.RESYNC)
+        return Notice(None, "", ChangeType.RESYNC)
     return Notice(kind, message.id, what)

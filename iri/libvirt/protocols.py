@@ -12,10 +12,10 @@ from typing import Protocol
 
 import msgspec
 
-from iri.host import MachineClass
+from iri.host import RuntimeMachineClass
 from iri.libvirt.device_sources import NicSource, PreparedDisk
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
-from iri.machine import Disk, NetworkInterface, RuntimeMachine
+from iri.machine import Disk, RuntimeMachine, RuntimeNetworkInterface
 
 
 class DiskProvider(Protocol):
@@ -46,19 +46,19 @@ class DiskProvider(Protocol):
 
 
 class InterfaceProvider(Protocol):
-    def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+    def plan(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """Pure. InvalidArgument for an interface that this host will never connect."""
         ...
 
-    def require(self, machine_id: str, interface: NetworkInterface) -> None:
+    def require(self, machine_id: str, interface: RuntimeNetworkInterface) -> None:
         """Quick. NetworkNotReady while the network that is meant is the operator's and not there."""
         ...
 
-    def connect(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+    def connect(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """Makes sure the network is there."""
         ...
 
-    def prune(self, wanted: Callable[[], Iterable[tuple[str, NetworkInterface]]]) -> None:
+    def prune(self, wanted: Callable[[], Iterable[tuple[str, RuntimeNetworkInterface]]]) -> None:
         """Removes networks and reservations made for machines that none of those needs, asked under its own lock."""
         ...
 
@@ -86,7 +86,7 @@ class SeedProvider(Protocol):
 
 
 class ClassProvider(Protocol):
-    def machine_class(self, name: str) -> MachineClass:
+    def machine_class(self, name: str) -> RuntimeMachineClass:
         """InvalidArgument, with its name, when it is not on offer."""
         ...
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from iri.change import Change, ExpandVolume
+from iri.change import ExpandVolume, RuntimeChange
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
-from iri.host import About, Classes, Offers, VolumeClass, VolumeOffer
+from iri.host import Offers, RuntimeClasses, RuntimeInfo, RuntimeVolumeClass, VolumeOffer
 from iri.journal import Journal
 from iri.libvirt.connect.addresses import LibvirtAddresses
 from iri.libvirt.connect.domains import Domains
@@ -38,7 +38,7 @@ from iri.libvirt.settings import Settings
 from iri.libvirt.volumes import bootstrap
 from iri.libvirt.volumes.volumes import Volumes
 from iri.machine import RuntimeMachine
-from iri.runtime import AnyObject, Console, Event, Subscription
+from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 VERSION = version("gitvirt")
@@ -115,13 +115,13 @@ class LibvirtRuntime:
         self._link.close()
         self._claim.drop()
 
-    def about(self) -> About:
+    def about(self) -> RuntimeInfo:
         return self._host.about()
 
     def offers(self) -> Offers:
         return self._host.offers()
 
-    def set_classes(self, classes: Classes) -> None:
+    def set_classes(self, classes: RuntimeClasses) -> None:
         self._host.set_classes(classes)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
@@ -139,7 +139,7 @@ class LibvirtRuntime:
             case RuntimeVolume() | RuntimeSnapshot():
                 return self._volumes.create(wanted)
 
-    def change(self, id: str, change: Change) -> None:
+    def change(self, id: str, change: RuntimeChange) -> None:
         if isinstance(change, ExpandVolume):
             self._volumes.expand(id, change)
         else:
@@ -151,7 +151,7 @@ class LibvirtRuntime:
         else:
             self._volumes.remove(kind, id)
 
-    def events(self) -> Sequence[Event]:
+    def events(self) -> Sequence[RuntimeEvent]:
         return self._journal.events()
 
     def watch(self) -> Subscription:
@@ -175,7 +175,7 @@ class StorageCapacity:
     def __init__(self, volumes: Volumes) -> None:
         self._volumes = volumes
 
-    def volume_offers(self, classes: tuple[VolumeClass, ...]) -> tuple[VolumeOffer, ...]:
+    def volume_offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]:
         return self._volumes.offers(classes)
 
     def storage_bytes(self) -> int:

@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from iri.change import Resize
-from iri.host import Classes, MachineClass, VolumeClass
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
-from iri.runtime import Kind, Notice, Runtime, Subscription, What
+from iri.runtime import ChangeType, Notice, Runtime, RuntimeKind, Subscription
 from iri.server import request_checks
 from iri.server.call_handlers import Call, Stream
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.message_codec import fill, freeze
 
 T = TypeVar("T")
-KINDS: dict[Kind | None, pb.ObjectKind.ValueType] = {
+KINDS: dict[RuntimeKind | None, pb.ObjectKind.ValueType] = {
     None: pb.OBJECT_KIND_ALL,
     RuntimeMachine: pb.OBJECT_KIND_MACHINE,
     RuntimeVolume: pb.OBJECT_KIND_VOLUME,
     RuntimeSnapshot: pb.OBJECT_KIND_VOLUME_SNAPSHOT,
 }
-CHANGES: dict[What, pb.Change.ValueType] = {
-    What.RESYNC: pb.CHANGE_RESYNC,
-    What.CREATED: pb.CHANGE_CREATED,
-    What.CHANGED: pb.CHANGE_CHANGED,
-    What.DELETED: pb.CHANGE_DELETED,
+CHANGES: dict[ChangeType, pb.Change.ValueType] = {
+    ChangeType.RESYNC: pb.CHANGE_RESYNC,
+    ChangeType.CREATED: pb.CHANGE_CREATED,
+    ChangeType.CHANGED: pb.CHANGE_CHANGED,
+    ChangeType.DELETED: pb.CHANGE_DELETED,
 }
 # Only bounds how long a watch goes on unseen after a caller vanished without a word.
 PATIENCE_SECONDS = 30.0
@@ -55,9 +55,9 @@ class HostCalls:
 
     def set_classes(self, request: pb.SetClassesRequest) -> pb.SetClassesResponse:
         request_checks.classes(request)
-        classes = Classes(
-            machines=tuple(freeze(MachineClass, item) for item in request.machine_classes),
-            volumes=tuple(freeze(VolumeClass, item) for item in request.volume_classes),
+        classes = RuntimeClasses(
+            machines=tuple(freeze(RuntimeMachineClass, item) for item in request.machine_classes),
+            volumes=tuple(freeze(RuntimeVolumeClass, item) for item in request.volume_classes),
         )
         self._runtime.set_classes(classes)
         return pb.SetClassesResponse()

@@ -10,7 +10,7 @@ from typing import Generic
 from google.protobuf.message import Message
 
 from iri.errors import ResourceExhausted
-from iri.runtime import KIND_NAMES, AnyObject, Kind
+from iri.runtime import KIND_NAMES, AnyObject, RuntimeKind
 from iri.wire.list_items import joined
 
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -58,7 +58,7 @@ def selected(objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str
     return found
 
 
-def too_large(kind: Kind, count: int, size: int) -> str:
+def too_large(kind: RuntimeKind, count: int, size: int) -> str:
     return (
         f"{count} {KIND_NAMES[kind].lower()}s take {size / 2**20:.1f} MiB and a response holds "
         f"{LARGEST_MESSAGE_BYTES // 2**20} MiB: ask for fewer, by id or by label"

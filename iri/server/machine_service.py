@@ -15,7 +15,7 @@ from iri.change import (
     UpdateVolume,
 )
 from iri.errors import NotFound, Unimplemented
-from iri.machine import Disk, MachineState, NetworkInterface, Power, RuntimeMachine
+from iri.machine import Disk, MachineState, Power, RuntimeMachine, RuntimeNetworkInterface
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
 from iri.runtime import Console, Runtime
 from iri.server import request_checks
@@ -114,7 +114,7 @@ class MachineCalls:
         request_checks.id_given(request.machine_id, "machine_id")
         request_checks.part_given(request, "network_interface", "network_interface")
         request_checks.network_interface(request.network_interface, "network_interface")
-        interface = freeze(NetworkInterface, request.network_interface)
+        interface = freeze(RuntimeNetworkInterface, request.network_interface)
         self._runtime.change(request.machine_id, AttachInterface(interface))
         return pb.AttachNetworkInterfaceResponse()
 

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from iri.errors import Unavailable
-from iri.host import Classes
+from iri.host import RuntimeClasses
 from iri.identity import identity
 from iri.journal import Journal
-from iri.runtime import Console, Kind, Object
+from iri.runtime import Console, RuntimeKind, RuntimeObject
 from iri.simulated import machine_lifecycle as guests
 from iri.simulated import volume_lifecycle
 from iri.simulated.clock import SECOND_NS, Clock
@@ -56,7 +56,7 @@ class Host:
             self.nature = Nature(profile.times, Chance(self.facts.seed), behaviour)
 
     @property
-    def classes(self) -> Classes:
+    def classes(self) -> RuntimeClasses:
         return self.facts.classes or self.profile.classes
 
     def moment_ns(self) -> int:
@@ -122,7 +122,7 @@ class Host:
         if self._ledger is not None and self._ledger.wants_rewrite():
             self._rewrite(self._ledger)
 
-    def tell(self, subject: Object, happenings: tuple[Happening, ...]) -> None:
+    def tell(self, subject: RuntimeObject, happenings: tuple[Happening, ...]) -> None:
         for reason, action, message, is_warning in happenings:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
@@ -138,7 +138,7 @@ class Host:
             ready_ns = max(ready_ns, facts.images[image])
         return facts, ready_ns
 
-    def identified(self, kind: Kind, labels: Mapping[str, str]) -> tuple[Facts, str]:
+    def identified(self, kind: RuntimeKind, labels: Mapping[str, str]) -> tuple[Facts, str]:
         """The id of a new object: by its uid, or one that was never used."""
         known = None if self.nature.behaviour.duplicates else identity(kind, labels)
         if known is not None:

@@ -11,13 +11,13 @@ from iri.machine import (
     AttachmentState,
     AttachmentStatus,
     Disk,
-    MachineStatus,
-    NetworkInterface,
     RuntimeMachine,
+    RuntimeMachineStatus,
+    RuntimeNetworkInterface,
 )
 from iri.simulated.host_model import NEVER_NS, Happening, Nature
 
-Device = Disk | NetworkInterface
+Device = Disk | RuntimeNetworkInterface
 
 
 class Plug(msgspec.Struct, frozen=True, gc=False):
@@ -47,14 +47,14 @@ def plug_in(machine: RuntimeMachine, device: Device, from_ns: int, nature: Natur
 
 def handle_of(machine: RuntimeMachine, device: Device, nature: Nature) -> str:
     """The host's own name of the device."""
-    if isinstance(device, NetworkInterface):
+    if isinstance(device, RuntimeNetworkInterface):
         return f"tap{nature.chance.hex(5, 'tap', machine.id, device.name)}"
     if device.connection is not None:
         return device.connection.handle
     return f"local-{machine.id}-{device.name}"
 
 
-def with_pending(status: MachineStatus, name: str, is_disk: bool) -> MachineStatus:
+def with_pending(status: RuntimeMachineStatus, name: str, is_disk: bool) -> RuntimeMachineStatus:
     """With an entry that waits for its device, in the place of one of that name."""
     entries = status.volumes if is_disk else status.network_interfaces
     entry = AttachmentStatus(name=name)
@@ -118,7 +118,7 @@ def stuck(plugs: tuple[Plug, ...]) -> tuple[Plug, ...]:
     return tuple(plug if plug.is_attach else replace(plug, due_ns=NEVER_NS) for plug in plugs)
 
 
-def _arrived(status: MachineStatus, plug: Plug) -> MachineStatus:
+def _arrived(status: RuntimeMachineStatus, plug: Plug) -> RuntimeMachineStatus:
     entries = status.volumes if plug.is_disk else status.network_interfaces
     if not plug.is_attach:
         return _with(status, plug.is_disk, tuple(entry for entry in entries if entry.name != plug.name))
@@ -126,7 +126,9 @@ def _arrived(status: MachineStatus, plug: Plug) -> MachineStatus:
     return _with(status, plug.is_disk, tuple(entry if old.name == plug.name else old for old in entries))
 
 
-def _with(status: MachineStatus, is_disk: bool, entries: tuple[AttachmentStatus, ...]) -> MachineStatus:
+def _with(
+    status: RuntimeMachineStatus, is_disk: bool, entries: tuple[AttachmentStatus, ...]
+) -> RuntimeMachineStatus:
     return replace(status, volumes=entries) if is_disk else replace(status, network_interfaces=entries)
 
 

@@ -24,7 +24,7 @@ from iri.change import (
     changed_machine,
 )
 from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
-from iri.machine import Disk, MachineSpec, NetworkInterface, RuntimeMachine
+from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface
 from iri.simulated import hotplug, unavailable
 from iri.simulated import machine_lifecycle as guests
 from iri.simulated.host import Host
@@ -131,10 +131,10 @@ def _effects(
             assert_never(wanted)
 
 
-def _attached(host: Host, guest: Guest, device: Disk | NetworkInterface, now_ns: int) -> Guest:
+def _attached(host: Host, guest: Guest, device: Disk | RuntimeNetworkInterface, now_ns: int) -> Guest:
     machine, moving = hotplug.attached(guest.machine, guest.plugs, device, now_ns, host.nature)
     leases = guest.leases
-    if isinstance(device, NetworkInterface):
+    if isinstance(device, RuntimeNetworkInterface):
         leases = (*leases, *host.state.networks.leases((device,)))
     local_bytes = usage.local_bytes(machine.spec.volumes, host.profile.local_disk_bytes)
     return replace(guest, machine=machine, plugs=moving, leases=leases, local_bytes=local_bytes)
@@ -219,7 +219,7 @@ def class_resources(host: Host, name: str) -> Mapping[str, int]:
     raise error(f"there is no machine class {name!r} here; there are: {known}")
 
 
-def images_of(spec: MachineSpec) -> tuple[str, ...]:
+def images_of(spec: RuntimeMachineSpec) -> tuple[str, ...]:
     disks = (disk.local_disk for disk in spec.volumes)
     return tuple(disk.image.image for disk in disks if disk is not None and disk.image is not None)
 

@@ -11,7 +11,14 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.errors import ImageNotResolvable
-from iri.machine import Condition, InterfaceDetail, MachineState, NetworkInterface, Power, RuntimeMachine
+from iri.machine import (
+    InterfaceDetail,
+    MachineState,
+    Power,
+    RuntimeCondition,
+    RuntimeMachine,
+    RuntimeNetworkInterface,
+)
 from iri.simulated import hotplug
 from iri.simulated.host_model import NEVER_NS, Happening, Nature
 from iri.simulated.hotplug import Plug
@@ -85,7 +92,7 @@ def without_image(guest: Guest, now_ns: int, nature: Nature) -> Guest:
     """It waits, and says for what, unless the provider that the host resembles says nothing."""
     if nature.behaviour.gives_no_reasons:
         return guest
-    waits = Condition(
+    waits = RuntimeCondition(
         type="Ready",
         status="False",
         reason=ImageNotResolvable.__name__,
@@ -285,7 +292,7 @@ def interfaces(guest: Guest, phase: Phase, nature: Nature) -> tuple[InterfaceDet
     )
 
 
-def mac_of(interface: NetworkInterface, digest: str) -> str:
+def mac_of(interface: RuntimeNetworkInterface, digest: str) -> str:
     """The one it brings; else a locally administered one made of ten hex digits."""
     wanted = interface.attributes.get("mac", "")
     return wanted or ":".join(["02", *(digest[i : i + 2] for i in range(0, 10, 2))])

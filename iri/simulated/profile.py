@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from iri.errors import InvalidArgument
-from iri.host import Address, Classes, MachineClass, VolumeClass
+from iri.host import HostAddress, RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.simulated.provider_quirks import with_flags
 from iri.simulated.seeded_random import Span
 
@@ -35,18 +35,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     host: str = "simulated"
     architecture: str = "x86_64"
     labels: Mapping[str, str] = {}
-    addresses: tuple[Address, ...] = (Address(type="InternalIP", address="127.0.0.1"),)
+    addresses: tuple[HostAddress, ...] = (HostAddress(type="InternalIP", address="127.0.0.1"),)
     capacity: Mapping[str, int] = msgspec.field(
         default_factory=lambda: {"cpu": 64, "memory": 256 * GIB, "storage": 4096 * GIB}
     )
     overcommit: Mapping[str, float] = {}
-    classes: Classes = Classes(
+    classes: RuntimeClasses = RuntimeClasses(
         machines=(
-            MachineClass(name="small", resources={"cpu": 1, "memory": 1 * GIB}),
-            MachineClass(name="medium", resources={"cpu": 2, "memory": 4 * GIB}),
-            MachineClass(name="large", resources={"cpu": 8, "memory": 32 * GIB}),
+            RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 * GIB}),
+            RuntimeMachineClass(name="medium", resources={"cpu": 2, "memory": 4 * GIB}),
+            RuntimeMachineClass(name="large", resources={"cpu": 8, "memory": 32 * GIB}),
         ),
-        volumes=(VolumeClass(name="standard", tps=100 << 20, iops=1000),),
+        volumes=(RuntimeVolumeClass(name="standard", tps=100 << 20, iops=1000),),
     )
     class_policy: Literal["any", "fixed"] = "any"  # fixed: these classes, and no others can be set
     times: Times = Times()

@@ -10,22 +10,22 @@ from importlib.metadata import version
 
 from msgspec.structs import replace
 
-from iri.change import Change, ExpandVolume
+from iri.change import ExpandVolume, RuntimeChange
 from iri.errors import FailedPrecondition, Unimplemented
 from iri.host import (
-    About,
-    Address,
-    Classes,
+    HostAddress,
     HostInfo,
-    MachineClass,
     MachineOffer,
     NodeInfo,
     Offers,
+    RuntimeClasses,
+    RuntimeInfo,
+    RuntimeMachineClass,
     VolumeOffer,
 )
 from iri.journal import Watcher
 from iri.machine import RuntimeMachine
-from iri.runtime import AnyObject, Console, Event, Notice, Subscription
+from iri.runtime import AnyObject, Console, Notice, RuntimeEvent, Subscription
 from iri.simulated import machine_calls, shell, volume_calls
 from iri.simulated.host import Host
 from iri.simulated.machine_calls import GuestAction
@@ -45,7 +45,7 @@ class SimulatedRuntime:
     def __init__(self, host: Host) -> None:
         self.host = host
 
-    def about(self) -> About:
+    def about(self) -> RuntimeInfo:
         with self.host.entered():
             profile = self.host.profile
             info = HostInfo(
@@ -58,10 +58,10 @@ class SimulatedRuntime:
                     hypervisor="simulated",
                     hypervisor_version=VERSION,
                 ),
-                addresses=(Address(type="Hostname", address=profile.host), *profile.addresses),
+                addresses=(HostAddress(type="Hostname", address=profile.host), *profile.addresses),
                 labels=profile.labels,
             )
-        return About(name=NAME, version=VERSION, host=info)
+        return RuntimeInfo(name=NAME, version=VERSION, host=info)
 
     def offers(self) -> Offers:
         with self.host.entered():
@@ -77,13 +77,13 @@ class SimulatedRuntime:
             ]
         return Offers(machines=tuple(machine_offers), volumes=tuple(volume_offers) if storage else ())
 
-    def _quantity(self, offered: MachineClass) -> int:
+    def _quantity(self, offered: RuntimeMachineClass) -> int:
         """How many the empty host holds."""
         limit = self.host.profile.limit
         shares = [limit(resource) // need for resource, need in offered.resources.items() if need > 0]
         return min(shares, default=0)
 
-    def set_classes(self, classes: Classes) -> None:
+    def set_classes(self, classes: RuntimeClasses) -> None:
         with self.host.entered():
             if self.host.profile.class_policy == "fixed":
                 raise Unimplemented("the classes of this host are fixed by its profile")
@@ -104,7 +104,7 @@ class SimulatedRuntime:
                 case RuntimeSnapshot():
                     return volume_calls.create_snapshot(self.host, wanted, now_ns)
 
-    def change(self, id: str, change: Change) -> None:
+    def change(self, id: str, change: RuntimeChange) -> None:
         with self.host.entered() as now_ns:
             if isinstance(change, ExpandVolume):
                 volume_calls.expand(self.host, volume_calls.found(self.host, id), change, now_ns)
@@ -120,7 +120,7 @@ class SimulatedRuntime:
             else:
                 volume_calls.remove_snapshot(self.host, volume_calls.found_snapshot(self.host, id), now_ns)
 
-    def events(self) -> Sequence[Event]:
+    def events(self) -> Sequence[RuntimeEvent]:
         with self.host.entered():
             return self.host.journal.events()
 

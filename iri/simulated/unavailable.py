@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from iri.errors import ImageNotResolvable, Internal, NetworkNotReady
-from iri.machine import NetworkInterface
+from iri.machine import RuntimeNetworkInterface
 from iri.simulated.host import Host
 
 
-def refuse_networks(host: Host, interfaces: Iterable[NetworkInterface]) -> None:
+def refuse_networks(host: Host, interfaces: Iterable[RuntimeNetworkInterface]) -> None:
     for interface in interfaces:
         if interface.network_id in host.profile.unavailable_networks:
             error = Internal if host.nature.behaviour.gives_no_reasons else NetworkNotReady

@@ -11,7 +11,7 @@ from iri.simulated.host import Host
 from iri.simulated.host_model import Happening
 from iri.simulated.state.records import Facts, Put
 from iri.simulated.volume_lifecycle import Shot, Stored
-from iri.volume import DataSource, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
+from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeDataSource, VolumeState
 
 
 def create(host: Host, wanted: RuntimeVolume, now_ns: int) -> RuntimeVolume:
@@ -33,7 +33,7 @@ def create(host: Host, wanted: RuntimeVolume, now_ns: int) -> RuntimeVolume:
 
 def _source_ready(host: Host, wanted: RuntimeVolume, facts: Facts, now_ns: int) -> tuple[Facts, int]:
     """When the data is there that the volume is to be filled with."""
-    source = wanted.spec.volume_data_source or DataSource()
+    source = wanted.spec.volume_data_source or VolumeDataSource()
     if source.image_data_source is not None:
         unavailable.refuse_images(host, (source.image_data_source.image,))
         return host.pulled(facts, (source.image_data_source.image,), now_ns)

@@ -15,11 +15,11 @@ from iri.volume import (
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
+    RuntimeVolumeStatus,
     SnapshotState,
     SnapshotStatus,
     VolumeDetail,
     VolumeState,
-    VolumeStatus,
 )
 
 DRIVER = "simulated"
@@ -74,7 +74,7 @@ def created(
     stored = Stored(volume=volume, size_bytes=size_bytes(asked, nature))
     if data_ready_ns == NEVER_NS:
         failed = replace(
-            volume, status=VolumeStatus(state=VolumeState.ERROR), detail=without_image(volume, nature)
+            volume, status=RuntimeVolumeStatus(state=VolumeState.ERROR), detail=without_image(volume, nature)
         )
         told = Happening("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
         return replace(stored, volume=failed, phase=Phase.FAILED), (told,)
@@ -109,7 +109,7 @@ def stepped(stored: Stored) -> StoredStep:
 
 
 def available(stored: Stored) -> Stored:
-    status = VolumeStatus(
+    status = RuntimeVolumeStatus(
         state=VolumeState.AVAILABLE,
         access=access(stored.volume),
         resources=Resources(storage_bytes=stored.size_bytes),

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from iri.proto.event.v1alpha1 import api_pb2 as pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.runtime import KIND_NAMES, Event, Kind
+from iri.runtime import KIND_NAMES, RuntimeEvent, RuntimeKind
 from iri.wire.message_codec import fill, freeze
 
 EventFilter = machine_pb.EventFilter | volume_pb.EventFilter
@@ -20,23 +20,25 @@ KIND_ANNOTATION = "gitvirt.dev/kind"
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
 
-def event_message(event: Event) -> pb.Event:
+def event_message(event: RuntimeEvent) -> pb.Event:
     message = pb.Event()
     fill(message, event)
     message.spec.involved_object_meta.annotations[KIND_ANNOTATION] = KIND_NAMES[event.kind]
     return message
 
 
-def event_of(message: pb.Event, default: Kind) -> Event:
+def event_of(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
     named = message.spec.involved_object_meta.annotations.get(KIND_ANNOTATION, "")
-    return freeze(Event, message, kind=KINDS.get(named, default))
+    return freeze(RuntimeEvent, message, kind=KINDS.get(named, default))
 
 
-def select_events(events: Iterable[Event], kinds: Collection[Kind], wanted: EventFilter) -> list[pb.Event]:
+def select_events(
+    events: Iterable[RuntimeEvent], kinds: Collection[RuntimeKind], wanted: EventFilter
+) -> list[pb.Event]:
     return [event_message(event) for event in events if event.kind in kinds and is_selected(event, wanted)]
 
 
-def is_selected(event: Event, wanted: EventFilter) -> bool:
+def is_selected(event: RuntimeEvent, wanted: EventFilter) -> bool:
     """The time window includes both its ends and counts only when both are set."""
     if wanted.id and event.id != wanted.id:
         return False

@@ -17,10 +17,10 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from iri.host import MachineClass, VolumeClass
-from iri.machine import MachineSpec, MachineStatus, RuntimeMachine
-from iri.runtime import Event
-from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeSpec
+from iri.host import RuntimeMachineClass, RuntimeVolumeClass
+from iri.machine import RuntimeMachine, RuntimeMachineSpec, RuntimeMachineStatus
+from iri.runtime import RuntimeEvent
+from iri.volume import RuntimeSnapshot, RuntimeVolume, RuntimeVolumeSpec
 
 AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
 AnyEnum = TypeVar("AnyEnum", bound=IntEnum)
@@ -37,12 +37,12 @@ PLACES: Mapping[Struct, Mapping[str, str | None]] = {
     RuntimeMachine: METADATA | {"detail": None},
     RuntimeVolume: METADATA | {"detail": None},
     RuntimeSnapshot: METADATA,
-    MachineSpec: {"class_name": "class"},
-    MachineStatus: {"conditions": "machine_conditions"},
-    VolumeSpec: {"class_name": "class"},
-    MachineClass: {"resources": "capabilities.resources"},
-    VolumeClass: {"tps": "capabilities.tps", "iops": "capabilities.iops"},
-    Event: {
+    RuntimeMachineSpec: {"class_name": "class"},
+    RuntimeMachineStatus: {"conditions": "machine_conditions"},
+    RuntimeVolumeSpec: {"class_name": "class"},
+    RuntimeMachineClass: {"resources": "capabilities.resources"},
+    RuntimeVolumeClass: {"tps": "capabilities.tps", "iops": "capabilities.iops"},
+    RuntimeEvent: {
         "kind": None,
         "id": "spec.involved_object_meta.id",
         "labels": "spec.involved_object_meta.labels",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from iri.change import Change
+from iri.change import RuntimeChange
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind, Object
+from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
-NAMES: dict[Kind, Literal["Machine", "Volume", "VolumeSnapshot"]] = {
+NAMES: dict[RuntimeKind, Literal["Machine", "Volume", "VolumeSnapshot"]] = {
     RuntimeMachine: "Machine",
     RuntimeVolume: "Volume",
     RuntimeSnapshot: "VolumeSnapshot",
@@ -20,7 +20,7 @@ NAMES: dict[Kind, Literal["Machine", "Volume", "VolumeSnapshot"]] = {
 class Ref(NamedTuple):
     """One object of ours, wherever it is: by the uid in its labels."""
 
-    kind: Kind
+    kind: RuntimeKind
     uid: str
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class Create:
     Where the list gives one, it is there and the call has succeeded.
     """
 
-    wanted: Object
+    wanted: RuntimeObject
 
     def __repr__(self) -> str:
         return f"Create({self.wanted.labels})"
@@ -45,7 +45,7 @@ class Alter:
     """To detach what is not attached any more has succeeded."""
 
     id: str
-    change: Change
+    change: RuntimeChange
 
     def __repr__(self) -> str:
         return f"Alter({self.id}, {type(self.change).__name__})"
@@ -55,7 +55,7 @@ class Alter:
 class Remove:
     """To remove what is not there any more has succeeded."""
 
-    kind: Kind
+    kind: RuntimeKind
     id: str
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind as IRIKind
+from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
 from poollet.decide.host_facts import HostFacts, PoolFacts
@@ -112,7 +112,9 @@ def volume_orders(view: LiveView, facts: HostFacts) -> Iterable[Order]:
             yield order
 
 
-def assigned(document: Document, object: Machine | Volume, kind: IRIKind, facts: HostFacts) -> Order | None:
+def assigned(
+    document: Document, object: Machine | Volume, kind: RuntimeKind, facts: HostFacts
+) -> Order | None:
     assignment = object.status.assignment
     if assignment is None or not UID.fullmatch(object.metadata.uid) or not UID.fullmatch(assignment.id):
         return None

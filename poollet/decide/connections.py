@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from iri.machine import Connection
+from iri.machine import VolumeConnection
 from iri.volume import RuntimeVolume, VolumeState
 from poollet.decide import secrets
 from poollet.decide.actions import Ref
@@ -23,7 +23,7 @@ from schemas.model import Volume
 
 def connection(
     volume: Volume, objects: Lookup, inventory: Inventory, facts: HostFacts
-) -> Connection | Unready:
+) -> VolumeConnection | Unready:
     encryption = encryption_data(volume, objects, facts)
     if isinstance(encryption, Unready):
         return encryption
@@ -36,14 +36,14 @@ def connection(
 
 def of_here(
     volume: Volume, here: RuntimeVolume | None, encryption: Mapping[str, bytes]
-) -> Connection | Unready:
+) -> VolumeConnection | Unready:
     if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
         why = f": {here.detail.message}" if here is not None and here.detail.message else ""
         return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
     access = here.status.access
     if access is None:
         return Unready("VolumeNotReady", f"Volume {volume.name} says not yet how to reach it")
-    return Connection(
+    return VolumeConnection(
         driver=access.driver,
         handle=access.handle,
         attributes=access.attributes,
@@ -55,7 +55,7 @@ def of_here(
 
 def of_elsewhere(
     volume: Volume, objects: Lookup, facts: HostFacts, encryption: Mapping[str, bytes]
-) -> Connection | Unready:
+) -> VolumeConnection | Unready:
     access = volume.status.access
     if volume.status.state != "Available" or access is None or not access.handle:
         return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet")
@@ -63,7 +63,7 @@ def of_elsewhere(
     if isinstance(secret, Unready):
         return secret
     storage = volume.status.resources.get("storage")
-    return Connection(
+    return VolumeConnection(
         driver=access.driver,
         handle=access.handle,
         attributes=access.volume_attributes,

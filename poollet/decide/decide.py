@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from iri.machine import RuntimeMachine
-from iri.runtime import Object
+from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
@@ -178,7 +178,7 @@ def grow(standing: Standing, round: Round) -> None:
         round.resize_refusals[order.ref] = reasons
 
 
-def is_to_grow(order: Order, there: Object) -> bool:
+def is_to_grow(order: Order, there: RuntimeObject) -> bool:
     match order.object, there:
         case Machine() as machine, RuntimeMachine():
             return machine.spec.machine_class_ref.name != there.spec.class_name

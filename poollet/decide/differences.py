@@ -15,23 +15,23 @@ from msgspec.structs import replace
 from iri.change import (
     AttachInterface,
     AttachVolume,
-    Change,
     DetachInterface,
     DetachVolume,
+    RuntimeChange,
     UpdateVolume,
 )
-from iri.machine import AttachmentStatus, Connection, Disk, NetworkInterface, RuntimeMachine
+from iri.machine import AttachmentStatus, Disk, RuntimeMachine, RuntimeNetworkInterface, VolumeConnection
 from poollet.decide.prerequisites import MachineNeeds
 from poollet.decide.secrets import Unready
 
-Device = TypeVar("Device", Disk, NetworkInterface)
+Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
     """`waits` are parts that are left as they are, and why."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RuntimeChange, ...] = ()
     waits: tuple[Unready, ...] = ()
 
 
@@ -39,8 +39,8 @@ def disks(needs: MachineNeeds, there: RuntimeMachine, holders: Mapping[str, set[
     """`holders`: ids of machines by the handle of what they hold; a volume goes into one machine at a time."""
     has = {disk.name: disk for disk in there.spec.volumes}
     leaving = still_there(there.status.volumes, has)
-    detach: list[Change] = [DetachVolume(name) for name in has if name not in needs.disks]
-    attach: list[Change] = []
+    detach: list[RuntimeChange] = [DetachVolume(name) for name in has if name not in needs.disks]
+    attach: list[RuntimeChange] = []
     waits: list[Unready] = []
     for name, wanted in needs.disks.items():
         if isinstance(wanted, Unready):
@@ -67,8 +67,8 @@ def interfaces(needs: MachineNeeds, there: RuntimeMachine) -> Differences:
     """An interface is never changed in place: the interface to the runtime has no call for that."""
     has = {interface.name: interface for interface in there.spec.network_interfaces}
     leaving = still_there(there.status.network_interfaces, has)
-    detach: list[Change] = [DetachInterface(name) for name in has if name not in needs.interfaces]
-    attach: list[Change] = []
+    detach: list[RuntimeChange] = [DetachInterface(name) for name in has if name not in needs.interfaces]
+    attach: list[RuntimeChange] = []
     waits: list[Unready] = []
     for name, wanted in needs.interfaces.items():
         if isinstance(wanted, Unready):
@@ -109,7 +109,7 @@ def is_other(found: Disk, wanted: Disk) -> bool:
     return identity(found.connection) != identity(wanted.connection)
 
 
-def identity(connection: Connection) -> tuple[str, str]:
+def identity(connection: VolumeConnection) -> tuple[str, str]:
     return connection.driver, connection.handle
 
 

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind, Object
+from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref, Remove
 from poollet.decide.memory import Attempts, Memory, Missing
 from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
 from schemas import live_layout
 
-KINDS: tuple[Kind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
+KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 DOUBT_MS = 2_000  # between two lists that lack what nobody removed
 EMPTY_MS = 10_000  # and that lack everything
 EXPECTED_MS = 300  # and that lack what was being removed, or never was there
@@ -27,7 +27,7 @@ EXPECTED_MS = 300  # and that lack what was being removed, or never was there
 
 class Found(NamedTuple):
     runtime: str
-    object: Object
+    object: RuntimeObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    object: Object
+    object: RuntimeObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Several:
 Presence = Unknown | Unsettled | Doubtful | Absent | Present | Several
 
 
-def is_ours(object: Object, kind: Kind, fleet: str) -> bool:
+def is_ours(object: RuntimeObject, kind: RuntimeKind, fleet: str) -> bool:
     return object.labels.get(live_layout.FLEET) == fleet and bool(object.labels.get(UID_LABELS[kind]))
 
 
@@ -90,7 +90,7 @@ class Inventory:
             for object in _objects(answer).values():
                 self._add(Found(place.runtime, object), place.kind, fleet)
 
-    def _add(self, found: Found, kind: Kind, fleet: str) -> None:
+    def _add(self, found: Found, kind: RuntimeKind, fleet: str) -> None:
         if is_ours(found.object, kind, fleet):
             self.ours.setdefault(Ref(kind, found.object.labels[UID_LABELS[kind]]), []).append(found)
         else:
@@ -137,7 +137,7 @@ class Inventory:
         """Whether its removal was called for, so that it is expected to be missing."""
         return any(isinstance(pace.call, Remove) for pace in self.memory.paces.get(ref, ()))
 
-    def at(self, ref: Ref, runtime: str) -> Object | None:
+    def at(self, ref: Ref, runtime: str) -> RuntimeObject | None:
         """The one object of the uid, if the runtime says now that it has it."""
         found = self.ours.get(ref, [])
         if len(found) != 1 or found[0].runtime != runtime:
@@ -153,7 +153,7 @@ class Inventory:
         )
 
 
-def _objects(answer: Listing | Unanswered) -> Mapping[str, Object]:
+def _objects(answer: Listing | Unanswered) -> Mapping[str, RuntimeObject]:
     """The last list there was, where there is none now: what was there is charged, and held, until it is known better."""
     if isinstance(answer, Listing):
         return answer.objects

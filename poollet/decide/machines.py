@@ -8,8 +8,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from iri.change import Change, Resize, SetAnnotations, SetPower, UpdateVolume
-from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
+from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
+from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from poollet.decide import differences, prerequisites, refusals, translate
 from poollet.decide.actions import Alter, Call, Create, Happening
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
@@ -122,7 +122,7 @@ def wanted_machine(order: Order, machine: Machine, needs: MachineNeeds, round: R
     )
 
 
-def wanted_spec(machine: Machine, needs: MachineNeeds) -> MachineSpec:
+def wanted_spec(machine: Machine, needs: MachineNeeds) -> RuntimeMachineSpec:
     disks = [disk for disk in needs.disks.values() if not isinstance(disk, Unready)]
     interfaces = [nic for nic in needs.interfaces.values() if not isinstance(nic, Unready)]
     ignition = needs.ignition if isinstance(needs.ignition, bytes) else b""
@@ -160,7 +160,7 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
     interfaces = differences.interfaces(needs, there)
     token = restart_token(machine, there)
     resize, resize_fault = resizing(order, machine, there, needs, round)
-    changes: list[Change] = [
+    changes: list[RuntimeChange] = [
         *renoted(machine, there, needs, token),
         *disks.changes,
         *interfaces.changes,
@@ -208,7 +208,7 @@ def is_restarting(machine: Machine, token: str) -> bool:
     return asked != "" and asked != token
 
 
-def renoted(machine: Machine, there: RuntimeMachine, needs: MachineNeeds, token: str) -> list[Change]:
+def renoted(machine: Machine, there: RuntimeMachine, needs: MachineNeeds, token: str) -> list[RuntimeChange]:
     """The annotations are replaced as a whole, so those of others are kept. While interfaces are not ready their entry stays,
     and only a restart is noted: one that is carried out without that would begin again and again."""
     if any(isinstance(found, Unready) for found in needs.interfaces.values()):
@@ -223,7 +223,7 @@ def renoted(machine: Machine, there: RuntimeMachine, needs: MachineNeeds, token:
 
 def resizing(
     order: Order, machine: Machine, there: RuntimeMachine, needs: MachineNeeds, round: Round
-) -> tuple[list[Change], tuple[Unready, ...]]:
+) -> tuple[list[RuntimeChange], tuple[Unready, ...]]:
     name = machine.spec.machine_class_ref.name
     if there.spec.class_name == name:
         return [], ()
@@ -236,7 +236,7 @@ def resizing(
     return [Resize(name)], ()
 
 
-def powered(machine: Machine, there: RuntimeMachine, *, is_restarting: bool) -> list[Change]:
+def powered(machine: Machine, there: RuntimeMachine, *, is_restarting: bool) -> list[RuntimeChange]:
     """On means on: a guest that went off is started again. A restart is off first, and on once it is off."""
     wanted = translate.power(machine)
     if is_restarting and there.status.state not in OFF:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from iri import errors
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind as RuntimeKind
+from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Call, Ref
 from poollet.report.conditions import IMAGE_READY, INTERFACES_READY, OTHER_HOST, SOURCE_READY, UP_TO_DATE

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind as IRIKind
+from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import translate
 from poollet.decide.actions import NAMES, Call, Happening, Ref, Remove, Step
@@ -21,16 +21,16 @@ from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model.charge import format_vector
 
-KINDS: Mapping[IRIKind, Kind] = {
+KINDS: Mapping[RuntimeKind, Kind] = {
     RuntimeMachine: Kind.MACHINE,
     RuntimeVolume: Kind.VOLUME,
     RuntimeSnapshot: Kind.VOLUME_SNAPSHOT,
 }
-IRI_KINDS: Mapping[str, IRIKind] = {name: kind for kind, name in NAMES.items()}
+IRI_KINDS: Mapping[str, RuntimeKind] = {name: kind for kind, name in NAMES.items()}
 UNORDERED = "the target branch has no order for it"
 
 
-def pool_kind(kind: IRIKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]:
+def pool_kind(kind: RuntimeKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]:
     return Kind.MACHINE_POOL if kind is RuntimeMachine else Kind.VOLUME_POOL
 
 

@@ -8,8 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from iri.machine import Disk, NetworkInterface
-from iri.volume import DataSource, Encryption, ImageSource, RuntimeSnapshot, SnapshotSource, SnapshotState
+from iri.machine import Disk, RuntimeNetworkInterface
+from iri.volume import (
+    ImageSource,
+    RuntimeSnapshot,
+    SnapshotSource,
+    SnapshotState,
+    VolumeDataSource,
+    VolumeEncryption,
+)
 from poollet.decide import secrets, translate
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import Order
@@ -50,7 +57,7 @@ class MachineNeeds:
     """By the name of the attachment, in the order of the manifest. `mapping` names the interface objects."""
 
     disks: Mapping[str, Disk | Unready]
-    interfaces: Mapping[str, NetworkInterface | Unready]
+    interfaces: Mapping[str, RuntimeNetworkInterface | Unready]
     mapping: Mapping[str, tuple[str, str]]
     ignition: bytes | Unready
     class_fault: Unready | None
@@ -63,8 +70,8 @@ class MachineNeeds:
 
 @dataclass(frozen=True)
 class VolumeNeeds:
-    encryption: Encryption | Unready | None = None
-    source: DataSource | Unready | None = None
+    encryption: VolumeEncryption | Unready | None = None
+    source: VolumeDataSource | Unready | None = None
     class_fault: Unready | None = field(default=None)
 
     @property
@@ -73,7 +80,7 @@ class VolumeNeeds:
 
 
 def of_machine(order: Order, machine: Machine, around: Surroundings) -> MachineNeeds:
-    interfaces: dict[str, NetworkInterface | Unready] = {}
+    interfaces: dict[str, RuntimeNetworkInterface | Unready] = {}
     mapping: dict[str, tuple[str, str]] = {}
     for entry in machine.spec.network_interfaces:
         found = interface_object(machine, entry, around.objects)
@@ -183,7 +190,7 @@ def interface_object(
 
 def interface(
     entry: str, spec: NetworkInterfaceSpec, namespace: str, name: str, around: Surroundings
-) -> NetworkInterface | Unready:
+) -> RuntimeNetworkInterface | Unready:
     network = around.objects.get(Key(Kind.NETWORK, namespace, spec.network_ref.name))
     if not isinstance(network, Network):
         return Unready("NetworkMissing", f"there is no Network {spec.network_ref.name}")
@@ -201,21 +208,21 @@ def ignition(machine: Machine, around: Surroundings) -> bytes | Unready:
     return secrets.value(machine.namespace, reference.name, reference.key, around.objects, around.facts)
 
 
-def encryption(volume: Volume, around: Surroundings) -> Encryption | Unready | None:
+def encryption(volume: Volume, around: Surroundings) -> VolumeEncryption | Unready | None:
     if volume.spec.encryption is None:
         return None
     name = volume.spec.encryption.secret_ref.name
     found = secrets.values(volume.namespace, name, around.objects, around.facts)
-    return found if isinstance(found, Unready) else Encryption(secret_data=found.by_key)
+    return found if isinstance(found, Unready) else VolumeEncryption(secret_data=found.by_key)
 
 
-def data_source(order: Order, volume: Volume, around: Surroundings) -> DataSource | Unready | None:
+def data_source(order: Order, volume: Volume, around: Surroundings) -> VolumeDataSource | Unready | None:
     source = volume.spec.data_source
     if source is None:
         return None
     if source.os_image is not None:
         image = ImageSource(image=source.os_image.image, architecture=source.os_image.architecture or "")
-        return DataSource(image_data_source=image)
+        return VolumeDataSource(image_data_source=image)
     assert source.volume_snapshot_ref is not None, "the schema demands one of the two"
     name = source.volume_snapshot_ref.name
     snapshot = around.objects.get(Key(Kind.VOLUME_SNAPSHOT, volume.namespace, name))
@@ -226,4 +233,4 @@ def data_source(order: Order, volume: Volume, around: Surroundings) -> DataSourc
         return Unready("SnapshotElsewhere", f"VolumeSnapshot {name} is not known to the runtime of this pool")
     if here.status.state is not SnapshotState.READY or here.deleted_at:
         return Unready("SnapshotNotReady", f"VolumeSnapshot {name} is not ready yet")
-    return DataSource(snapshot_data_source=SnapshotSource(snapshot_id=here.id))
+    return VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=here.id))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from iri.errors import ImageNotResolvable, NetworkNotReady
 from iri.machine import RuntimeMachine
-from iri.runtime import Object
+from iri.runtime import RuntimeObject
 from iri.volume import RuntimeVolume
 from poollet.decide.memory import Fault
 
@@ -40,7 +40,7 @@ class Told(NamedTuple):
         return tuple(fault for fault in self.others if fault.code in REJECTED)
 
 
-def told(faults: Iterable[Fault], wanted: Object) -> Told:
+def told(faults: Iterable[Fault], wanted: RuntimeObject) -> Told:
     found = tuple(understood(fault, wanted) for fault in faults)
     return Told(
         networks=tuple(one for one in found if one.code == NETWORK_NOT_READY),
@@ -49,7 +49,7 @@ def told(faults: Iterable[Fault], wanted: Object) -> Told:
     )
 
 
-def understood(fault: Fault, wanted: Object) -> Fault:
+def understood(fault: Fault, wanted: RuntimeObject) -> Fault:
     """By its code where that says it; else by the first name of `wanted` that its message quotes, images first."""
     if fault.code in PLAIN or fault.code in PRECISE:
         return fault
@@ -60,7 +60,7 @@ def understood(fault: Fault, wanted: Object) -> Fault:
     return fault
 
 
-def images_of(wanted: Object) -> Iterable[str]:
+def images_of(wanted: RuntimeObject) -> Iterable[str]:
     match wanted:
         case RuntimeMachine():
             disks = (disk.local_disk for disk in wanted.spec.volumes)
@@ -73,7 +73,7 @@ def images_of(wanted: Object) -> Iterable[str]:
             return []
 
 
-def networks_of(wanted: Object) -> Iterable[str]:
+def networks_of(wanted: RuntimeObject) -> Iterable[str]:
     """As they are sent, and as the host itself calls them."""
     if not isinstance(wanted, RuntimeMachine):
         return []

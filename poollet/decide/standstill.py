@@ -12,7 +12,7 @@ from dataclasses import replace as with_changes
 from msgspec.structs import replace
 
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind as IRIKind
+from iri.runtime import RuntimeKind
 from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
 from poollet.decide.actions import Ref
@@ -26,7 +26,7 @@ from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Kind
 
-IRI_KINDS: Mapping[Kind, IRIKind] = {kind: iri_kind for iri_kind, kind in unordered.KINDS.items()}
+IRI_KINDS: Mapping[Kind, RuntimeKind] = {kind: iri_kind for iri_kind, kind in unordered.KINDS.items()}
 
 
 def standstill(situation: Situation, inventory: Inventory) -> Decision:

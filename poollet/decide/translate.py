@@ -11,7 +11,15 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from iri.machine import Disk, GuestConfig, Image, LocalDisk, MachineSpec, NetworkInterface, Power
+from iri.machine import (
+    Disk,
+    Image,
+    Power,
+    RuntimeGuestConfig,
+    RuntimeLocalDisk,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+)
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import Order
 from schemas import live_layout
@@ -78,15 +86,15 @@ def notes(machine: Machine, interfaces: Mapping[str, tuple[str, str]], restart: 
 
 
 def machine_spec(
-    machine: Machine, ignition: bytes, disks: Iterable[Disk], interfaces: Iterable[NetworkInterface]
-) -> MachineSpec:
-    return MachineSpec(
+    machine: Machine, ignition: bytes, disks: Iterable[Disk], interfaces: Iterable[RuntimeNetworkInterface]
+) -> RuntimeMachineSpec:
+    return RuntimeMachineSpec(
         power=power(machine),
         class_name=machine.spec.machine_class_ref.name,
         ignition_data=ignition,
         volumes=tuple(disks),
         network_interfaces=tuple(interfaces),
-        guest_config=GuestConfig(hostname=machine.hostname),
+        guest_config=RuntimeGuestConfig(hostname=machine.hostname),
     )
 
 
@@ -97,19 +105,21 @@ def power(machine: Machine) -> Power:
 def local_disk(disk: MachineVolume, wish: LocalDiskWish) -> Disk:
     image = Image(image=wish.image) if wish.image else None
     return Disk(
-        name=disk.name, device=disk.device, local_disk=LocalDisk(size_bytes=wish.size_bytes, image=image)
+        name=disk.name,
+        device=disk.device,
+        local_disk=RuntimeLocalDisk(size_bytes=wish.size_bytes, image=image),
     )
 
 
 def interface(
     name: str, spec: NetworkInterfaceSpec, network: Network, fleet: str, mac: str
-) -> NetworkInterface:
+) -> RuntimeNetworkInterface:
     """A network that nobody provides is one of this fleet, by its own name on whichever host."""
     attributes = dict(spec.attributes) | {"mac": mac}
     ipv4 = network.spec.ipv4
     if ipv4 is not None:
         attributes |= {"cidr": ipv4.cidr, "dhcp": _flag(ipv4.dhcp), "nat": _flag(ipv4.nat)}
-    return NetworkInterface(
+    return RuntimeNetworkInterface(
         name=name,
         network_id=network.spec.provider_id or f"{fleet}/{network.namespace}/{network.name}",
         ips=spec.addresses,
@@ -124,7 +134,7 @@ def mac_address(fleet: str, namespace: str, name: str) -> str:
     return ":".join(f"{byte:02x}" for byte in (0x02, *digest[:5]))
 
 
-def revision(spec: MachineSpec, notes: Mapping[str, str]) -> str:
+def revision(spec: RuntimeMachineSpec, notes: Mapping[str, str]) -> str:
     """Tells one wish from another. Made without secrets: a digest of a short one would give it away."""
     plain = replace(spec, ignition_data=b"", volumes=tuple(map(_without_secrets, spec.volumes)))
     body = msgspec.json.encode((plain, dict(notes)), order="deterministic")

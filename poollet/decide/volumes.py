@@ -12,7 +12,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from iri.change import ExpandVolume
-from iri.volume import Resources, RuntimeVolume, VolumeSpec, VolumeState
+from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
 from poollet.decide import prerequisites, refusals, translate
 from poollet.decide.actions import Alter, Call, Create, Happening, Remove
 from poollet.decide.assignments import UID, Go, Have, Keep, Leave, Order
@@ -142,11 +142,11 @@ def created(
     return pending(order, waiting(needs, refused))
 
 
-def wanted_spec(volume: Volume, needs: VolumeNeeds) -> VolumeSpec:
+def wanted_spec(volume: Volume, needs: VolumeNeeds) -> RuntimeVolumeSpec:
     assert volume.spec.volume_class_ref is not None
     assert not isinstance(needs.encryption, Unready)
     assert not isinstance(needs.source, Unready)
-    return VolumeSpec(
+    return RuntimeVolumeSpec(
         class_name=volume.spec.volume_class_ref.name,
         resources=Resources(storage_bytes=volume.spec.storage_bytes),
         encryption=needs.encryption,

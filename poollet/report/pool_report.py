@@ -55,15 +55,15 @@ class Wanted:
     volume_classes: tuple[VolumeClass, ...] = ()
 
 
-def classes(wanted: Wanted) -> iri.Classes:
+def classes(wanted: Wanted) -> iri.RuntimeClasses:
     """As a runtime is told of them, in one order."""
     machines = sorted(wanted.machine_classes, key=lambda one: one.name)
     volumes = sorted(wanted.volume_classes, key=lambda one: one.name)
-    return iri.Classes(
+    return iri.RuntimeClasses(
         machines=tuple(
-            iri.MachineClass(name=one.name, resources=_whole(one.capabilities)) for one in machines
+            iri.RuntimeMachineClass(name=one.name, resources=_whole(one.capabilities)) for one in machines
         ),
-        volumes=tuple(iri.VolumeClass(name=one.name, tps=one.tps, iops=one.iops) for one in volumes),
+        volumes=tuple(iri.RuntimeVolumeClass(name=one.name, tps=one.tps, iops=one.iops) for one in volumes),
     )
 
 
@@ -280,7 +280,7 @@ def _unlike(names: list[str]) -> tuple[report.ReportedCondition, ...]:
     )
 
 
-def _addresses(addresses: Iterable[iri.Address]) -> tuple[report.ReportedAddress, ...]:
+def _addresses(addresses: Iterable[iri.HostAddress]) -> tuple[report.ReportedAddress, ...]:
     return tuple(
         report.ReportedAddress(one.type, one.address)
         for one in addresses
@@ -288,7 +288,7 @@ def _addresses(addresses: Iterable[iri.Address]) -> tuple[report.ReportedAddress
     )
 
 
-def _node_info(about: iri.About) -> dict[str, str]:
+def _node_info(about: iri.RuntimeInfo) -> dict[str, str]:
     node = about.host.node_info
     said = {
         "architecture": node.architecture,

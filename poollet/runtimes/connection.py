@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from iri.errors import IRIError, Unimplemented
-from iri.host import About, Classes, Offers
+from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind, Object, Runtime
+from iri.runtime import Runtime, RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.runtimes.observed import Listing, Place, Unanswered
 
-MACHINE_KINDS: tuple[Kind, ...] = (RuntimeMachine,)
-VOLUME_KINDS: tuple[Kind, ...] = (RuntimeVolume, RuntimeSnapshot)
+MACHINE_KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine,)
+VOLUME_KINDS: tuple[RuntimeKind, ...] = (RuntimeVolume, RuntimeSnapshot)
 # Which list of the same server comes before.
-SERVED_BY: Mapping[Kind, Kind] = {
+SERVED_BY: Mapping[RuntimeKind, RuntimeKind] = {
     RuntimeMachine: RuntimeMachine,
     RuntimeVolume: RuntimeVolume,
     RuntimeSnapshot: RuntimeVolume,
@@ -34,10 +34,10 @@ class Answers:
     `told` are the classes that it was to offer when it was asked; None before anybody knew which.
     """
 
-    about: About | None = None
+    about: RuntimeInfo | None = None
     offers: Offers | None = None
     trouble: str = ""
-    told: Classes | None = None
+    told: RuntimeClasses | None = None
 
     @property
     def is_known(self) -> bool:
@@ -53,15 +53,15 @@ class Connection:
     """`kinds` are what the runtime is asked for; `now_ms` is a clock that never jumps."""
 
     def __init__(
-        self, name: str, runtime: Runtime, kinds: tuple[Kind, ...], now_ms: Callable[[], int]
+        self, name: str, runtime: Runtime, kinds: tuple[RuntimeKind, ...], now_ms: Callable[[], int]
     ) -> None:
         self.name = name
         self.runtime = runtime
         self.kinds = kinds
         self._now_ms = now_ms
         self.is_unprobed = True  # something is to be asked, or told, that was not yet
-        self._wanted: Classes | None = None
-        self._refused: Classes | None = None  # which the runtime cannot be told
+        self._wanted: RuntimeClasses | None = None
+        self._refused: RuntimeClasses | None = None  # which the runtime cannot be told
         self._answers = Answers()
         self._lists: dict[Place, Listing | Unanswered] = {}
         self._looking = threading.Lock()
@@ -81,7 +81,7 @@ class Connection:
         silent = any(isinstance(found, Unanswered) for found in self._lists.values())
         return not self._answers.trouble and not silent
 
-    def want(self, classes: Classes) -> bool:
+    def want(self, classes: RuntimeClasses) -> bool:
         """The classes that the runtime is to offer from the next probe on; whether they differ from before."""
         is_new, self._wanted = classes != self._wanted, classes
         self.is_unprobed |= is_new
@@ -115,7 +115,7 @@ class Connection:
             self._lists = lists
             return any(_differs(before.get(place), found) for place, found in lists.items())
 
-    def _listed(self, kind: Kind, of_server: Listing | Unanswered | None) -> Listing | Unanswered:
+    def _listed(self, kind: RuntimeKind, of_server: Listing | Unanswered | None) -> Listing | Unanswered:
         known = self._lists.get(Place(self.name, kind))
         last = known.last if isinstance(known, Unanswered) else known
         if isinstance(of_server, Unanswered):
@@ -132,7 +132,7 @@ class Connection:
             return Unanswered(str(error) or type(error).__name__, last)
         return Listing(last.number + 1 if last else 1, begun_ms, found)
 
-    def _offers(self, wanted: Classes | None) -> Offers:
+    def _offers(self, wanted: RuntimeClasses | None) -> Offers:
         offers = self.runtime.offers()
         if wanted is None or wanted == self._refused or _covers(offers, wanted):
             return offers
@@ -144,7 +144,7 @@ class Connection:
         return self.runtime.offers()
 
 
-def listed(runtime: Runtime, kind: Kind) -> Mapping[str, Object]:
+def listed(runtime: Runtime, kind: RuntimeKind) -> Mapping[str, RuntimeObject]:
     if kind is RuntimeMachine:
         return runtime.objects(RuntimeMachine)
     return runtime.objects(RuntimeVolume) if kind is RuntimeVolume else runtime.objects(RuntimeSnapshot)
@@ -156,7 +156,7 @@ def _differs(before: Listing | Unanswered | None, now: Listing | Unanswered) -> 
     return type(before) is not type(now)
 
 
-def _covers(offers: Offers, wanted: Classes) -> bool:
+def _covers(offers: Offers, wanted: RuntimeClasses) -> bool:
     """Whether exactly these are offered already. What the host is too small for is not offered, and asked for again."""
     machines = {offer.machine_class.name: offer.machine_class for offer in offers.machines}
     volumes = {offer.volume_class.name: offer.volume_class for offer in offers.volumes}

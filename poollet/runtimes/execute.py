@@ -18,7 +18,7 @@ from iri.client import Client
 from iri.errors import IRIError, NotFound
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind, Object, Runtime
+from iri.runtime import Runtime, RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.decide.memory import Attempts, Failure
@@ -223,7 +223,7 @@ def perform(runtime: Runtime, call: Call) -> None:
             assert_never(call)
 
 
-def exists(runtime: Runtime, kind: Kind, labels: Mapping[str, str]) -> bool:
+def exists(runtime: Runtime, kind: RuntimeKind, labels: Mapping[str, str]) -> bool:
     """Asked anew: what was listed a moment ago may have been wrong, and some runtimes make a second one."""
     wanted = {UID_LABELS[kind]: labels.get(UID_LABELS[kind], "")}
     if isinstance(runtime, Client):
@@ -231,7 +231,7 @@ def exists(runtime: Runtime, kind: Kind, labels: Mapping[str, str]) -> bool:
     return any(wanted.items() <= found.labels.items() for found in listed(runtime, kind).values())
 
 
-def selected(client: Client, kind: Kind, labels: Mapping[str, str]) -> Mapping[str, object]:
+def selected(client: Client, kind: RuntimeKind, labels: Mapping[str, str]) -> Mapping[str, object]:
     if kind is RuntimeMachine:
         return client.select(RuntimeMachine, labels=labels)
     return (
@@ -241,7 +241,7 @@ def selected(client: Client, kind: Kind, labels: Mapping[str, str]) -> Mapping[s
     )
 
 
-def create(runtime: Runtime, wanted: Object) -> None:
+def create(runtime: Runtime, wanted: RuntimeObject) -> None:
     match wanted:
         case RuntimeMachine():
             runtime.create(wanted)
@@ -251,7 +251,7 @@ def create(runtime: Runtime, wanted: Object) -> None:
             runtime.create(wanted)
 
 
-def remove(runtime: Runtime, kind: Kind, id: str) -> None:
+def remove(runtime: Runtime, kind: RuntimeKind, id: str) -> None:
     if kind is RuntimeMachine:
         runtime.remove(RuntimeMachine, id)
     elif kind is RuntimeVolume:

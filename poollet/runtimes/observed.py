@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind, Object
+from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
@@ -17,7 +17,7 @@ class Place(NamedTuple):
     """One list: of a kind, at a runtime."""
 
     runtime: str
-    kind: Kind
+    kind: RuntimeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Listing:
 
     number: int
     begun_ms: int
-    objects: Mapping[str, Object]
+    objects: Mapping[str, RuntimeObject]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from iri.host import Classes, MachineClass, VolumeClass
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.simulated.host import Host
 from iri.simulated.profile import Profile, Times
 from iri.simulated.seeded_random import Span
 
 BRIEFLY = Span(0.001, 0.005, 0.02)
-CLASSES = Classes(
+CLASSES = RuntimeClasses(
     machines=(
-        MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),
-        MachineClass(name="large", resources={"cpu": 4, "memory": 4 << 30}),
+        RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),
+        RuntimeMachineClass(name="large", resources={"cpu": 4, "memory": 4 << 30}),
     ),
-    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
+    volumes=(RuntimeVolumeClass(name="standard", tps=1 << 20, iops=100),),
 )
 TIMES = Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY))
 PROFILE = Profile(classes=CLASSES, times=TIMES)

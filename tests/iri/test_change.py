@@ -21,37 +21,49 @@ from iri.change import (
     expanded_volume,
 )
 from iri.errors import AlreadyExists, FailedPrecondition, IRIError, NotFound
-from iri.machine import Connection, Disk, LocalDisk, MachineSpec, NetworkInterface, Power, RuntimeMachine
-from iri.volume import Resources, RuntimeVolume, VolumeSpec
+from iri.machine import (
+    Disk,
+    Power,
+    RuntimeLocalDisk,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+    VolumeConnection,
+)
+from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec
 
-ROOT = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1))
-DATA = Disk(name="data", device="odb", connection=Connection(driver="ceph", handle="h1"))
-PRIMARY = NetworkInterface(name="primary", network_id="n1", ips=("10.0.0.2", "10.0.0.1"))
+ROOT = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=1))
+DATA = Disk(name="data", device="odb", connection=VolumeConnection(driver="ceph", handle="h1"))
+PRIMARY = RuntimeNetworkInterface(name="primary", network_id="n1", ips=("10.0.0.2", "10.0.0.1"))
 MACHINE = RuntimeMachine(
     id="m1",
     annotations={"a": "1"},
     generation=4,
-    spec=MachineSpec(class_name="small", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
+    spec=RuntimeMachineSpec(class_name="small", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
 )
 GROWN = Disk(
-    name="data", device="odb", connection=Connection(driver="ceph", handle="h1", effective_storage_bytes=9)
+    name="data",
+    device="odb",
+    connection=VolumeConnection(driver="ceph", handle="h1", effective_storage_bytes=9),
 )
 
-CHANGES: list[tuple[str, MachineChange, MachineSpec]] = [
+CHANGES: list[tuple[str, MachineChange, RuntimeMachineSpec]] = [
     (
         "power",
         SetPower(Power.OFF),
-        MachineSpec(power=Power.OFF, class_name="small", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
+        RuntimeMachineSpec(
+            power=Power.OFF, class_name="small", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)
+        ),
     ),
     (
         "resize",
         Resize("large"),
-        MachineSpec(class_name="large", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
+        RuntimeMachineSpec(class_name="large", volumes=(ROOT, DATA), network_interfaces=(PRIMARY,)),
     ),
     (
         "attach volume goes last",
         AttachVolume(Disk(name="more", device="odc")),
-        MachineSpec(
+        RuntimeMachineSpec(
             class_name="small",
             volumes=(ROOT, DATA, Disk(name="more", device="odc")),
             network_interfaces=(PRIMARY,),
@@ -60,26 +72,26 @@ CHANGES: list[tuple[str, MachineChange, MachineSpec]] = [
     (
         "detach volume",
         DetachVolume("root"),
-        MachineSpec(class_name="small", volumes=(DATA,), network_interfaces=(PRIMARY,)),
+        RuntimeMachineSpec(class_name="small", volumes=(DATA,), network_interfaces=(PRIMARY,)),
     ),
     (
         "update volume keeps its place",
         UpdateVolume(GROWN),
-        MachineSpec(class_name="small", volumes=(ROOT, GROWN), network_interfaces=(PRIMARY,)),
+        RuntimeMachineSpec(class_name="small", volumes=(ROOT, GROWN), network_interfaces=(PRIMARY,)),
     ),
     (
         "attach interface",
-        AttachInterface(NetworkInterface(name="second")),
-        MachineSpec(
+        AttachInterface(RuntimeNetworkInterface(name="second")),
+        RuntimeMachineSpec(
             class_name="small",
             volumes=(ROOT, DATA),
-            network_interfaces=(PRIMARY, NetworkInterface(name="second")),
+            network_interfaces=(PRIMARY, RuntimeNetworkInterface(name="second")),
         ),
     ),
     (
         "detach interface",
         DetachInterface("primary"),
-        MachineSpec(class_name="small", volumes=(ROOT, DATA)),
+        RuntimeMachineSpec(class_name="small", volumes=(ROOT, DATA)),
     ),
 ]
 
@@ -102,7 +114,7 @@ REFUSALS: list[tuple[str, MachineChange, type[IRIError], str]] = [
 @pytest.mark.parametrize(
     ("change", "spec"), [case[1:] for case in CHANGES], ids=[case[0] for case in CHANGES]
 )
-def test_change_touches_its_part_of_spec_and_counts(change: MachineChange, spec: MachineSpec) -> None:
+def test_change_touches_its_part_of_spec_and_counts(change: MachineChange, spec: RuntimeMachineSpec) -> None:
     changed = changed_machine(MACHINE, change)
     assert changed.spec == spec
     assert changed.generation == MACHINE.generation + 1
@@ -136,14 +148,17 @@ def test_machine_under_deletion_takes_no_change(change: MachineChange) -> None:
 
 
 def test_attach_after_detach_of_the_same_name() -> None:
-    other = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=2))
+    other = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=2))
     changed = changed_machine(changed_machine(MACHINE, DetachVolume("root")), AttachVolume(other))
     assert changed.spec.volumes == (DATA, other)
 
 
 def volume(size: int, deleted_at: int = 0) -> RuntimeVolume:
     return RuntimeVolume(
-        id="v1", generation=1, deleted_at=deleted_at, spec=VolumeSpec(resources=Resources(storage_bytes=size))
+        id="v1",
+        generation=1,
+        deleted_at=deleted_at,
+        spec=RuntimeVolumeSpec(resources=Resources(storage_bytes=size)),
     )
 
 

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iri.identity import UID_LABELS, identity
-from iri.runtime import Kind
+from iri.runtime import RuntimeKind
 
 UID = "0c7e7c5e-3a0f-5a3b-9f0e-2b7c9d1e4f60"
 
 
 @pytest.mark.parametrize("kind", UID_LABELS)
-def test_a_uuid_is_the_id(kind: Kind) -> None:
+def test_a_uuid_is_the_id(kind: RuntimeKind) -> None:
     assert identity(kind, {UID_LABELS[kind]: UID, "other": "label"}) == UID
 
 
 @pytest.mark.parametrize("kind", UID_LABELS)
 @pytest.mark.parametrize("labels", [{}, {"machine-uid": UID}])
-def test_no_label_no_identity(kind: Kind, labels: dict[str, str]) -> None:
+def test_no_label_no_identity(kind: RuntimeKind, labels: dict[str, str]) -> None:
     assert identity(kind, labels) is None
 
 

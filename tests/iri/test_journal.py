@@ -11,11 +11,11 @@ from iri import journal
 from iri.errors import ResourceExhausted
 from iri.journal import Journal
 from iri.machine import RuntimeMachine
-from iri.runtime import EventType, Notice, What
+from iri.runtime import ChangeType, EventType, Notice
 from iri.volume import RuntimeVolume
 
 SECOND = 1_000_000_000
-RESYNC = Notice(None, "", What.RESYNC)
+RESYNC = Notice(None, "", ChangeType.RESYNC)
 
 
 class Clock:
@@ -54,30 +54,30 @@ def test_events_are_bounded_in_count_and_age() -> None:
 
 def test_watch_begins_with_resync_then_tells_each_object_once() -> None:
     log = Journal(Clock())
-    log.notice(RuntimeMachine, "before", What.CREATED)
+    log.notice(RuntimeMachine, "before", ChangeType.CREATED)
     watcher = log.watch()
-    log.notice(RuntimeMachine, "m1", What.CREATED)
-    log.notice(RuntimeMachine, "m1", What.CHANGED)
-    log.notice(RuntimeVolume, "m1", What.CHANGED)
+    log.notice(RuntimeMachine, "m1", ChangeType.CREATED)
+    log.notice(RuntimeMachine, "m1", ChangeType.CHANGED)
+    log.notice(RuntimeVolume, "m1", ChangeType.CHANGED)
     assert watcher.next(0) == (
         RESYNC,
-        Notice(RuntimeMachine, "m1", What.CREATED),
-        Notice(RuntimeVolume, "m1", What.CHANGED),
+        Notice(RuntimeMachine, "m1", ChangeType.CREATED),
+        Notice(RuntimeVolume, "m1", ChangeType.CHANGED),
     )
     assert watcher.next(0) == ()
-    log.notice(RuntimeMachine, "m1", What.CHANGED)
-    log.notice(RuntimeMachine, "m1", What.DELETED)
-    assert watcher.next(0) == (Notice(RuntimeMachine, "m1", What.DELETED),)
+    log.notice(RuntimeMachine, "m1", ChangeType.CHANGED)
+    log.notice(RuntimeMachine, "m1", ChangeType.DELETED)
+    assert watcher.next(0) == (Notice(RuntimeMachine, "m1", ChangeType.DELETED),)
 
 
 def test_watcher_waits_until_something_happens() -> None:
     log = Journal(Clock())
     watcher = log.watch()
     watcher.next(0)
-    timer = threading.Timer(0.05, log.notice, (RuntimeMachine, "m1", What.CHANGED))
+    timer = threading.Timer(0.05, log.notice, (RuntimeMachine, "m1", ChangeType.CHANGED))
     timer.start()
     start = time.monotonic()
-    assert watcher.next(10) == (Notice(RuntimeMachine, "m1", What.CHANGED),)
+    assert watcher.next(10) == (Notice(RuntimeMachine, "m1", ChangeType.CHANGED),)
     assert time.monotonic() - start < 5
     timer.join()
 
@@ -87,7 +87,7 @@ def test_watcher_that_falls_behind_is_told_to_look_at_everything() -> None:
     watcher = log.watch()
     watcher.next(0)
     for number in range(journal.NOTICES_PENDING + 5):
-        log.notice(RuntimeMachine, str(number), What.CHANGED)
+        log.notice(RuntimeMachine, str(number), ChangeType.CHANGED)
     told = watcher.next(0)
     assert told[0] == RESYNC
     assert len(told) < 10

@@ -14,8 +14,7 @@ from typing import Literal
 
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
-from iri.runtime import KIND_NAMES, AnyObject, Runtime
-from iri.runtime import Kind as RuntimeKind
+from iri.runtime import KIND_NAMES, AnyObject, Runtime, RuntimeKind
 from iri.simulated.faults.fault_injection import Around, HinderedRuntime
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume

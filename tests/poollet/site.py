@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from iri.change import DetachInterface, DetachVolume
 from iri.errors import IRIError, NotFound
-from iri.host import Classes, VolumeClass
+from iri.host import RuntimeClasses, RuntimeVolumeClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind as IRIKind
-from iri.runtime import Runtime
+from iri.runtime import Runtime, RuntimeKind
 from iri.simulated.clock import SECOND_NS, Clock
 from iri.simulated.faults.fault_injection import HinderedRuntime, around
 from iri.simulated.faults.fault_rules import Faults
@@ -31,7 +30,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import Object
 from tests.poollet.documents import CLASSES, FLEET, GIB
 
-KINDS: tuple[IRIKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
+KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 START_MS = 1_700_000_000_000
 A = (Kind.MACHINE_POOL, "a")
 DISKS = (Kind.VOLUME_POOL, "disks")
@@ -45,11 +44,11 @@ POOLS = {
         runtime="sim", classes=frozenset(("standard", "static")), allocatable={"storage": 4096 * GIB}
     ),
 }
-CLASSES_THERE = Classes(
+CLASSES_THERE = RuntimeClasses(
     machines=Profile().classes.machines,
     volumes=(
-        VolumeClass(name="standard", tps=100 << 20, iops=1000),
-        VolumeClass(name="static", tps=100 << 20, iops=1000),
+        RuntimeVolumeClass(name="standard", tps=100 << 20, iops=1000),
+        RuntimeVolumeClass(name="static", tps=100 << 20, iops=1000),
     ),
 )
 Edit = Callable[[Place, dict[str, object]], dict[str, object]]

@@ -12,7 +12,7 @@ import pytest
 from iri.change import DetachVolume, SetPower
 from iri.errors import Internal, InvalidArgument, IRIError, NotFound, Unavailable
 from iri.identity import UID_LABELS
-from iri.machine import MachineSpec, Power, RuntimeMachine
+from iri.machine import Power, RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import Runtime
 from iri.simulated.faults.fault_injection import HinderedRuntime
 from iri.simulated.runtime import SimulatedRuntime
@@ -22,7 +22,9 @@ from tests.iri.quick_host import quick_host
 
 
 def wanted(uid: str) -> RuntimeMachine:
-    return RuntimeMachine(labels={UID_LABELS[RuntimeMachine]: uid}, spec=MachineSpec(class_name="small"))
+    return RuntimeMachine(
+        labels={UID_LABELS[RuntimeMachine]: uid}, spec=RuntimeMachineSpec(class_name="small")
+    )
 
 
 def step(uid: str, *calls: Call, runtime: str = "r1") -> Step:

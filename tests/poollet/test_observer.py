@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from iri.errors import IRIError, Unavailable, Unimplemented
-from iri.host import Classes, MachineClass
+from iri.host import RuntimeClasses, RuntimeMachineClass
 from iri.identity import UID_LABELS
-from iri.machine import MachineSpec, RuntimeMachine
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import Runtime
 from iri.simulated.faults.fault_injection import HinderedRuntime
 from iri.simulated.provider_quirks import NAMED
@@ -25,7 +25,7 @@ from tests.iri.quick_host import PROFILE, quick_host
 pytestmark = pytest.mark.clock
 
 MACHINES = Place("r1", RuntimeMachine)
-SMALL = MachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30})
+SMALL = RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30})
 
 
 class Weather:
@@ -50,7 +50,7 @@ def connection(runtime: Runtime) -> Connection:
 
 def created(runtime: SimulatedRuntime, uid: str = "m1") -> None:
     runtime.create(
-        RuntimeMachine(labels={UID_LABELS[RuntimeMachine]: uid}, spec=MachineSpec(class_name="small"))
+        RuntimeMachine(labels={UID_LABELS[RuntimeMachine]: uid}, spec=RuntimeMachineSpec(class_name="small"))
     )
 
 
@@ -109,7 +109,9 @@ def test_a_runtime_without_snapshots_has_none() -> None:
 def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:
     below = SimulatedRuntime(quick_host())
     one = connection(below)
-    wanted = Classes(machines=(MachineClass(name="huge", resources={"cpu": 2, "memory": 1 << 30}),))
+    wanted = RuntimeClasses(
+        machines=(RuntimeMachineClass(name="huge", resources={"cpu": 2, "memory": 1 << 30}),)
+    )
     assert one.want(wanted)
     assert one.is_unprobed
     assert one.probe()
@@ -117,7 +119,7 @@ def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:
     offers = one.answers.offers
     assert offers is not None
     assert [offer.machine_class.name for offer in offers.machines] == ["huge"]
-    below.set_classes(Classes(machines=(SMALL,)))  # it restarted, and forgot
+    below.set_classes(RuntimeClasses(machines=(SMALL,)))  # it restarted, and forgot
     one.probe()
     assert one.answers.offers == offers
 
@@ -126,7 +128,7 @@ def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
     weather = Weather()
     profile = type(PROFILE)(classes=PROFILE.classes, times=PROFILE.times, class_policy="fixed")
     one = connection(HinderedRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
-    one.want(Classes(machines=(SMALL,)))
+    one.want(RuntimeClasses(machines=(SMALL,)))
     for _ in range(3):
         one.probe()
     assert weather.calls.count("SetClasses") == 1
@@ -136,13 +138,13 @@ def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
 def test_a_brief_probe_asks_on_only_where_something_is_different() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
     one = connection(HinderedRuntime(below, weather.around))
-    one.want(Classes(machines=(SMALL,)))
+    one.want(RuntimeClasses(machines=(SMALL,)))
     assert one.probe(is_brief=True), "nothing was known of it"
     weather.calls.clear()
     assert not one.probe(is_brief=True)
     assert set(weather.calls) == {"Status"}
     offers = one.answers.offers
-    below.set_classes(Classes())  # it restarted, and forgot
+    below.set_classes(RuntimeClasses())  # it restarted, and forgot
     assert not one.probe(is_brief=True)
     assert one.answers.offers == offers == below.offers()
     weather.fails = {"Status"}
@@ -248,7 +250,7 @@ def test_an_answer_from_before_anybody_knew_the_classes_is_early() -> None:
     assert not is_early(found), "nothing was answered yet"
     found.probe()
     assert is_early(found)
-    wanted = Classes(machines=(SMALL,))
+    wanted = RuntimeClasses(machines=(SMALL,))
     found.want(wanted)
     weather.fails = {"Status"}
     found.probe()
@@ -257,5 +259,5 @@ def test_an_answer_from_before_anybody_knew_the_classes_is_early() -> None:
     found.probe()
     assert found.answers.told == wanted
     assert not is_early(found)
-    found.want(Classes())
+    found.want(RuntimeClasses())
     assert not is_early(found), "what it was told before still holds"

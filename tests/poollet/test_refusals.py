@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from iri.machine import Disk, Image, LocalDisk, MachineSpec, NetworkInterface, RuntimeMachine
+from iri.machine import (
+    Disk,
+    Image,
+    RuntimeLocalDisk,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+)
 from iri.simulated.faults.fault_rules import Fault as Order
 from iri.simulated.profile import Profile
-from iri.volume import RuntimeVolume, VolumeDetail, VolumeState, VolumeStatus
+from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
 from poollet.decide.memory import Fault
 from poollet.decide.refusals import told
 from poollet.decide.volumes import faulty
@@ -134,8 +141,8 @@ def test_a_provider_that_gives_no_reasons_says_no_more_than_that_it_failed() -> 
     assert "DataSourceReady" not in said
 
 
-LARGE = VolumeStatus(state=VolumeState.AVAILABLE)
-FAILED = VolumeStatus(state=VolumeState.ERROR)
+LARGE = RuntimeVolumeStatus(state=VolumeState.AVAILABLE)
+FAILED = RuntimeVolumeStatus(state=VolumeState.ERROR)
 SAID = {
     "well": (LARGE, "", {"Ready": ("True", "Available")}),
     "cannot grow": (
@@ -159,7 +166,7 @@ SAID = {
 
 @pytest.mark.parametrize(("status", "reason", "want"), SAID.values(), ids=SAID.keys())
 def test_what_a_runtime_says_of_a_volume_is_told(
-    status: VolumeStatus, reason: str, want: dict[str, tuple[str, str]]
+    status: RuntimeVolumeStatus, reason: str, want: dict[str, tuple[str, str]]
 ) -> None:
     message = "the cause and the cure" if reason else ""
     there = RuntimeVolume(id="v", status=status, detail=VolumeDetail(reason=reason, message=message))
@@ -194,9 +201,9 @@ def test_a_network_that_this_host_does_not_give_is_for_another_one() -> None:
 
 
 WANTED = RuntimeMachine(
-    spec=MachineSpec(
-        volumes=(Disk(name="root", local_disk=LocalDisk(image=Image(image=REMOTE))),),
-        network_interfaces=(NetworkInterface(name="lan", network_id="libvirt:lan"),),
+    spec=RuntimeMachineSpec(
+        volumes=(Disk(name="root", local_disk=RuntimeLocalDisk(image=Image(image=REMOTE))),),
+        network_interfaces=(RuntimeNetworkInterface(name="lan", network_id="libvirt:lan"),),
     )
 )
 WORDS = {

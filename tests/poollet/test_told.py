@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from iri.machine import AttachmentState, AttachmentStatus, Condition, InterfaceDetail, RuntimeMachine
+from iri.machine import AttachmentState, AttachmentStatus, InterfaceDetail, RuntimeCondition, RuntimeMachine
 from iri.volume import Access, RuntimeSnapshot, RuntimeVolume
 from schemas import report
 from tests.poollet.documents import interfaces, machine, referring, snapshot, volume
@@ -43,9 +43,9 @@ def lively() -> Site:
 def test_whatever_a_runtime_says_can_be_told(data: st.DataObject) -> None:
     draw = data.draw
     conditions = draw(
-        st.lists(st.builds(Condition, type=TEXT, status=TEXT, reason=TEXT, message=TEXT), max_size=4).map(
-            tuple
-        )
+        st.lists(
+            st.builds(RuntimeCondition, type=TEXT, status=TEXT, reason=TEXT, message=TEXT), max_size=4
+        ).map(tuple)
     )
     details = draw(
         st.lists(

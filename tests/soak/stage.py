@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from iri.host import Classes, MachineClass, VolumeClass
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.simulated import machine_calls
@@ -40,12 +40,12 @@ GIB = 1 << 30
 HOSTS = ("host-1", "host-2", "host-3")
 RECONCILERS = ("left", "right")
 PARTIES = RECONCILERS + HOSTS
-CLASSES = Classes(
+CLASSES = RuntimeClasses(
     machines=(
-        MachineClass(name="small", resources={"cpu": 1, "memory": GIB}),
-        MachineClass(name="large", resources={"cpu": 2, "memory": 2 * GIB}),
+        RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": GIB}),
+        RuntimeMachineClass(name="large", resources={"cpu": 2, "memory": 2 * GIB}),
     ),
-    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
+    volumes=(RuntimeVolumeClass(name="standard", tps=1 << 20, iops=100),),
 )
 ROOM = {"cpu": 3, "memory": 3 * GIB, "storage": 40 * GIB}
 HOST = replace(PROFILE, classes=CLASSES, capacity=ROOM)

@@ -9,7 +9,7 @@ from iri.cli.iri.connection import connected
 from iri.cli.iri.files import messages
 from iri.cli.iri.nouns import Noun, noun_of
 from iri.client import MACHINE
-from iri.machine import Disk, NetworkInterface
+from iri.machine import Disk, RuntimeNetworkInterface
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
 from iri.wire.message_codec import freeze
 from reconciler.cli.exits import Exit
@@ -55,6 +55,6 @@ def wanted(noun: Noun, path: str) -> list[tuple[str, AttachVolume | AttachInterf
     if noun is Noun.VOLUME:
         return [(disk.name, AttachVolume(freeze(Disk, disk))) for disk in messages(path, pb.Volume)]
     return [
-        (nic.name, AttachInterface(freeze(NetworkInterface, nic)))
+        (nic.name, AttachInterface(freeze(RuntimeNetworkInterface, nic)))
         for nic in messages(path, pb.NetworkInterface)
     ]

@@ -15,7 +15,7 @@ from iri.cli.iri.watch import watch
 from iri.client import MACHINE, VOLUME, Endpoint
 from iri.host import Offers
 from iri.machine import RuntimeMachine
-from iri.runtime import KIND_NAMES, Event, EventType, Kind
+from iri.runtime import KIND_NAMES, EventType, RuntimeEvent, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from reconciler.cli.duration import format_age, parse_duration
 from reconciler.cli.exits import CommandError, Exit
@@ -93,7 +93,9 @@ def _refuse_misfits(arguments: argparse.Namespace) -> None:
         raise CommandError(f"{arguments.noun} takes no labels", "leave them out", Exit.USAGE)
 
 
-def _objects(terminal: Terminal, arguments: argparse.Namespace, kind: Kind, endpoint: Endpoint) -> None:
+def _objects(
+    terminal: Terminal, arguments: argparse.Namespace, kind: RuntimeKind, endpoint: Endpoint
+) -> None:
     with connected(arguments, endpoint) as client:
         if arguments.watch:
             watch(terminal, arguments, client, kind)
@@ -176,7 +178,7 @@ def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
     if arguments.output in ("json", "yaml"):
         show_value(terminal, arguments.output, [_event_value(event) for event in events])
         return
-    columns: list[Column[Event]] = [
+    columns: list[Column[RuntimeEvent]] = [
         Column("AGE", lambda event: format_age(now - event.time)),
         Column("TYPE", lambda event: event.type, lambda event: _event_style(event)),
         Column("REASON", lambda event: event.reason),
@@ -186,11 +188,11 @@ def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
     show_table(terminal, columns, events)
 
 
-def _event_style(event: Event) -> Style | None:
+def _event_style(event: RuntimeEvent) -> Style | None:
     return Style.YELLOW if event.type is EventType.WARNING else None
 
 
-def _event_value(event: Event) -> dict[str, object]:
+def _event_value(event: RuntimeEvent) -> dict[str, object]:
     metadata = {"id": event.id, "labels": dict(event.labels)}
     return {
         "spec": {

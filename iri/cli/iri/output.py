@@ -12,7 +12,7 @@ from iri.cli.iri.messages import rendered
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.runtime import Kind, Object
+from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 from iri.wire.message_codec import fill
 from reconciler.cli.duration import format_age
@@ -51,13 +51,13 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def columns_of(kind: Kind, format: str, now_seconds: float) -> list[Column[Object]]:
+def columns_of(kind: RuntimeKind, format: str, now_seconds: float) -> list[Column[RuntimeObject]]:
     columns = COLUMNS[kind](now_seconds)
     return [column for column in columns if format == "wide" or not column.is_wide]
 
 
 def show_objects(
-    terminal: Terminal, arguments: argparse.Namespace, kind: Kind, items: Sequence[Object]
+    terminal: Terminal, arguments: argparse.Namespace, kind: RuntimeKind, items: Sequence[RuntimeObject]
 ) -> None:
     match arguments.output:
         case "json" | "yaml":
@@ -69,7 +69,7 @@ def show_objects(
             show_table(terminal, columns_of(kind, format, time.time()), items)
 
 
-def show_object(terminal: Terminal, arguments: argparse.Namespace, item: Object) -> None:
+def show_object(terminal: Terminal, arguments: argparse.Namespace, item: RuntimeObject) -> None:
     """One that was asked for by its id: in YAML and JSON it is not in a list."""
     if arguments.output in ("json", "yaml"):
         show_value(terminal, arguments.output, value_of(item, arguments.show_secrets))
@@ -77,11 +77,11 @@ def show_object(terminal: Terminal, arguments: argparse.Namespace, item: Object)
         show_objects(terminal, arguments, type(item), [item])
 
 
-def value_of(item: Object, with_secrets: bool) -> dict[str, object]:
+def value_of(item: RuntimeObject, with_secrets: bool) -> dict[str, object]:
     return rendered(message_of(item), with_secrets=with_secrets)
 
 
-def message_of(item: Object) -> Message:
+def message_of(item: RuntimeObject) -> Message:
     message: Message
     match item:
         case RuntimeMachine():
@@ -94,7 +94,7 @@ def message_of(item: Object) -> Message:
     return message
 
 
-def name_of(item: Object) -> str:
+def name_of(item: RuntimeObject) -> str:
     return next((item.labels[label] for label in NAME_LABELS if label in item.labels), "")
 
 
@@ -177,7 +177,7 @@ def _snapshot_columns(now_seconds: float) -> list[Column[RuntimeSnapshot]]:
     ]
 
 
-COLUMNS: Mapping[Kind, Callable[[float], list[Column[Object]]]] = {
+COLUMNS: Mapping[RuntimeKind, Callable[[float], list[Column[RuntimeObject]]]] = {
     RuntimeMachine: _machine_columns,  # type: ignore[dict-item]
     RuntimeVolume: _volume_columns,  # type: ignore[dict-item]
     RuntimeSnapshot: _snapshot_columns,  # type: ignore[dict-item]

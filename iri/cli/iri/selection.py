@@ -10,17 +10,17 @@ from msgspec.structs import replace
 from iri.client import Client
 from iri.errors import Unimplemented
 from iri.machine import RuntimeMachine
-from iri.runtime import Object
+from iri.runtime import RuntimeObject
 from iri.volume import RuntimeVolume
 
 
-def selected(client: Client, kind: type[Any], id: str, labels: Mapping[str, str]) -> list[Object]:
+def selected(client: Client, kind: type[Any], id: str, labels: Mapping[str, str]) -> list[RuntimeObject]:
     """By age, then id: the order in which they came."""
-    items: list[Object] = list(client.select(kind, id, labels).values())
+    items: list[RuntimeObject] = list(client.select(kind, id, labels).values())
     return sorted(described(client, kind, items), key=lambda item: (item.created_at, item.id))
 
 
-def described(client: Client, kind: type[Any], items: Sequence[Object]) -> list[Object]:
+def described(client: Client, kind: type[Any], items: Sequence[RuntimeObject]) -> list[RuntimeObject]:
     """With what the host service knows of them, if there is one."""
     details: Mapping[str, object] = {}
     ids = [item.id for item in items]

@@ -13,7 +13,7 @@ from iri.cli.iri.output import columns_of
 from iri.cli.iri.selection import selected
 from iri.client import Client
 from iri.errors import Unimplemented
-from iri.runtime import Kind, Object, Subscription
+from iri.runtime import RuntimeKind, RuntimeObject, Subscription
 from reconciler.cli.interrupt import at_once
 from reconciler.cli.output import Column, painted
 from reconciler.cli.terminal import Style, Terminal, printable, width
@@ -22,14 +22,14 @@ POLL_SECONDS = 1.0
 GONE = "Gone"
 
 
-def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: Kind) -> None:
+def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
     lines = Lines(terminal, arguments.output)
     with at_once():
         _watch(lines, arguments, client, kind)
 
 
-def _watch(lines: Lines, arguments: argparse.Namespace, client: Client, kind: Kind) -> None:
-    known: dict[str, Object] = {}
+def _watch(lines: Lines, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
+    known: dict[str, RuntimeObject] = {}
     for _ in moments(client):
         items = selected(client, kind, arguments.id or "", dict(arguments.label))
         columns = columns_of(kind, arguments.output, time.time())
@@ -69,11 +69,11 @@ class Lines:
         self._format = format
         self._widths: list[int] = []
 
-    def show(self, columns: list[Column[Object]], items: list[Object]) -> None:
+    def show(self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject]) -> None:
         rows = [[painted(self._terminal, column, item) for column in columns] for item in items]
         self._write(columns, items, rows)
 
-    def show_gone(self, columns: list[Column[Object]], items: list[Object]) -> None:
+    def show_gone(self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject]) -> None:
         gone = self._terminal.paint(GONE, Style.DIM)
         rows = [
             [gone if column.title == "STATE" else painted(self._terminal, column, item) for column in columns]
@@ -81,7 +81,9 @@ class Lines:
         ]
         self._write(columns, items, rows)
 
-    def _write(self, columns: list[Column[Object]], items: list[Object], rows: list[list[str]]) -> None:
+    def _write(
+        self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject], rows: list[list[str]]
+    ) -> None:
         if self._format == "name":
             for item in items:
                 self._terminal.line(printable(item.id))

@@ -13,7 +13,7 @@ from iri.libvirt.domain.record import NAMESPACE, TAG, MachineRecord, sealed, wri
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.protocols import SeedFiles
 from iri.libvirt.xml import Element, child, element, parse, text
-from iri.machine import Disk, NetworkInterface
+from iri.machine import Disk, RuntimeNetworkInterface
 
 MIB = 1 << 20
 CONSOLE = "console.sock"
@@ -31,7 +31,7 @@ class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
     traits: ClassTraits = ClassTraits()
     platform: HostPlatform = HostPlatform()
     disks: tuple[tuple[Disk, PreparedDisk], ...] = ()
-    nics: tuple[tuple[NetworkInterface, NicSource], ...] = ()
+    nics: tuple[tuple[RuntimeNetworkInterface, NicSource], ...] = ()
     seed: SeedFiles = SeedFiles()
     folder: Path  # the machine's own
 

@@ -13,7 +13,7 @@ from enum import Enum
 
 import msgspec
 
-from iri.machine import Disk, NetworkInterface
+from iri.machine import Disk, RuntimeNetworkInterface
 
 NAME_LABEL = "machinepoollet.ironcore.dev/machine-name"
 LONGEST_NAME = 40
@@ -38,11 +38,11 @@ class Alias(msgspec.Struct, frozen=True, order=True):
         return f"ua-{self.kind}-{escaped(self.name)}-{self.fingerprint}"
 
 
-def alias_of(device: Disk | NetworkInterface) -> Alias:
+def alias_of(device: Disk | RuntimeNetworkInterface) -> Alias:
     match device:
         case Disk():
             return Alias(DeviceKind.DISK.value, device.name, fingerprint(disk_identity(device)))
-        case NetworkInterface():
+        case RuntimeNetworkInterface():
             identity = [
                 device.network_id,
                 *(f"{key}={device.attributes[key]}" for key in sorted(device.attributes)),

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from iri.libvirt.xml import Element, element
-from iri.machine import Connection, Disk, MachineSpec, RuntimeMachine
+from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, VolumeConnection
 
 NAMESPACE = "https://gitvirt.dev/machine/v1"
 PREFIX = "gitvirt"
@@ -30,7 +30,7 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
     created_at: int = 0
     deleted_at: int = 0
-    spec: MachineSpec = MachineSpec()
+    spec: RuntimeMachineSpec = RuntimeMachineSpec()
     resources: Mapping[str, int] = {}  # of its class when it was last set
     is_built: bool = False  # the domain has its devices
     has_seal: bool = False
@@ -49,7 +49,7 @@ class SpecSecrets(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.ignition_data or self.disks)
 
 
-def sealed(spec: MachineSpec) -> tuple[MachineSpec, SpecSecrets]:
+def sealed(spec: RuntimeMachineSpec) -> tuple[RuntimeMachineSpec, SpecSecrets]:
     """The spec without its secrets, and these."""
     disks = {}
     volumes = []
@@ -63,7 +63,7 @@ def sealed(spec: MachineSpec) -> tuple[MachineSpec, SpecSecrets]:
     return replace(spec, ignition_data=b"", volumes=tuple(volumes)), seal
 
 
-def unsealed(spec: MachineSpec, seal: SpecSecrets) -> MachineSpec:
+def unsealed(spec: RuntimeMachineSpec, seal: SpecSecrets) -> RuntimeMachineSpec:
     volumes = tuple(unsealed_disk(disk, seal) for disk in spec.volumes)
     return replace(spec, ignition_data=seal.ignition_data, volumes=volumes)
 
@@ -72,7 +72,7 @@ def unsealed_disk(disk: Disk, seal: SpecSecrets) -> Disk:
     if disk.connection is None or disk.name not in seal.disks:
         return disk
     secret_data, encryption_data = seal.disks[disk.name]
-    connection: Connection = replace(
+    connection: VolumeConnection = replace(
         disk.connection, secret_data=secret_data, encryption_data=encryption_data
     )
     return replace(disk, connection=connection)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from iri.host import MachineClass
+from iri.host import RuntimeMachineClass
 from iri.libvirt.host.settings import HostSettings
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -44,7 +44,9 @@ def capacity(facts: HostFacts, storage_bytes: int, settings: HostSettings) -> di
     }
 
 
-def quantity(wanted: MachineClass, facts: HostFacts, storage_bytes: int, settings: HostSettings) -> int:
+def quantity(
+    wanted: RuntimeMachineClass, facts: HostFacts, storage_bytes: int, settings: HostSettings
+) -> int:
     """Zero for a class that asks for what the host does not have."""
     has = capacity(facts, storage_bytes, settings)
     traits = settings.traits.get(wanted.name)

@@ -18,15 +18,15 @@ import msgspec
 
 from iri.errors import FailedPrecondition, InvalidArgument
 from iri.host import (
-    About,
-    Address,
-    Classes,
+    HostAddress,
     HostInfo,
-    MachineClass,
     MachineOffer,
     NodeInfo,
     Offers,
-    VolumeClass,
+    RuntimeClasses,
+    RuntimeInfo,
+    RuntimeMachineClass,
+    RuntimeVolumeClass,
     VolumeOffer,
 )
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
@@ -51,7 +51,7 @@ class NodeSource(DomainStarter, Protocol):
 class StorageTotals(Protocol):
     """The volumes' side of what there is to give."""
 
-    def volume_offers(self, classes: tuple[VolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
+    def volume_offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]: ...
     def storage_bytes(self) -> int: ...
 
 
@@ -93,9 +93,9 @@ class LibvirtHost:
         """The host may be another one now: libvirt was away."""
         self._facts = None
 
-    def about(self) -> About:
+    def about(self) -> RuntimeInfo:
         facts = self._known()
-        return About(
+        return RuntimeInfo(
             name=RUNTIME,
             version=self._here.version,
             host=HostInfo(
@@ -117,7 +117,7 @@ class LibvirtHost:
             volumes=self._storage.volume_offers(classes.volumes),
         )
 
-    def set_classes(self, classes: Classes) -> None:
+    def set_classes(self, classes: RuntimeClasses) -> None:
         if self._settings.classes.policy == "fixed":
             raise FailedPrecondition("this runtime's classes are fixed by its operator")
         with self._lock:
@@ -128,13 +128,13 @@ class LibvirtHost:
             draft.replace(self._kept)
             self._classes = classes
 
-    def machine_class(self, name: str) -> MachineClass:
+    def machine_class(self, name: str) -> RuntimeMachineClass:
         for one in self._classes.machines:
             if one.name == name:
                 return one
         raise InvalidArgument(f"machine class {name!r} is not offered here")
 
-    def volume_class(self, name: str) -> VolumeClass:
+    def volume_class(self, name: str) -> RuntimeVolumeClass:
         for one in self._classes.volumes:
             if one.name == name:
                 return one
@@ -182,16 +182,16 @@ class LibvirtHost:
             facts = self._facts = self._node.facts()
         return facts
 
-    def _first_classes(self) -> Classes:
+    def _first_classes(self) -> RuntimeClasses:
         offered = self._settings.classes
         if offered.policy == "any":
             try:
-                return msgspec.json.decode(self._kept.read_bytes(), type=Classes)
+                return msgspec.json.decode(self._kept.read_bytes(), type=RuntimeClasses)
             except FileNotFoundError:
                 pass
             except msgspec.MsgspecError as error:
                 log.warning("classes that were set are lost file=%s error=%s", self._kept, error)
-        return Classes(machines=offered.machines, volumes=offered.volumes)
+        return RuntimeClasses(machines=offered.machines, volumes=offered.volumes)
 
 
 def host_id(uuid_: str, uri: str) -> str:
@@ -223,12 +223,12 @@ def operating_system() -> str:
     return values.get("PRETTY_NAME", os.uname().sysname).strip('"')
 
 
-def addresses(name: str) -> tuple[Address, ...]:
-    found = [Address(type="Hostname", address=name)] if name else []
+def addresses(name: str) -> tuple[HostAddress, ...]:
+    found = [HostAddress(type="Hostname", address=name)] if name else []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
             asking.connect(NOWHERE)
-            found.append(Address(type="InternalIP", address=asking.getsockname()[0]))
+            found.append(HostAddress(type="InternalIP", address=asking.getsockname()[0]))
         except OSError as error:
             log.debug("no way out of the host error=%s", error)
     return tuple(found)

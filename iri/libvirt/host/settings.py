@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from iri.host import Address, MachineClass, VolumeClass
+from iri.host import HostAddress, RuntimeMachineClass, RuntimeVolumeClass
 from iri.libvirt.domain.traits import ClassTraits
 
 GIB = 1 << 30
@@ -18,8 +18,8 @@ class OfferedClasses(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """`policy` fixed: these and no others, whatever a poollet says."""
 
     policy: Literal["any", "fixed"] = "any"
-    machines: tuple[MachineClass, ...] = ()
-    volumes: tuple[VolumeClass, ...] = ()
+    machines: tuple[RuntimeMachineClass, ...] = ()
+    volumes: tuple[RuntimeVolumeClass, ...] = ()
 
 
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -35,7 +35,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     classes: OfferedClasses = OfferedClasses()
     traits: Mapping[str, ClassTraits] = {}
     labels: Mapping[str, str] = {}
-    addresses: tuple[Address, ...] = ()  # empty: the host's name and the address that it is reached by
+    addresses: tuple[HostAddress, ...] = ()  # empty: the host's name and the address that it is reached by
 
     def __post_init__(self) -> None:
         for resource, count in self.reserved.items():

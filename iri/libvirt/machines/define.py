@@ -10,7 +10,7 @@ from iri.libvirt.domain.record import MachineRecord, wish
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.protocols import SeedFiles
-from iri.machine import Disk, NetworkInterface
+from iri.machine import Disk, RuntimeNetworkInterface
 
 
 def recorded(site: MachineDeps, id: str, record: MachineRecord) -> str:
@@ -50,7 +50,9 @@ def ready_disks(site: MachineDeps, guest: Guest) -> tuple[tuple[Disk, PreparedDi
     return tuple((disk, site.parts.disks.prepare(guest.id, disk)) for disk in guest.record.spec.volumes)
 
 
-def ready_interfaces(site: MachineDeps, guest: Guest) -> tuple[tuple[NetworkInterface, NicSource], ...]:
+def ready_interfaces(
+    site: MachineDeps, guest: Guest
+) -> tuple[tuple[RuntimeNetworkInterface, NicSource], ...]:
     interfaces = guest.record.spec.network_interfaces
     return tuple((nic, site.parts.interfaces.connect(guest.id, nic)) for nic in interfaces)
 

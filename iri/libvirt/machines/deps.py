@@ -15,7 +15,7 @@ from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.power_settings import PowerSettings
 from iri.libvirt.protocols import ClassProvider, DiskProvider, InterfaceProvider, SeedProvider
-from iri.machine import NetworkInterface
+from iri.machine import RuntimeNetworkInterface
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class MachineDeps:
         if machine is not None:
             self.journal.event(machine, reason, action, message, is_warning=is_warning)
 
-    def wanted_interfaces(self) -> Iterable[tuple[str, NetworkInterface]]:
+    def wanted_interfaces(self) -> Iterable[tuple[str, RuntimeNetworkInterface]]:
         """Of all machines, those under deletion included: they hold theirs to the end."""
         for guest in self.roster.guests():
             for interface in guest.record.spec.network_interfaces:

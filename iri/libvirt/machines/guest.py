@@ -14,15 +14,15 @@ from iri.libvirt.machines.power_settings import CRASH_LOOP
 from iri.machine import (
     AttachmentState,
     AttachmentStatus,
-    Condition,
     Disk,
     InterfaceDetail,
     MachineDetail,
     MachineState,
-    MachineStatus,
-    NetworkInterface,
     Power,
+    RuntimeCondition,
     RuntimeMachine,
+    RuntimeMachineStatus,
+    RuntimeNetworkInterface,
 )
 
 GUEST_POWER_OFF = "GuestPowerOff"
@@ -68,16 +68,16 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     pressed_at: float | None = None
     has_asked_agent: bool = False
     is_kept_off: bool = False  # libvirt is known not to start it with the host
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[RuntimeCondition, ...] = ()
 
     @property
     def is_wanted_on(self) -> bool:
         return self.record.spec.power is not Power.OFF
 
     @property
-    def wanted(self) -> dict[Alias, Disk | NetworkInterface]:
+    def wanted(self) -> dict[Alias, Disk | RuntimeNetworkInterface]:
         spec = self.record.spec
-        devices: tuple[Disk | NetworkInterface, ...] = (*spec.volumes, *spec.network_interfaces)
+        devices: tuple[Disk | RuntimeNetworkInterface, ...] = (*spec.volumes, *spec.network_interfaces)
         return {alias_of(device): device for device in devices}
 
     @property
@@ -145,7 +145,7 @@ def ended(guest: Guest, now: float) -> Guest:
 def told(guest: Guest) -> RuntimeMachine:
     """What the runtime answers."""
     machine = wish(guest.record, guest.id)
-    status = MachineStatus(
+    status = RuntimeMachineStatus(
         observed_generation=max(guest.settled, 0),
         state=state_of(guest),
         image_ref=guest.record.image_ref,
@@ -178,7 +178,7 @@ def state_of(guest: Guest) -> MachineState:
 
 
 def entries(
-    guest: Guest, devices: Iterable[Disk | NetworkInterface], kind: DeviceKind
+    guest: Guest, devices: Iterable[Disk | RuntimeNetworkInterface], kind: DeviceKind
 ) -> tuple[AttachmentStatus, ...]:
     """One a name: attached only when it is the wished device that is there, and leaving ones until they are gone."""
     there = [alias for alias in sorted(guest.seen.now.aliases) if alias.kind == kind.value]
@@ -195,7 +195,7 @@ def entries(
     return tuple(result.values())
 
 
-def handle_of(device: Disk | NetworkInterface, alias: Alias) -> str:
+def handle_of(device: Disk | RuntimeNetworkInterface, alias: Alias) -> str:
     if isinstance(device, Disk) and device.connection is not None:
         return device.connection.handle or str(alias)
     return str(alias)
@@ -241,6 +241,8 @@ def with_conditions(guest: Guest, now_ns: int) -> Guest:
         old = before.get(type_)
         time = old.last_transition_time if old is not None and old.status == status else now_ns
         made.append(
-            Condition(type=type_, status=status, reason=reason, message=message, last_transition_time=time)
+            RuntimeCondition(
+                type=type_, status=status, reason=reason, message=message, last_transition_time=time
+            )
         )
     return replace(guest, conditions=tuple(made))

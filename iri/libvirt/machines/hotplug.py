@@ -21,7 +21,7 @@ from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 from iri.libvirt.machines.power_settings import UNPLUG_SECONDS
 from iri.libvirt.xml import Element
-from iri.machine import Disk, NetworkInterface
+from iri.machine import Disk, RuntimeNetworkInterface
 
 
 def settled(site: MachineDeps, guest: Guest) -> Guest | None:
@@ -87,7 +87,7 @@ def take_out(site: MachineDeps, guest: Guest, alias: Alias) -> None:
         site.domains.detach(guest.id, str(alias), is_live=True)
 
 
-def put_in(site: MachineDeps, guest: Guest, alias: Alias, device: Disk | NetworkInterface) -> None:
+def put_in(site: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface) -> None:
     made, place = plugged(site, guest, alias, device)
     for is_live, hardware in layers(guest):
         if alias not in hardware.aliases:
@@ -102,7 +102,7 @@ def put_in(site: MachineDeps, guest: Guest, alias: Alias, device: Disk | Network
 
 
 def plugged(
-    site: MachineDeps, guest: Guest, alias: Alias, device: Disk | NetworkInterface
+    site: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface
 ) -> tuple[Element, str]:
     """Also where its data is, as QEMU calls that."""
     match device:
@@ -114,7 +114,7 @@ def plugged(
             prepared = site.parts.disks.prepare(guest.id, device)
             source = prepared.source
             return disk_element(alias, device.device, target, source), place_of(source.where)
-        case NetworkInterface():
+        case RuntimeNetworkInterface():
             return nic_element(alias, site.parts.interfaces.connect(guest.id, device)), ""
 
 

@@ -21,7 +21,7 @@ from iri.libvirt.domain.record import MachineRecord, packed, read, sealed, unpac
 from iri.libvirt.machines.guest import Guest, looked_at, told, with_conditions
 from iri.libvirt.xml import Element
 from iri.machine import RuntimeMachine
-from iri.runtime import What
+from iri.runtime import ChangeType
 
 LOCKS = 251
 
@@ -79,14 +79,14 @@ class MachineStore:
     def add(self, guest: Guest) -> RuntimeMachine:
         guest = with_conditions(guest, self.now_ns())
         self._put(guest)
-        self.journal.notice(RuntimeMachine, guest.id, What.CREATED)
+        self.journal.notice(RuntimeMachine, guest.id, ChangeType.CREATED)
         return self._told[guest.id]
 
     def drop(self, id: str) -> None:
         with self._lock:
             self._guests.pop(id, None)
             self._told = {other: machine for other, machine in self._told.items() if other != id}
-        self.journal.notice(RuntimeMachine, id, What.DELETED)
+        self.journal.notice(RuntimeMachine, id, ChangeType.DELETED)
 
     def update(self, id: str, change: Callable[[Guest], Guest]) -> Guest | None:
         """None when it is gone. `change` is pure and quick."""
@@ -97,7 +97,7 @@ class MachineStore:
             after = with_conditions(change(before), self.now_ns())
             has_changed = self._keep(after)
         if has_changed:
-            self.journal.notice(RuntimeMachine, id, What.CHANGED)
+            self.journal.notice(RuntimeMachine, id, ChangeType.CHANGED)
         return after
 
     def look(self, id: str) -> Guest | None:

@@ -32,7 +32,7 @@ from iri.libvirt.machines.event_watcher import EventWatcher
 from iri.libvirt.machines.gc import GarbageCollector, drop_keys
 from iri.libvirt.machines.guest import Guest, unwanted
 from iri.libvirt.machines.reconcile_machine import tend
-from iri.machine import Disk, MachineDetail, MachineStatus, Power, RuntimeMachine
+from iri.machine import Disk, MachineDetail, Power, RuntimeMachine, RuntimeMachineStatus
 from iri.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Machines:
                 spec=wanted.spec,
                 resources=resources,
             )
-            machine = replace(wish(record, id), status=MachineStatus(), detail=MachineDetail())
+            machine = replace(wish(record, id), status=RuntimeMachineStatus(), detail=MachineDetail())
             self._refuse(machine)
             record = self._site.roster.sealed_away(id, record)
             self._site.domains.define(define.recorded(self._site, id, record))

@@ -15,7 +15,7 @@ from iri.errors import InvalidArgument, NetworkNotOffered
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.mac import mac_address
 from iri.libvirt.networks.network_policy import NetworkPolicy
-from iri.machine import NetworkInterface
+from iri.machine import RuntimeNetworkInterface
 
 LIBVIRT, BRIDGE = "libvirt:", "bridge:"
 FLAGS = {"true": True, "false": False, "": None}
@@ -43,7 +43,7 @@ class InterfaceRequest(msgspec.Struct, frozen=True, kw_only=True):
     reserved: tuple[str, ...] = ()
 
 
-def asked(machine_id: str, interface: NetworkInterface, rules: NetworkPolicy) -> InterfaceRequest:
+def asked(machine_id: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> InterfaceRequest:
     """NetworkNotOffered for what this host does not give as it is set up, InvalidArgument for what no host could."""
     mac = mac_address(machine_id, interface.name, interface.attributes.get("mac", ""))
     id = interface.network_id
@@ -65,7 +65,7 @@ def isolated_identity(network_id: str) -> str:
     return "" if network_id.startswith((LIBVIRT, BRIDGE)) else network_id
 
 
-def _named(network: str, interface: NetworkInterface, rules: NetworkPolicy) -> NamedNetwork:
+def _named(network: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> NamedNetwork:
     if network not in rules.named:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no libvirt network {network!r}; its operator can, by"
@@ -75,7 +75,7 @@ def _named(network: str, interface: NetworkInterface, rules: NetworkPolicy) -> N
     return NamedNetwork(network)
 
 
-def _bridged(name: str, interface: NetworkInterface, rules: NetworkPolicy) -> BridgePort:
+def _bridged(name: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> BridgePort:
     bridge = rules.bridges.get(name)
     if bridge is None:
         raise NetworkNotOffered(
@@ -94,7 +94,7 @@ def _bridged(name: str, interface: NetworkInterface, rules: NetworkPolicy) -> Br
     return BridgePort(name, int(text), bridge.openvswitch)
 
 
-def _isolated(id: str, interface: NetworkInterface, rules: NetworkPolicy) -> IsolatedNetwork:
+def _isolated(id: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> IsolatedNetwork:
     if not rules.on_demand.allowed:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host makes no networks on demand; name one of its own (libvirt:<network>"
@@ -104,7 +104,7 @@ def _isolated(id: str, interface: NetworkInterface, rules: NetworkPolicy) -> Iso
     return IsolatedNetwork(identity=id, subnet=_subnet(interface, rules))
 
 
-def _subnet(interface: NetworkInterface, rules: NetworkPolicy) -> Subnet | None:
+def _subnet(interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> Subnet | None:
     dhcp, nat = _flag(interface, "dhcp"), _flag(interface, "nat")
     text = interface.attributes.get("cidr", "")
     if not text:
@@ -136,7 +136,7 @@ def _subnet(interface: NetworkInterface, rules: NetworkPolicy) -> Subnet | None:
     return Subnet(network=str(network), dhcp=dhcp is not False, nat=bool(nat))
 
 
-def _reserved(where: IsolatedNetwork, interface: NetworkInterface) -> tuple[str, ...]:
+def _reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) -> tuple[str, ...]:
     """The interface's IPv4 addresses, when it is DHCP that has to tell the guest."""
     if where.subnet is None or not where.subnet.dhcp:
         return ()
@@ -160,14 +160,14 @@ def _reserved(where: IsolatedNetwork, interface: NetworkInterface) -> tuple[str,
     return tuple(found)
 
 
-def _flag(interface: NetworkInterface, name: str) -> bool | None:
+def _flag(interface: RuntimeNetworkInterface, name: str) -> bool | None:
     text = interface.attributes.get(name, "").lower()
     if text not in FLAGS:
         raise InvalidArgument(f"interface {interface.name}: attribute {name} is true or false")
     return FLAGS[text]
 
 
-def _refuse_attributes(interface: NetworkInterface, *names: str) -> None:
+def _refuse_attributes(interface: RuntimeNetworkInterface, *names: str) -> None:
     for name in names:
         if interface.attributes.get(name, "").lower() not in ("", "false"):
             raise InvalidArgument(

@@ -36,10 +36,10 @@ from iri.libvirt.networks.interface_request import (
 from iri.libvirt.networks.isolated_network import IsolatedNetwork
 from iri.libvirt.networks.network_policy import NetworkPolicy
 from iri.libvirt.networks.network_xml import ObservedNetwork, definition, found
-from iri.machine import NetworkInterface
+from iri.machine import RuntimeNetworkInterface
 
 log = logging.getLogger(__name__)
-Wanted = Callable[[], Iterable[tuple[str, NetworkInterface]]]
+Wanted = Callable[[], Iterable[tuple[str, RuntimeNetworkInterface]]]
 
 
 class NetworkStore(Protocol):
@@ -77,11 +77,11 @@ class Networks:
         self._lock = threading.Lock()
         self._suspects = stale_bridges.StaleBridges()
 
-    def plan(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+    def plan(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
         return _nic(asked(machine_id, interface, self._rules))
 
-    def require(self, machine_id: str, interface: NetworkInterface) -> None:
+    def require(self, machine_id: str, interface: RuntimeNetworkInterface) -> None:
         """Makes nothing. NetworkNotReady while a network that is the operator's is not there."""
         match asked(machine_id, interface, self._rules).where:
             case NamedNetwork(network):
@@ -89,7 +89,7 @@ class Networks:
             case IsolatedNetwork() | BridgePort():
                 pass  # made when it is needed; told by libvirt when it is
 
-    def connect(self, machine_id: str, interface: NetworkInterface) -> NicSource:
+    def connect(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """The same, once its network is there. Idempotent. NetworkNotReady and Unavailable may pass."""
         wish = asked(machine_id, interface, self._rules)
         match wish.where:
@@ -239,7 +239,7 @@ def _nic(wish: InterfaceRequest) -> NicSource:
 
 
 def _needed(
-    interfaces: Iterable[tuple[str, NetworkInterface]], rules: NetworkPolicy
+    interfaces: Iterable[tuple[str, RuntimeNetworkInterface]], rules: NetworkPolicy
 ) -> dict[str, frozenset[tuple[str, str]] | None]:
     """By identity, the reservations to keep; None: all, for the rules have changed since somebody was let in."""
     needed: dict[str, frozenset[tuple[str, str]] | None] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from iri.errors import Unimplemented
-from iri.host import VolumeClass
+from iri.host import RuntimeVolumeClass
 from iri.journal import Journal
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.link import LibvirtLink
@@ -54,7 +54,7 @@ def opened(
     folder: Path,
     *,
     journal: Journal,
-    volume_class: Callable[[str], VolumeClass],
+    volume_class: Callable[[str], RuntimeVolumeClass],
     tell: Tell,
 ) -> StorageParts:
     """`folder` is the runtime's own; `tell` makes an event of a machine. Nothing is started yet: see Volumes.start."""

@@ -15,7 +15,14 @@ from msgspec.structs import replace
 from iri.errors import NotFound
 from iri.libvirt.volumes.backend import StorageBackend
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
-from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeDetail, VolumeState, VolumeStatus
+from iri.volume import (
+    RuntimeSnapshot,
+    RuntimeVolume,
+    RuntimeVolumeStatus,
+    SnapshotState,
+    VolumeDetail,
+    VolumeState,
+)
 
 Stored = TypeVar("Stored", RuntimeVolume, RuntimeSnapshot)
 WELL = VolumeDetail()
@@ -48,7 +55,7 @@ def _told(record: Record, shelf: StorageBackend, failure: VolumeDetail) -> Runti
             return replace(volume, status=replace(volume.status, access=shelf.access(record)), detail=failure)
         case VolumeRecord(volume=volume):
             state = VolumeState.PENDING if failure == WELL else VolumeState.ERROR
-            return replace(volume, status=VolumeStatus(state=state), detail=failure)
+            return replace(volume, status=RuntimeVolumeStatus(state=state), detail=failure)
         case SnapshotRecord(snapshot=snapshot) if failure != WELL and not record.is_ready:
             return replace(snapshot, status=replace(snapshot.status, state=SnapshotState.FAILED))
         case SnapshotRecord(snapshot=snapshot):

@@ -26,7 +26,7 @@ from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.storage_xml import NewVolume
 from iri.libvirt.volumes.volume_access import VolumeFile, VolumeImage
 from iri.libvirt.volumes.volumes import Volumes
-from iri.machine import Connection, Disk, LocalDisk
+from iri.machine import Disk, RuntimeLocalDisk, VolumeConnection
 
 log = logging.getLogger(__name__)
 PARTIAL = ".partial"
@@ -47,7 +47,7 @@ class LocalDisks:
         self._making = threading.Lock()
 
     def prepare(
-        self, machine_id: str, name: str, wanted: LocalDisk, architecture: str, tell: Tell
+        self, machine_id: str, name: str, wanted: RuntimeLocalDisk, architecture: str, tell: Tell
     ) -> PreparedDisk:
         self._shelf.refuse_away()
         image = None
@@ -157,7 +157,7 @@ class VolumeDisks:
         else:
             self._refuse_local(disk.name, disk.local_disk)
 
-    def _refuse_local(self, name: str, wanted: LocalDisk) -> None:
+    def _refuse_local(self, name: str, wanted: RuntimeLocalDisk) -> None:
         if self._local is None:
             raise FailedPrecondition(f"disk {name}: this host has no pool for local disks")
         has_image = wanted.image is not None and bool(wanted.image.image)
@@ -197,7 +197,9 @@ class VolumeDisks:
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
 
-    def _prepared(self, local: LocalDisks, machine_id: str, name: str, wanted: LocalDisk) -> PreparedDisk:
+    def _prepared(
+        self, local: LocalDisks, machine_id: str, name: str, wanted: RuntimeLocalDisk
+    ) -> PreparedDisk:
         try:
             return local.prepare(machine_id, name, wanted, self._architecture, self._tell)
         except ResourceExhausted:
@@ -211,7 +213,7 @@ class VolumeDisks:
             case VolumeImage():
                 return _rbd(found, self._passphrases.put_key(secret_name, _key(found)))
 
-    def _passphrase(self, connection: Connection, name: str) -> str:
+    def _passphrase(self, connection: VolumeConnection, name: str) -> str:
         value = connection.encryption_data.get(PASSPHRASE)
         return self._passphrases.put(name, value) if value else ""
 
@@ -259,7 +261,7 @@ def _key(image: VolumeImage) -> bytes:
         raise InvalidArgument("the secret userKey is no Ceph key") from None
 
 
-def _size(wanted: LocalDisk, image: LocalImage | None) -> int:
+def _size(wanted: RuntimeLocalDisk, image: LocalImage | None) -> int:
     if image is None:
         return rounded(wanted.size_bytes)
     if wanted.size_bytes and wanted.size_bytes < image.virtual_bytes:

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from iri.errors import FailedPrecondition
 from iri.libvirt.volumes import names
 from iri.volume import (
-    DataSource,
-    Encryption,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
+    RuntimeVolumeSpec,
+    RuntimeVolumeStatus,
     SnapshotState,
-    VolumeSpec,
+    VolumeDataSource,
+    VolumeEncryption,
     VolumeState,
-    VolumeStatus,
 )
 
 FORMAT = 1
@@ -63,8 +63,8 @@ class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
         return max(self.has_bytes, self.wanted_bytes)
 
     @property
-    def source(self) -> DataSource:
-        return self.volume.spec.volume_data_source or DataSource()
+    def source(self) -> VolumeDataSource:
+        return self.volume.spec.volume_data_source or VolumeDataSource()
 
 
 class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
@@ -97,7 +97,7 @@ class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
 Record = VolumeRecord | SnapshotRecord
 
 
-def asked_bytes(spec: VolumeSpec) -> int:
+def asked_bytes(spec: RuntimeVolumeSpec) -> int:
     return spec.resources.storage_bytes if spec.resources else 0
 
 
@@ -106,19 +106,21 @@ def rounded(size_bytes: int) -> int:
     return -(-size_bytes // MIB) * MIB
 
 
-def passphrase(spec: VolumeSpec) -> bytes | None:
+def passphrase(spec: RuntimeVolumeSpec) -> bytes | None:
     return spec.encryption.secret_data.get(PASSPHRASE) if spec.encryption else None
 
 
-def without_secrets(spec: VolumeSpec) -> VolumeSpec:
+def without_secrets(spec: RuntimeVolumeSpec) -> RuntimeVolumeSpec:
     """The keys are kept: that there is a passphrase is part of what was asked for."""
     if spec.encryption is None:
         return spec
-    return replace(spec, encryption=Encryption(secret_data=dict.fromkeys(spec.encryption.secret_data, b"")))
+    return replace(
+        spec, encryption=VolumeEncryption(secret_data=dict.fromkeys(spec.encryption.secret_data, b""))
+    )
 
 
 def available(record: VolumeRecord, size_bytes: int) -> VolumeRecord:
-    status = VolumeStatus(state=VolumeState.AVAILABLE, resources=Resources(storage_bytes=size_bytes))
+    status = RuntimeVolumeStatus(state=VolumeState.AVAILABLE, resources=Resources(storage_bytes=size_bytes))
     return replace(record, volume=replace(record.volume, status=status))
 
 

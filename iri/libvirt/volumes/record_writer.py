@@ -9,7 +9,7 @@ from iri.journal import Journal
 from iri.libvirt.volumes.backend import StorageBackend
 from iri.libvirt.volumes.catalog import Catalog, CatalogEntry, kept
 from iri.libvirt.volumes.record import Record
-from iri.runtime import What
+from iri.runtime import ChangeType
 from iri.volume import VolumeDetail
 
 
@@ -23,7 +23,7 @@ class RecordWriter:
         """One that is written down already."""
         there = kept(record, shelf)
         self.catalogue.put(there)
-        self._notice(there, What.CREATED)
+        self._notice(there, ChangeType.CREATED)
         return there
 
     def update(self, id: str, change: Callable[[Record], Record]) -> CatalogEntry | None:
@@ -39,7 +39,7 @@ class RecordWriter:
             after = kept(record, before.shelf)
             has_changed = self.catalogue.put(after)
         if has_changed:
-            self._notice(after, What.DELETED if after.is_gone else What.CHANGED)
+            self._notice(after, ChangeType.DELETED if after.is_gone else ChangeType.CHANGED)
         return after
 
     def failed(self, id: str, failure: VolumeDetail) -> int:
@@ -51,18 +51,18 @@ class RecordWriter:
             after = kept(before.record, before.shelf, failure, before.failures + 1)
             has_changed = self.catalogue.put(after)
         if has_changed:
-            self._notice(after, What.CHANGED)
+            self._notice(after, ChangeType.CHANGED)
         return after.failures
 
     def gone(self, there: CatalogEntry) -> None:
         self.catalogue.drop(there.record.id)
         if not there.is_gone:
-            self._notice(there, What.DELETED)
+            self._notice(there, ChangeType.DELETED)
 
     def event(
         self, there: CatalogEntry, reason: str, action: str, message: str, *, is_warning: bool = False
     ) -> None:
         self._journal.event(there.told, reason, action, message, is_warning=is_warning)
 
-    def _notice(self, there: CatalogEntry, what: What) -> None:
+    def _notice(self, there: CatalogEntry, what: ChangeType) -> None:
         self._journal.notice(type(there.told), there.record.id, what)

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, InvalidArgument
-from iri.host import VolumeClass
+from iri.host import RuntimeVolumeClass
 from iri.libvirt.volumes.record import (
     PASSPHRASE,
     Record,
@@ -16,7 +16,14 @@ from iri.libvirt.volumes.record import (
     passphrase,
     without_secrets,
 )
-from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotStatus, VolumeDetail, VolumeSpec, VolumeStatus
+from iri.volume import (
+    RuntimeSnapshot,
+    RuntimeVolume,
+    RuntimeVolumeSpec,
+    RuntimeVolumeStatus,
+    SnapshotStatus,
+    VolumeDetail,
+)
 
 WIPE = "gitvirt.dev/wipe"
 
@@ -24,7 +31,7 @@ WIPE = "gitvirt.dev/wipe"
 class VolumeBasis(Struct, frozen=True):
     """What a volume's class makes of it. `snapshot` is what it starts as, `base` what its data rests on then."""
 
-    volume_class: VolumeClass
+    volume_class: RuntimeVolumeClass
     snapshot: SnapshotRecord | None
     base: str
     wipes: bool
@@ -42,7 +49,7 @@ def volume(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) ->
         created_at=now_ns,
         deleted_at=0,
         spec=without_secrets(spec),
-        status=VolumeStatus(),
+        status=RuntimeVolumeStatus(),
         detail=VolumeDetail(),
     )
     return VolumeRecord(
@@ -55,7 +62,7 @@ def volume(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) ->
     )
 
 
-def _check(spec: VolumeSpec) -> None:
+def _check(spec: RuntimeVolumeSpec) -> None:
     if asked_bytes(spec) <= 0:
         raise InvalidArgument("a volume needs a size")
     source = spec.volume_data_source
@@ -65,7 +72,7 @@ def _check(spec: VolumeSpec) -> None:
         raise InvalidArgument(f"an encrypted volume needs a passphrase under {PASSPHRASE!r}")
 
 
-def _check_against(spec: VolumeSpec, snapshot: SnapshotRecord) -> None:
+def _check_against(spec: RuntimeVolumeSpec, snapshot: SnapshotRecord) -> None:
     size = snapshot.snapshot.status.size
     if asked_bytes(spec) < size:
         raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of {size} bytes or more")

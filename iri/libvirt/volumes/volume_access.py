@@ -16,7 +16,7 @@ from iri.errors import InvalidArgument
 from iri.libvirt.volumes import names
 from iri.libvirt.volumes.settings import MONITOR
 from iri.libvirt.volumes.storage_xml import address
-from iri.machine import Connection
+from iri.machine import VolumeConnection
 
 FILE, CEPH = "file", "ceph"
 RBD_IMAGE = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*/(?:[A-Za-z0-9_.-]+/)?[A-Za-z0-9_.][A-Za-z0-9_.-]*")
@@ -40,7 +40,7 @@ class VolumeImage(msgspec.Struct, frozen=True):
     tps: int = 0
 
 
-def understood(connection: Connection, folders: Iterable[Path]) -> VolumeFile | VolumeImage:
+def understood(connection: VolumeConnection, folders: Iterable[Path]) -> VolumeFile | VolumeImage:
     match connection.driver:
         case "file":
             return _file(connection.attributes, folders)
@@ -66,7 +66,7 @@ def _file(attributes: Mapping[str, str], folders: Iterable[Path]) -> VolumeFile:
     return VolumeFile(match["id"], str(path), _limit(attributes, "iops"), _limit(attributes, "tps"))
 
 
-def _image(connection: Connection) -> VolumeImage:
+def _image(connection: VolumeConnection) -> VolumeImage:
     attributes, secret = connection.attributes, connection.secret_data
     image = attributes.get("image", "")
     if RBD_IMAGE.fullmatch(image) is None:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from iri.change import ExpandVolume, expanded_volume
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
-from iri.host import VolumeClass, VolumeOffer
+from iri.host import RuntimeVolumeClass, VolumeOffer
 from iri.identity import identity
 from iri.journal import Journal
 from iri.libvirt.images import resolving
@@ -60,7 +60,7 @@ class Volumes:
         passphrases: Passphrases,
         images: Images,
         journal: Journal,
-        volume_class: Callable[[str], VolumeClass],
+        volume_class: Callable[[str], RuntimeVolumeClass],
         workers: int,
     ) -> None:
         self.shelves = shelves
@@ -136,7 +136,7 @@ class Volumes:
         self.shelves.refuse_unknown()
         return self._catalogue.objects(kind)
 
-    def offers(self, classes: Sequence[VolumeClass]) -> tuple[VolumeOffer, ...]:
+    def offers(self, classes: Sequence[RuntimeVolumeClass]) -> tuple[VolumeOffer, ...]:
         """Of each class the bytes that its pool holds when empty; a pool that is not reached offers nothing."""
         offers = [
             VolumeOffer(volume_class=offered, quantity=self.shelves.limit_bytes(shelf))

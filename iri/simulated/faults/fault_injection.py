@@ -10,26 +10,26 @@ from contextlib import AbstractContextManager, contextmanager
 from iri.change import (
     AttachInterface,
     AttachVolume,
-    Change,
     DetachInterface,
     DetachVolume,
     ExpandVolume,
     Resize,
+    RuntimeChange,
     SetAnnotations,
     SetPower,
     UpdateVolume,
 )
 from iri.errors import Unimplemented
-from iri.host import About, Classes, Offers
+from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
-from iri.runtime import KIND_NAMES, AnyObject, Console, Event, Runtime, Subscription
+from iri.runtime import KIND_NAMES, AnyObject, Console, Runtime, RuntimeEvent, Subscription
 from iri.simulated.control import SERVICE
 from iri.simulated.faults.fault_rules import Faults
 from iri.simulated.host import Host
 
 Around = Callable[[str], AbstractContextManager[None]]
 
-CHANGES: Mapping[type[Change], str] = {
+CHANGES: Mapping[type[RuntimeChange], str] = {
     SetAnnotations: "UpdateMachineAnnotations",
     SetPower: "UpdateMachinePower",
     Resize: "ResizeMachine",
@@ -65,7 +65,7 @@ class HinderedRuntime:
         self._runtime = runtime
         self._around = around
 
-    def about(self) -> About:
+    def about(self) -> RuntimeInfo:
         with self._around("Version"):
             return self._runtime.about()
 
@@ -73,7 +73,7 @@ class HinderedRuntime:
         with self._around("Status"):
             return self._runtime.offers()
 
-    def set_classes(self, classes: Classes) -> None:
+    def set_classes(self, classes: RuntimeClasses) -> None:
         with self._around("SetClasses"):
             self._runtime.set_classes(classes)
 
@@ -85,7 +85,7 @@ class HinderedRuntime:
         with self._around(f"Create{KIND_NAMES[type(wanted)]}"):
             return self._runtime.create(wanted)
 
-    def change(self, id: str, change: Change) -> None:
+    def change(self, id: str, change: RuntimeChange) -> None:
         with self._around(CHANGES[type(change)]):
             self._runtime.change(id, change)
 
@@ -93,7 +93,7 @@ class HinderedRuntime:
         with self._around(f"Delete{KIND_NAMES[kind]}"):
             self._runtime.remove(kind, id)
 
-    def events(self) -> Sequence[Event]:
+    def events(self) -> Sequence[RuntimeEvent]:
         with self._around("ListEvents"):
             return self._runtime.events()
 

@@ -9,7 +9,7 @@ import ipaddress
 import zlib
 from collections.abc import Iterable
 
-from iri.machine import NetworkInterface
+from iri.machine import RuntimeNetworkInterface
 from iri.simulated.machine_lifecycle import Guest
 
 PREFIX_LENGTH = 16  # of a network that says nothing: room for fleets on one network
@@ -54,7 +54,7 @@ class Networks:
     def __init__(self) -> None:
         self._ranges: dict[tuple[str, str], AddressRange] = {}
 
-    def leases(self, interfaces: Iterable[NetworkInterface]) -> tuple[tuple[str, str], ...]:
+    def leases(self, interfaces: Iterable[RuntimeNetworkInterface]) -> tuple[tuple[str, str], ...]:
         """By interface name, an address for each that brings none and whose network gives some."""
         found = []
         for interface in interfaces:
@@ -85,24 +85,24 @@ class Networks:
         taken = [address for interface, address in has if not self._range(interface).hold(address)]
         return [str(ipaddress.IPv4Address(address)) for address in taken]
 
-    def _range(self, interface: NetworkInterface) -> AddressRange:
+    def _range(self, interface: RuntimeNetworkInterface) -> AddressRange:
         key = _key(interface)
         found = self._ranges.get(key)
         if found is None:
             found = self._ranges[key] = AddressRange(_network(*key))
         return found
 
-    def _forget_unused(self, interface: NetworkInterface) -> None:
+    def _forget_unused(self, interface: RuntimeNetworkInterface) -> None:
         """A range that nobody uses is worked out again when somebody does."""
         if not self._range(interface).is_used:
             del self._ranges[_key(interface)]
 
 
-def _key(interface: NetworkInterface) -> tuple[str, str]:
+def _key(interface: RuntimeNetworkInterface) -> tuple[str, str]:
     return interface.network_id, interface.attributes.get("cidr", "")
 
 
-def _addresses(guest: Guest | None) -> list[tuple[NetworkInterface, int]]:
+def _addresses(guest: Guest | None) -> list[tuple[RuntimeNetworkInterface, int]]:
     if guest is None or not guest.machine.spec.network_interfaces:
         return []
     leases = dict(guest.leases)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from iri.runtime import AnyObject, Kind, Object, What
+from iri.runtime import AnyObject, ChangeType, RuntimeKind, RuntimeObject
 from iri.simulated.host_model import NEVER_NS
 from iri.simulated.machine_lifecycle import HAS_SYSTEM, Guest
 from iri.simulated.state.addresses import Networks
@@ -24,7 +24,7 @@ from iri.simulated.volume_lifecycle import Stored
 class Applied(NamedTuple):
     """What an applied record means for others."""
 
-    what: What | None  # None: nobody can tell the difference
+    what: ChangeType | None  # None: nobody can tell the difference
     freed_volumes: list[str]
     shared_addresses: list[str]
     went_off: bool  # a machine without a running system has no console
@@ -37,8 +37,8 @@ class State:
         self.attachments = Attachments()
         self.agenda = Agenda()
         self._records: dict[Table, dict[str, Record]] = {table: {} for table in KINDS}
-        self._told: dict[Kind, dict[str, Object]] = {kind: {} for kind in KINDS.values()}
-        self._snapshots: dict[Kind, Mapping[str, Object]] = {}
+        self._told: dict[RuntimeKind, dict[str, RuntimeObject]] = {kind: {} for kind in KINDS.values()}
+        self._snapshots: dict[RuntimeKind, Mapping[str, RuntimeObject]] = {}
 
     def get(self, table: type[AnyRecord], id: str) -> AnyRecord | None:
         return cast("AnyRecord | None", self._records[table].get(id))
@@ -91,15 +91,15 @@ class State:
         else:
             self.agenda.put(thing, after.due_ns)
 
-    def _publish(self, put: Put, before: Record | None, after: Record | None) -> What | None:
+    def _publish(self, put: Put, before: Record | None, after: Record | None) -> ChangeType | None:
         kind = KINDS[put.table]
         if after is None:
             if self._told[kind].pop(put.id, None) is None:
                 return None
             self._snapshots.pop(kind, None)
-            return What.DELETED
+            return ChangeType.DELETED
         if before is not None and before.told == after.told:
             return None
         self._told[kind][put.id] = after.told
         self._snapshots.pop(kind, None)
-        return What.CREATED if before is None else What.CHANGED
+        return ChangeType.CREATED if before is None else ChangeType.CHANGED

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
-from iri.host import Classes
+from iri.host import RuntimeClasses
 from iri.machine import RuntimeMachine
-from iri.runtime import Kind
+from iri.runtime import RuntimeKind
 from iri.simulated.clock import ClockState
 from iri.simulated.machine_lifecycle import Guest
 from iri.simulated.state.state_log import Change, Key, LedgerError
@@ -21,7 +21,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What belongs to the host and to no object. Without classes it offers the profile's, without a clock real time."""
 
     seed: int
-    classes: Classes | None = None
+    classes: RuntimeClasses | None = None
     clock: ClockState | None = None
     down_until_ns: int = 0
     nameless: int = 0  # objects ever made without a uid, so that no id comes twice
@@ -35,7 +35,7 @@ Table = type[Guest] | type[Stored] | type[Shot]
 # Volumes come before machines: who holds them is worked out from both.
 TABLES: Mapping[str, Table] = {"volume": Stored, "snapshot": Shot, "machine": Guest}
 NAMES: Mapping[Table, str] = {table: name for name, table in TABLES.items()}
-KINDS: Mapping[Table, Kind] = {Guest: RuntimeMachine, Stored: RuntimeVolume, Shot: RuntimeSnapshot}
+KINDS: Mapping[Table, RuntimeKind] = {Guest: RuntimeMachine, Stored: RuntimeVolume, Shot: RuntimeSnapshot}
 FACTS = ("facts", "")
 
 

@@ -14,14 +14,14 @@ from iri.address import UnixAddress
 from iri.change import AttachVolume
 from iri.client import Client
 from iri.errors import Unimplemented
-from iri.machine import Disk, LocalDisk, MachineSpec, MachineState, RuntimeMachine
+from iri.machine import Disk, MachineState, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSpec
 from iri.server import Server, Service
 from iri.simulated.runtime import SimulatedRuntime
-from iri.volume import Resources, RuntimeVolume, VolumeSpec
+from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec
 from tests.iri.contract.subject import eventually
 from tests.iri.quick_host import quick_host
 
-WANTED = RuntimeMachine(labels={"app": "web"}, spec=MachineSpec(class_name="small"))
+WANTED = RuntimeMachine(labels={"app": "web"}, spec=RuntimeMachineSpec(class_name="small"))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def running(client: Client, id: str) -> RuntimeMachine:
 
 def test_select_by_id_or_labels(client: Client) -> None:
     web = client.create(WANTED).id
-    other = client.create(RuntimeMachine(spec=MachineSpec(class_name="small"))).id
+    other = client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))).id
     assert set(client.select(RuntimeMachine)) == {web, other}
     assert set(client.select(RuntimeMachine, labels={"app": "web"})) == {web}
     assert set(client.select(RuntimeMachine, other, {"app": "web"})) == {other}
@@ -56,7 +56,7 @@ def test_select_by_id_or_labels(client: Client) -> None:
 def test_what_has_not_changed_is_the_identical_object(client: Client) -> None:
     still, moving = client.create(WANTED).id, client.create(WANTED).id
     before = {id: running(client, id) for id in (still, moving)}
-    client.change(moving, AttachVolume(Disk(name="a", device="oda", local_disk=LocalDisk())))
+    client.change(moving, AttachVolume(Disk(name="a", device="oda", local_disk=RuntimeLocalDisk())))
     after = client.objects(RuntimeMachine)
     assert after[still] is before[still]
     assert after[moving] is not before[moving]
@@ -81,7 +81,7 @@ def test_machines_and_volumes_of_different_processes(socket_directory: Path) -> 
     ):
         id = client.create(WANTED).id
         wanted = RuntimeVolume(
-            spec=VolumeSpec(class_name="standard", resources=Resources(storage_bytes=1 << 20))
+            spec=RuntimeVolumeSpec(class_name="standard", resources=Resources(storage_bytes=1 << 20))
         )
         volume = client.create(wanted).id
         assert set(client.objects(RuntimeMachine)) == {id}

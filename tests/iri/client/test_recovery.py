@@ -16,8 +16,8 @@ from iri.address import UnixAddress
 from iri.client import Client
 from iri.client.client import Deadlines
 from iri.errors import TimedOut, Unavailable, Unimplemented
-from iri.machine import MachineSpec, RuntimeMachine
-from iri.runtime import Notice, What
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
+from iri.runtime import ChangeType, Notice
 from iri.server import Server
 from iri.server.server import THREADS
 from iri.simulated.runtime import SimulatedRuntime
@@ -26,7 +26,7 @@ from tests.iri.client.server_process import end, spawn
 from tests.iri.contract.subject import eventually
 from tests.iri.quick_host import quick_host
 
-WANTED = RuntimeMachine(spec=MachineSpec(class_name="small"))
+WANTED = RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))
 DEADLINE_SECONDS = 2.0
 
 
@@ -167,13 +167,13 @@ import sys, time
 from pathlib import Path
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import MachineSpec, RuntimeMachine
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
 client = Client(UnixAddress(Path(sys.argv[1])))
 watch = client.watch()
 watch.next(5)
 print("watching", flush=True)
 while True:
-    client.create(RuntimeMachine(spec=MachineSpec(class_name="small", ignition_data=b"x" * 1_000_000)))
+    client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small", ignition_data=b"x" * 1_000_000)))
 """
 
 
@@ -205,10 +205,10 @@ def test_watch_survives_a_restart_and_says_resync(address: UnixAddress) -> None:
     first.start()
     with Client(address) as client:
         watch = client.watch()
-        assert watch.next(60) == (Notice(None, "", What.RESYNC),)
+        assert watch.next(60) == (Notice(None, "", ChangeType.RESYNC),)
         first.stop(0)
         with Server(simulated(), [address]):
-            assert watch.next(60) == (Notice(None, "", What.RESYNC),)
+            assert watch.next(60) == (Notice(None, "", ChangeType.RESYNC),)
             id = client.create(WANTED).id
             notices = eventually(lambda: watch.next(0.2), bool, 60, "hear of it")
             assert id in {notice.id for notice in notices}

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume, SetPower, UpdateVolume
 from iri.errors import AlreadyExists, FailedPrecondition, NotFound
-from iri.machine import Connection, Disk, MachineSpec, MachineState, Power
+from iri.machine import Disk, MachineState, Power, RuntimeMachineSpec, VolumeConnection
 from iri.volume import Access, RuntimeVolume
 from tests.iri.contract.subject import OFF, Subject, devices
 
 
 def connected(name: str, device: str, access: Access, size_bytes: int) -> Disk:
     """The disk of a machine that a volume's access describes, as poollets make it."""
-    connection = Connection(
+    connection = VolumeConnection(
         driver=access.driver,
         handle=access.handle,
         attributes=access.attributes,
@@ -27,7 +27,7 @@ def connected(name: str, device: str, access: Access, size_bytes: int) -> Disk:
 class DevicePromises:
     def test_3_devices_at_creation_become_attached(self, subject: Subject) -> None:
         machine = subject.running(
-            spec=MachineSpec(
+            spec=RuntimeMachineSpec(
                 class_name=subject.machine_class,
                 volumes=(subject.disk("root", "oda"),),
                 network_interfaces=(subject.interface("primary"),),
@@ -81,7 +81,7 @@ class DevicePromises:
 
     def test_4_detach_twice_is_not_found(self, subject: Subject) -> None:
         machine = subject.running(
-            spec=MachineSpec(class_name=subject.machine_class, volumes=(subject.disk("data", "odb"),))
+            spec=RuntimeMachineSpec(class_name=subject.machine_class, volumes=(subject.disk("data", "odb"),))
         )
         subject.attached(machine.id, "data")
         subject.runtime.change(machine.id, DetachVolume("data"))
@@ -90,7 +90,7 @@ class DevicePromises:
 
     def test_4_attach_right_after_detach_of_the_same_name(self, subject: Subject) -> None:
         machine = subject.running(
-            spec=MachineSpec(
+            spec=RuntimeMachineSpec(
                 class_name=subject.machine_class, network_interfaces=(subject.interface("primary"),)
             )
         )
@@ -110,7 +110,7 @@ class DevicePromises:
     def test_7_name_or_device_in_use_is_refused(self, subject: Subject) -> None:
         disk, interface = subject.disk("data", "odb"), subject.interface("primary")
         machine = subject.running(
-            spec=MachineSpec(
+            spec=RuntimeMachineSpec(
                 class_name=subject.machine_class, volumes=(disk,), network_interfaces=(interface,)
             )
         )
@@ -126,7 +126,7 @@ class DevicePromises:
 
     def test_interface_shows_its_mac_address(self, subject: Subject) -> None:
         machine = subject.running(
-            spec=MachineSpec(
+            spec=RuntimeMachineSpec(
                 class_name=subject.machine_class,
                 network_interfaces=(subject.interface("primary", mac="52:54:00:12:34:56"),),
             )

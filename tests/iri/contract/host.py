@@ -9,17 +9,17 @@ import pytest
 
 from iri.change import AttachVolume, SetPower
 from iri.errors import FailedPrecondition
-from iri.host import Classes, MachineClass, VolumeClass
-from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
-from iri.runtime import Console, Notice, Subscription, What
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
+from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
+from iri.runtime import ChangeType, Console, Notice, Subscription
 from tests.iri.contract.subject import OFF, Subject, eventually, is_attached
 
-OFFERED = Classes(
+OFFERED = RuntimeClasses(
     machines=(
-        MachineClass(name="tiny", resources={"cpu": 1, "memory": 64 << 20}),
-        MachineClass(name="other", resources={"cpu": 2, "memory": 128 << 20}),
+        RuntimeMachineClass(name="tiny", resources={"cpu": 1, "memory": 64 << 20}),
+        RuntimeMachineClass(name="other", resources={"cpu": 2, "memory": 128 << 20}),
     ),
-    volumes=(VolumeClass(name="plain", tps=1 << 20, iops=100),),
+    volumes=(RuntimeVolumeClass(name="plain", tps=1 << 20, iops=100),),
 )
 
 
@@ -50,7 +50,7 @@ class HostPromises:
         offers = subject.runtime.offers()
         assert tuple(offer.machine_class for offer in offers.machines) == OFFERED.machines
         assert tuple(offer.volume_class for offer in offers.volumes) == OFFERED.volumes
-        subject.running(spec=MachineSpec(class_name="tiny"))
+        subject.running(spec=RuntimeMachineSpec(class_name="tiny"))
 
     def test_machine_keeps_its_class_when_that_is_no_longer_offered(self, subject: Subject) -> None:
         machine = subject.running()
@@ -78,21 +78,21 @@ class HostPromises:
     def test_watch_begins_with_a_resync_and_tells_of_every_change(self, subject: Subject) -> None:
         watch = subject.runtime.watch()
         try:
-            assert watch.next(subject.seconds)[0] == Notice(None, "", What.RESYNC)
+            assert watch.next(subject.seconds)[0] == Notice(None, "", ChangeType.RESYNC)
             machine = subject.runtime.create(subject.wanted())
-            told(watch, machine.id, What.CREATED, subject.seconds)
+            told(watch, machine.id, ChangeType.CREATED, subject.seconds)
             subject.reaches(machine.id, MachineState.RUNNING)
             while notices := watch.next(0.5):
-                assert all(notice.what is not What.DELETED for notice in notices)
+                assert all(notice.what is not ChangeType.DELETED for notice in notices)
             subject.runtime.change(machine.id, AttachVolume(subject.disk("data", "odb")))
             eventually(
-                lambda: told(watch, machine.id, What.CHANGED, subject.seconds),
+                lambda: told(watch, machine.id, ChangeType.CHANGED, subject.seconds),
                 lambda _: is_attached(subject.machine(machine.id), "data"),
                 subject.seconds,
                 "be told of the attachment",
             )
             subject.runtime.remove(RuntimeMachine, machine.id)
-            told(watch, machine.id, What.DELETED, subject.seconds)
+            told(watch, machine.id, ChangeType.DELETED, subject.seconds)
             assert machine.id not in subject.runtime.objects(RuntimeMachine)
         finally:
             watch.close()
@@ -107,7 +107,7 @@ class HostPromises:
             start = time.monotonic()
             subject.guest_powers_itself_off(machine.id)
             eventually(
-                lambda: told(watch, machine.id, What.CHANGED, subject.seconds),
+                lambda: told(watch, machine.id, ChangeType.CHANGED, subject.seconds),
                 lambda _: subject.machine(machine.id).status.state in OFF,
                 subject.seconds,
                 "be told",
@@ -157,14 +157,14 @@ class HostPromises:
         reader.join(60)
 
     def test_9_machine_that_is_off_has_no_console(self, subject: Subject) -> None:
-        spec = MachineSpec(class_name=subject.machine_class, power=Power.OFF)
+        spec = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)
         machine = subject.runtime.create(subject.wanted(spec=spec))
         subject.reaches(machine.id, *OFF)
         with pytest.raises(FailedPrecondition):
             subject.runtime.console(machine.id)
 
 
-def told(watch: Subscription, id: str, what: What, seconds: float) -> tuple[Notice, ...]:
+def told(watch: Subscription, id: str, what: ChangeType, seconds: float) -> tuple[Notice, ...]:
     """Reads on until this notice comes."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -11,23 +11,23 @@ from msgspec.structs import replace
 from iri.change import (
     AttachInterface,
     AttachVolume,
-    Change,
     DetachInterface,
     DetachVolume,
     Resize,
+    RuntimeChange,
     SetAnnotations,
     SetPower,
 )
 from iri.errors import FailedPrecondition, InvalidArgument, NotFound
 from iri.machine import (
-    Connection,
     Disk,
-    GuestConfig,
-    MachineSpec,
     MachineState,
-    NetworkInterface,
     Power,
+    RuntimeGuestConfig,
     RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+    VolumeConnection,
 )
 from tests.iri.contract.subject import GENERATION, OFF, Subject
 
@@ -42,10 +42,10 @@ UNKNOWN = b"\x7a\x03new"
 
 class MachinePromises:
     def test_1_spec_labels_and_annotations_come_back_as_they_were_sent(self, subject: Subject) -> None:
-        spec = MachineSpec(
+        spec = RuntimeMachineSpec(
             class_name=subject.machine_class,
             ignition_data=b"\x00\xffsecret",
-            guest_config=GuestConfig(hostname="web-1"),
+            guest_config=RuntimeGuestConfig(hostname="web-1"),
             volumes=(
                 replace(subject.disk("root", "oda"), unknown=UNKNOWN),
                 subject.disk("data", "odb"),
@@ -83,7 +83,7 @@ class MachinePromises:
         assert machine.deleted_at == 0
 
     def test_2_machine_created_off_never_runs(self, subject: Subject) -> None:
-        spec = MachineSpec(class_name=subject.machine_class, power=Power.OFF)
+        spec = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)
         machine = subject.runtime.create(subject.wanted(spec=spec))
 
         def is_off(found: RuntimeMachine) -> bool:
@@ -132,7 +132,7 @@ class MachinePromises:
 
     def test_4_deletion_is_listed_until_it_is_done(self, subject: Subject) -> None:
         machine = subject.running(
-            spec=MachineSpec(class_name=subject.machine_class, volumes=(subject.disk("root", "oda"),))
+            spec=RuntimeMachineSpec(class_name=subject.machine_class, volumes=(subject.disk("root", "oda"),))
         )
         subject.runtime.remove(RuntimeMachine, machine.id)
         going = subject.runtime.objects(RuntimeMachine).get(machine.id)
@@ -194,7 +194,7 @@ class MachinePromises:
         assert len({machine.id for machine in machines}) == 1
 
     def test_5_without_a_uid_each_is_another(self, subject: Subject) -> None:
-        wanted = RuntimeMachine(spec=MachineSpec(class_name=subject.machine_class))
+        wanted = RuntimeMachine(spec=RuntimeMachineSpec(class_name=subject.machine_class))
         first, second = subject.runtime.create(wanted), subject.runtime.create(wanted)
         assert first.id != second.id
 
@@ -204,14 +204,16 @@ class MachinePromises:
             SetAnnotations({}),
             SetPower(Power.OFF),
             Resize("any"),
-            AttachVolume(Disk(name="a", device="oda", connection=Connection(driver="ceph"))),
+            AttachVolume(Disk(name="a", device="oda", connection=VolumeConnection(driver="ceph"))),
             DetachVolume("a"),
-            AttachInterface(NetworkInterface(name="a")),
+            AttachInterface(RuntimeNetworkInterface(name="a")),
             DetachInterface("a"),
         ],
         ids=lambda change: type(change).__name__,
     )
-    def test_7_change_of_an_unknown_machine_is_not_found(self, subject: Subject, change: Change) -> None:
+    def test_7_change_of_an_unknown_machine_is_not_found(
+        self, subject: Subject, change: RuntimeChange
+    ) -> None:
         with pytest.raises(NotFound):
             subject.runtime.change("no-such-machine", change)
 
@@ -224,7 +226,7 @@ class MachinePromises:
 
     def test_7_unknown_class_is_an_invalid_argument(self, subject: Subject) -> None:
         with pytest.raises(InvalidArgument, match="no-such-class"):
-            subject.runtime.create(subject.wanted(spec=MachineSpec(class_name="no-such-class")))
+            subject.runtime.create(subject.wanted(spec=RuntimeMachineSpec(class_name="no-such-class")))
         machine = subject.runtime.create(subject.wanted())
         with pytest.raises(InvalidArgument, match="no-such-class"):
             subject.runtime.change(machine.id, Resize("no-such-class"))

@@ -15,22 +15,22 @@ from iri.machine import (
     AttachmentState,
     Disk,
     Image,
-    LocalDisk,
-    MachineSpec,
     MachineState,
-    NetworkInterface,
+    RuntimeLocalDisk,
     RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
 )
-from iri.runtime import KIND_NAMES, AnyObject, Kind, Runtime
+from iri.runtime import KIND_NAMES, AnyObject, Runtime, RuntimeKind
 from iri.volume import (
-    DataSource,
     ImageSource,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
+    RuntimeVolumeSpec,
     SnapshotSpec,
     SnapshotState,
-    VolumeSpec,
+    VolumeDataSource,
     VolumeState,
 )
 
@@ -60,19 +60,19 @@ class Subject:
     console_output: bytes = b"it-works\r\n"
 
     def disk(self, name: str, device: str) -> Disk:
-        return Disk(name=name, device=device, local_disk=LocalDisk(size_bytes=self.volume_bytes))
+        return Disk(name=name, device=device, local_disk=RuntimeLocalDisk(size_bytes=self.volume_bytes))
 
     def image_disk(self, image: str) -> Disk:
-        wanted = LocalDisk(size_bytes=self.volume_bytes, image=Image(image=image))
+        wanted = RuntimeLocalDisk(size_bytes=self.volume_bytes, image=Image(image=image))
         return Disk(name="root", device="oda", local_disk=wanted)
 
-    def interface(self, name: str, **attributes: str) -> NetworkInterface:
-        return NetworkInterface(name=name, network_id=self.network_id, attributes=attributes)
+    def interface(self, name: str, **attributes: str) -> RuntimeNetworkInterface:
+        return RuntimeNetworkInterface(name=name, network_id=self.network_id, attributes=attributes)
 
     def wanted(
         self,
         *,
-        spec: MachineSpec | None = None,
+        spec: RuntimeMachineSpec | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> RuntimeMachine:
@@ -80,13 +80,13 @@ class Subject:
         return RuntimeMachine(
             labels=uid_labels(RuntimeMachine) | dict(labels or {}),
             annotations=annotations or {},
-            spec=spec or MachineSpec(class_name=self.machine_class),
+            spec=spec or RuntimeMachineSpec(class_name=self.machine_class),
         )
 
     def running(
         self,
         *,
-        spec: MachineSpec | None = None,
+        spec: RuntimeMachineSpec | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> RuntimeMachine:
@@ -117,11 +117,11 @@ class Subject:
         return self.until(id, lambda machine: name not in devices(machine), f"have {name} detached")
 
     def volume_of_image(self, image: str) -> RuntimeVolume:
-        return self.volume(DataSource(image_data_source=ImageSource(image=image)))
+        return self.volume(VolumeDataSource(image_data_source=ImageSource(image=image)))
 
-    def volume(self, source: DataSource | None = None) -> RuntimeVolume:
+    def volume(self, source: VolumeDataSource | None = None) -> RuntimeVolume:
         size = Resources(storage_bytes=self.volume_bytes)
-        wanted = VolumeSpec(class_name=self.volume_class, resources=size, volume_data_source=source)
+        wanted = RuntimeVolumeSpec(class_name=self.volume_class, resources=size, volume_data_source=source)
         return RuntimeVolume(labels=uid_labels(RuntimeVolume), spec=wanted)
 
     def available(self, wanted: RuntimeVolume | None = None) -> RuntimeVolume:
@@ -156,7 +156,7 @@ class Subject:
         assert id not in self.runtime.objects(kind)
 
 
-def uid_labels(kind: Kind) -> dict[str, str]:
+def uid_labels(kind: RuntimeKind) -> dict[str, str]:
     return {UID_LABELS[kind]: str(uuid.uuid4())}
 
 

@@ -6,15 +6,15 @@ import pytest
 
 from iri.change import AttachInterface
 from iri.errors import ImageNotResolvable, NetworkNotReady
-from iri.machine import MachineSpec, MachineState, NetworkInterface, RuntimeMachine
+from iri.machine import MachineState, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface
 from iri.volume import RuntimeVolume, VolumeDetail, VolumeState
 from tests.iri.contract.subject import Subject
 
 
 class LackingPromises:
     def test_7_network_that_is_not_there_is_told_before_anything_is_made(self, subject: Subject) -> None:
-        lan = NetworkInterface(name="lan", network_id=subject.missing_network_id)
-        spec = MachineSpec(class_name=subject.machine_class, network_interfaces=(lan,))
+        lan = RuntimeNetworkInterface(name="lan", network_id=subject.missing_network_id)
+        spec = RuntimeMachineSpec(class_name=subject.machine_class, network_interfaces=(lan,))
         wanted = subject.wanted(spec=spec)
         before = subject.runtime.objects(RuntimeMachine).keys()
         with pytest.raises(NetworkNotReady, match=subject.missing_network_id.rpartition(":")[2]):
@@ -23,14 +23,14 @@ class LackingPromises:
 
     def test_7_network_that_is_not_there_is_not_attached(self, subject: Subject) -> None:
         machine = subject.running()
-        lan = NetworkInterface(name="lan", network_id=subject.missing_network_id)
+        lan = RuntimeNetworkInterface(name="lan", network_id=subject.missing_network_id)
         with pytest.raises(NetworkNotReady, match=subject.missing_network_id.rpartition(":")[2]):
             subject.runtime.change(machine.id, AttachInterface(lan))
         assert subject.machine(machine.id).spec == machine.spec
 
     def test_7_image_that_the_host_has_not_is_told_before_anything_is_made(self, subject: Subject) -> None:
         disk = subject.image_disk(subject.missing_image)
-        spec = MachineSpec(class_name=subject.machine_class, volumes=(disk,))
+        spec = RuntimeMachineSpec(class_name=subject.machine_class, volumes=(disk,))
         machines, volumes = (
             subject.runtime.objects(RuntimeMachine).keys(),
             subject.runtime.objects(RuntimeVolume).keys(),
@@ -59,7 +59,7 @@ class LackingPromises:
 
     def test_7_image_that_cannot_be_pulled_is_told_by_a_condition(self, subject: Subject) -> None:
         disk = subject.image_disk(subject.unreachable_image)
-        spec = MachineSpec(class_name=subject.machine_class, volumes=(disk,))
+        spec = RuntimeMachineSpec(class_name=subject.machine_class, volumes=(disk,))
         machine = subject.runtime.create(subject.wanted(spec=spec))
 
         def is_told(found: RuntimeMachine) -> bool:

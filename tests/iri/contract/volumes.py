@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument, NotFound
 from iri.volume import (
-    DataSource,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
+    RuntimeVolumeSpec,
     SnapshotSource,
-    VolumeSpec,
+    VolumeDataSource,
     VolumeState,
 )
 from tests.iri.contract.subject import Subject
@@ -85,7 +85,7 @@ class VolumePromises:
         snapshot = subject.ready(volume.id)
         assert snapshot.spec.volume_id == volume.id
         assert snapshot.status.size > 0
-        source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
+        source = VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
         restored = subject.available(subject.volume(source))
         assert restored.spec.volume_data_source == source
         assert restored.status.access is not None
@@ -109,11 +109,13 @@ class VolumePromises:
             subject.runtime.create(subject.snapshot("no-such-id"))
 
     def test_7_volume_from_an_unknown_snapshot_is_not_found(self, subject: Subject) -> None:
-        source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id="no-such-id"))
+        source = VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id="no-such-id"))
         with pytest.raises(NotFound):
             subject.runtime.create(subject.volume(source))
 
     def test_7_unknown_volume_class_is_an_invalid_argument(self, subject: Subject) -> None:
-        spec = VolumeSpec(class_name="no-such-class", resources=Resources(storage_bytes=subject.volume_bytes))
+        spec = RuntimeVolumeSpec(
+            class_name="no-such-class", resources=Resources(storage_bytes=subject.volume_bytes)
+        )
         with pytest.raises(InvalidArgument, match="no-such-class"):
             subject.runtime.create(RuntimeVolume(spec=spec))

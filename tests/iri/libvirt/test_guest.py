@@ -14,15 +14,22 @@ import pytest
 from msgspec.structs import replace
 
 from iri.change import AttachInterface, AttachVolume, DetachVolume, ExpandVolume, SetPower, UpdateVolume
-from iri.host import MachineClass, VolumeClass
+from iri.host import RuntimeMachineClass, RuntimeVolumeClass
 from iri.libvirt.domain.traits import ClassTraits
 from iri.libvirt.host.settings import HostSettings, OfferedClasses
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.machines.power_settings import PowerSettings
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import GuestConfig, MachineSpec, MachineState, NetworkInterface, Power, RuntimeMachine
-from iri.volume import DataSource, ImageSource, Resources, RuntimeVolume, VolumeSpec
+from iri.machine import (
+    MachineState,
+    Power,
+    RuntimeGuestConfig,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+)
+from iri.volume import ImageSource, Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeDataSource
 from tests.guests.linux import CMDLINE, MEMORY_BYTES, linux_image, linux_kernel
 from tests.iri.contract.devices import connected
 from tests.iri.contract.subject import OFF, Subject, eventually, uid_labels
@@ -34,8 +41,8 @@ MIB = 1 << 20
 IMAGE_BYTES, DATA_BYTES = 48 * MIB, 8 * MIB
 SECONDS = 300.0  # a guest boots in five, on a machine that does nothing else
 pytestmark = pytest.mark.timeout(1200)
-LINUX = MachineClass(name="linux", resources={"cpu": 1, "memory": MEMORY_BYTES})
-EFI = MachineClass(name="efi", resources={"cpu": 1, "memory": 256 * MIB})
+LINUX = RuntimeMachineClass(name="linux", resources={"cpu": 1, "memory": MEMORY_BYTES})
+EFI = RuntimeMachineClass(name="efi", resources={"cpu": 1, "memory": 256 * MIB})
 USER_DATA = b"#cloud-config\nwrite_files: [{path: /x, content: 'a < b & \"c\"'}]\n"
 IGNITION = b'{"ignition": {"version": "3.4.0"}, "storage": {"files": []}}\n'
 
@@ -55,7 +62,7 @@ def settings(libvirtd: Libvirtd) -> Settings:
         host=HostSettings(
             accelerator="tcg",
             reserved={},
-            classes=OfferedClasses(machines=(LINUX, EFI), volumes=(VolumeClass(name="plain"),)),
+            classes=OfferedClasses(machines=(LINUX, EFI), volumes=(RuntimeVolumeClass(name="plain"),)),
             traits={"linux": ClassTraits(hotplug_ports=4), "efi": efi},
         ),
         images=ImageSettings(paths=(str(images),)),
@@ -112,22 +119,22 @@ class Guest:
 
 def root_volume(subject: Subject, settings: Settings) -> RuntimeVolume:
     image = ImageSource(image=str(Path(settings.folder) / "shelf" / "linux.raw"))
-    spec = VolumeSpec(
+    spec = RuntimeVolumeSpec(
         class_name="plain",
         resources=Resources(storage_bytes=IMAGE_BYTES),
-        volume_data_source=DataSource(image_data_source=image),
+        volume_data_source=VolumeDataSource(image_data_source=image),
     )
     return subject.available(RuntimeVolume(labels=uid_labels(RuntimeVolume), spec=spec))
 
 
 def machine_on(
-    volume: RuntimeVolume, data: bytes, hostname: str, *interfaces: NetworkInterface
+    volume: RuntimeVolume, data: bytes, hostname: str, *interfaces: RuntimeNetworkInterface
 ) -> RuntimeMachine:
     assert volume.status.access is not None
-    spec = MachineSpec(
+    spec = RuntimeMachineSpec(
         class_name="linux",
         ignition_data=data,
-        guest_config=GuestConfig(hostname=hostname),
+        guest_config=RuntimeGuestConfig(hostname=hostname),
         volumes=(connected("root", "oda", volume.status.access, IMAGE_BYTES),),
         network_interfaces=interfaces,
     )
@@ -142,7 +149,7 @@ def test_a_guest_with_cloud_init_data_sees_all_that_it_was_given(
     subject: Subject, settings: Settings
 ) -> None:
     runtime = subject.runtime
-    lan = NetworkInterface(
+    lan = RuntimeNetworkInterface(
         name="primary",
         network_id="fleet/default/lan",
         ips=("10.44.0.77",),
@@ -173,7 +180,7 @@ def test_a_guest_with_cloud_init_data_sees_all_that_it_was_given(
     runtime.change(machine.id, UpdateVolume(grown))
     guest.says(f"disks oda={IMAGE_BYTES} odb={2 * DATA_BYTES}")
 
-    second = NetworkInterface(
+    second = RuntimeNetworkInterface(
         name="second", network_id="fleet/default/lan", attributes={"cidr": "10.44.0.0/24"}
     )
     runtime.change(machine.id, AttachInterface(second))
@@ -205,7 +212,7 @@ def test_a_guest_with_efi_sees_its_variables(subject: Subject, settings: Setting
     wanted = RuntimeMachine(
         labels=uid_labels(RuntimeMachine),
         annotations={"gitvirt.dev/efi-variables": json.dumps([variable])},
-        spec=MachineSpec(class_name="efi"),
+        spec=RuntimeMachineSpec(class_name="efi"),
     )
     guest = Guest(subject, settings, subject.runtime.create(wanted))
     guest.says(f"efi GitvirtTest-{vendor} it works")

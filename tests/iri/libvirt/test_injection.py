@@ -27,7 +27,7 @@ from iri.libvirt.networks.network_xml import definition, reservation
 from iri.libvirt.volumes import storage_xml
 from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, RbdPool
 from iri.libvirt.volumes.storage_xml import NewVolume
-from iri.machine import Disk, LocalDisk, MachineSpec, NetworkInterface
+from iri.machine import Disk, RuntimeLocalDisk, RuntimeMachineSpec, RuntimeNetworkInterface
 from tests.iri.libvirt.domain.plans import PLANS
 from tests.servers.libvirtd import Libvirtd
 
@@ -129,7 +129,7 @@ def test_no_device_that_is_plugged_brings_another(text: str) -> None:
     def plugged(given_: tuple[Disk, DiskSource]) -> str:
         return xml.text(disk_element(alias_of(given_[0]), given_[0].device, "vdb", given_[1]))
 
-    def connected(given_: tuple[NetworkInterface, NicSource]) -> str:
+    def connected(given_: tuple[RuntimeNetworkInterface, NicSource]) -> str:
         return xml.text(nic_element(alias_of(given_[0]), given_[1]))
 
     assert all(
@@ -182,8 +182,8 @@ def test_libvirt_itself_reads_no_more_of_it(text: str, libvirtd: Libvirtd) -> No
             plan.record,
             labels={text: text},
             annotations={text: text},
-            spec=MachineSpec(
-                class_name=text, volumes=(Disk(name=text, device=text, local_disk=LocalDisk()),)
+            spec=RuntimeMachineSpec(
+                class_name=text, volumes=(Disk(name=text, device=text, local_disk=RuntimeLocalDisk()),)
             ),
         ),
         platform=PLANS["tcg"].platform if "tcg" in PLANS else plan.platform,

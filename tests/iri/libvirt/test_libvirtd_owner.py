@@ -16,7 +16,7 @@ from iri.libvirt.connect.storage import LibvirtSecrets
 from iri.libvirt.folder_lock import FolderLock, LockHeldError
 from iri.libvirt.libvirtd_owner import USAGE, LibvirtdOwner
 from iri.libvirt.runtime import LibvirtRuntime
-from iri.machine import MachineSpec, Power, RuntimeMachine
+from iri.machine import Power, RuntimeMachine, RuntimeMachineSpec
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.libvirtd import Libvirtd, libvirtd
 
@@ -61,7 +61,7 @@ def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
     with running_runtime(first) as runtime:
         labels = {"machinepoollet.ironcore.dev/machine-uid": str(uuid.uuid4())}
         made = runtime.create(
-            RuntimeMachine(labels=labels, spec=MachineSpec(class_name="small", power=Power.OFF))
+            RuntimeMachine(labels=labels, spec=RuntimeMachineSpec(class_name="small", power=Power.OFF))
         )
     with pytest.raises(
         StartupError, match=rf"1 machine of the runtime at {first.folder}, not of the one at {second.folder}"

@@ -22,17 +22,17 @@ from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import (
-    Connection,
     Disk,
-    GuestConfig,
     Image,
-    LocalDisk,
-    MachineSpec,
     MachineState,
-    NetworkInterface,
+    RuntimeGuestConfig,
+    RuntimeLocalDisk,
     RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+    VolumeConnection,
 )
-from iri.volume import DataSource, ImageSource, Resources, RuntimeVolume, VolumeSpec
+from iri.volume import ImageSource, Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeDataSource
 from tests.iri.contract.subject import Subject, eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.leftovers import leftovers
@@ -80,11 +80,15 @@ def subject(runtime: LibvirtRuntime, libvirtd: Libvirtd, settings: Settings) -> 
 
 
 def local(image: str) -> Disk:
-    return Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1 << 20, image=Image(image=image)))
+    return Disk(
+        name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=1 << 20, image=Image(image=image))
+    )
 
 
 def elsewhere(driver: str, **attributes: str) -> Disk:
-    connection = Connection(driver=driver, handle="h", attributes=attributes, effective_storage_bytes=1 << 20)
+    connection = VolumeConnection(
+        driver=driver, handle="h", attributes=attributes, effective_storage_bytes=1 << 20
+    )
     return Disk(name="root", device="oda", connection=connection)
 
 
@@ -107,14 +111,14 @@ def disks(settings: Settings) -> list[Disk]:
 
 
 INTERFACES = (
-    NetworkInterface(name="a", network_id="bridge:eth0"),
-    NetworkInterface(name="a", network_id=f"bridge:{BRIDGE}/../eth0"),
-    NetworkInterface(name="a", network_id=f"bridge:{BRIDGE}", attributes={"vlan": "7"}),
-    NetworkInterface(name="a", network_id="libvirt:default"),
-    NetworkInterface(name="a", network_id="libvirt:"),
-    NetworkInterface(name="a", network_id="lan", attributes={"cidr": "127.0.0.0/8"}),
-    NetworkInterface(name="a", network_id="lan", attributes={"cidr": "8.8.8.0/24"}),
-    NetworkInterface(name="a", network_id="lan", attributes={"cidr": "10.0.0.0/24", "nat": "true"}),
+    RuntimeNetworkInterface(name="a", network_id="bridge:eth0"),
+    RuntimeNetworkInterface(name="a", network_id=f"bridge:{BRIDGE}/../eth0"),
+    RuntimeNetworkInterface(name="a", network_id=f"bridge:{BRIDGE}", attributes={"vlan": "7"}),
+    RuntimeNetworkInterface(name="a", network_id="libvirt:default"),
+    RuntimeNetworkInterface(name="a", network_id="libvirt:"),
+    RuntimeNetworkInterface(name="a", network_id="lan", attributes={"cidr": "127.0.0.0/8"}),
+    RuntimeNetworkInterface(name="a", network_id="lan", attributes={"cidr": "8.8.8.0/24"}),
+    RuntimeNetworkInterface(name="a", network_id="lan", attributes={"cidr": "10.0.0.0/24", "nat": "true"}),
 )
 
 
@@ -123,7 +127,7 @@ def test_no_disk_is_a_file_or_device_of_the_host(
 ) -> None:
     running = subject.running()
     for disk in disks(settings):
-        spec = MachineSpec(class_name="small", volumes=(disk,))
+        spec = RuntimeMachineSpec(class_name="small", volumes=(disk,))
         with pytest.raises((InvalidArgument, FailedPrecondition)) as caught:
             subject.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec))
         assert str(caught.value)
@@ -138,7 +142,7 @@ def test_no_interface_is_on_a_device_of_the_host(
 ) -> None:
     running = subject.running()
     for interface in INTERFACES:
-        spec = MachineSpec(class_name="small", network_interfaces=(interface,))
+        spec = RuntimeMachineSpec(class_name="small", network_interfaces=(interface,))
         with pytest.raises(InvalidArgument, match=r"operator|no meaning|network_id"):
             subject.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec))
         with pytest.raises(InvalidArgument):
@@ -150,8 +154,8 @@ def test_no_volume_is_made_of_a_file_of_the_host(subject: Subject, settings: Set
     for disk in disks(settings)[:3]:
         assert disk.local_disk is not None
         assert disk.local_disk.image is not None
-        source = DataSource(image_data_source=ImageSource(image=disk.local_disk.image.image))
-        spec = VolumeSpec(
+        source = VolumeDataSource(image_data_source=ImageSource(image=disk.local_disk.image.image))
+        spec = RuntimeVolumeSpec(
             class_name="plain", resources=Resources(storage_bytes=1 << 20), volume_data_source=source
         )
         with pytest.raises((InvalidArgument, FailedPrecondition)):
@@ -166,7 +170,7 @@ def test_links_out_of_an_allowed_folder_lead_nowhere(
     for link in ("way-out/shadow", "shadow.raw", "not-there.raw"):
         disk = local(f"{settings.folder}/allowed/{link}")
         wanted = RuntimeMachine(
-            labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", volumes=(disk,))
+            labels=uid_labels(RuntimeMachine), spec=RuntimeMachineSpec(class_name="small", volumes=(disk,))
         )
         with pytest.raises(ImageNotResolvable, match="no folder that this host allows"):
             subject.runtime.create(wanted)
@@ -177,8 +181,8 @@ def test_links_out_of_an_allowed_folder_lead_nowhere(
 
 
 def test_a_hostname_that_would_be_more_is_refused(subject: Subject) -> None:
-    guest = GuestConfig(hostname='x"\nusers: [{name: root}]')
-    spec = MachineSpec(class_name="small", guest_config=guest)
+    guest = RuntimeGuestConfig(hostname='x"\nusers: [{name: root}]')
+    spec = RuntimeMachineSpec(class_name="small", guest_config=guest)
     with pytest.raises(InvalidArgument, match="hostname"):
         subject.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec))
 
@@ -186,8 +190,10 @@ def test_a_hostname_that_would_be_more_is_refused(subject: Subject) -> None:
 def test_a_bridge_that_is_allowed_is_reached(
     subject: Subject, settings: Settings, libvirtd: Libvirtd
 ) -> None:
-    nic = NetworkInterface(name="a", network_id=f"bridge:{BRIDGE}", attributes={"mac": "52:54:00:0b:00:01"})
-    machine = subject.running(spec=MachineSpec(class_name="small", network_interfaces=(nic,)))
+    nic = RuntimeNetworkInterface(
+        name="a", network_id=f"bridge:{BRIDGE}", attributes={"mac": "52:54:00:0b:00:01"}
+    )
+    machine = subject.running(spec=RuntimeMachineSpec(class_name="small", network_interfaces=(nic,)))
     subject.attached(machine.id, "a")
     assert "vnet" in libvirtd.inside("ip", "link", "show", "master", BRIDGE).stdout
     (detail,) = subject.machine(machine.id).detail.network_interfaces
@@ -198,10 +204,11 @@ def test_a_bridge_that_is_allowed_is_reached(
 def test_a_bridge_that_is_allowed_and_gone_is_a_condition_until_it_is_back(
     subject: Subject, libvirtd: Libvirtd
 ) -> None:
-    nic = NetworkInterface(name="a", network_id=f"bridge:{MISSING}")
+    nic = RuntimeNetworkInterface(name="a", network_id=f"bridge:{MISSING}")
     machine = subject.runtime.create(
         RuntimeMachine(
-            labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", network_interfaces=(nic,))
+            labels=uid_labels(RuntimeMachine),
+            spec=RuntimeMachineSpec(class_name="small", network_interfaces=(nic,)),
         )
     )
     said = subject.until(

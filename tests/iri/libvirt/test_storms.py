@@ -24,26 +24,26 @@ from iri.address import UnixAddress
 from iri.change import AttachInterface, AttachVolume, DetachInterface, DetachVolume, Resize
 from iri.client import Client
 from iri.errors import AlreadyExists, FailedPrecondition, IRIError, NotFound, Unavailable
-from iri.host import MachineClass
+from iri.host import RuntimeMachineClass
 from iri.identity import UID_LABELS
 from iri.libvirt.settings import Settings
 from iri.machine import (
     Disk,
-    GuestConfig,
-    LocalDisk,
-    MachineSpec,
     MachineState,
-    NetworkInterface,
+    RuntimeGuestConfig,
+    RuntimeLocalDisk,
     RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
 )
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
 from tests.iri.libvirt.world import micro_settings, with_power
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd, libvirtd
 
-DATA = Disk(name="data", device="odb", local_disk=LocalDisk(size_bytes=1 << 20))
-ROOT = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1 << 20))
-NIC = NetworkInterface(name="primary", network_id="storm")
+DATA = Disk(name="data", device="odb", local_disk=RuntimeLocalDisk(size_bytes=1 << 20))
+ROOT = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=1 << 20))
+NIC = RuntimeNetworkInterface(name="primary", network_id="storm")
 
 
 class Victim:
@@ -144,14 +144,14 @@ class Storm:
                 self.wish(id, class_name="large")
                 self.client.change(id, Resize("large"))
 
-    def spec(self) -> MachineSpec:
+    def spec(self) -> RuntimeMachineSpec:
         """Each with first-boot data and secrets; one at a time with EFI firmware, which takes an emulator long."""
         has_efi = any(machine.spec.class_name == "efi" for machine in self.wanted.values())
-        return MachineSpec(
+        return RuntimeMachineSpec(
             class_name="small" if has_efi else "efi",
             volumes=(ROOT,),
             network_interfaces=(NIC,),
-            guest_config=GuestConfig(hostname="storm"),
+            guest_config=RuntimeGuestConfig(hostname="storm"),
             ignition_data=b"#cloud-config\n",
         )
 
@@ -273,7 +273,7 @@ def test_storm_passes_and_all_is_as_wished(daemon: Libvirtd, seed: int, guests: 
 
 def with_efi(settings: Settings) -> Settings:
     host = settings.host
-    efi = MachineClass(name="efi", resources={"cpu": 1, "memory": 64 << 20})
+    efi = RuntimeMachineClass(name="efi", resources={"cpu": 1, "memory": 64 << 20})
     classes = replace(host.classes, machines=(*host.classes.machines, efi))
     traits = {**host.traits, "efi": replace(host.traits["small"], firmware="uefi")}
     return replace(settings, host=replace(host, classes=classes, traits=traits))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from iri.host import Classes, MachineClass, VolumeClass
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.libvirt.domain.traits import ClassTraits
 from iri.libvirt.host.settings import HostSettings, OfferedClasses
 from iri.libvirt.machines.power_settings import PowerSettings
@@ -19,10 +19,10 @@ from tests.guests.micro import micro_kernel
 from tests.servers.libvirtd import Libvirtd
 
 MIB = 1 << 20
-SMALL = MachineClass(name="small", resources={"cpu": 1, "memory": 8 * MIB})
-LARGE = MachineClass(name="large", resources={"cpu": 2, "memory": 16 * MIB})
-PLAIN = VolumeClass(name="plain", tps=100 * MIB, iops=1000)
-CLASSES = Classes(machines=(SMALL, LARGE), volumes=(PLAIN,))
+SMALL = RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 8 * MIB})
+LARGE = RuntimeMachineClass(name="large", resources={"cpu": 2, "memory": 16 * MIB})
+PLAIN = RuntimeVolumeClass(name="plain", tps=100 * MIB, iops=1000)
+CLASSES = RuntimeClasses(machines=(SMALL, LARGE), volumes=(PLAIN,))
 POWER = PowerSettings(grace=3.0, press=0.3, first_restart=2.0)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from iri.errors import ResourceExhausted
-from iri.machine import MachineSpec, RuntimeMachine
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
 from iri.server.list_encoder import LARGEST_MESSAGE_BYTES, Lists
 from iri.server.machine_service import machine_message
@@ -75,7 +75,7 @@ def test_what_is_gone_is_forgotten() -> None:
 
 def test_ten_thousand_machines_fit_or_are_refused_by_name() -> None:
     def many(size: int) -> dict[str, RuntimeMachine]:
-        spec = MachineSpec(class_name="small", ignition_data=b"x" * size)
+        spec = RuntimeMachineSpec(class_name="small", ignition_data=b"x" * size)
         return {str(number): RuntimeMachine(id=str(number), spec=spec) for number in range(10_000)}
 
     lists = Lists(RuntimeMachine, machine_message)

@@ -32,7 +32,7 @@ from iri.errors import (
     Unimplemented,
 )
 from iri.host import Offers
-from iri.machine import MachineSpec, RuntimeMachine
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.server import Server, Service
 from iri.server.server import CALLS
@@ -75,7 +75,7 @@ def test_one_server_listens_in_several_places(path: Path) -> None:
     ):
         assert isinstance(server.addresses[2], TcpAddress)
         assert server.addresses[2].port > 0
-        id = one.create(RuntimeMachine(spec=MachineSpec(class_name="small"))).id
+        id = one.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))).id
         assert id in two.objects(RuntimeMachine)
         assert id in three.objects(RuntimeMachine)
 
@@ -103,7 +103,7 @@ def test_service_that_is_not_served_is_unimplemented(path: Path) -> None:
 
 def test_exec_without_consoles_is_unimplemented(path: Path) -> None:
     with Server(simulated(), [UnixAddress(path)]), Client(UnixAddress(path)) as client:
-        id = client.create(RuntimeMachine(spec=MachineSpec(class_name="small"))).id
+        id = client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))).id
         with pytest.raises(Unimplemented, match="no consoles"):
             client.console_url(id)
 
@@ -173,7 +173,7 @@ def test_stop_lets_a_call_at_work_finish_and_refuses_new_ones(path: Path) -> Non
         stopping.start()
         time.sleep(0.1)
         with pytest.raises(Unavailable):
-            client.create(RuntimeMachine(spec=MachineSpec(class_name="small")))
+            client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small")))
         leave.set()
         caller.join(60)
         stopping.join(60)

@@ -8,7 +8,7 @@ import pytest
 
 from iri import errors
 from iri.change import SetPower
-from iri.host import Classes
+from iri.host import RuntimeClasses
 from iri.machine import MachineState, Power, RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.simulated.clock import SECOND_NS
@@ -82,7 +82,7 @@ def test_faults_reach_every_call_and_are_counted(cockpit: Cockpit) -> None:
         runtime.offers,
         runtime.events,
         runtime.watch,
-        lambda: runtime.set_classes(Classes()),
+        lambda: runtime.set_classes(RuntimeClasses()),
         lambda: runtime.objects(RuntimeVolume),
         lambda: runtime.create(machine("m2")),
         lambda: runtime.change(made.id, SetPower(Power.OFF)),
@@ -150,9 +150,9 @@ def test_the_behaviour_is_changed_and_said(cockpit: Cockpit) -> None:
     first = cockpit.world.runtime.create(machine("m1"))
     assert cockpit.world.runtime.create(machine("m1")).id != first.id
     with pytest.raises(errors.Unimplemented, match="no host service"):
-        cockpit.runtime.set_classes(Classes())
+        cockpit.runtime.set_classes(RuntimeClasses())
     cockpit.control.set_behaviour(pb.SetBehaviourRequest())
-    cockpit.runtime.set_classes(Classes())
+    cockpit.runtime.set_classes(RuntimeClasses())
 
 
 def test_the_profile_is_changed_in_part(cockpit: Cockpit) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.machine import AttachmentState, MachineState, RuntimeMachine
-from iri.runtime import Kind
+from iri.runtime import RuntimeKind
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.machine_lifecycle import STATES, Guest
 from iri.simulated.profile import Profile
@@ -164,7 +164,7 @@ def check_laws(world: World) -> None:
         assert kept == told_of(world)[kind]
 
 
-def told_of(world: World) -> dict[Kind, dict[str, object]]:
+def told_of(world: World) -> dict[RuntimeKind, dict[str, object]]:
     state = world.host.state
     return {
         RuntimeMachine: dict(state.objects(RuntimeMachine)),

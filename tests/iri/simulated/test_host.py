@@ -16,9 +16,9 @@ from iri.change import (
     SetPower,
     UpdateVolume,
 )
-from iri.host import Classes, MachineClass, VolumeClass
-from iri.machine import Connection, Disk, MachineState, Power, RuntimeMachine
-from iri.runtime import Event, What
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
+from iri.machine import Disk, MachineState, Power, RuntimeMachine, VolumeConnection
+from iri.runtime import ChangeType, RuntimeEvent
 from iri.simulated import machine_calls
 from iri.simulated.clock import SECOND_NS, Clock
 from iri.simulated.host import Host
@@ -67,7 +67,7 @@ def test_a_host_that_restarts_boots_what_was_to_run(down_seconds: float) -> None
 def test_a_host_keeps_its_seed_and_classes_and_clock_over_a_restart(tmp_path: Path) -> None:
     world = World(directory=tmp_path)
     handle = world.running(machine("m1", interface())).detail.network_interfaces[0].mac
-    classes = Classes(machines=(MachineClass(name="odd", resources={"cpu": 3}),), volumes=())
+    classes = RuntimeClasses(machines=(RuntimeMachineClass(name="odd", resources={"cpu": 3}),), volumes=())
     world.runtime.set_classes(classes)
     world.restart()
     assert world.host.facts.seed == 1
@@ -120,9 +120,11 @@ def test_classes_are_offered_as_far_as_they_fit() -> None:
     }
     assert world.runtime.offers().volumes == ()
     made = world.running(machine("m1"))
-    gpu = MachineClass(name="gpu", resources={"cpu": 1, "nvidia.com/gpu": 1})
-    tiny = MachineClass(name="tiny", resources={"cpu": 1, "memory": GIB})
-    world.runtime.set_classes(Classes(machines=(gpu, tiny), volumes=(VolumeClass(name="fast"),)))
+    gpu = RuntimeMachineClass(name="gpu", resources={"cpu": 1, "nvidia.com/gpu": 1})
+    tiny = RuntimeMachineClass(name="tiny", resources={"cpu": 1, "memory": GIB})
+    world.runtime.set_classes(
+        RuntimeClasses(machines=(gpu, tiny), volumes=(RuntimeVolumeClass(name="fast"),))
+    )
     assert [offer.machine_class for offer in world.runtime.offers().machines] == [tiny]
     assert world.machine(made.id).status.state is MachineState.RUNNING
     with pytest.raises(errors.InvalidArgument):
@@ -134,7 +136,7 @@ def test_classes_are_offered_as_far_as_they_fit() -> None:
 def test_fixed_classes_stay() -> None:
     world = World(Profile(class_policy="fixed"))
     with pytest.raises(errors.Unimplemented):
-        world.runtime.set_classes(Classes())
+        world.runtime.set_classes(RuntimeClasses())
 
 
 def odd(name: str, **flags: bool) -> World:
@@ -182,7 +184,7 @@ def test_a_stock_ceph_host_rounds_up_and_says_internal() -> None:
 
 def test_a_stock_cloud_hypervisor_host_loses_a_size_and_ignores_updates() -> None:
     world = odd("stock-cloud-hypervisor")
-    connection = Connection(driver="ceph", handle="h", effective_storage_bytes=GIB)
+    connection = VolumeConnection(driver="ceph", handle="h", effective_storage_bytes=GIB)
     made = world.running(machine("m1", Disk(name="data", connection=connection)))
     kept = made.spec.volumes[0].connection
     assert kept == replace(connection, effective_storage_bytes=0)
@@ -204,13 +206,13 @@ def test_a_watcher_hears_of_what_only_time_brings() -> None:
     host = Host(replace(Profile(), times=quick()), 1)
     runtime = SimulatedRuntime(host)
     watch = runtime.watch()
-    assert [notice.what for notice in watch.next(1)] == [What.RESYNC]
+    assert [notice.what for notice in watch.next(1)] == [ChangeType.RESYNC]
     made = runtime.create(machine("m1"))
-    assert [(notice.id, notice.what) for notice in watch.next(1)] == [(made.id, What.CREATED)]
+    assert [(notice.id, notice.what) for notice in watch.next(1)] == [(made.id, ChangeType.CREATED)]
     start = time.monotonic()
     notices = watch.next(5)
     assert time.monotonic() - start < 1
-    assert [(notice.id, notice.what) for notice in notices] == [(made.id, What.CHANGED)]
+    assert [(notice.id, notice.what) for notice in notices] == [(made.id, ChangeType.CHANGED)]
     assert runtime.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
     assert watch.next(0.05) == ()
     watch.close()
@@ -242,7 +244,7 @@ def test_events_bear_the_time_at_which_they_happened() -> None:
     world = World()
     made = world.runtime.create(machine("m1"))
     world.pass_seconds(100)
-    started: list[Event] = [event for event in world.runtime.events() if event.reason == "Started"]
+    started: list[RuntimeEvent] = [event for event in world.runtime.events() if event.reason == "Started"]
     assert [event.id for event in started] == [made.id]
     born = made.created_at // SECOND_NS
     assert born <= started[0].time < born + 10

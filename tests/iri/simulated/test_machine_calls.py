@@ -18,13 +18,13 @@ from iri.change import (
 )
 from iri.machine import (
     AttachmentState,
-    Connection,
     Disk,
     Image,
-    LocalDisk,
     MachineState,
     Power,
+    RuntimeLocalDisk,
     RuntimeMachine,
+    VolumeConnection,
 )
 from iri.simulated import machine_calls
 from iri.simulated.machine_calls import GuestAction
@@ -254,7 +254,7 @@ def test_attach_after_detach_of_the_same_name_works_at_once(world: World) -> Non
     made = world.running(machine("m1", local("data")))
     old = made.status.volumes[0]
     world.runtime.change(made.id, DetachVolume("data"))
-    ceph = Disk(name="data", connection=Connection(driver="ceph", handle="wwn-1"))
+    ceph = Disk(name="data", connection=VolumeConnection(driver="ceph", handle="wwn-1"))
     world.runtime.change(made.id, AttachVolume(ceph))
     between = world.machine(made.id)
     assert [entry.state for entry in between.status.volumes] == [AttachmentState.PENDING]
@@ -265,7 +265,7 @@ def test_attach_after_detach_of_the_same_name_works_at_once(world: World) -> Non
 
 
 def test_a_volume_with_a_new_size_stays_plugged_and_another_takes_its_place(world: World) -> None:
-    connection = Connection(driver="ceph", handle="wwn-1", effective_storage_bytes=GIB)
+    connection = VolumeConnection(driver="ceph", handle="wwn-1", effective_storage_bytes=GIB)
     made = world.running(machine("m1", Disk(name="data", connection=connection)))
     larger = Disk(name="data", connection=replace(connection, effective_storage_bytes=2 * GIB))
     world.runtime.change(made.id, UpdateVolume(larger))
@@ -393,6 +393,6 @@ def test_an_unknown_machine_or_class_is_named(world: World) -> None:
 
 
 def test_local_disks_without_a_size_get_the_hosts_own(world: World) -> None:
-    disk = Disk(name="root", local_disk=LocalDisk(image=Image(image="os")))
+    disk = Disk(name="root", local_disk=RuntimeLocalDisk(image=Image(image="os")))
     world.running(machine("m1", disk))
     assert world.host.state.usage.charged()["storage"] == world.profile.local_disk_bytes

@@ -13,10 +13,10 @@ from iri.address import UnixAddress
 from iri.change import SetPower
 from iri.client import Client
 from iri.client.client import Deadlines
-from iri.host import Classes
+from iri.host import RuntimeClasses
 from iri.machine import MachineState, Power, RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
-from iri.runtime import What
+from iri.runtime import ChangeType
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.control import HostAction
 from iri.simulated.control_client import Pilot
@@ -51,9 +51,9 @@ def test_a_day_passes_in_a_moment(client: Client, pilot: Pilot) -> None:
     pilot.stop_clock()
     made = client.create(machine("m1"))
     watch = client.watch()
-    assert [notice.what for notice in watch.next(5)] == [What.RESYNC]
+    assert [notice.what for notice in watch.next(5)] == [ChangeType.RESYNC]
     pilot.advance(24 * 3600)
-    assert [(notice.id, notice.what) for notice in watch.next(5)] == [(made.id, What.CHANGED)]
+    assert [(notice.id, notice.what) for notice in watch.next(5)] == [(made.id, ChangeType.CHANGED)]
     assert client.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
     assert pilot.ask(pb.GetClockRequest()).clock.mode == pb.CLOCK_MANUAL
     pilot.run_clock(3600)
@@ -109,7 +109,7 @@ def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, pilot:
 def test_a_stock_provider_has_no_host_service(client: Client, pilot: Pilot) -> None:
     pilot.behave("stock-libvirt")
     with pytest.raises(errors.Unimplemented):
-        client.set_classes(Classes())
+        client.set_classes(RuntimeClasses())
     with pytest.raises(errors.Unimplemented):
         client.watch()
     first, second = client.create(machine("m1")), client.create(machine("m1"))

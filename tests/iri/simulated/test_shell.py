@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from iri import errors
 from iri.change import SetPower
-from iri.machine import GuestConfig, MachineState, Power, RuntimeMachine
+from iri.machine import MachineState, Power, RuntimeGuestConfig, RuntimeMachine
 from iri.runtime import Console
 from iri.simulated import machine_calls
 from iri.simulated.machine_calls import GuestAction
@@ -52,7 +52,7 @@ def world() -> World:
 @pytest.fixture
 def line(world: World) -> Iterator[Line]:
     wanted = machine("m1", local(device="oda"), interface("eth0"))
-    wanted = replace(wanted, spec=replace(wanted.spec, guest_config=GuestConfig(hostname="web-1")))
+    wanted = replace(wanted, spec=replace(wanted.spec, guest_config=RuntimeGuestConfig(hostname="web-1")))
     line = Line(world.runtime.console(world.running(wanted).id))
     line.expect("web-1 login: ")
     line.console.write(b"ada\r")

@@ -6,7 +6,7 @@ import pytest
 
 from iri import errors
 from iri.change import AttachVolume, DetachVolume, ExpandVolume
-from iri.machine import Connection, Disk, RuntimeMachine
+from iri.machine import Disk, RuntimeMachine, VolumeConnection
 from iri.simulated.profile import Profile
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
 from tests.iri.simulated.world import GIB, World, connected, machine, snapshot, volume, with_capacity
@@ -150,10 +150,10 @@ def test_a_volume_that_is_held_goes_when_it_is_let_go(world: World) -> None:
 
 
 def test_a_handle_that_is_none_of_ours_is_refused_and_anothers_driver_is_not(world: World) -> None:
-    wrong = Disk(name="data", connection=Connection(driver="simulated", handle="no-such"))
+    wrong = Disk(name="data", connection=VolumeConnection(driver="simulated", handle="no-such"))
     with pytest.raises(errors.FailedPrecondition, match="no volume with handle 'no-such'"):
         world.runtime.create(machine("m1", wrong))
-    ceph = Disk(name="data", connection=Connection(driver="ceph", handle="no-such"))
+    ceph = Disk(name="data", connection=VolumeConnection(driver="ceph", handle="no-such"))
     assert world.running(machine("m1", ceph)).status.volumes[0].handle == "no-such"
 
 

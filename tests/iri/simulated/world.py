@@ -7,14 +7,14 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from iri.machine import (
-    Connection,
     Disk,
     Image,
-    LocalDisk,
-    MachineSpec,
-    NetworkInterface,
     Power,
+    RuntimeLocalDisk,
     RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+    VolumeConnection,
 )
 from iri.simulated import machine_calls
 from iri.simulated.clock import SECOND_NS, Clock
@@ -23,14 +23,14 @@ from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from iri.simulated.state.state_log import REWRITE_FROM_BYTES, Ledger
 from iri.volume import (
-    DataSource,
     ImageSource,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
+    RuntimeVolumeSpec,
     SnapshotSource,
     SnapshotSpec,
-    VolumeSpec,
+    VolumeDataSource,
 )
 
 MACHINE_UID = "machinepoollet.ironcore.dev/machine-uid"
@@ -100,7 +100,7 @@ class World:
 
 def machine(
     uid: str = "m1",
-    *devices: Disk | NetworkInterface,
+    *devices: Disk | RuntimeNetworkInterface,
     class_name: str = "small",
     power: Power = Power.ON,
     annotations: dict[str, str] | None = None,
@@ -108,30 +108,34 @@ def machine(
     return RuntimeMachine(
         labels={MACHINE_UID: uid} if uid else {},
         annotations=annotations or {},
-        spec=MachineSpec(
+        spec=RuntimeMachineSpec(
             power=power,
             class_name=class_name,
             volumes=tuple(device for device in devices if isinstance(device, Disk)),
-            network_interfaces=tuple(device for device in devices if isinstance(device, NetworkInterface)),
+            network_interfaces=tuple(
+                device for device in devices if isinstance(device, RuntimeNetworkInterface)
+            ),
         ),
     )
 
 
 def local(name: str = "root", size_bytes: int = GIB, image: str = "", device: str = "") -> Disk:
     source = Image(image=image) if image else None
-    return Disk(name=name, device=device, local_disk=LocalDisk(size_bytes=size_bytes, image=source))
+    return Disk(name=name, device=device, local_disk=RuntimeLocalDisk(size_bytes=size_bytes, image=source))
 
 
 def connected(volume: RuntimeVolume, name: str = "data") -> Disk:
     """A volume of the host as a poollet hands it to a machine."""
     access = volume.status.access
     assert access is not None
-    connection = Connection(driver=access.driver, handle=access.handle, attributes=access.attributes)
+    connection = VolumeConnection(driver=access.driver, handle=access.handle, attributes=access.attributes)
     return Disk(name=name, connection=connection)
 
 
-def interface(name: str = "nic", network: str = "lan", *ips: str, **attributes: str) -> NetworkInterface:
-    return NetworkInterface(name=name, network_id=network, ips=ips, attributes=attributes)
+def interface(
+    name: str = "nic", network: str = "lan", *ips: str, **attributes: str
+) -> RuntimeNetworkInterface:
+    return RuntimeNetworkInterface(name=name, network_id=network, ips=ips, attributes=attributes)
 
 
 def volume(
@@ -143,12 +147,12 @@ def volume(
 ) -> RuntimeVolume:
     source = None
     if image:
-        source = DataSource(image_data_source=ImageSource(image=image))
+        source = VolumeDataSource(image_data_source=ImageSource(image=image))
     elif snapshot_id:
-        source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot_id))
+        source = VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot_id))
     return RuntimeVolume(
         labels={VOLUME_UID: uid} if uid else {},
-        spec=VolumeSpec(
+        spec=RuntimeVolumeSpec(
             class_name=class_name, resources=Resources(storage_bytes=size_bytes), volume_data_source=source
         ),
     )

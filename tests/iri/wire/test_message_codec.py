@@ -10,30 +10,30 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iri.host import HostInfo, MachineClass, MachineOffer, VolumeClass, VolumeOffer
+from iri.host import HostInfo, MachineOffer, RuntimeMachineClass, RuntimeVolumeClass, VolumeOffer
 from iri.machine import (
     Disk,
     MachineDetail,
-    MachineSpec,
     MachineState,
-    MachineStatus,
-    NetworkInterface,
     Power,
     RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeMachineStatus,
+    RuntimeNetworkInterface,
 )
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
-from iri.runtime import Event, EventType
+from iri.runtime import EventType, RuntimeEvent
 from iri.volume import (
     Access,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
+    RuntimeVolumeSpec,
+    RuntimeVolumeStatus,
     SnapshotSpec,
     VolumeDetail,
-    VolumeSpec,
-    VolumeStatus,
 )
 from iri.wire.events import event_message, event_of
 from iri.wire.message_codec import fill, freeze
@@ -42,9 +42,9 @@ from tests.iri.proto.messages import messages
 # What a caller sends comes back byte for byte, unknown fields included; enums within their names.
 SPECS: list[tuple[type[msgspec.Struct], type[Message]]] = [
     (Disk, machine_pb.Volume),
-    (NetworkInterface, machine_pb.NetworkInterface),
-    (MachineSpec, machine_pb.MachineSpec),
-    (VolumeSpec, volume_pb.VolumeSpec),
+    (RuntimeNetworkInterface, machine_pb.NetworkInterface),
+    (RuntimeMachineSpec, machine_pb.MachineSpec),
+    (RuntimeVolumeSpec, volume_pb.VolumeSpec),
     (Resources, volume_pb.VolumeResources),
     (Access, volume_pb.VolumeAccess),
     (SnapshotSpec, volume_pb.VolumeSnapshotSpec),
@@ -52,13 +52,13 @@ SPECS: list[tuple[type[msgspec.Struct], type[Message]]] = [
 # What a runtime says holds nothing unknown.
 SAID: list[tuple[type[msgspec.Struct], type[Message]]] = [
     (RuntimeMachine, machine_pb.Machine),
-    (MachineStatus, machine_pb.MachineStatus),
+    (RuntimeMachineStatus, machine_pb.MachineStatus),
     (RuntimeVolume, volume_pb.Volume),
-    (VolumeStatus, volume_pb.VolumeStatus),
+    (RuntimeVolumeStatus, volume_pb.VolumeStatus),
     (RuntimeSnapshot, volume_pb.VolumeSnapshot),
-    (MachineClass, machine_pb.MachineClass),
+    (RuntimeMachineClass, machine_pb.MachineClass),
     (MachineOffer, machine_pb.MachineClassStatus),
-    (VolumeClass, volume_pb.VolumeClass),
+    (RuntimeVolumeClass, volume_pb.VolumeClass),
     (VolumeOffer, volume_pb.VolumeClassStatus),
     (HostInfo, host_pb.HostInfo),
     (MachineDetail, host_pb.MachineDescription),
@@ -119,15 +119,15 @@ def test_absent_and_empty_are_two_things() -> None:
 def test_number_without_a_name_is_unknown() -> None:
     spec = machine_pb.MachineSpec()
     spec.power = machine_pb.Power.ValueType(7)
-    assert freeze(MachineSpec, spec).power is Power.UNKNOWN
+    assert freeze(RuntimeMachineSpec, spec).power is Power.UNKNOWN
     status = machine_pb.MachineStatus()
     status.state = machine_pb.MachineState.ValueType(42)
-    assert freeze(MachineStatus, status).state is MachineState.UNKNOWN
+    assert freeze(RuntimeMachineStatus, status).state is MachineState.UNKNOWN
 
 
 @given(
     st.builds(
-        Event,
+        RuntimeEvent,
         kind=st.sampled_from([RuntimeMachine, RuntimeVolume, RuntimeSnapshot]),
         id=st.text(max_size=5),
         labels=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
@@ -138,12 +138,14 @@ def test_number_without_a_name_is_unknown() -> None:
         time=st.integers(0, 2**40),
     )
 )
-def test_event_survives_the_wire_with_its_kind(event: Event) -> None:
+def test_event_survives_the_wire_with_its_kind(event: RuntimeEvent) -> None:
     assert event_of(event_message(event), RuntimeVolume) == event
 
 
 def test_event_of_another_runtime_is_about_the_main_kind_of_its_service() -> None:
-    message = event_message(Event(kind=RuntimeMachine, id="m", reason="R", action="A", message="m", time=1))
+    message = event_message(
+        RuntimeEvent(kind=RuntimeMachine, id="m", reason="R", action="A", message="m", time=1)
+    )
     message.spec.involved_object_meta.ClearField("annotations")
     message.spec.type = "Alarm"
     event = event_of(message, RuntimeVolume)

@@ -8,12 +8,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from iri.change import Change, DetachInterface, Resize, SetAnnotations, SetPower
+from iri.change import DetachInterface, Resize, RuntimeChange, SetAnnotations, SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
 from iri.simulated import machine_calls
 from iri.simulated.faults.fault_rules import Fault
 from iri.simulated.machine_calls import GuestAction
-from iri.volume import RuntimeVolume, VolumeState, VolumeStatus
+from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeState
 from poollet.decide.actions import Alter
 from poollet.runtimes.observed import Place
 from poollet.sync.live_view import Document
@@ -142,7 +142,7 @@ def test_a_volume_that_is_unready_for_a_moment_stays_attached() -> None:
 
     def unready(place: Place, objects: dict[str, object]) -> dict[str, object]:
         return {
-            id: msgspec.structs.replace(one, status=VolumeStatus(state=VolumeState.ERROR))
+            id: msgspec.structs.replace(one, status=RuntimeVolumeStatus(state=VolumeState.ERROR))
             if isinstance(one, RuntimeVolume)
             else one
             for id, one in objects.items()
@@ -288,7 +288,7 @@ DRIFTS = {
 
 
 @pytest.mark.parametrize("change", DRIFTS.values(), ids=DRIFTS.keys())
-def test_what_is_changed_by_hand_is_put_right_and_told(change: Change) -> None:
+def test_what_is_changed_by_hand_is_put_right_and_told(change: RuntimeChange) -> None:
     here = site(machine(spec={"networkInterfaces": interfaces("lan")}))
     here.settle()
     (before,) = here.machines().values()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from iri.machine import MachineSpec, RuntimeMachine
-from iri.volume import Access, RuntimeVolume, VolumeSpec, VolumeStatus
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
+from iri.volume import Access, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
 from poollet.decide.actions import Create, Ref, Step
 from poollet.decide.host_facts import HostFacts, HostSecrets
 from poollet.decide.memory import remembered
@@ -25,9 +25,11 @@ def test_no_answer_is_no_empty_list() -> None:
 
 
 def test_secrets_stay_out_of_texts() -> None:
-    machine = RuntimeMachine(labels={"l": "1"}, spec=MachineSpec(ignition_data=b"hidden"))
+    machine = RuntimeMachine(labels={"l": "1"}, spec=RuntimeMachineSpec(ignition_data=b"hidden"))
     access = Access(secret_data={"key": b"hidden"})
-    volume = RuntimeVolume(labels={"l": "1"}, spec=VolumeSpec(), status=VolumeStatus(access=access))
+    volume = RuntimeVolume(
+        labels={"l": "1"}, spec=RuntimeVolumeSpec(), status=RuntimeVolumeStatus(access=access)
+    )
     facts = HostFacts(fleet="f", secrets=HostSecrets({("default", "s"): {"key": b"hidden"}}))
     steps = [
         Step(Ref(type(wanted), UID), "a", "default", "x", (Create(wanted),)) for wanted in (machine, volume)

@@ -18,14 +18,17 @@ from tests.poollet.fleet import machine_class
 
 GIB = 1 << 30
 POOL = PoolSettings(name="host-1", runtime="r1")
-ABOUT = iri.About(
+ABOUT = iri.RuntimeInfo(
     name="gitvirt-simulated",
     version="1.2.3",
     host=iri.HostInfo(
         id="h",
         capacity={"cpu": 4, "memory": 8 * GIB, "storage": 100 * GIB},
         node_info=iri.NodeInfo(architecture="x86_64", hypervisor="qemu"),
-        addresses=(iri.Address(type="Hostname", address="rack-1"), iri.Address(type="Odd", address="x")),
+        addresses=(
+            iri.HostAddress(type="Hostname", address="rack-1"),
+            iri.HostAddress(type="Odd", address="x"),
+        ),
         labels={"topology.ironcore.dev/zone": "a", "rack": "1"},
     ),
 )
@@ -36,12 +39,14 @@ def offers(small: dict[str, int] | None = None, quantity: int = 4) -> iri.Offers
     return iri.Offers(
         machines=(
             iri.MachineOffer(
-                machine_class=iri.MachineClass(name="small", resources=resources), quantity=quantity
+                machine_class=iri.RuntimeMachineClass(name="small", resources=resources), quantity=quantity
             ),
-            iri.MachineOffer(machine_class=iri.MachineClass(name="theirs"), quantity=3),
+            iri.MachineOffer(machine_class=iri.RuntimeMachineClass(name="theirs"), quantity=3),
         ),
         volumes=(
-            iri.VolumeOffer(volume_class=iri.VolumeClass(name="fast", tps=100, iops=10), quantity=50 * GIB),
+            iri.VolumeOffer(
+                volume_class=iri.RuntimeVolumeClass(name="fast", tps=100, iops=10), quantity=50 * GIB
+            ),
         ),
     )
 
@@ -124,7 +129,7 @@ def test_a_class_of_the_same_name_that_means_something_else_is_not_offered(resou
 
 
 def test_a_runtime_that_counts_classes_only_is_shared_by_count() -> None:
-    about = iri.About(name="stock", version="1.0.0")
+    about = iri.RuntimeInfo(name="stock", version="1.0.0")
     found, facts = pool_report.machine_pool(POOL, Answers(about, offers()), WANTED, None, None)
     assert found.status.allocatable == {"class/machine.small": "4"}
     assert facts.allocatable == {SHARE: WHOLE_HOST}
@@ -166,8 +171,10 @@ def test_a_volume_pool_names_who_reaches_it() -> None:
 
 def test_runtimes_are_told_classes_in_whole_numbers_and_one_order() -> None:
     found = pool_report.classes(Wanted((small("500m", "1.5Gi"),), (fast(),)))
-    assert found.machines == (iri.MachineClass(name="small", resources={"cpu": 1, "memory": 3 * GIB // 2}),)
-    assert found.volumes == (iri.VolumeClass(name="fast", tps=100, iops=10),)
+    assert found.machines == (
+        iri.RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 3 * GIB // 2}),
+    )
+    assert found.volumes == (iri.RuntimeVolumeClass(name="fast", tps=100, iops=10),)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.errors import Internal
-from iri.host import Classes, MachineClass, VolumeClass
+from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.simulated.faults.fault_injection import HinderedRuntime
 from iri.simulated.provider_quirks import NAMED
 from poollet.decide.decide import decide
@@ -19,12 +19,12 @@ from tests.poollet.fleet import Fleet, machine, machine_class, uid
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
 GIB = 1 << 30
-CLASSES = Classes(
+CLASSES = RuntimeClasses(
     machines=(
-        MachineClass(name="small", resources={"cpu": 1, "memory": GIB}),
-        MachineClass(name="large", resources={"cpu": 2, "memory": 2 * GIB}),
+        RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": GIB}),
+        RuntimeMachineClass(name="large", resources={"cpu": 2, "memory": 2 * GIB}),
     ),
-    volumes=(VolumeClass(name="standard", tps=1 << 20, iops=100),),
+    volumes=(RuntimeVolumeClass(name="standard", tps=1 << 20, iops=100),),
 )
 OFFICE = "apiVersion: networking.ironcore.dev/v1alpha1\nkind: Network\nmetadata: {name: office}\n"
 NIC = (

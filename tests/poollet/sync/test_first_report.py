@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from iri.host import Classes
+from iri.host import RuntimeClasses
 from iri.simulated.faults.fault_rules import Fault
 from schemas.report import Report
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import REPORTS, Fleet, machine_class
 from tests.poollet.stage import Run, SimulatedMachine, Time
 
-BARE = replace(PROFILE, classes=Classes())  # offers what it is told, and nothing before
+BARE = replace(PROFILE, classes=RuntimeClasses())  # offers what it is told, and nothing before
 
 
 @pytest.fixture

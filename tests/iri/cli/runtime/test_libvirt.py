@@ -14,7 +14,7 @@ import pytest
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import MachineSpec, MachineState, RuntimeMachine
+from iri.machine import MachineState, RuntimeMachine, RuntimeMachineSpec
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
 from tests.iri.contract.subject import eventually, uid_labels
@@ -60,7 +60,8 @@ def test_machines_outlive_the_runtime_that_is_stopped_or_killed(daemon: Libvirtd
     assert process.ready == f"ready unix://{socket}\n"
     with Client(UnixAddress(socket)) as client:
         wanted = RuntimeMachine(
-            labels=uid_labels(RuntimeMachine), spec=MachineSpec(class_name="small", ignition_data=b"key")
+            labels=uid_labels(RuntimeMachine),
+            spec=RuntimeMachineSpec(class_name="small", ignition_data=b"key"),
         )
         id = client.create(wanted).id
         eventually(lambda: state(client, id), lambda found: found is MachineState.RUNNING, 10, "run")

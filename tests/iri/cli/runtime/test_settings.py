@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iri.cli.runtime.settings_file import read_libvirt_settings
-from iri.host import MachineClass
+from iri.host import RuntimeMachineClass
 from iri.libvirt.settings import Settings
 from reconciler.cli.exits import CommandError, Exit
 
@@ -50,7 +50,7 @@ def test_quantities_are_counts(tmp_path: Path) -> None:
     settings = read_libvirt_settings(write(tmp_path, WHOLE))
     assert settings.host.reserved == {"cpu": 1, "memory": 2 * GIB}
     assert settings.host.classes.machines == (
-        MachineClass(name="small", resources={"cpu": 1, "memory": GIB // 2}),
+        RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": GIB // 2}),
     )
     assert settings.host.classes.volumes[0].tps == 1 << 20
     assert settings.host.traits["small"].is_hugepages

@@ -15,7 +15,7 @@ import pytest
 from iri.address import UnixAddress
 from iri.cli.runtime.settings_file import read_profile, resolve_quantities
 from iri.client import Client
-from iri.machine import MachineSpec, RuntimeMachine
+from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
 
@@ -66,7 +66,7 @@ def test_it_goes_on_where_it_was_killed(directory: Path) -> None:
         with Client(UnixAddress(directory / "s")) as client:
             ids = {
                 client.create(
-                    RuntimeMachine(labels={UID: f"m{number}"}, spec=MachineSpec(class_name="small"))
+                    RuntimeMachine(labels={UID: f"m{number}"}, spec=RuntimeMachineSpec(class_name="small"))
                 ).id
                 for number in range(20)
             }
@@ -97,7 +97,7 @@ def test_the_same_seed_is_the_same_host(directory: Path) -> None:
         process = Process("--listen", str(directory / "s"), "--seed", seed)
         try:
             with Client(UnixAddress(directory / "s")) as client:
-                return client.create(RuntimeMachine(spec=MachineSpec(class_name="small"))).id
+                return client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))).id
         finally:
             process.stop()
 

@@ -20,15 +20,15 @@ from iri.libvirt.domain.names import alias_of
 from iri.libvirt.volumes import storage_xml
 from iri.libvirt.volumes.settings import RbdPool
 from iri.libvirt.xml import parse, text
-from iri.machine import Connection, Disk
+from iri.machine import Disk, VolumeConnection
 from iri.volume import (
     Access,
-    DataSource,
-    Encryption,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
     SnapshotSource,
+    VolumeDataSource,
+    VolumeEncryption,
     VolumeState,
 )
 from tests.iri.contract.subject import MIB, Subject, eventually
@@ -78,7 +78,7 @@ def access(volume: RuntimeVolume) -> Access:
 
 
 def from_snapshot(subject: Subject, snapshot: RuntimeSnapshot) -> RuntimeVolume:
-    return subject.volume(DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id)))
+    return subject.volume(VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id)))
 
 
 def test_access_is_what_stock_machine_runtimes_understand(
@@ -152,7 +152,7 @@ def test_encrypted_volume_starts_as_its_image_and_can_be_copied(
     stand: Stand, subject: Subject, cluster: Cluster, tmp_path: Path
 ) -> None:
     wanted = subject.volume(stand.image(BODY))
-    secret = Encryption(secret_data={"encryptionKey": b"correct horse"})
+    secret = VolumeEncryption(secret_data={"encryptionKey": b"correct horse"})
     volume = subject.available(replace(wanted, spec=replace(wanted.spec, encryption=secret)))
     assert volume.status.resources == Resources(storage_bytes=subject.volume_bytes)
     assert BODY[:4096] not in content(cluster, name(volume), 64 * MIB)
@@ -174,7 +174,7 @@ def test_encrypted_volume_starts_as_its_image_and_can_be_copied(
 
 def disk_of_access(volume: RuntimeVolume, encryption: dict[str, bytes]) -> Disk:
     there = access(volume)
-    connection = Connection(
+    connection = VolumeConnection(
         driver=there.driver,
         handle=there.handle,
         attributes=there.attributes,

@@ -21,22 +21,30 @@ from iri.libvirt.domain.document import DomainPlan
 from iri.libvirt.domain.record import MachineRecord
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.protocols import SeedFiles
-from iri.machine import Connection, Disk, GuestConfig, LocalDisk, MachineSpec, NetworkInterface, Power
+from iri.machine import (
+    Disk,
+    Power,
+    RuntimeGuestConfig,
+    RuntimeLocalDisk,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+    VolumeConnection,
+)
 
 ID = "5b0ff6f2-0f4c-4d5e-9f43-3f3c6f1b2a10"
 FOLDER = Path("/var/lib/gitvirt/machines") / ID
-ROOT = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1 << 30))
+ROOT = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=1 << 30))
 DATA = Disk(
     name="data",
     device="odb",
-    connection=Connection(
+    connection=VolumeConnection(
         driver="ceph",
         handle="volume-1",
         attributes={"monitors": "10.0.0.1:6789", "image": "kvm/volume-1"},
         secret_data={"userID": b"admin", "userKey": b"hush"},
     ),
 )
-NIC = NetworkInterface(
+NIC = RuntimeNetworkInterface(
     name="primary", network_id="lan", ips=("10.0.0.9",), attributes={"mac": "52:54:00:12:34:56"}
 )
 FILE = PreparedDisk(source=DiskSource(where=FileSource(path="/var/lib/gitvirt/volumes/root.qcow2")))
@@ -53,8 +61,10 @@ RBD = PreparedDisk(
 NETWORK = NicSource(where=NetworkNic(network="gitvirt-1"), mac="52:54:00:12:34:56")
 
 
-def spec(**fields: object) -> MachineSpec:
-    return replace(MachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(NIC,)), **fields)
+def spec(**fields: object) -> RuntimeMachineSpec:
+    return replace(
+        RuntimeMachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(NIC,)), **fields
+    )
 
 
 def record(**fields: object) -> MachineRecord:
@@ -118,7 +128,7 @@ PLANS: dict[str, DomainPlan] = {
     "power-off": of_spec(power=Power.OFF),
     "class": of_spec(class_name="large"),
     "hostname": replace(
-        of_spec(guest_config=GuestConfig(hostname="web-1")), seed=SeedFiles(iso=FOLDER / "seed.iso")
+        of_spec(guest_config=RuntimeGuestConfig(hostname="web-1")), seed=SeedFiles(iso=FOLDER / "seed.iso")
     ),
     "ignition": replace(of_spec(ignition_data=b"{}"), seed=SeedFiles(ignition=FOLDER / "ignition.ign")),
     "unknown-field": of_spec(unknown=b"\x7a\x03new"),
@@ -143,7 +153,7 @@ PLANS: dict[str, DomainPlan] = {
     "odd-devices": replace(
         PLAIN,
         disks=tuple(
-            (Disk(name=name, device=device, local_disk=LocalDisk()), FILE)
+            (Disk(name=name, device=device, local_disk=RuntimeLocalDisk()), FILE)
             for name, device in (("a", "sdc"), ("b", "odc"), ("c.d_e", "nvme0"), ("f", "odaa"))
         ),
     ),
@@ -170,6 +180,6 @@ FIELDS: dict[str, object] = {
     "ignition_data": b"{}",
     "volumes": (ROOT, DATA),
     "network_interfaces": (),
-    "guest_config": GuestConfig(hostname="web-1"),
+    "guest_config": RuntimeGuestConfig(hostname="web-1"),
     "unknown": b"\x7a\x03new",
 }

@@ -17,7 +17,14 @@ from iri.libvirt.domain.names import DeviceKind, alias_of
 from iri.libvirt.domain.record import NAMESPACE, TAG, read
 from iri.libvirt.domain.traits import HostPlatform
 from iri.libvirt.xml import UNWRITABLE, parse
-from iri.machine import Connection, Disk, GuestConfig, LocalDisk, MachineSpec, NetworkInterface
+from iri.machine import (
+    Disk,
+    RuntimeGuestConfig,
+    RuntimeLocalDisk,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+    VolumeConnection,
+)
 from tests.iri.libvirt.domain.plans import FIELDS, NETWORK, PLAIN, PLANS, record
 from tests.servers.libvirtd import Libvirtd
 
@@ -38,7 +45,7 @@ def test_no_golden_is_left_over() -> None:
 
 
 def test_every_field_of_a_spec_changes_some_golden() -> None:
-    assert set(FIELDS) == set(MachineSpec.__struct_fields__), "a new field needs a plan"
+    assert set(FIELDS) == set(RuntimeMachineSpec.__struct_fields__), "a new field needs a plan"
     for field in FIELDS:
         plain = getattr(PLAIN.record.spec, field)
         changed = [name for name, plan in PLANS.items() if getattr(plan.record.spec, field) != plain]
@@ -63,16 +70,16 @@ TEXT = st.text(min_size=1).filter(lambda text: "\r" not in text)
 
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_no_text_of_a_spec_becomes_structure(name: str, device: str, hostname: str, path: str) -> None:
-    disk = Disk(name=name, device=device, local_disk=LocalDisk())
-    nic = NetworkInterface(name=name, network_id=hostname, attributes={name: device})
+    disk = Disk(name=name, device=device, local_disk=RuntimeLocalDisk())
+    nic = RuntimeNetworkInterface(name=name, network_id=hostname, attributes={name: device})
     machine = record(
         labels={name: path, "machinepoollet.ironcore.dev/machine-name": hostname},
         annotations={device: name},
-        spec=MachineSpec(
+        spec=RuntimeMachineSpec(
             class_name=hostname,
             volumes=(disk,),
             network_interfaces=(nic,),
-            guest_config=GuestConfig(hostname=hostname),
+            guest_config=RuntimeGuestConfig(hostname=hostname),
         ),
     )
     source = PreparedDisk(source=DiskSource(where=FileSource(path=path)))
@@ -126,7 +133,7 @@ def test_regrading_changes_the_class_alone() -> None:
 
 
 def test_disk_that_has_grown_is_the_same_and_another_volume_is_not() -> None:
-    disk = Disk(name="data", device="odb", connection=Connection(driver="ceph", handle="v1"))
+    disk = Disk(name="data", device="odb", connection=VolumeConnection(driver="ceph", handle="v1"))
     assert disk.connection is not None
     grown = replace(
         disk, connection=replace(disk.connection, effective_storage_bytes=5, secret_data={"k": b"v"})

@@ -8,18 +8,20 @@ from hypothesis import strategies as st
 
 from iri.libvirt.domain.record import MachineRecord, packed, read, sealed, unpacked, unsealed, written
 from iri.libvirt.xml import element, parse, text
-from iri.machine import Connection, Disk, MachineSpec
+from iri.machine import Disk, RuntimeMachineSpec, VolumeConnection
 
 TEXTS = st.dictionaries(st.text(), st.text(), max_size=3)
 KEYS = st.dictionaries(st.text(), st.binary(), max_size=2)
 
 
 def disk(name: str, secret: dict[str, bytes], encryption: dict[str, bytes]) -> Disk:
-    return Disk(name=name, connection=Connection(driver="d", secret_data=secret, encryption_data=encryption))
+    return Disk(
+        name=name, connection=VolumeConnection(driver="d", secret_data=secret, encryption_data=encryption)
+    )
 
 
 SPECS = st.builds(
-    MachineSpec,
+    RuntimeMachineSpec,
     class_name=st.text(),
     ignition_data=st.binary(),
     unknown=st.binary(),
@@ -37,7 +39,7 @@ def test_whatever_is_recorded_is_read_back(record: MachineRecord) -> None:
 
 
 @given(SPECS)
-def test_secrets_come_out_of_a_spec_and_back_in(spec: MachineSpec) -> None:
+def test_secrets_come_out_of_a_spec_and_back_in(spec: RuntimeMachineSpec) -> None:
     bare, seal = sealed(spec)
     assert bare.ignition_data == b""
     assert not any(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
 
-from iri.host import MachineClass
+from iri.host import RuntimeMachineClass
 from iri.libvirt.domain.traits import ClassTraits
 from iri.libvirt.host.capacity import GIB, HostFacts, capacity, quantity
 from iri.libvirt.host.settings import HostSettings
@@ -39,8 +39,8 @@ def test_capacity(facts: HostFacts, given_: HostSettings, want: dict[str, int]) 
     assert capacity(facts, 100, given_) == want
 
 
-def small(**resources: int) -> MachineClass:
-    return MachineClass(name="small", resources=resources)
+def small(**resources: int) -> RuntimeMachineClass:
+    return RuntimeMachineClass(name="small", resources=resources)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def small(**resources: int) -> MachineClass:
         (small(cpu=1, memory=GIB), FACTS, settings(traits={"small": ClassTraits(is_hugepages=True)}), 0),
     ],
 )
-def test_quantity(wanted: MachineClass, facts: HostFacts, given_: HostSettings, want: int) -> None:
+def test_quantity(wanted: RuntimeMachineClass, facts: HostFacts, given_: HostSettings, want: int) -> None:
     assert quantity(wanted, facts, 100, given_) == want
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
-from iri.host import Address, Classes, MachineClass, VolumeClass, VolumeOffer
+from iri.host import HostAddress, RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass, VolumeOffer
 from iri.libvirt import xml
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.node import LibvirtNode
@@ -25,12 +25,12 @@ from iri.libvirt.host.settings import Accelerator, HostSettings, OfferedClasses
 from tests.servers.libvirtd import Libvirtd
 
 GIB = 1 << 30
-CLASSES = Classes(
+CLASSES = RuntimeClasses(
     machines=(
-        MachineClass(name="tiny", resources={"cpu": 1, "memory": 1 << 20}),
-        MachineClass(name="vast", resources={"cpu": 1, "memory": 1 << 60}),
+        RuntimeMachineClass(name="tiny", resources={"cpu": 1, "memory": 1 << 20}),
+        RuntimeMachineClass(name="vast", resources={"cpu": 1, "memory": 1 << 60}),
     ),
-    volumes=(VolumeClass(name="plain", tps=1, iops=1),),
+    volumes=(RuntimeVolumeClass(name="plain", tps=1, iops=1),),
 )
 
 
@@ -40,7 +40,7 @@ class StorageBackend:
     def storage_bytes(self) -> int:
         return 5 * GIB
 
-    def volume_offers(self, classes: tuple[VolumeClass, ...]) -> tuple[VolumeOffer, ...]:
+    def volume_offers(self, classes: tuple[RuntimeVolumeClass, ...]) -> tuple[VolumeOffer, ...]:
         return tuple(VolumeOffer(volume_class=one, quantity=5 * GIB) for one in classes)
 
 
@@ -112,7 +112,7 @@ def test_the_host_is_the_same_after_libvirt_was_away(link: LibvirtLink, folder: 
 
 
 def test_the_operator_can_name_addresses_and_labels(link: LibvirtLink, folder: Path) -> None:
-    address = Address(type="ExternalIP", address="203.0.113.7")
+    address = HostAddress(type="ExternalIP", address="203.0.113.7")
     info = host(link, folder, HostSettings(addresses=(address,), labels={"zone": "a"})).about().host
     assert info.addresses == (address,)
     assert info.labels["zone"] == "a"

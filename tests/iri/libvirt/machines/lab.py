@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import Condition, MachineSpec, MachineState, RuntimeMachine
+from iri.machine import MachineState, RuntimeCondition, RuntimeMachine, RuntimeMachineSpec
 from tests.guests.micro import READY
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import console_log
@@ -23,7 +23,7 @@ class Lab:
         self.runtime = runtime
 
     def create(self, **fields: object) -> str:
-        spec = MachineSpec(**({"class_name": "small"} | fields))  # type: ignore[arg-type]
+        spec = RuntimeMachineSpec(**({"class_name": "small"} | fields))  # type: ignore[arg-type]
         return self.runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)).id
 
     def running(self, **fields: object) -> str:
@@ -69,7 +69,7 @@ class Lab:
         eventually(lambda: id in self.runtime.objects(RuntimeMachine), operator.not_, SECONDS, "be removed")
 
 
-def condition(machine: RuntimeMachine, type_: str) -> Condition | None:
+def condition(machine: RuntimeMachine, type_: str) -> RuntimeCondition | None:
     return next((found for found in machine.status.conditions if found.type == type_), None)
 
 

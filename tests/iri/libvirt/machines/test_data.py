@@ -15,15 +15,23 @@ from iri.errors import FailedPrecondition, Unavailable
 from iri.libvirt.domain.record import NAMESPACE, PREFIX
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.volumes import names
-from iri.machine import Connection, Disk, LocalDisk, MachineSpec, MachineState, Power, RuntimeMachine
-from iri.volume import Resources, RuntimeVolume, VolumeSpec, VolumeState
+from iri.machine import (
+    Disk,
+    MachineState,
+    Power,
+    RuntimeLocalDisk,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    VolumeConnection,
+)
+from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import local_disk, micro_settings, running_runtime
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd, libvirtd
 
 MIB = 1 << 20
-ROOT = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=MIB))
+ROOT = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=MIB))
 TRIES = 5
 
 
@@ -35,7 +43,7 @@ def daemon() -> Iterator[Libvirtd]:
 
 
 def wanted(*volumes: Disk, power: Power = Power.ON) -> RuntimeMachine:
-    spec = MachineSpec(class_name="small", power=power, volumes=volumes, ignition_data=b"hush")
+    spec = RuntimeMachineSpec(class_name="small", power=power, volumes=volumes, ignition_data=b"hush")
     return RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)
 
 
@@ -105,7 +113,7 @@ def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd
         volume = runtime.create(
             RuntimeVolume(
                 labels=uid_labels(RuntimeVolume),
-                spec=VolumeSpec(class_name="plain", resources=Resources(storage_bytes=MIB)),
+                spec=RuntimeVolumeSpec(class_name="plain", resources=Resources(storage_bytes=MIB)),
             )
         ).id
         available = eventually(
@@ -122,7 +130,7 @@ def test_of_two_machines_that_want_a_volume_at_once_one_gets_it(daemon: Libvirtd
                 Disk(
                     name="data",
                     device="odb",
-                    connection=Connection(
+                    connection=VolumeConnection(
                         driver=access.driver, handle=f"{number}-{handle}", attributes=access.attributes
                     ),
                 )

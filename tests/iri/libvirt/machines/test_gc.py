@@ -13,7 +13,7 @@ from iri.identity import UID_LABELS
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.machines import gc
 from iri.libvirt.runtime import LibvirtRuntime
-from iri.machine import MachineSpec, MachineState, Power, RuntimeMachine
+from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.leftovers import leftovers
@@ -29,7 +29,7 @@ def daemon() -> Iterator[Libvirtd]:
 
 
 def machine(**fields: object) -> RuntimeMachine:
-    spec = MachineSpec(class_name="small", **fields)  # type: ignore[arg-type]
+    spec = RuntimeMachineSpec(class_name="small", **fields)  # type: ignore[arg-type]
     return RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)
 
 

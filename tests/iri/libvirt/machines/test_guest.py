@@ -7,9 +7,9 @@ import pytest
 from iri.libvirt.domain.domain_state import DomainState, RunState
 from iri.libvirt.domain.record import MachineRecord
 from iri.libvirt.machines.guest import GUEST_POWER_OFF, Guest, state_of
-from iri.machine import MachineSpec, MachineState, Power
+from iri.machine import MachineState, Power, RuntimeMachineSpec
 
-ON, OFF = MachineSpec(power=Power.ON), MachineSpec(power=Power.OFF)
+ON, OFF = RuntimeMachineSpec(power=Power.ON), RuntimeMachineSpec(power=Power.OFF)
 
 
 @pytest.mark.parametrize(

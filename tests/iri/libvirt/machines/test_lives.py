@@ -14,9 +14,9 @@ from iri.libvirt.settings import Settings
 from iri.machine import (
     Disk,
     Image,
-    LocalDisk,
     MachineState,
     Power,
+    RuntimeLocalDisk,
     RuntimeMachine,
 )
 from tests.guests.micro import READY
@@ -90,7 +90,7 @@ def test_foreign_domains_are_nobodys_business(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_domain_that_somebody_undefines_is_gone_and_has_its_data_when_it_is_made_again(lab: Lab) -> None:
-    root = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=1 << 20))
+    root = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=1 << 20))
     id = lab.create(volumes=(root,), power=Power.OFF)
     was = lab.until(id, is_as_wished, "be made")
     disk = local_disk(lab.daemon, id)
@@ -231,7 +231,7 @@ def test_console_is_for_one_at_a_time(lab: Lab) -> None:
 
 def test_image_that_cannot_be_had_is_a_condition_and_no_half_made_machine(lab: Lab) -> None:
     image = Image(image="http://127.0.0.1:9/none.qcow2")
-    id = lab.create(volumes=(Disk(name="root", device="oda", local_disk=LocalDisk(image=image)),))
+    id = lab.create(volumes=(Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(image=image)),))
     found = lab.until(id, is_in_trouble, "be in trouble")
     assert found.status.state is MachineState.PENDING
     assert not any(is_attached(found, name) for name in devices(found))
@@ -247,7 +247,7 @@ def test_full_port_is_a_condition_and_the_guest_goes_on(lab: Lab) -> None:
     id = lab.running()
     for number in range(8):
         disk = Disk(
-            name=f"d{number}", device=f"od{chr(98 + number)}", local_disk=LocalDisk(size_bytes=1 << 20)
+            name=f"d{number}", device=f"od{chr(98 + number)}", local_disk=RuntimeLocalDisk(size_bytes=1 << 20)
         )
         lab.runtime.change(id, AttachVolume(disk))
     found = lab.until(id, is_in_trouble, "run out of ports")

@@ -23,8 +23,16 @@ from iri.libvirt.domain.names import alias_of
 from iri.libvirt.machines.qemu_leak_repair import cleared
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
-from iri.machine import Disk, LocalDisk, MachineSpec, MachineState, NetworkInterface, Power, RuntimeMachine
-from iri.volume import Resources, RuntimeVolume, VolumeSpec
+from iri.machine import (
+    Disk,
+    MachineState,
+    Power,
+    RuntimeLocalDisk,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+)
+from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec
 from tests.guests.micro import READY
 from tests.iri.contract.devices import connected
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
@@ -34,9 +42,9 @@ from tests.servers.libvirtd import Libvirtd, libvirtd
 
 SECONDS = 120.0  # for what takes one, on a machine that does nothing else
 MIB = 1 << 20
-ROOT = Disk(name="root", device="oda", local_disk=LocalDisk(size_bytes=MIB))
-NIC = NetworkInterface(name="second", network_id="cut")
-KEPT = NetworkInterface(name="first", network_id="cut")  # its network is there
+ROOT = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=MIB))
+NIC = RuntimeNetworkInterface(name="second", network_id="cut")
+KEPT = RuntimeNetworkInterface(name="first", network_id="cut")  # its network is there
 
 
 class Qmp:
@@ -197,7 +205,7 @@ def settings(daemon: Libvirtd) -> Settings:
 @pytest.fixture
 def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
     with running_runtime(settings) as runtime:
-        spec = VolumeSpec(class_name="plain", resources=Resources(storage_bytes=MIB))
+        spec = RuntimeVolumeSpec(class_name="plain", resources=Resources(storage_bytes=MIB))
         volume = runtime.create(RuntimeVolume(labels=uid_labels(RuntimeVolume), spec=spec))
         made = eventually(
             lambda: runtime.objects(RuntimeVolume)[volume.id],
@@ -206,7 +214,7 @@ def lab(daemon: Libvirtd, settings: Settings) -> Iterator[Lab]:
             "be there",
         )
         assert made.status.access is not None
-        wish = MachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(KEPT,))
+        wish = RuntimeMachineSpec(class_name="small", volumes=(ROOT,), network_interfaces=(KEPT,))
         id = runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=wish)).id
         lab = Lab(daemon, runtime, id, connected("data", "odb", made.status.access, MIB))
         lab.until(lambda machine: machine.status.state is MachineState.RUNNING, "run")

@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from iri.host import MachineClass
+from iri.host import RuntimeMachineClass
 from iri.libvirt.domain.traits import ClassTraits
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes.settings import DirPool, StorageSettings
-from iri.machine import Disk, Image, LocalDisk, MachineSpec, MachineState, RuntimeMachine
+from iri.machine import Disk, Image, MachineState, RuntimeLocalDisk, RuntimeMachine, RuntimeMachineSpec
 from tests.iri.contract.subject import devices, eventually, is_attached, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.depot import Depot, depot_server
@@ -48,7 +48,7 @@ class Place:
 class StepFailure:
     """`mend` ends it."""
 
-    machine: MachineSpec
+    machine: RuntimeMachineSpec
     cause: str
     mend: Callable[[], object]
 
@@ -91,7 +91,7 @@ def settings(daemon: Libvirtd, place: Place) -> Settings:
             micro.host.classes,
             machines=(
                 *micro.host.classes.machines,
-                MachineClass(name="wide", resources={"cpu": 1, "memory": 8 * MIB}),
+                RuntimeMachineClass(name="wide", resources={"cpu": 1, "memory": 8 * MIB}),
             ),
         ),
     )
@@ -112,9 +112,11 @@ def free_port() -> int:
         return port
 
 
-def on(image: str = "", size_bytes: int = MIB, class_name: str = "small") -> MachineSpec:
-    local = LocalDisk(size_bytes=size_bytes, image=Image(image=image) if image else None)
-    return MachineSpec(class_name=class_name, volumes=(Disk(name="root", device="oda", local_disk=local),))
+def on(image: str = "", size_bytes: int = MIB, class_name: str = "small") -> RuntimeMachineSpec:
+    local = RuntimeLocalDisk(size_bytes=size_bytes, image=Image(image=image) if image else None)
+    return RuntimeMachineSpec(
+        class_name=class_name, volumes=(Disk(name="root", device="oda", local_disk=local),)
+    )
 
 
 def server_down(place: Place, settings: Settings) -> StepFailure:

@@ -13,7 +13,7 @@ import pytest
 from iri.change import SetPower
 from iri.errors import Unavailable
 from iri.libvirt.runtime import LibvirtRuntime
-from iri.machine import Condition, MachineSpec, MachineState, Power, RuntimeMachine
+from iri.machine import MachineState, Power, RuntimeCondition, RuntimeMachine, RuntimeMachineSpec
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
 from tests.servers.libvirtd import Libvirtd, libvirtd
@@ -71,7 +71,7 @@ def state(runtime: LibvirtRuntime, id: str) -> MachineState | None:
 
 
 def created(runtime: LibvirtRuntime) -> str:
-    spec = MachineSpec(class_name="small", power=Power.OFF)
+    spec = RuntimeMachineSpec(class_name="small", power=Power.OFF)
     return runtime.create(RuntimeMachine(labels=uid_labels(RuntimeMachine), spec=spec)).id
 
 
@@ -104,7 +104,7 @@ def test_condition_says_what_to_do_where_nothing_does_it(daemon: Libvirtd) -> No
         eventually(lambda: state(runtime, id), lambda now: now is MachineState.RUNNING, 120, "run")
 
 
-def condition(runtime: LibvirtRuntime, id: str) -> Condition | None:
+def condition(runtime: LibvirtRuntime, id: str) -> RuntimeCondition | None:
     try:
         machine = runtime.objects(RuntimeMachine)[id]
     except Unavailable:
@@ -112,7 +112,7 @@ def condition(runtime: LibvirtRuntime, id: str) -> Condition | None:
     return next((one for one in machine.status.conditions if one.type == "Ready"), None)
 
 
-def is_timed_out(ready: Condition | None) -> bool:
+def is_timed_out(ready: RuntimeCondition | None) -> bool:
     return ready is not None and ready.reason == "TimedOut"
 
 

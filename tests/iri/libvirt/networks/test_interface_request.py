@@ -11,7 +11,7 @@ from iri.libvirt.networks.interface_request import BridgePort, InterfaceRequest,
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
 from iri.libvirt.networks.mac import MAC, mac_address
 from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy, OnDemand
-from iri.machine import NetworkInterface
+from iri.machine import RuntimeNetworkInterface
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"
 RULES = NetworkPolicy(
@@ -25,8 +25,8 @@ RULES = NetworkPolicy(
 )
 
 
-def interface(network_id: str, *ips: str, name: str = "eth0", **attributes: str) -> NetworkInterface:
-    return NetworkInterface(name=name, network_id=network_id, ips=ips, attributes=attributes)
+def interface(network_id: str, *ips: str, name: str = "eth0", **attributes: str) -> RuntimeNetworkInterface:
+    return RuntimeNetworkInterface(name=name, network_id=network_id, ips=ips, attributes=attributes)
 
 
 def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> IsolatedNetwork:
@@ -48,7 +48,7 @@ def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> IsolatedNetw
         (interface("lan", cidr="10.1.0.0/24", dhcp="True", nat="true"), lan("10.1.0.0/24", nat=True)),
     ],
 )
-def test_what_is_allowed(given_: NetworkInterface, want: object) -> None:
+def test_what_is_allowed(given_: RuntimeNetworkInterface, want: object) -> None:
     assert asked(ID, given_, RULES).where == want
 
 
@@ -89,7 +89,7 @@ def test_what_is_allowed(given_: NetworkInterface, want: object) -> None:
         (interface("lan", mac="00:00:00:00:00:00"), "cannot be"),
     ],
 )
-def test_what_is_refused(given_: NetworkInterface, says: str) -> None:
+def test_what_is_refused(given_: RuntimeNetworkInterface, says: str) -> None:
     with pytest.raises(InvalidArgument, match=says):
         asked(ID, given_, RULES)
 
@@ -164,7 +164,7 @@ def test_only_what_the_operator_named_is_ever_reached(
     try:
         got: InterfaceRequest = asked(
             ID,
-            NetworkInterface(name=name, network_id=network_id, ips=tuple(ips), attributes=attributes),
+            RuntimeNetworkInterface(name=name, network_id=network_id, ips=tuple(ips), attributes=attributes),
             RULES,
         )
     except InvalidArgument:

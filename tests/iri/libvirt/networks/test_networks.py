@@ -18,7 +18,7 @@ from iri.libvirt.networks.isolated_network import IsolatedNetwork
 from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy, OnDemand
 from iri.libvirt.networks.network_xml import definition
 from iri.libvirt.networks.networks import Networks
-from iri.machine import NetworkInterface
+from iri.machine import RuntimeNetworkInterface
 from tests.servers.libvirtd import Libvirtd
 
 RULES = NetworkPolicy(
@@ -53,8 +53,8 @@ def networks(link: LibvirtLink, store: LibvirtNetworks) -> Networks:
     return Networks(store, LibvirtAddresses(link), RULES, lambda: ROUTES + LAN)
 
 
-def nic(network_id: str, *ips: str, name: str = "eth0", **attributes: str) -> NetworkInterface:
-    return NetworkInterface(name=name, network_id=network_id, ips=ips, attributes=attributes)
+def nic(network_id: str, *ips: str, name: str = "eth0", **attributes: str) -> RuntimeNetworkInterface:
+    return RuntimeNetworkInterface(name=name, network_id=network_id, ips=ips, attributes=attributes)
 
 
 def names(store: LibvirtNetworks) -> set[str]:
@@ -221,7 +221,7 @@ def test_who_was_let_in_under_older_rules_keeps_the_network(
 def test_connecting_and_pruning_at_once_never_loses_a_network(
     networks: Networks, store: LibvirtNetworks
 ) -> None:
-    wanted: dict[str, NetworkInterface] = {}
+    wanted: dict[str, RuntimeNetworkInterface] = {}
     stop = threading.Event()
     trouble: list[Exception] = []
 

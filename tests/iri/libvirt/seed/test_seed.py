@@ -17,7 +17,7 @@ from iri.libvirt.seed.iso9660 import SECTOR, iso
 from iri.libvirt.seed.nocloud import meta_data, nocloud
 from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
 from iri.libvirt.seed.seed_files import SeedWriter
-from iri.machine import GuestConfig, MachineSpec, RuntimeMachine
+from iri.machine import RuntimeGuestConfig, RuntimeMachine, RuntimeMachineSpec
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"
 
@@ -25,9 +25,9 @@ ID = "0d0c2d9e-0000-4000-8000-000000000001"
 def machine(
     data: bytes = b"", hostname: str = "", annotations: dict[str, str] | None = None
 ) -> RuntimeMachine:
-    guest = GuestConfig(hostname=hostname) if hostname else None
+    guest = RuntimeGuestConfig(hostname=hostname) if hostname else None
     return RuntimeMachine(
-        id=ID, annotations=annotations or {}, spec=MachineSpec(ignition_data=data, guest_config=guest)
+        id=ID, annotations=annotations or {}, spec=RuntimeMachineSpec(ignition_data=data, guest_config=guest)
     )
 
 

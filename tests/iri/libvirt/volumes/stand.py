@@ -6,20 +6,20 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from iri.change import Change, ExpandVolume
+from iri.change import ExpandVolume, RuntimeChange
 from iri.errors import InvalidArgument, NotFound, Unimplemented
-from iri.host import About, Classes, Offers, VolumeClass
+from iri.host import Offers, RuntimeClasses, RuntimeInfo, RuntimeVolumeClass
 from iri.journal import Journal
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.bootstrap import VolumeSettings, opened
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
 from iri.machine import RuntimeMachine
-from iri.runtime import AnyObject, Console, Event, Subscription
-from iri.volume import DataSource, ImageSource, Resources, RuntimeVolume
+from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
+from iri.volume import ImageSource, Resources, RuntimeVolume, VolumeDataSource
 from tests.iri.contract.subject import Subject
 
-CLASSES = (VolumeClass(name="standard"), VolumeClass(name="limited", tps=10 << 20, iops=500))
+CLASSES = (RuntimeVolumeClass(name="standard"), RuntimeVolumeClass(name="limited", tps=10 << 20, iops=500))
 
 
 class Stand:
@@ -84,22 +84,22 @@ class Stand:
             seconds=60,
         )
 
-    def image(self, body: bytes = b"image" * 400_000, name: str = "a.img") -> DataSource:
+    def image(self, body: bytes = b"image" * 400_000, name: str = "a.img") -> VolumeDataSource:
         original = self.folder / "originals" / name
         original.parent.mkdir(exist_ok=True)
         original.write_bytes(body)
-        return DataSource(image_data_source=ImageSource(image=str(original)))
+        return VolumeDataSource(image_data_source=ImageSource(image=str(original)))
 
     def warnings(self) -> list[tuple[str, str]]:
         return [(event.reason, event.message) for event in self.events() if event.type == "Warning"]
 
-    def about(self) -> About:
-        return About(name="stand", version="0.0.0")
+    def about(self) -> RuntimeInfo:
+        return RuntimeInfo(name="stand", version="0.0.0")
 
     def offers(self) -> Offers:
         return Offers(volumes=self.volumes.offers(CLASSES))
 
-    def set_classes(self, classes: Classes) -> None:
+    def set_classes(self, classes: RuntimeClasses) -> None:
         raise Unimplemented("classes are fixed")
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
@@ -113,7 +113,7 @@ class Stand:
             raise Unimplemented("there are no machines")
         return self.volumes.create(wanted)
 
-    def change(self, id: str, change: Change) -> None:
+    def change(self, id: str, change: RuntimeChange) -> None:
         if not isinstance(change, ExpandVolume):
             raise NotFound("there are no machines")
         self.volumes.expand(id, change)
@@ -123,7 +123,7 @@ class Stand:
             raise NotFound("there are no machines")
         self.volumes.remove(kind, id)  # type: ignore[arg-type]
 
-    def events(self) -> Sequence[Event]:
+    def events(self) -> Sequence[RuntimeEvent]:
         return self.journal.events()
 
     def watch(self) -> Subscription:
@@ -133,7 +133,7 @@ class Stand:
         raise NotFound("there are no machines")
 
 
-def volume_class(name: str) -> VolumeClass:
+def volume_class(name: str) -> RuntimeVolumeClass:
     for there in CLASSES:
         if there.name == name:
             return there

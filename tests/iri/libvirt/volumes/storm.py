@@ -16,14 +16,14 @@ from iri.change import ExpandVolume
 from iri.errors import IRIError
 from iri.identity import UID_LABELS
 from iri.volume import (
-    DataSource,
     ImageSource,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
+    RuntimeVolumeSpec,
     SnapshotSource,
     SnapshotSpec,
-    VolumeSpec,
+    VolumeDataSource,
 )
 from tests.iri.libvirt.volumes.stand import Stand
 
@@ -36,7 +36,9 @@ def main() -> None:
     stand = Stand(uri, Path(folder)).start()
     original = Path(folder) / "originals" / "a.img"
     image = (
-        DataSource(image_data_source=ImageSource(image=str(original))) if original.exists() else stand.image()
+        VolumeDataSource(image_data_source=ImageSource(image=str(original)))
+        if original.exists()
+        else stand.image()
     )
     chance = random.Random(int(seed))
     print("started", flush=True)
@@ -45,7 +47,7 @@ def main() -> None:
             step(stand, chance, image)
 
 
-def step(stand: Stand, chance: random.Random, image: DataSource) -> None:
+def step(stand: Stand, chance: random.Random, image: VolumeDataSource) -> None:
     volumes, snapshots = list(stand.objects(RuntimeVolume)), list(stand.objects(RuntimeSnapshot))
     what = chance.randrange(6)
     if what < 3 and len(volumes) >= MOST:
@@ -57,7 +59,7 @@ def step(stand: Stand, chance: random.Random, image: DataSource) -> None:
             said("volume", stand.create(volume(image)).id)
         case 2 if snapshots:
             source = SnapshotSource(snapshot_id=chance.choice(snapshots))
-            said("volume", stand.create(volume(DataSource(snapshot_data_source=source))).id)
+            said("volume", stand.create(volume(VolumeDataSource(snapshot_data_source=source))).id)
         case 3 if volumes:
             labels = {UID_LABELS[RuntimeSnapshot]: str(uuid.uuid4())}
             wanted = RuntimeSnapshot(labels=labels, spec=SnapshotSpec(volume_id=chance.choice(volumes)))
@@ -75,8 +77,8 @@ def step(stand: Stand, chance: random.Random, image: DataSource) -> None:
             stand.remove(RuntimeSnapshot, gone)
 
 
-def volume(source: DataSource | None) -> RuntimeVolume:
-    spec = VolumeSpec(
+def volume(source: VolumeDataSource | None) -> RuntimeVolume:
+    spec = RuntimeVolumeSpec(
         class_name="standard", resources=Resources(storage_bytes=4 * MIB), volume_data_source=source
     )
     return RuntimeVolume(labels={UID_LABELS[RuntimeVolume]: str(uuid.uuid4())}, spec=spec)

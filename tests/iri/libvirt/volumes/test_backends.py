@@ -11,7 +11,7 @@ import pytest
 from iri.change import ExpandVolume
 from iri.errors import Unavailable
 from iri.libvirt.volumes.settings import DirPool, NetfsPool, RbdPool
-from iri.machine import Disk, LocalDisk
+from iri.machine import Disk, RuntimeLocalDisk
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.contract.subject import MIB, eventually
 from tests.iri.libvirt.volumes.stand import Stand
@@ -50,7 +50,7 @@ def stand(libvirtd: Libvirtd, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> None:
     subject = stand.subject()
     machine = "11111111-0000-4000-8000-000000000001"
-    stand.disks.prepare(machine, Disk(name="root", local_disk=LocalDisk(size_bytes=MIB)))
+    stand.disks.prepare(machine, Disk(name="root", local_disk=RuntimeLocalDisk(size_bytes=MIB)))
     id = stand.create(subject.volume()).id
     assert stand.offers().volumes
     assert stand.volumes.total_bytes() > 0

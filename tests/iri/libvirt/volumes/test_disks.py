@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from iri.errors import FailedPrecondition, ImageNotResolvable, InvalidArgument, IRIError
 from iri.libvirt.device_sources import FileSource, RbdSource
 from iri.libvirt.images.qcow2 import virtual_bytes
-from iri.machine import Connection, Disk, Image, LocalDisk
+from iri.machine import Disk, Image, RuntimeLocalDisk, VolumeConnection
 from iri.volume import RuntimeVolume
 from tests.iri.contract.subject import MIB, Subject
 from tests.iri.libvirt.volumes.guests import DOMAIN, guest
@@ -27,17 +27,19 @@ KEYS = {"userID": b"volumes", "userKey": b"QVFDeGFtcGxlS2V5"}
 def connected(volume: RuntimeVolume, **changes: object) -> Disk:
     access = volume.status.access
     assert access is not None
-    connection = Connection(driver=access.driver, handle=access.handle, attributes=access.attributes)
+    connection = VolumeConnection(driver=access.driver, handle=access.handle, attributes=access.attributes)
     return Disk(name="data", device="odb", connection=replace(connection, **changes))
 
 
 def ceph(**changes: object) -> Disk:
-    connection = Connection(driver="ceph", handle="h", attributes=CEPH, secret_data=KEYS)
+    connection = VolumeConnection(driver="ceph", handle="h", attributes=CEPH, secret_data=KEYS)
     return Disk(name="data", connection=replace(connection, **changes))
 
 
 def local(size: int, image: str = "", name: str = "root") -> Disk:
-    return Disk(name=name, local_disk=LocalDisk(size_bytes=size, image=Image(image=image) if image else None))
+    return Disk(
+        name=name, local_disk=RuntimeLocalDisk(size_bytes=size, image=Image(image=image) if image else None)
+    )
 
 
 def path(stand: Stand, disk: Disk, machine: str = MACHINE) -> Path:
@@ -89,7 +91,7 @@ REFUSED: list[tuple[str, Disk, type[IRIError], str]] = [
     ("nothing", Disk(name="d"), InvalidArgument, "neither a volume nor a local disk"),
     (
         "driver",
-        Disk(name="d", connection=Connection(driver="host_device")),
+        Disk(name="d", connection=VolumeConnection(driver="host_device")),
         InvalidArgument,
         "file and ceph here",
     ),

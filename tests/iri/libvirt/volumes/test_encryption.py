@@ -13,12 +13,12 @@ from iri.change import ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument
 from iri.libvirt.volumes.secrets import LUKS_TRIES, tried
 from iri.volume import (
-    DataSource,
-    Encryption,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
     SnapshotSource,
+    VolumeDataSource,
+    VolumeEncryption,
 )
 from tests.iri.contract.subject import MIB, Subject
 from tests.iri.libvirt.volumes.stand import Stand
@@ -29,7 +29,7 @@ FLAKE = "qemu-img: Unable to get accurate CPU usage"
 
 
 def encrypted(wanted: RuntimeVolume) -> RuntimeVolume:
-    encryption = Encryption(secret_data={"encryptionKey": PASSPHRASE})
+    encryption = VolumeEncryption(secret_data={"encryptionKey": PASSPHRASE})
     return replace(wanted, spec=replace(wanted.spec, encryption=encryption))
 
 
@@ -40,7 +40,7 @@ def test_encrypted_volume_is_made_grown_copied_and_deleted_with_its_secret(
 ) -> None:
     patient = dataclasses.replace(subject, seconds=250)
     volume = patient.available(encrypted(subject.volume(stand.image())))
-    assert volume.spec.encryption == Encryption(secret_data={"encryptionKey": b""})
+    assert volume.spec.encryption == VolumeEncryption(secret_data={"encryptionKey": b""})
     path = stand.data / f"volume-{volume.id}.qcow2"
     said = json.loads(
         subprocess.run(["qemu-img", "info", "--output=json", path], check=True, capture_output=True).stdout
@@ -55,7 +55,7 @@ def test_encrypted_volume_is_made_grown_copied_and_deleted_with_its_secret(
     )
 
     snapshot = patient.ready(volume.id)
-    source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
+    source = VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
     wanted = subject.volume(source)
     same_size = replace(wanted, spec=replace(wanted.spec, resources=Resources(storage_bytes=32 * MIB)))
     restored = patient.available(same_size)
@@ -84,7 +84,7 @@ def test_secret_of_a_volume_that_never_came_to_be_goes(stand: Stand, libvirtd: L
 
 def test_plain_snapshot_makes_no_encrypted_volume(stand: Stand, subject: Subject) -> None:
     snapshot = subject.ready(subject.available().id)
-    source = DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
+    source = VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id))
     with pytest.raises(InvalidArgument, match="is not encrypted"):
         stand.create(encrypted(subject.volume(source)))
 

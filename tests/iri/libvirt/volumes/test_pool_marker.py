@@ -13,14 +13,14 @@ from iri.change import ExpandVolume
 from iri.errors import IRIError, Unavailable
 from iri.libvirt.volumes import pool_marker
 from iri.libvirt.volumes.settings import DirPool
-from iri.machine import Disk, LocalDisk
+from iri.machine import Disk, RuntimeLocalDisk
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.contract.subject import MIB, eventually
 from tests.iri.libvirt.volumes.stand import Stand
 from tests.servers.libvirtd import Libvirtd, libvirtd
 
 MACHINE = "11111111-0000-4000-8000-000000000001"
-ROOT = Disk(name="root", local_disk=LocalDisk(size_bytes=MIB))
+ROOT = Disk(name="root", local_disk=RuntimeLocalDisk(size_bytes=MIB))
 
 
 class Host:

@@ -26,14 +26,14 @@ from iri.libvirt.images.resolving import CURE
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.settings import DirPool
 from iri.volume import (
-    DataSource,
-    Encryption,
     ImageSource,
     Resources,
     RuntimeSnapshot,
     RuntimeVolume,
     SnapshotSource,
     SnapshotState,
+    VolumeDataSource,
+    VolumeEncryption,
     VolumeState,
 )
 from tests.iri.contract.subject import MIB, Subject, eventually
@@ -77,7 +77,7 @@ def data(stand: Stand, volume: RuntimeVolume | RuntimeSnapshot) -> Path:
 
 
 def from_snapshot(subject: Subject, snapshot: RuntimeSnapshot) -> RuntimeVolume:
-    return subject.volume(DataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id)))
+    return subject.volume(VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=snapshot.id)))
 
 
 def failed(subject: Subject, wanted: RuntimeVolume) -> RuntimeVolume:
@@ -131,7 +131,7 @@ def test_fetching_an_image_is_told_of_the_volume(stand: Stand, subject: Subject,
         url = depot.put("/a.img", BODY)
         digest = hashlib.sha256(BODY).hexdigest()
         depot.answer = 503
-        source = DataSource(image_data_source=ImageSource(image=f"{url}#sha256={digest}"))
+        source = VolumeDataSource(image_data_source=ImageSource(image=f"{url}#sha256={digest}"))
         volume = failed(subject, subject.volume(source))
         assert stand.warnings()[0][1] == (
             f"image {url}#sha256={digest}: {depot.host} answers 503 Service Unavailable for {url}; {CURE}"
@@ -158,7 +158,7 @@ def test_image_that_does_not_fit_is_an_error_with_the_cause(stand: Stand, subjec
 
 def test_image_that_is_missing_is_told_before_anything_is_made(stand: Stand, subject: Subject) -> None:
     original = stand.folder / "originals" / "late.img"
-    wanted = subject.volume(DataSource(image_data_source=ImageSource(image=str(original))))
+    wanted = subject.volume(VolumeDataSource(image_data_source=ImageSource(image=str(original))))
     with pytest.raises(ImageNotResolvable, match="or it lies in no folder that this host allows"):
         subject.runtime.create(wanted)
     assert not stand.objects(RuntimeVolume)
@@ -169,7 +169,7 @@ def test_image_that_is_missing_is_told_before_anything_is_made(stand: Stand, sub
 def test_image_that_is_none_is_tried_again(stand: Stand, subject: Subject) -> None:
     original = stand.folder / "originals" / "late.img"
     stand.image(b"QFI\xfb cut off", "late.img")
-    wanted = subject.volume(DataSource(image_data_source=ImageSource(image=str(original))))
+    wanted = subject.volume(VolumeDataSource(image_data_source=ImageSource(image=str(original))))
     volume = failed(subject, wanted)
     assert stand.warnings()[0][0] == "ImageNotResolvable"
     assert f"image {original}: " in stand.warnings()[0][1]
@@ -282,9 +282,9 @@ def test_overcommit_and_reserve_set_the_limit(libvirtd: Libvirtd, folder: Path) 
 REFUSED = [
     ("no-size", {"resources": None}, InvalidArgument, "needs a size"),
     ("negative", {"resources": Resources(storage_bytes=-1)}, InvalidArgument, "needs a size"),
-    ("two-sources", {"volume_data_source": DataSource(image_data_source=ImageSource(image="/a"), snapshot_data_source=SnapshotSource(snapshot_id="b"))}, NotFound, "no snapshot b"),
-    ("no-image", {"volume_data_source": DataSource(image_data_source=ImageSource(image="../a"))}, ImageNotResolvable, "is no image"),
-    ("no-passphrase", {"encryption": Encryption(secret_data={"key": b"x"})}, InvalidArgument, "'encryptionKey'"),
+    ("two-sources", {"volume_data_source": VolumeDataSource(image_data_source=ImageSource(image="/a"), snapshot_data_source=SnapshotSource(snapshot_id="b"))}, NotFound, "no snapshot b"),
+    ("no-image", {"volume_data_source": VolumeDataSource(image_data_source=ImageSource(image="../a"))}, ImageNotResolvable, "is no image"),
+    ("no-passphrase", {"encryption": VolumeEncryption(secret_data={"key": b"x"})}, InvalidArgument, "'encryptionKey'"),
 ]  # fmt: skip
 
 

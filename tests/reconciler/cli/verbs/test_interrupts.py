@@ -17,7 +17,7 @@ import pytest
 
 from iri.address import UnixAddress
 from iri.client import Client
-from iri.machine import MachineSpec, MachineState, RuntimeMachine
+from iri.machine import MachineState, RuntimeMachine, RuntimeMachineSpec
 from iri.simulated.host import Host
 from iri.simulated.server import SimulatedServer
 from tests.iri.exec.screen import Screen
@@ -126,7 +126,7 @@ def server() -> Iterator[UnixAddress]:
 def running_guest(server: UnixAddress) -> str:
     """A new one each time: a console has one session at once, and the one before may not be over."""
     with Client(server) as client:
-        made = client.create(RuntimeMachine(spec=MachineSpec(class_name="small")))
+        made = client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small")))
         until = time.monotonic() + PATIENCE_SECONDS
         while dict(client.select(RuntimeMachine, made.id))[made.id].status.state is not MachineState.RUNNING:
             assert time.monotonic() < until
