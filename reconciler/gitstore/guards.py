@@ -5,7 +5,6 @@ Owns the findings, as Problems. What to hold because of one is for its reader to
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -13,7 +12,8 @@ from typing import TypeAlias
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId, Read, entries, mode_of, text
 from reconciler.gitstore.repo import Refs, Repo, Snapshot
-from schemas.problem import Problem, Severity
+from schemas.problem import Problem
+from schemas.validate.path_collisions import collision, fold
 
 _Groups: TypeAlias = tuple[tuple[str, ...], ...]
 _Folders: TypeAlias = tuple[tuple[str, ObjectId], ...]
@@ -54,33 +54,29 @@ def of_history(repo: Repo, last: ObjectId | None, head: ObjectId | None) -> tupl
 
 
 class Collisions:
-    """Paths that are one where case, or the form of an accent, does not count: macOS and Windows cannot check them out.
+    """Paths that are one where case, or the form of an accent, does not count.
 
-    Remembers folders by their ids, so that asking again costs what changed.
+    Remembers folders by their ids and the commit that was asked about last, so that asking again costs what changed.
     """
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self) -> None:
         self._known: dict[ObjectId, tuple[_Groups, _Folders]] = {}
+        self._last: tuple[ObjectId | None, tuple[Problem, ...]] = (None, ())
 
-    def problems(self, commit: ObjectId) -> tuple[Problem, ...]:
-        return tuple(
-            Problem(
-                file=group[0],
-                code="GV813",
-                severity=Severity.WARNING,
-                message="differs only in case or accents from " + ", ".join(group[1:]),
-                hint="rename all but one: macOS and Windows check out only one of them",
-            )
-            for group in sorted(self._groups(decode_commit(self._read(commit)).tree))
-        )
+    def problems(self, read: Read, commit: ObjectId | None) -> tuple[Problem, ...]:
+        if commit is None:
+            return ()
+        if commit != self._last[0]:
+            groups = sorted(self._groups(read, decode_commit(read(commit)).tree))
+            self._last = (commit, tuple(collision(group) for group in groups))
+        return self._last[1]
 
-    def _groups(self, tree: ObjectId) -> Iterator[tuple[str, ...]]:
+    def _groups(self, read: Read, tree: ObjectId) -> Iterator[tuple[str, ...]]:
         seen: dict[ObjectId, tuple[_Groups, _Folders]] = {}
         waiting = [("", tree)]
         while waiting:
             prefix, id = waiting.pop()
-            seen[id] = groups, folders = seen.get(id) or self._known.get(id) or _folder(self._read(id))
+            seen[id] = groups, folders = seen.get(id) or self._known.get(id) or _folder(read(id))
             yield from (tuple(prefix + name for name in group) for group in groups)
             waiting.extend((f"{prefix}{name}/", below) for name, below in folders)
         self._known = seen
@@ -91,7 +87,7 @@ def _folder(tree: bytes) -> tuple[_Groups, _Folders]:
     folders = []
     for mode, raw_name, id in entries(tree):
         name = text(raw_name)
-        folded[unicodedata.normalize("NFC", name).casefold()].append(name)
+        folded[fold(name)].append(name)
         if mode_of(mode) is FileMode.FOLDER:
             folders.append((name, id.hex()))
     return tuple(tuple(names) for names in folded.values() if len(names) > 1), tuple(folders)

@@ -31,6 +31,7 @@ def _all(state: State, repo: Repo) -> Iterator[Problem]:
         yield Problem(file="", code=held.code, message=held.message, hint=hint)
     if state.head.notice:
         yield Problem(file="", code="GV814", severity=Severity.WARNING, message=state.head.notice)
+    yield from state.collisions.problems(repo.read, state.source_commit)
     for contents in state.source.odd.values():
         yield from contents.problems
     for path, contents in state.live.odd.items():

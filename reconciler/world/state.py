@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconciler.gitstore.guards import Collisions
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents
@@ -50,6 +51,7 @@ class State:
             SignatureSettings(),
         )  # as of which commit
         self.source = Branch()
+        self.collisions = Collisions()  # paths of the source that some file systems take for one
         self.news: frozenset[str] = frozenset()  # paths that differ from the source reconciled last
         self.held: dict[str, Contents] = {}  # as they read, files of it that change what may not change
         self.live = Branch()

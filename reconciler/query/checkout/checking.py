@@ -16,6 +16,7 @@ from schemas.problem import Problem
 from schemas.validate import EarlierRevision, Tree, ValidationPolicy, check_tree, files
 from schemas.validate.finding import Finding
 from schemas.validate.finding import to_problems as placed
+from schemas.validate.path_collisions import collisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def check(request: Request, progress: Progress) -> Checked:
         *unread(scope, listing, manifests),
         *check_tree(tree, policy, past),
     ]
-    problems = (*wrong_settings, *wrong_patterns, *listing.problems, *loaded.problems)
+    alike = collisions(listing.files)
+    problems = (*wrong_settings, *wrong_patterns, *alike, *listing.problems, *loaded.problems)
     found = [
         *(each for each in problems if scope.concerns(each.file)),
         *placed((each for each in findings if concerns(scope, each)), text_of(source)),

@@ -169,6 +169,11 @@ def test_a_finding_concerns_every_file_it_is_about(repo: Path, capsys: pytest.Ca
     assert places(asked(capsys, "-o", "json", "c.yaml")[1]) == []
 
 
+def test_paths_that_differ_only_in_case_are_a_warning(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(repo, {"notes.txt": "", "Notes.txt": ""})
+    assert "Notes.txt GV813" in places(asked(capsys, "-o", "json")[1])
+
+
 def test_files_outside_of_any_repo_are_all_there_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,7 @@ def test_colliding_paths_are_found_wherever_they_are() -> None:
             "\N{LATIN SMALL LETTER E WITH ACUTE}": b"",
         },
     )
-    found = guards.Collisions(people.read).problems(commit)
+    found = guards.Collisions().problems(people.read, commit)
     assert [(problem.file, problem.message.rpartition(" ")[2]) for problem in found] == [
         ("Web", "web"),
         ("deep/er/STRASSE", "deep/er/stra\N{LATIN SMALL LETTER SHARP S}e"),
@@ -83,8 +83,8 @@ def test_collisions_cost_what_changed() -> None:
         read.append(id)
         return people.read(id)
 
-    collisions = guards.Collisions(reading)
-    assert [problem.file for problem in collisions.problems(first)] == ["f3/M"]
+    collisions = guards.Collisions()
+    assert [problem.file for problem in collisions.problems(reading, first)] == ["f3/M"]
     read.clear()
-    assert [problem.file for problem in collisions.problems(second)] == ["f3/M", "f7/M"]
+    assert [problem.file for problem in collisions.problems(reading, second)] == ["f3/M", "f7/M"]
     assert len(read) == 3  # the commit, the root, the one folder

@@ -172,3 +172,12 @@ def test_what_people_put_right_there_counts_where_ours_cannot_be_read() -> None:
         scene.step(each)
         assert each.known[WEB].record.pool == "pool-a"
         assert each.on_target("web.yaml") != each.live_files["web.yaml"]
+
+
+def test_paths_that_differ_only_in_case_are_a_problem_until_one_is_renamed() -> None:
+    people = Scene({"web.yaml": machine("web"), "Web.yaml": machine("other")})
+    world = World()
+    found = [each for each in people.step(world).problems if each.code == "GV813"]
+    assert [(each.file, each.message.split()[-1]) for each in found] == [("Web.yaml", "web.yaml")]
+    people.source({"Web.yaml": None, "other.yaml": machine("other")})
+    assert not [each for each in people.step(world).problems if each.code == "GV813"]

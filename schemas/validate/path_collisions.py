@@ -1,0 +1,39 @@
+"""Paths that are one where case, or the form of an accent, does not count: macOS and Windows cannot check out both. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from schemas.problem import Problem, Severity
+
+
+def fold(name: str) -> str:
+    """Equal for names that such a file system takes for one."""
+    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
+
+
+def collision(paths: Sequence[str]) -> Problem:
+    return Problem(
+        file=paths[0],
+        code="GV813",
+        severity=Severity.WARNING,
+        message="differs only in case or accents from " + ", ".join(paths[1:]),
+        hint="rename all but one: macOS and Windows check out only one of them",
+    )
+
+
+def collisions(paths: Iterable[str]) -> Iterator[Problem]:
+    """Names within one folder are compared, those of folders too: what lies in folders that collide is not told again."""
+    alike: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    known: set[str] = set()
+    for path in paths:
+        at: str = path
+        while at and at not in known:
+            known.add(at)
+            parent, _, name = at.rpartition("/")
+            alike[parent, fold(name)].add(at)
+            at = parent
+    for group in sorted(sorted(found) for found in alike.values() if len(found) > 1):
+        yield collision(group)
