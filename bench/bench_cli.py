@@ -21,7 +21,7 @@ from bench.fleet_repo import MAIN
 from bench.measure import figure, seconds
 from reconciler.gitstore.objects.tree import File, ObjectId
 from reconciler.gitstore.repo import Repo
-from reconciler.query.inventory.history import history
+from reconciler.query.object_history import list_history
 from schemas.kinds import Key, Kind
 from schemas.report import render
 
@@ -104,7 +104,7 @@ def print_history(repo: Repo, which: str, path: str, name: str, namespace: str) 
     snapshot = repo.snapshot()
     head = getattr(snapshot, "target")  # noqa: B009 - the remote is a folder beside us
     counting = Counting(repo)
-    events = list(islice(history(counting, head, path, Key(Kind.MACHINE, namespace, name)), 30))  # type: ignore[arg-type]
+    events = list(islice(list_history(counting, head, path, Key(Kind.MACHINE, namespace, name)), 30))  # type: ignore[arg-type]
     assert events, path
     whole = sum(1 for _ in repo.commits(head, None))
     said = f"{counting.commits_read} of {whole} commits read for {len(events)} shown"

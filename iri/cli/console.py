@@ -18,13 +18,13 @@ from iri.errors import IRIError
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.interrupt import at_once
-from reconciler.cli.location import add_repo, located, opened
-from reconciler.cli.objects.choosing import one
+from reconciler.cli.fleet_repo import add_repo, locate_repo, open_fleet
+from reconciler.cli.interrupt import end_at_once
+from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import show_value
 from reconciler.cli.terminal import out, printable
-from reconciler.query.inventory import Inventory, inventory
-from reconciler.query.inventory.usage import pool_of
+from reconciler.query.inventory import FleetInventory, read_inventory
+from reconciler.query.pool_usage import pool_of
 from schemas.kinds import Kind
 from schemas.model import MachinePool
 
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError("'' is no machine", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
     if arguments.namespace and "/" not in wanted:
         wanted = f"{arguments.namespace}/{wanted}"
-    with at_once(), ExitStack() as open:
+    with end_at_once(), ExitStack() as open:
         try:
             client = open.enter_context(connected(arguments, MACHINE))
             found = machine_id(client, wanted)
@@ -116,11 +116,11 @@ def told_elsewhere(arguments: argparse.Namespace, wanted: str, trouble: CommandE
     raise CommandError(cause, printable(cure))
 
 
-def known_fleet(arguments: argparse.Namespace) -> Inventory | None:
+def known_fleet(arguments: argparse.Namespace) -> FleetInventory | None:
     """None where there is no repo, or none that answers: this is only to tell more."""
     try:
-        with opened(located(arguments.repo, os.environ, Path.cwd()), with_reports=False) as fleet:
-            return inventory(fleet.repo, fleet.snapshot.target)
+        with open_fleet(locate_repo(arguments.repo, os.environ, Path.cwd()), with_reports=False) as fleet:
+            return read_inventory(fleet.repo, fleet.snapshot.target)
     except CommandError:
         return None
 
@@ -134,8 +134,8 @@ def is_uuid(wanted: str) -> bool:
     return True
 
 
-def place_of(fleet: Inventory, wanted: str) -> Place:
-    item = one(fleet, Kind.MACHINE, wanted, None)
+def place_of(fleet: FleetInventory, wanted: str) -> Place:
+    item = find_item(fleet, Kind.MACHINE, wanted, None)
     name = f"{item.key.namespace}/{item.key.name}"
     if not pool_of(item):
         raise CommandError(f"{name} runs nowhere", f"`gitvirt explain machine {name}` says why")

@@ -23,8 +23,8 @@ from poollet.host_secrets import HostSecretsError
 from poollet.runtimes.children import Children
 from poollet.threads import Running
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.stopping import StopSignal
-from reconciler.cli.supervisor import Supervisor
+from reconciler.cli.sd_notify import ServiceNotifier
+from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import printable
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.mirror.housekeeping import Housekeeping
@@ -67,7 +67,7 @@ def serve(
 ) -> int:
     for one in hosts:
         opened.callback(os.close, assembly.only_here(one))
-    stop, supervisor = StopSignal(), Supervisor.of(os.environ)
+    stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
     children = opened.enter_context(runtimes(hosts, arguments, ambient))
     is_brief = arguments.once or arguments.leave
     fleet = fleet_settings(hosts[0], ambient, None if is_brief else stop)
@@ -118,7 +118,7 @@ def served(
     hosts: Sequence[PoolletSettings],
     stop: StopSignal,
     ambient: Ambient,
-    supervisor: Supervisor,
+    supervisor: ServiceNotifier,
 ) -> None:
     """Ready once each host's first report stands."""
     place = address.parse_address(hosts[0].repo.url, ambient.here)

@@ -13,7 +13,7 @@ from iri.address import parse
 from iri.errors import InvalidArgument
 from poollet.cli import CONFIG
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.findings.outcome import counted
+from reconciler.cli.findings.outcome import count_words
 from reconciler.cli.terminal import printable
 from schemas.problem import Problem
 from schemas.settings import host
@@ -82,7 +82,7 @@ def read(path: Path) -> PoolletSettings:
         return found
     for problem in found:
         print(shown(problem), file=sys.stderr)  # noqa: T201 - findings go before the error that sums them up
-    cause = f"{path} has {counted(len(found), 'problem')}"
+    cause = f"{path} has {count_words(len(found), 'problem')}"
     raise CommandError(cause, "correct the file", Exit.PROBLEMS)
 
 

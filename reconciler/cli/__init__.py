@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from reconciler.cli import streams
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.interrupt import at_once
+from reconciler.cli.interrupt import end_at_once
 from reconciler.cli.verbs import VERBS, closest
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt hel
 def main(argv: Sequence[str] | None = None) -> int:
     is_process = argv is None
     argv = sys.argv[1:] if argv is None else argv
-    streams.settle()
+    streams.prepare_streams()
     try:
         with ExitStack() as beginning:
             if is_process:
-                beginning.enter_context(at_once())
+                beginning.enter_context(end_at_once())
             code = dispatch(argv, beginning.close)
         streams.flush()
         return code
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         # Who read what we print has gone, as `head` does. By a signal of the kernel's any pipe, also one to git, would end us.
-        streams.drop(sys.stdout)
+        streams.redirect_to_null(sys.stdout)
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -53,7 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int:
     """`begins` is called when all that is needed is loaded, and the verb's own work begins."""
     if not argv or argv[0] in ("-h", "--help", "help"):
-        return overview(with_topics=bool(argv) and argv[0] == "help") if len(argv) < 2 else told(argv[1:])
+        return (
+            overview(with_topics=bool(argv) and argv[0] == "help") if len(argv) < 2 else show_help(argv[1:])
+        )
     if argv[0] in ("-V", "--version"):
         return dispatch(["version"])
     verb = VERBS.get(argv[0])
@@ -74,7 +76,7 @@ def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -
     return code
 
 
-def told(words: Sequence[str]) -> int:
+def show_help(words: Sequence[str]) -> int:
     """A verb's own help, or a topic: a page of the documentation, or a problem code."""
     if words[0] in VERBS:
         return dispatch([*words, "--help"])
@@ -107,20 +109,20 @@ class Parser(argparse.ArgumentParser):
 
 
 def overview(*, with_topics: bool) -> int:
-    from reconciler.cli.terminal import Style, out
+    from reconciler.cli.terminal import TextStyle, out
 
     terminal = out()
     terminal.line("gitvirt: IaaS whose API is a Git repository")
     terminal.line()
     width = max(map(len, VERBS)) + 2
     for name, verb in VERBS.items():
-        terminal.line(f"  {terminal.paint(name, Style.BOLD)}{' ' * (width - len(name))}{verb.summary}")
+        terminal.line(f"  {terminal.paint(name, TextStyle.BOLD)}{' ' * (width - len(name))}{verb.summary}")
     terminal.line()
     if with_topics:
         from reconciler.cli import topics
 
         words = textwrap.wrap(", ".join(sorted(topics.names())), 100, break_on_hyphens=False)
-        terminal.line(terminal.paint("topics:", Style.BOLD))
+        terminal.line(terminal.paint("topics:", TextStyle.BOLD))
         for line in words:
             terminal.line(f"  {line}")
         terminal.line()
@@ -134,11 +136,11 @@ def suggestion(name: str) -> str:
 
 
 def report(error: CommandError) -> None:
-    from reconciler.cli.terminal import Style, err
+    from reconciler.cli.terminal import TextStyle, err
 
     terminal = err()
     with suppress(CommandError):  # where not even this can be written, the exit code remains
-        terminal.line(f"{terminal.paint('error:', Style.RED, Style.BOLD)} {error.cause}")
+        terminal.line(f"{terminal.paint('error:', TextStyle.RED, TextStyle.BOLD)} {error.cause}")
         if error.cure:
             terminal.line(f"  {error.cure}")
 

@@ -31,7 +31,7 @@ SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommentTarget:
     """The comments of one pull request. `one` is where a single comment is changed, by its id."""
 
     all: str
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     body = f"{marker}\n{text_of(arguments.file)}"
     if len(body) > LONGEST:
         body = f"{body[:LONGEST]}\n\n(the rest is in the log of this job)\n"
-    place = found_in(os.environ)
+    place = find_target(os.environ)
     mine = next((comment for comment in comments(place) if comment["body"].startswith(marker)), None)
     if mine is None:
         call(place, "POST", place.all, {"body": body})
@@ -77,49 +77,55 @@ def text_of(file: str) -> str:
         ) from None
 
 
-def found_in(environment: Mapping[str, str]) -> Place:
+def find_target(environment: Mapping[str, str]) -> CommentTarget:
     if environment.get("GITLAB_CI"):
-        return of_gitlab(environment)
+        return gitlab_target(environment)
     if environment.get("GITHUB_ACTIONS"):
-        return of_github(environment)
+        return github_target(environment)
     cure = "it knows the Actions of GitHub, Gitea and Forgejo, and GitLab CI, by what they set"
     raise CommandError("no CI is known here that a comment could go to", cure, Exit.USAGE)
 
 
-def of_github(environment: Mapping[str, str]) -> Place:
-    token = wanted(environment, "GITHUB_TOKEN", "env: GITHUB_TOKEN: ${{ github.token }}")
-    api, repo = wanted(environment, "GITHUB_API_URL"), wanted(environment, "GITHUB_REPOSITORY")
-    event = json.loads(Path(wanted(environment, "GITHUB_EVENT_PATH")).read_text("utf-8"))
+def github_target(environment: Mapping[str, str]) -> CommentTarget:
+    token = require_variable(environment, "GITHUB_TOKEN", "env: GITHUB_TOKEN: ${{ github.token }}")
+    api, repo = (
+        require_variable(environment, "GITHUB_API_URL"),
+        require_variable(environment, "GITHUB_REPOSITORY"),
+    )
+    event = json.loads(Path(require_variable(environment, "GITHUB_EVENT_PATH")).read_text("utf-8"))
     number = event.get("pull_request", {}).get("number")
     if number is None:
         raise CommandError("this job does not run for a pull request", "on: pull_request", Exit.USAGE)
     base = f"{api}/repos/{quote(repo)}/issues"
-    return Place(
+    return CommentTarget(
         f"{base}/{number}/comments", f"{base}/comments/{{}}", ("Authorization", f"Bearer {token}"), "PATCH"
     )
 
 
-def of_gitlab(environment: Mapping[str, str]) -> Place:
-    token = wanted(
+def gitlab_target(environment: Mapping[str, str]) -> CommentTarget:
+    token = require_variable(
         environment,
         "GITVIRT_COMMENT_TOKEN",
         "make a project access token with the scope api, and a masked variable of it",
     )
-    api, project = wanted(environment, "CI_API_V4_URL"), wanted(environment, "CI_PROJECT_ID")
-    request = wanted(
+    api, project = (
+        require_variable(environment, "CI_API_V4_URL"),
+        require_variable(environment, "CI_PROJECT_ID"),
+    )
+    request = require_variable(
         environment, "CI_MERGE_REQUEST_IID", "rules: - if: $CI_PIPELINE_SOURCE == 'merge_request_event'"
     )
     base = f"{api}/projects/{quote(project, safe='')}/merge_requests/{request}/notes"
-    return Place(base, f"{base}/{{}}", ("PRIVATE-TOKEN", token), "PUT")
+    return CommentTarget(base, f"{base}/{{}}", ("PRIVATE-TOKEN", token), "PUT")
 
 
-def wanted(environment: Mapping[str, str], name: str, cure: str = "it is set where CI runs") -> str:
+def require_variable(environment: Mapping[str, str], name: str, cure: str = "it is set where CI runs") -> str:
     if found := environment.get(name):
         return found
     raise CommandError(f"{name} is not set", cure, Exit.USAGE)
 
 
-def comments(place: Place) -> Iterator[Mapping[str, Any]]:
+def comments(place: CommentTarget) -> Iterator[Mapping[str, Any]]:
     page = 1
     while True:
         found: list[Mapping[str, Any]] = call(
@@ -131,7 +137,7 @@ def comments(place: Place) -> Iterator[Mapping[str, Any]]:
         page += 1
 
 
-def call(place: Place, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
+def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
     if not url.startswith(("https://", "http://")):
         raise CommandError(f"{printable(url)} is no web address", "the CI sets it; see --help")
     name, value = place.header

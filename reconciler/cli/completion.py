@@ -60,7 +60,7 @@ def shell(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.shell == WORDS:
-        for word in candidates(arguments.words, known_in_time):
+        for word in candidates(arguments.words, list_names_in_time):
             out().line(word)
     elif arguments.words:
         cause = f"unrecognized arguments: {printable(' '.join(arguments.words))}"
@@ -77,17 +77,17 @@ def candidates(words: Sequence[str], look: Look | None = None) -> list[str]:
     """What the last word, which is being typed, may become."""
     *before, last = words or [""]
     if not before:
-        return beginning(last, [*VERBS, "help"])
+        return filter_prefix(last, [*VERBS, "help"])
     if before[0] == "help":
-        return beginning(last, [*VERBS, *topics.names(), *CODES] if len(before) == 1 else ())
+        return filter_prefix(last, [*VERBS, *topics.names(), *CODES] if len(before) == 1 else ())
     if before[0] not in VERBS:
         return []
     parser = argparse.ArgumentParser(add_help=True)
     VERBS[before[0]].load().add_arguments(parser)
-    return beginning(last, of(parser, before[1:], last, look or known))
+    return filter_prefix(last, of(parser, before[1:], last, look or list_names))
 
 
-def beginning(last: str, known: Iterable[str]) -> list[str]:
+def filter_prefix(last: str, known: Iterable[str]) -> list[str]:
     return sorted({word for word in known if word.startswith(last)})
 
 
@@ -174,23 +174,26 @@ def is_taken(action: argparse.Action, word: str) -> bool:
     return True
 
 
-def known(repo: str | None) -> Iterable[Key]:
+def list_names(repo: str | None) -> Iterable[Key]:
     """Objects of the fleet around; nothing where it does not answer, for nobody wants an error while typing."""
-    from reconciler.cli.location import located, opened  # with Git's library: not for a word that needs none
-    from reconciler.query.inventory import inventory
+    from reconciler.cli.fleet_repo import (  # with Git's library: not for a word that needs none
+        locate_repo,
+        open_fleet,
+    )
+    from reconciler.query.inventory import read_inventory
 
     try:
-        with opened(located(repo, os.environ, Path.cwd()), with_reports=False) as fleet:
+        with open_fleet(locate_repo(repo, os.environ, Path.cwd()), with_reports=False) as fleet:
             snapshot = fleet.snapshot
-            return list(inventory(fleet.repo, snapshot.target or snapshot.source).items)
+            return list(read_inventory(fleet.repo, snapshot.target or snapshot.source).items)
     except CommandError:
         return ()
 
 
-def known_in_time(repo: str | None) -> Iterable[Key]:
+def list_names_in_time(repo: str | None) -> Iterable[Key]:
     """Whoever types does not wait for a remote that hangs."""
     found: list[Key] = []
-    looker = threading.Thread(target=lambda: found.extend(known(repo)), daemon=True)
+    looker = threading.Thread(target=lambda: found.extend(list_names(repo)), daemon=True)
     looker.start()
     looker.join(PATIENCE_SECONDS)
     return tuple(found)

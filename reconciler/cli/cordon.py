@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from reconciler.cli.changing import change, pools
+from reconciler.cli.mutate import change, pools
 
 EXAMPLES = """examples:
   gitvirt cordon rack-a1
@@ -13,9 +13,7 @@ EXAMPLES = """examples:
 
 It commits `spec.unschedulable: true` to the source branch. A pool that only its host announced gets a file for it."""
 
-INTENT = change.Intent(
-    "cordon", pools.cordoned, "takes no new machines", "cordoned already", may_declare=True
-)
+INTENT = change.Intent("cordon", pools.cordon, "takes no new machines", "cordoned already", may_declare=True)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,4 +22,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.carry_out(arguments, change.pool_key(arguments), INTENT)
+    return change.apply_change(arguments, change.pool_key(arguments), INTENT)

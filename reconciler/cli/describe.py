@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.get import body_of, current
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, locate_repo, open_fleet
+from reconciler.cli.get import body_of, read_current
 from reconciler.cli.history import COLUMNS as HISTORY
 from reconciler.cli.history import value as history_value
-from reconciler.cli.location import Fleet, add_repo, located, opened
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.choosing import one
+from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
-from reconciler.cli.terminal import Style, Terminal, out, printable
-from reconciler.query.inventory import Item, reports
-from reconciler.query.inventory.history import Event, history
+from reconciler.cli.terminal import Terminal, TextStyle, out, printable
+from reconciler.query.inventory import InventoryItem, read_reports
+from reconciler.query.object_history import HistoryEntry, list_history
 from schemas import report
 from schemas.edit import render
 from schemas.model import Condition
@@ -34,16 +34,16 @@ COMMITS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ObjectDescription:
     """What is said of one object."""
 
-    item: Item
+    item: InventoryItem
     events: tuple[tuple[str, report.ReportedEvent], ...]  # with the poollet that reports it
-    commits: tuple[Event, ...]
+    commits: tuple[HistoryEntry, ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", type=nouns.kind, metavar="KIND", help="machine, volume, pool, ...")
+    parser.add_argument("kind", type=nouns.parse_kind, metavar="KIND", help="machine, volume, pool, ...")
     parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
     parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
     add_format(parser)
@@ -52,10 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    location = located(arguments.repo, os.environ, Path.cwd())
-    with opened(location) as fleet:
-        item = one(current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace)
-        told = Told(item, events_of(fleet, item), commits_of(fleet, item))
+    location = locate_repo(arguments.repo, os.environ, Path.cwd())
+    with open_fleet(location) as fleet:
+        item = find_item(
+            read_current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace
+        )
+        told = ObjectDescription(item, events_of(fleet, item), commits_of(fleet, item))
     body = body_of(item, arguments.show_secrets)
     if is_value(arguments.output):
         show_value(out(), arguments.output, value(told, body))
@@ -64,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def value(told: Told, body: dict[str, Any]) -> dict[str, object]:
+def value(told: ObjectDescription, body: dict[str, Any]) -> dict[str, object]:
     item = told.item
     return {
         "object": body,
@@ -77,26 +79,26 @@ def value(told: Told, body: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def events_of(fleet: Fleet, item: Item) -> tuple[tuple[str, report.ReportedEvent], ...]:
+def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.ReportedEvent], ...]:
     key = item.key
     found = [
         (poollet, event)
-        for poollet, each in reports(fleet.repo, fleet.snapshot).items()
+        for poollet, each in read_reports(fleet.repo, fleet.snapshot).items()
         for event in each.events
         if (event.kind, event.namespace, event.name) == (key.kind.value, key.namespace, key.name)
     ]
     return tuple(sorted(found, key=lambda told: (told[1].last, told[0])))
 
 
-def commits_of(fleet: Fleet, item: Item) -> tuple[Event, ...]:
+def commits_of(fleet: FleetRepo, item: InventoryItem) -> tuple[HistoryEntry, ...]:
     head = fleet.snapshot.target or fleet.snapshot.source
-    return () if head is None else tuple(islice(history(fleet.repo, head, item.path, item.key), COMMITS))
+    return () if head is None else tuple(islice(list_history(fleet.repo, head, item.path, item.key), COMMITS))
 
 
-def show(terminal: Terminal, told: Told, body: dict[str, Any]) -> None:
+def show(terminal: Terminal, told: ObjectDescription, body: dict[str, Any]) -> None:
     item = told.item
-    state = terminal.paint(columns.state(item), columns.style(item) or Style.BOLD)
-    terminal.line(f"{terminal.paint(str(item.key), Style.BOLD)}  {state}  {printable(item.path)}")
+    state = terminal.paint(columns.state(item), columns.style(item) or TextStyle.BOLD)
+    terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
     if why := columns.message(item):
         terminal.line(f"{printable(columns.reason(item))}: {printable(why)}")
     conditions = columns.conditions(item)
@@ -104,7 +106,7 @@ def show(terminal: Terminal, told: Told, body: dict[str, Any]) -> None:
     section(terminal, "Events", EVENTS, [event for _, event in told.events])
     section(terminal, "Commits", HISTORY, told.commits)
     terminal.line()
-    terminal.line(terminal.paint("Document", Style.BOLD))
+    terminal.line(terminal.paint("Document", TextStyle.BOLD))
     status = body.get("status")
     plain = {**body, "status": {name: value for name, value in status.items() if name != "conditions"}} if isinstance(status, dict) else body  # fmt: skip
     for line in render(plain).decode().rstrip("\n").split("\n"):
@@ -115,7 +117,7 @@ def section(terminal: Terminal, title: str, shown: Sequence[Column], items: Iter
     rows = list(items)
     if rows:
         terminal.line()
-        terminal.line(terminal.paint(title, Style.BOLD))
+        terminal.line(terminal.paint(title, TextStyle.BOLD))
         show_table(terminal, shown, rows)
 
 
@@ -124,7 +126,7 @@ CONDITIONS: list[Column[Condition]] = [
     Column(
         "STATUS",
         lambda each: each.status,
-        lambda each: Style.GREEN if each.status == "True" else Style.YELLOW,
+        lambda each: TextStyle.GREEN if each.status == "True" else TextStyle.YELLOW,
     ),
     Column("SINCE", lambda each: each.last_transition_time),
     Column("REASON", lambda each: each.reason),
@@ -132,7 +134,9 @@ CONDITIONS: list[Column[Condition]] = [
 ]
 EVENTS: list[Column[report.ReportedEvent]] = [
     Column("LAST", lambda event: event.last),
-    Column("TYPE", lambda event: event.type, lambda event: Style.YELLOW if event.type == "Warning" else None),
+    Column(
+        "TYPE", lambda event: event.type, lambda event: TextStyle.YELLOW if event.type == "Warning" else None
+    ),
     Column("COUNT", lambda event: str(event.count)),
     Column("REASON", lambda event: event.reason),
     Column("MESSAGE", lambda event: event.message),

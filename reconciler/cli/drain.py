@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from reconciler.cli.changing import change, pools
+from reconciler.cli.mutate import change, pools
 
 EXAMPLES = """examples:
   gitvirt drain rack-a1
@@ -22,6 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    changes = pools.drained_by_force if arguments.force else pools.drained
+    changes = pools.force_drain if arguments.force else pools.drain
     intent = change.Intent("drain", changes, "is being drained", "being drained already", may_declare=True)
-    return change.carry_out(arguments, change.pool_key(arguments), intent)
+    return change.apply_change(arguments, change.pool_key(arguments), intent)

@@ -11,15 +11,15 @@ from itertools import islice
 from pathlib import Path
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.fleet_changes import follow_fleet
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, locate_repo, open_fleet
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import nouns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
-from reconciler.cli.terminal import Style, err, out
-from reconciler.cli.watching import moves
+from reconciler.cli.terminal import TextStyle, err, out
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.waker import Waker
-from reconciler.query.inventory import reports
+from reconciler.query.inventory import read_reports
 from schemas.kinds import Key, Kind
 from schemas.report import ReportedEvent
 
@@ -37,7 +37,7 @@ LIMIT = 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Happening:
+class ShownEvent:
     time: datetime
     who: str
     about: str
@@ -48,18 +48,18 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EventFilter:
     """Whose events. A commit is about many objects, so it is told only where all are wanted."""
 
     namespace: str | None = None
     key: Key | None = None
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> Wanted:
+    def of(cls, arguments: argparse.Namespace) -> EventFilter:
         if arguments.about is None:
             return cls(arguments.namespace)
         kind, name = arguments.about
-        return cls(None, nouns.key(kind, name, arguments.namespace))
+        return cls(None, nouns.parse_key(kind, name, arguments.namespace))
 
     @property
     def is_narrow(self) -> bool:
@@ -93,7 +93,7 @@ def about(written: str) -> tuple[Kind, str]:
     kind, _, name = written.partition("/")
     if not name:
         raise argparse.ArgumentTypeError(f"{written!r} is no KIND/NAME, such as machine/web-1")
-    return nouns.kind(kind), name
+    return nouns.parse_kind(kind), name
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,21 +104,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
-    wanted = Wanted.of(arguments)
-    location = located(arguments.repo, os.environ, Path.cwd())
-    with opened(location) as fleet:
+    wanted = EventFilter.of(arguments)
+    location = locate_repo(arguments.repo, os.environ, Path.cwd())
+    with open_fleet(location) as fleet:
         check_settings(fleet)
-        told = happenings(fleet, arguments.limit, wanted)
+        told = list_events(fleet, arguments.limit, wanted)
         show(told[-arguments.limit :], arguments)
         seen = set(told)
-        for now in moves(fleet, waker) if waker is not None else ():
-            fresh = [each for each in happenings(now, arguments.limit, wanted) if each not in seen]
+        for now in follow_fleet(fleet, waker) if waker is not None else ():
+            fresh = [each for each in list_events(now, arguments.limit, wanted) if each not in seen]
             seen.update(fresh)
             show(fresh, arguments, with_header=False)
     return Exit.OK
 
 
-def show(found: list[Happening], arguments: argparse.Namespace, *, with_header: bool = True) -> None:
+def show(found: list[ShownEvent], arguments: argparse.Namespace, *, with_header: bool = True) -> None:
     if is_value(arguments.output) and arguments.watch:
         for each in found:
             show_value(out(), arguments.output, value(each), is_one_of_many=True)
@@ -127,41 +127,41 @@ def show(found: list[Happening], arguments: argparse.Namespace, *, with_header: 
     elif found:
         show_table(out(), COLUMNS, found, with_header=with_header)
     elif with_header:
-        is_narrow = Wanted.of(arguments).is_narrow
+        is_narrow = EventFilter.of(arguments).is_narrow
         nothing = "nothing has happened yet: no host has reported, and there is no target branch"
         err().line("no host has reported events of that" if is_narrow else nothing)
     out().stream.flush()
 
 
-def happenings(fleet: Fleet, limit: int, wanted: Wanted) -> list[Happening]:
+def list_events(fleet: FleetRepo, limit: int, wanted: EventFilter) -> list[ShownEvent]:
     """The newest last; commits of one second as they follow each other."""
     told = sorted(
-        of_report(poollet, event)
-        for poollet, report in reports(fleet.repo, fleet.snapshot).items()
+        list_report_events(poollet, event)
+        for poollet, report in read_reports(fleet.repo, fleet.snapshot).items()
         for event in report.events
         if wanted.takes(event)
     )
-    commits = [] if wanted.is_narrow else list(islice(of_commits(fleet), limit))
+    commits = [] if wanted.is_narrow else list(islice(list_commit_events(fleet), limit))
     return sorted([*told, *reversed(commits)], key=lambda each: each.time)
 
 
-def of_report(poollet: str, event: ReportedEvent) -> Happening:
+def list_report_events(poollet: str, event: ReportedEvent) -> ShownEvent:
     about = "/".join(part for part in (event.kind, event.namespace, event.name) if part)
     time = datetime.fromisoformat(event.last)
-    return Happening(time, poollet, about, event.reason, event.message, event.type == "Warning", event.count)
+    return ShownEvent(time, poollet, about, event.reason, event.message, event.type == "Warning", event.count)
 
 
-def of_commits(fleet: Fleet) -> Iterable[Happening]:
+def list_commit_events(fleet: FleetRepo) -> Iterable[ShownEvent]:
     """Of the target branch alone, newest first."""
     here = fleet.snapshot.target
     while here is not None:
         commit = decode_commit(fleet.repo.read(here))
         subject = commit.message.partition("\n")[0]
-        yield Happening(commit.time, commit.author.name, here[:10], "Commit", subject)
+        yield ShownEvent(commit.time, commit.author.name, here[:10], "Commit", subject)
         here = commit.parents[0] if commit.parents else None
 
 
-def value(each: Happening) -> dict[str, object]:
+def value(each: ShownEvent) -> dict[str, object]:
     return {
         "time": each.time.isoformat(),
         "who": each.who,
@@ -173,10 +173,10 @@ def value(each: Happening) -> dict[str, object]:
     }
 
 
-COLUMNS: list[Column[Happening]] = [
+COLUMNS: list[Column[ShownEvent]] = [
     Column("WHEN", lambda each: each.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
-    Column("WHO", lambda each: each.who, lambda _: Style.CYAN),
+    Column("WHO", lambda each: each.who, lambda _: TextStyle.CYAN),
     Column("ABOUT", lambda each: each.about),
-    Column("REASON", lambda each: each.reason, lambda each: Style.YELLOW if each.is_warning else None),
+    Column("REASON", lambda each: each.reason, lambda each: TextStyle.YELLOW if each.is_warning else None),
     Column("MESSAGE", lambda each: each.message + (f" ({each.count} times)" if each.count > 1 else "")),
 ]

@@ -13,7 +13,7 @@ from reconciler.cli.objects import nouns
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.plans import ground, words
 from reconciler.cli.plans.ground import Seen
-from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.decide import Place, obstacles
 from reconciler.decide import placement as placing
@@ -44,14 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def kind(text: str) -> Kind:
-    found = nouns.kind(text)
+    found = nouns.parse_kind(text)
     if found not in KINDS:
         raise argparse.ArgumentTypeError(f"{found} is not placed; machines and volumes are")
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Explanation:
     key: Key
     pool: str  # where it is
     blocked: tuple[str, ...]
@@ -67,9 +67,9 @@ class Answer:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    key = nouns.key(arguments.kind, arguments.name, arguments.namespace)
+    key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
     with ground.seen(arguments, ".", os.environ.get("GITVIRT_REPO", "")) as seen:
-        answer = answered(seen, key)
+        answer = explain_object(seen, key)
     is_told = bool(answer.pool) or answer.is_placeable
     if seen.unfetched and not is_told:
         cause = (
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK if is_told else Exit.UNPLACEABLE
 
 
-def answered(seen: Seen, key: Key) -> Answer:
+def explain_object(seen: Seen, key: Key) -> Explanation:
     world = seen.world
     known = world.known.get(key)
     if known is None:
@@ -96,7 +96,7 @@ def answered(seen: Seen, key: Key) -> Answer:
         cure = f"did you mean {near}?" if near else "it may be in another namespace: -n NS"
         raise CommandError(f"there is no {printable(str(key))}", cure)
     # As if it were to be placed now, with what it takes where it is given back.
-    need = Place(key=key, before=known.record, record=unassigned(known.record))
+    need = Place(key=key, before=known.record, record=without_assignment(known.record))
     requests = placing.requests(world, [need], seen.now)
     rows = (
         explain(requests[0], placing.board(world, requests, [need]), placing.policy(world))
@@ -104,22 +104,22 @@ def answered(seen: Seen, key: Key) -> Answer:
         else ()
     )
     blocked = tuple(each.message for each in obstacles(world, known))
-    return Answer(key, known.record.pool, blocked, rows)
+    return Explanation(key, known.record.pool, blocked, rows)
 
 
-def unassigned(record: Record) -> Record:
+def without_assignment(record: Record) -> Record:
     status = record.status
     if isinstance(status, MachineStatus | VolumeStatus):
         status = msgspec.structs.replace(status, assignment=None)
     return msgspec.structs.replace(record, pool="", status=status)
 
 
-def write(answer: Answer, terminal: Terminal) -> None:
+def write(answer: Explanation, terminal: Terminal) -> None:
     yet = "has no place yet" if answer.is_placeable else "has no place"
     where = f"is on {answer.pool}" if answer.pool else yet
-    terminal.line(f"{terminal.paint(str(answer.key), Style.BOLD)} {where}")
+    terminal.line(f"{terminal.paint(str(answer.key), TextStyle.BOLD)} {where}")
     for words_of_it in answer.blocked:
-        terminal.line(f"{terminal.paint('blocked:', Style.RED)} {printable(words_of_it)}")
+        terminal.line(f"{terminal.paint('blocked:', TextStyle.RED)} {printable(words_of_it)}")
     rows = table(answer, terminal)
     if rows:
         terminal.line()
@@ -128,36 +128,36 @@ def write(answer: Answer, terminal: Terminal) -> None:
         terminal.line(f"\nwould fit: {printable(answer.remedy)}")
 
 
-def ranked(rows: tuple[Fit | Refusal, ...]) -> list[Fit | Refusal]:
+def rank_rows(rows: tuple[Fit | Refusal, ...]) -> list[Fit | Refusal]:
     """The best first, then those that refuse, by name."""
     return sorted(
         rows, key=lambda row: (0, -row.score.points, row.pool) if isinstance(row, Fit) else (1, 0, row.pool)
     )
 
 
-def table(answer: Answer, terminal: Terminal) -> list[tuple[str, str, str]]:
+def table(answer: Explanation, terminal: Terminal) -> list[tuple[str, str, str]]:
     """Pools that fit each by itself, those that do not by their reasons."""
     rows = []
-    for row in ranked(answer.rows):
+    for row in rank_rows(answer.rows):
         if isinstance(row, Fit):
             parts = ", ".join(f"{name} {points:,}" for name, points in row.score.parts)
             verdict = "here" if answer.pool and row.pool == answer.pool else "fits"
             why = f"{row.score.points:,} points{': ' + parts if parts else ''}"
-            rows.append((row.pool, terminal.paint(verdict, Style.GREEN), why))
-    refusals = [row for row in ranked(answer.rows) if isinstance(row, Refusal)]
+            rows.append((row.pool, terminal.paint(verdict, TextStyle.GREEN), why))
+    refusals = [row for row in rank_rows(answer.rows) if isinstance(row, Refusal)]
     for pools, reason in words.rows_of(refusals):
-        rows.append((pools or "any", terminal.paint("no", Style.YELLOW), printable(reason)))
+        rows.append((pools or "any", terminal.paint("no", TextStyle.YELLOW), printable(reason)))
     return rows
 
 
-def document(answer: Answer) -> dict[str, object]:
+def document(answer: Explanation) -> dict[str, object]:
     return {
         "version": 1,
         "object": str(answer.key),
         "pool": answer.pool,
         "blocked": list(answer.blocked),
         "wouldFit": "" if answer.pool or answer.is_placeable else answer.remedy,
-        "pools": [row_of(row) for row in ranked(answer.rows)],
+        "pools": [row_of(row) for row in rank_rows(answer.rows)],
     }
 
 

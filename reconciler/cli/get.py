@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.fleet_changes import follow_fleet
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, locate_repo, open_fleet
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.choosing import add_choice, chosen
+from reconciler.cli.objects.selectors import add_selectors, select_items
 from reconciler.cli.output import show_table, show_value
 from reconciler.cli.terminal import Terminal, err, out, printable
-from reconciler.cli.watching import moves
 from reconciler.gitstore.waker import Waker
-from reconciler.query.inventory import Inventory, Item, inventory
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.edit import render
 from schemas.kinds import Kind
 
@@ -37,12 +37,12 @@ HIDDEN = "hidden; --show-secrets shows it"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "kind", type=nouns.kind, metavar="KIND", help="machines, pools, volumes, classes, ..."
+        "kind", type=nouns.parse_kind, metavar="KIND", help="machines, pools, volumes, classes, ..."
     )
     parser.add_argument(
         "names", nargs="*", default=[], metavar="NAME", help="only these: NAME or NAMESPACE/NAME"
     )
-    add_choice(parser)
+    add_selectors(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
     parser.add_argument("-w", "--watch", action="store_true", help="go on with every object that changes")
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
@@ -57,10 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     """Once, or with a waker until that is stopped."""
-    location = located(arguments.repo, os.environ, Path.cwd())
-    with opened(location, with_reports=False) as fleet:
-        now = current(fleet, arguments.kind)
-        items = shown(now, arguments)
+    location = locate_repo(arguments.repo, os.environ, Path.cwd())
+    with open_fleet(location, with_reports=False) as fleet:
+        now = read_current(fleet, arguments.kind)
+        items = format_rows(now, arguments)
         show(out(), items, arguments)
         if waker is not None:
             out().stream.flush()
@@ -68,7 +68,7 @@ def look(arguments: argparse.Namespace, waker: Waker | None) -> int:
     return Exit.OK
 
 
-def current(fleet: Fleet, kind: Kind | None = None) -> Inventory:
+def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
     """The target; before there is one, the source, and that is said. With a kind, no more than that is asked of it."""
     check_settings(fleet)
     snapshot = fleet.snapshot
@@ -77,25 +77,27 @@ def current(fleet: Fleet, kind: Kind | None = None) -> Inventory:
         err().line(
             f"there is no branch {printable(name)} yet: this is what people declared; `gitvirt run` takes it over"
         )
-    found = inventory(fleet.repo, snapshot.target or snapshot.source, kind)
+    found = read_inventory(fleet.repo, snapshot.target or snapshot.source, kind)
     if found.broken:
         err().line(f"{len(found.broken)} files cannot be read: `gitvirt validate` says why")
     return found
 
 
-def shown(now: Inventory, arguments: argparse.Namespace) -> list[Item]:
+def format_rows(now: FleetInventory, arguments: argparse.Namespace) -> list[InventoryItem]:
     """In a table a name is also that of retained data beside it; a document is that of the object itself."""
-    items = chosen(now, arguments.kind, arguments.names, arguments)
+    items = select_items(now, arguments.kind, arguments.names, arguments)
     if arguments.names and arguments.output in ("table", "wide"):
         keys = {item.key for item in items}
         items += [item for item in now.beside if item.key in keys]
     return items
 
 
-def watch(fleet: Fleet, seen: Sequence[Item], arguments: argparse.Namespace, waker: Waker) -> None:
+def watch(
+    fleet: FleetRepo, seen: Sequence[InventoryItem], arguments: argparse.Namespace, waker: Waker
+) -> None:
     before = {(item.key, item.is_retained): item.body for item in seen}
-    for now in moves(fleet, waker):
-        items = shown(inventory(now.repo, now.snapshot.target, arguments.kind), arguments)
+    for now in follow_fleet(fleet, waker):
+        items = format_rows(read_inventory(now.repo, now.snapshot.target, arguments.kind), arguments)
         changed = [item for item in items if before.get((item.key, item.is_retained)) != item.body]
         before = {(item.key, item.is_retained): item.body for item in items}
         if changed:
@@ -104,7 +106,11 @@ def watch(fleet: Fleet, seen: Sequence[Item], arguments: argparse.Namespace, wak
 
 
 def show(
-    terminal: Terminal, items: Sequence[Item], arguments: argparse.Namespace, *, with_header: bool = True
+    terminal: Terminal,
+    items: Sequence[InventoryItem],
+    arguments: argparse.Namespace,
+    *,
+    with_header: bool = True,
 ) -> None:
     bodies = [body_of(item, arguments.show_secrets) for item in items]
     kind: Kind = arguments.kind
@@ -136,7 +142,7 @@ def hint_of(arguments: argparse.Namespace) -> str:
     return f" in namespace {printable(arguments.namespace or 'default')}; -A looks in all"
 
 
-def body_of(item: Item, with_secrets: bool) -> dict[str, Any]:
+def body_of(item: InventoryItem, with_secrets: bool) -> dict[str, Any]:
     body = dict(item.body)
     if item.key.kind is not Kind.SECRET or with_secrets:
         return body

@@ -8,13 +8,13 @@ from itertools import islice
 from pathlib import Path
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.get import current
-from reconciler.cli.location import add_repo, located, opened
+from reconciler.cli.fleet_repo import add_repo, locate_repo, open_fleet
+from reconciler.cli.get import read_current
 from reconciler.cli.objects import nouns
-from reconciler.cli.objects.choosing import one
+from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
-from reconciler.cli.terminal import Style, err, out
-from reconciler.query.inventory.history import Event, history
+from reconciler.cli.terminal import TextStyle, err, out
+from reconciler.query.object_history import HistoryEntry, list_history
 
 EXAMPLES = """examples:
   gitvirt history machine web-1
@@ -27,7 +27,7 @@ LIMIT = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", type=nouns.kind, metavar="KIND", help="machine, volume, pool, ...")
+    parser.add_argument("kind", type=nouns.parse_kind, metavar="KIND", help="machine, volume, pool, ...")
     parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
     parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
     parser.add_argument(
@@ -42,14 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    location = located(arguments.repo, os.environ, Path.cwd())
-    with opened(location, with_reports=False) as fleet:
-        item = one(current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace)
+    location = locate_repo(arguments.repo, os.environ, Path.cwd())
+    with open_fleet(location, with_reports=False) as fleet:
+        item = find_item(
+            read_current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace
+        )
         head = fleet.snapshot.target or fleet.snapshot.source
         assert head is not None, "an object was found on it"
         limit = arguments.limit or None
         found = list(
-            islice(history(fleet.repo, head, item.path, item.key), None if limit is None else limit + 1)
+            islice(list_history(fleet.repo, head, item.path, item.key), None if limit is None else limit + 1)
         )
     shown = found[:limit]
     if is_value(arguments.output):
@@ -61,17 +63,19 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-COLUMNS: list[Column[Event]] = [
+COLUMNS: list[Column[HistoryEntry]] = [
     Column("WHEN", lambda event: event.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
-    Column("COMMIT", lambda event: event.commit[:10], lambda _: Style.YELLOW),
+    Column("COMMIT", lambda event: event.commit[:10], lambda _: TextStyle.YELLOW),
     Column(
-        "WHO", lambda event: event.author.name, lambda event: Style.CYAN if event.is_of_people else Style.DIM
+        "WHO",
+        lambda event: event.author.name,
+        lambda event: TextStyle.CYAN if event.is_of_people else TextStyle.DIM,
     ),
     Column("WHAT", lambda event: event.what),
 ]
 
 
-def value(event: Event) -> dict[str, object]:
+def value(event: HistoryEntry) -> dict[str, object]:
     return {
         "commit": event.commit,
         "time": event.time.isoformat(),

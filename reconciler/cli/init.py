@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.worktree import revision
 
@@ -38,7 +38,7 @@ FLEET_ID = re.compile(
 )
 
 
-class Fate(StrEnum):
+class FileOutcome(StrEnum):
     MADE = "made"
     KEPT = "kept"
     UPDATED = "updated"
@@ -81,33 +81,36 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def fill(root: Path, fleet: uuid.UUID) -> Iterator[tuple[str, Fate]]:
+def fill(root: Path, fleet: uuid.UUID) -> Iterator[tuple[str, FileOutcome]]:
     """Writes what is missing below `root`. Schemas are ours and follow the version installed."""
     for template, path in FILES.items():
         text = files("reconciler.template").joinpath(template).read_text("utf-8")
         text = text.replace("@VERSION@", importlib.metadata.version("gitvirt")).replace("@FLEET@", str(fleet))
-        yield path, written(root / path, text, Fate.KEPT)
+        yield path, write_file(root / path, text, FileOutcome.KEPT)
     for folder in FOLDERS:
         if not (root / folder).exists():
-            written(root / folder / ".gitkeep", "", Fate.KEPT)
-            yield f"{folder}/", Fate.MADE
+            write_file(root / folder / ".gitkeep", "", FileOutcome.KEPT)
+            yield f"{folder}/", FileOutcome.MADE
     fates = {
-        written(root / SCHEMAS / schema.name, schema.read_text("utf-8"), Fate.UPDATED)
+        write_file(root / SCHEMAS / schema.name, schema.read_text("utf-8"), FileOutcome.UPDATED)
         for schema in files("schemas").iterdir()
         if schema.name.endswith(".json")
     }
-    yield f"{SCHEMAS}/", next((fate for fate in (Fate.UPDATED, Fate.MADE) if fate in fates), Fate.KEPT)
+    yield (
+        f"{SCHEMAS}/",
+        next((fate for fate in (FileOutcome.UPDATED, FileOutcome.MADE) if fate in fates), FileOutcome.KEPT),
+    )
 
 
-def written(path: Path, text: str, otherwise: Fate) -> Fate:
+def write_file(path: Path, text: str, otherwise: FileOutcome) -> FileOutcome:
     """Writes the file if it is missing, or if it differs and may be updated."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        if otherwise is Fate.KEPT or (not path.is_symlink() and path.read_bytes() == text.encode()):
-            return Fate.KEPT
+        if otherwise is FileOutcome.KEPT or (not path.is_symlink() and path.read_bytes() == text.encode()):
+            return FileOutcome.KEPT
         # A new file in place of the old one: a link that somebody put there is not followed.
         fresh = path.with_name(f"{path.name}.new")
         fresh.unlink(missing_ok=True)
@@ -115,7 +118,7 @@ def written(path: Path, text: str, otherwise: Fate) -> Fate:
             file.write(text)
         fresh.replace(path)
         return otherwise
-    return Fate.MADE
+    return FileOutcome.MADE
 
 
 def begin(root: Path) -> bool:
@@ -146,7 +149,7 @@ def refork(root: Path, terminal: Terminal) -> int:
         )
     fleet = str(uuid.uuid4())
     path.write_bytes((text[: found.start(3)] + fleet + text[found.end(3) :]).encode("utf-8"))
-    terminal.line(f"This fleet is now {terminal.paint(fleet, Style.BOLD)}; it was {found[3]}.")
+    terminal.line(f"This fleet is now {terminal.paint(fleet, TextStyle.BOLD)}; it was {found[3]}.")
     terminal.line(
         "Machines of the old fleet are foreign to it: it never touches them. Delete the branch it came with:"
     )
@@ -154,13 +157,17 @@ def refork(root: Path, terminal: Terminal) -> int:
     return Exit.OK
 
 
-def show(root: Path, fates: list[tuple[str, Fate]], is_new: bool, terminal: Terminal) -> None:
-    colours = {Fate.MADE: Style.GREEN, Fate.UPDATED: Style.YELLOW, Fate.KEPT: Style.DIM}
+def show(root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, terminal: Terminal) -> None:
+    colours = {
+        FileOutcome.MADE: TextStyle.GREEN,
+        FileOutcome.UPDATED: TextStyle.YELLOW,
+        FileOutcome.KEPT: TextStyle.DIM,
+    }
     for path, fate in fates:
         terminal.line(f"  {terminal.paint(f'{fate:<7}', colours[fate])}  {path}")
     where = "" if root.resolve() == Path.cwd() else f"cd {printable(str(root))} && "
     terminal.line()
-    if not any(fate is not Fate.KEPT for _, fate in fates):
+    if not any(fate is not FileOutcome.KEPT for _, fate in fates):
         terminal.line("Everything was there already.")
         return
     terminal.line(f"{'A new Git repo. ' if is_new else ''}Next:")

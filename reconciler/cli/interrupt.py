@@ -117,7 +117,7 @@ class _Worker(threading.Thread):
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
+def end_at_once() -> Iterator[None]:
     """Ctrl-C ends the process where it stands: for moments with nothing to tidy up and nothing left to print."""
     if not _is_heard():
         yield

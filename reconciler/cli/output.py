@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from reconciler.cli.terminal import Style, Terminal, printable
+from reconciler.cli.terminal import Terminal, TextStyle, printable
 
 NOTHING = "-"
 
@@ -18,7 +18,7 @@ AnyItem = TypeVar("AnyItem")
 class Column(NamedTuple, Generic[AnyItem]):
     title: str
     cell: Callable[[AnyItem], str]
-    style: Callable[[AnyItem], Style | None] = lambda _: None
+    style: Callable[[AnyItem], TextStyle | None] = lambda _: None
     is_wide: bool = False
 
 
@@ -29,11 +29,11 @@ def show_table(
     *,
     with_header: bool = True,
 ) -> None:
-    rows = [[painted(terminal, column, item) for column in columns] for item in items]
+    rows = [[style_rows(terminal, column, item) for column in columns] for item in items]
     terminal.table([column.title for column in columns] if with_header else [], rows)
 
 
-def painted(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> str:
+def style_rows(terminal: Terminal, column: Column[AnyItem], item: AnyItem) -> str:
     text = printable(column.cell(item)) or NOTHING
     style = column.style(item)
     return terminal.paint(text, style) if style else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from reconciler.cli.changing import change
+from reconciler.cli.mutate import change
 from schemas import live_layout
 from schemas.edit import Annotation
 
@@ -27,4 +27,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.carry_out(arguments, change.object_key(arguments), INTENT)
+    return change.apply_change(arguments, change.object_key(arguments), INTENT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
-from reconciler.cli.changing import change
+from reconciler.cli.mutate import change
 from reconciler.cli.objects import nouns
 from schemas import live_layout
 from schemas.edit import Annotation
@@ -36,5 +36,5 @@ def run(arguments: argparse.Namespace) -> int:
         "restarting",
         facts=(("token", token),),
     )
-    key = nouns.key(Kind.MACHINE, arguments.machine, arguments.namespace)
-    return change.carry_out(arguments, key, intent)
+    key = nouns.parse_key(Kind.MACHINE, arguments.machine, arguments.namespace)
+    return change.apply_change(arguments, key, intent)

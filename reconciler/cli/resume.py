@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from reconciler.cli.changing import change
+from reconciler.cli.mutate import change
 from reconciler.cli.pause import PAUSED
 
 EXAMPLES = """examples:
@@ -20,4 +20,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.carry_out(arguments, change.object_key(arguments), INTENT)
+    return change.apply_change(arguments, change.object_key(arguments), INTENT)

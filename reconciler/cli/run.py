@@ -16,10 +16,10 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from reconciler.cli import location
+from reconciler.cli import fleet_repo as location
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.stopping import StopSignal
-from reconciler.cli.supervisor import Supervisor
+from reconciler.cli.sd_notify import ServiceNotifier
+from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import printable
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.errors import RepoError
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RunSettings:
     """What concerns the process. Flags win over the environment."""
 
     address: RemoteAddress
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         choice(arguments.log_level, environment, "GITVIRT_LOG_LEVEL", ("info", *LEVELS)),
     )
     settings = settings_of(arguments, environment, Path.cwd())
-    supervisor = Supervisor.of(os.environ)
+    supervisor = ServiceNotifier.of(os.environ)
     with process(settings, environment) as loop:
         if arguments.once:
             return verdict(loop.run_once(), loop.reconciler.world.held_source)
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop]:
+def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[Loop]:
     metrics, version = Metrics(), importlib.metadata.version("gitvirt")
     spans = tracer(environment, version)
     sign = load_signer(settings.signing_key, environment)
@@ -128,7 +128,7 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
             settings.address,
             access.from_environment(environment),
             refs,
-            mirrors=location.mirrors(environment),
+            mirrors=location.mirrors_folder(environment),
             ambient=environment,
             sign=sign,
         )
@@ -153,7 +153,7 @@ def process(settings: Settings, environment: Mapping[str, str]) -> Iterator[Loop
         yield loop
 
 
-def serve(loop: Loop, address: RemoteAddress, supervisor: Supervisor) -> None:
+def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> None:
     """Until a signal, and then to the end of the tick that is under way. Ready once a tick has ended well."""
     stop = StopSignal()
     loop.on_well = supervisor.ready
@@ -212,7 +212,7 @@ def verdict(outcome: Outcome, held: Held | None) -> int:
             return Exit.OK
 
 
-def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], here: Path) -> Settings:
+def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], here: Path) -> RunSettings:
     def said(flag: str | None, name: str) -> str:
         return flag or environment.get(name, "")
 
@@ -225,8 +225,8 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
             "--webhook-secret is for those who post to --listen", "say where to listen", Exit.USAGE
         )
     name = said(arguments.name, "GITVIRT_NAME") or socket.gethostname()
-    return Settings(
-        address=location.located(arguments.repo, environment, here).address,
+    return RunSettings(
+        address=location.locate_repo(arguments.repo, environment, here).address,
         pace=Pace(positive(interval, "--interval"), seconds(push, "--push-interval") if push else None),
         who=Self(
             name,

@@ -10,7 +10,7 @@ from typing import TextIO
 from reconciler.cli.exits import CommandError
 
 
-def settle() -> None:
+def prepare_streams() -> None:
     """Closed streams lead nowhere, and what an encoding cannot say is written as an escape."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -26,12 +26,12 @@ def flush() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        raise unwritable(error, sys.stdout) from None
+        raise output_error(error, sys.stdout) from None
 
 
-def unwritable(error: OSError, stream: TextIO) -> CommandError:
+def output_error(error: OSError, stream: TextIO) -> CommandError:
     """What to say of it. That somebody reads no further is nothing to say anything of: it is raised again."""
-    drop(stream)
+    redirect_to_null(stream)
     if isinstance(error, BrokenPipeError):
         raise error
     return CommandError(
@@ -39,7 +39,7 @@ def unwritable(error: OSError, stream: TextIO) -> CommandError:
     )
 
 
-def drop(stream: TextIO) -> None:
+def redirect_to_null(stream: TextIO) -> None:
     """What is left goes nowhere, so that the end of the process does not try it again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TextIO
 
-from reconciler.cli.streams import unwritable
+from reconciler.cli.streams import output_error
 
 
-class Style(StrEnum):
+class TextStyle(StrEnum):
     BOLD = "1"
     DIM = "2"
     RED = "31"
@@ -30,7 +30,7 @@ class Terminal:
         self.is_interactive = stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
         self.has_colour = self.is_interactive and not environment.get("NO_COLOR")
 
-    def paint(self, text: str, *styles: Style) -> str:
+    def paint(self, text: str, *styles: TextStyle) -> str:
         if not self.has_colour or not styles:
             return text
         return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
@@ -39,7 +39,7 @@ class Terminal:
         try:
             self.stream.write(text + "\n")
         except OSError as error:
-            raise unwritable(error, self.stream) from None
+            raise output_error(error, self.stream) from None
 
     def anew(self) -> None:
         """Before a screen that takes the place of the one before; where nobody looks an empty line parts them."""
@@ -50,7 +50,7 @@ class Terminal:
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns two spaces apart, left aligned, nothing trailing; cells may be painted already. No header: rows alone."""
-        painted = [*([[self.paint(cell, Style.BOLD) for cell in header]] if header else []), *rows]
+        painted = [*([[self.paint(cell, TextStyle.BOLD) for cell in header]] if header else []), *rows]
         widths = [max(map(width, cells)) for cells in zip(*painted, strict=True)]
         for row in painted:
             cells = [cell + " " * (widths[column] - width(cell)) for column, cell in enumerate(row)]

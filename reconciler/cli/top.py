@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from reconciler.cli import screens
-from reconciler.cli.location import add_repo
+from reconciler.cli import watch as screens
+from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.objects import columns
 from reconciler.cli.output import Column, add_format, is_value, show_table, show_value
-from reconciler.cli.terminal import Style, err, out
-from reconciler.query.inventory import Inventory
-from reconciler.query.inventory.usage import Use, machine_pools, volume_pools
+from reconciler.cli.terminal import TextStyle, err, out
+from reconciler.query.inventory import FleetInventory
+from reconciler.query.pool_usage import PoolUse, list_machine_pools, list_volume_pools
 from schemas.model.capacity import CPU, MEMORY, STORAGE, format_amount
 
 EXAMPLES = """examples:
@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     return screens.run(arguments, lambda inventory: show(inventory, arguments))
 
 
-def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
-    machines, volumes = machine_pools(inventory), volume_pools(inventory)
+def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:
+    machines, volumes = list_machine_pools(inventory), list_volume_pools(inventory)
     if is_value(arguments.output):
         values = [value(use) for use in (*machines, *volumes)]
         show_value(out(), arguments.output, values, is_one_of_many=arguments.watch)
@@ -52,7 +52,7 @@ def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
         err().line("there are no pools yet: a host announces its own as soon as `gitvirt poollet` runs there")
 
 
-def bar(use: Use, resource: str) -> str:
+def bar(use: PoolUse, resource: str) -> str:
     """How much of a resource is given away, drawn and written."""
     whole = use.capacity.get(resource, 0)
     used = use.used.get(resource, 0)
@@ -62,35 +62,35 @@ def bar(use: Use, resource: str) -> str:
     return f"{'█' * filled}{'░' * (WIDTH - filled)} {100 * used // whole:3}%  {format_amount(resource, used)} of {format_amount(resource, whole)}"
 
 
-def style(use: Use, resource: str) -> Style | None:
+def style(use: PoolUse, resource: str) -> TextStyle | None:
     whole, used = use.capacity.get(resource, 0), use.used.get(resource, 0)
     if whole <= 0 or used * 10 < whole * 7:
-        return Style.GREEN if whole > 0 else None
-    return Style.YELLOW if used * 10 < whole * 9 else Style.RED
+        return TextStyle.GREEN if whole > 0 else None
+    return TextStyle.YELLOW if used * 10 < whole * 9 else TextStyle.RED
 
 
-def volumes(use: Use) -> str:
+def volumes(use: PoolUse) -> str:
     return f"{len(use.volumes)}" + (f" ({use.retained} retained)" if use.retained else "")
 
 
-def bars(title: str, resource: str) -> Column[Use]:
+def bars(title: str, resource: str) -> Column[PoolUse]:
     return Column(title, lambda use: bar(use, resource), lambda use: style(use, resource))
 
 
 POOL = [
-    Column[Use]("POOL", lambda use: use.pool.key.name),
-    Column[Use]("STATE", lambda use: columns.state(use.pool), lambda use: columns.style(use.pool)),
+    Column[PoolUse]("POOL", lambda use: use.pool.key.name),
+    Column[PoolUse]("STATE", lambda use: columns.state(use.pool), lambda use: columns.style(use.pool)),
 ]
 MACHINES = [
     *POOL,
-    Column[Use]("MACHINES", lambda use: str(len(use.machines))),
+    Column[PoolUse]("MACHINES", lambda use: str(len(use.machines))),
     bars("CPU", CPU),
     bars("MEMORY", MEMORY),
 ]
-VOLUMES = [*POOL, Column[Use]("VOLUMES", lambda use: volumes(use)), bars("STORAGE", STORAGE)]
+VOLUMES = [*POOL, Column[PoolUse]("VOLUMES", lambda use: volumes(use)), bars("STORAGE", STORAGE)]
 
 
-def value(use: Use) -> dict[str, object]:
+def value(use: PoolUse) -> dict[str, object]:
     return {
         "kind": use.pool.key.kind.value,
         "name": use.pool.key.name,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reconciler.cli import paging
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.cli.verbs import VERBS, closest
 from schemas.codes import CODES
 
@@ -33,7 +33,7 @@ def show(topic: str) -> int:
             else f"topics: {', '.join(sorted(found))}; and codes such as GV301"
         )
         raise CommandError(f"there is no verb and no topic {printable(topic)!r}", cure, Exit.USAGE)
-    paging.show(out(), shown(out(), page.read_text("utf-8")))
+    paging.show(out(), format_page(out(), page.read_text("utf-8")))
     return Exit.OK
 
 
@@ -56,14 +56,14 @@ def folder() -> Traversable:
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / "docs"
 
 
-def shown(terminal: Terminal, text: str) -> Iterator[str]:
+def format_page(terminal: Terminal, text: str) -> Iterator[str]:
     """As it is written, with headings that stand out; a link to another page is the command that shows it."""
     is_code = False
     for line in text.rstrip("\n").split("\n"):
         is_code ^= line.startswith("```")
         heading = None if is_code else _HEADING.fullmatch(line)
         if heading:
-            yield terminal.paint(heading[1], Style.BOLD)
+            yield terminal.paint(heading[1], TextStyle.BOLD)
         else:
             yield line if is_code else _LINK.sub(command, line)
 
@@ -74,7 +74,7 @@ def command(link: re.Match[str]) -> str:
 
 def show_code(terminal: Terminal, name: str) -> None:
     code = CODES[name]
-    terminal.line(terminal.paint(f"{name}: {code.title}", Style.BOLD))
+    terminal.line(terminal.paint(f"{name}: {code.title}", TextStyle.BOLD))
     terminal.line()
     terminal.line(code.cause)
     terminal.line(f"What to do: {code.cure}")

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from reconciler.cli import screens
-from reconciler.cli.location import add_repo
+from reconciler.cli import watch as screens
+from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.objects import columns
-from reconciler.cli.objects.choosing import one
+from reconciler.cli.objects.selectors import find_item
 from reconciler.cli.output import add_format, is_value, show_value
-from reconciler.cli.terminal import Style, Terminal, err, out, printable
-from reconciler.query.inventory import Inventory, Item
-from reconciler.query.inventory.usage import machine_pools, pool_of
+from reconciler.cli.terminal import Terminal, TextStyle, err, out, printable
+from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.query.pool_usage import list_machine_pools, pool_of
 from schemas.kinds import Kind
 from schemas.model import Machine, MachineVolume
 
@@ -27,13 +27,13 @@ NOWHERE = "without a pool"
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TreeBranch:
     """A pool with what is on it."""
 
     name: str
-    pool: Item | None
-    machines: Sequence[Item]
-    retained: Sequence[Item] = ()  # volumes that nobody declares any more
+    pool: InventoryItem | None
+    machines: Sequence[InventoryItem]
+    retained: Sequence[InventoryItem] = ()  # volumes that nobody declares any more
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     return screens.run(arguments, lambda inventory: show(inventory, arguments))
 
 
-def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
+def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:
     if arguments.pool is not None:
-        one(inventory, Kind.MACHINE_POOL, arguments.pool, None)
-    branches = [branch for branch in grown(inventory) if arguments.pool in (None, branch.name)]
+        find_item(inventory, Kind.MACHINE_POOL, arguments.pool, None)
+    branches = [branch for branch in build_tree(inventory) if arguments.pool in (None, branch.name)]
     if is_value(arguments.output):
         values = [value(inventory, branch) for branch in branches]
         show_value(out(), arguments.output, values, is_one_of_many=arguments.watch)
@@ -62,51 +62,51 @@ def show(inventory: Inventory, arguments: argparse.Namespace) -> None:
         err().line("there is nothing to show: no pools and no machines")
 
 
-def grown(inventory: Inventory) -> Iterator[Branch]:
+def build_tree(inventory: FleetInventory) -> Iterator[TreeBranch]:
     """Volume pools of their own have a place for the retained volumes that are on them, and for nothing else."""
-    kept: dict[str, list[Item]] = {}
+    kept: dict[str, list[InventoryItem]] = {}
     for item in inventory.of(Kind.VOLUME):
         if item.is_retained:
             kept.setdefault(pool_of(item), []).append(item)
     known = set()
-    for use in machine_pools(inventory):
+    for use in list_machine_pools(inventory):
         name = use.pool.key.name
         known.add(name)
-        yield Branch(name, use.pool, use.machines, kept.pop(name, ()))
+        yield TreeBranch(name, use.pool, use.machines, kept.pop(name, ()))
     stray = [item for item in inventory.of(Kind.MACHINE) if pool_of(item) not in known]
     if stray:
-        yield Branch(NOWHERE, None, stray)
+        yield TreeBranch(NOWHERE, None, stray)
     for name, volumes in sorted(kept.items()):
-        yield Branch(name or NOWHERE, inventory.get(Kind.VOLUME_POOL, "", name), (), volumes)
+        yield TreeBranch(name or NOWHERE, inventory.get(Kind.VOLUME_POOL, "", name), (), volumes)
 
 
-def draw(terminal: Terminal, inventory: Inventory, branches: Sequence[Branch]) -> None:
+def draw(terminal: Terminal, inventory: FleetInventory, branches: Sequence[TreeBranch]) -> None:
     for branch in branches:
-        state = "" if branch.pool is None else painted(terminal, branch.pool)
-        terminal.line(f"{terminal.paint(printable(branch.name), Style.BOLD)}  {state}".rstrip())
+        state = "" if branch.pool is None else style_line(terminal, branch.pool)
+        terminal.line(f"{terminal.paint(printable(branch.name), TextStyle.BOLD)}  {state}".rstrip())
         for number, item in enumerate(items := (*branch.machines, *branch.retained)):
             is_last = number == len(items) - 1
             why = f"  {printable(columns.reason(item))}" if columns.reason(item) else ""
             what = "" if item.key.kind is Kind.MACHINE else "volume "
             title = f"{what}{item.key.namespace}/{item.key.name}"
-            terminal.line(f"{'└─ ' if is_last else '├─ '}{title}  {painted(terminal, item)}{why}")
+            terminal.line(f"{'└─ ' if is_last else '├─ '}{title}  {style_line(terminal, item)}{why}")
             leaves = list(below(inventory, item)) if item.key.kind is Kind.MACHINE else []
             for place, leaf in enumerate(leaves):
                 stem = "   " if is_last else "│  "
                 terminal.line(f"{stem}{'└─ ' if place == len(leaves) - 1 else '├─ '}{printable(leaf)}")
 
 
-def painted(terminal: Terminal, item: Item) -> str:
+def style_line(terminal: Terminal, item: InventoryItem) -> str:
     return terminal.paint(columns.state(item), *styles(item))
 
 
-def styles(item: Item) -> tuple[Style, ...]:
+def styles(item: InventoryItem) -> tuple[TextStyle, ...]:
     found = columns.style(item)
     return () if found is None else (found,)
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class TreeDisk:
     """`volume` is nothing for a disk that lives and dies with the machine."""
 
     device: str
@@ -117,13 +117,13 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class TreeInterface:
     name: str
     state: str
     ips: tuple[str, ...]
 
 
-def below(inventory: Inventory, item: Item) -> Iterator[str]:
+def below(inventory: FleetInventory, item: InventoryItem) -> Iterator[str]:
     for disk in disks(inventory, item):
         where = f" on {disk.pool}" if disk.pool else ""
         what = f"volume {disk.volume}{where}" if disk.volume else f"local disk {disk.name}"
@@ -133,7 +133,7 @@ def below(inventory: Inventory, item: Item) -> Iterator[str]:
         yield "  ".join(part for part in (f"interface {interface.name}", addresses) if part)
 
 
-def disks(inventory: Inventory, item: Item) -> Iterator[Disk]:
+def disks(inventory: FleetInventory, item: InventoryItem) -> Iterator[TreeDisk]:
     machine = item.object
     assert isinstance(machine, Machine)
     states = {disk.name: disk.state for disk in machine.status.volumes}
@@ -141,7 +141,7 @@ def disks(inventory: Inventory, item: Item) -> Iterator[Disk]:
         volume = volume_of(machine, disk)
         found = inventory.get(Kind.VOLUME, machine.namespace, volume) if volume else None
         pool = "" if found is None else pool_of(found)
-        yield Disk(disk.device, disk.name, volume, pool, str(states.get(disk.name) or "Pending"))
+        yield TreeDisk(disk.device, disk.name, volume, pool, str(states.get(disk.name) or "Pending"))
 
 
 def volume_of(machine: Machine, disk: MachineVolume) -> str:
@@ -150,18 +150,18 @@ def volume_of(machine: Machine, disk: MachineVolume) -> str:
     return disk.volume_ref.name if disk.volume_ref else f"{machine.name}-{disk.name}"
 
 
-def interfaces(item: Item) -> Iterator[Interface]:
+def interfaces(item: InventoryItem) -> Iterator[TreeInterface]:
     machine = item.object
     assert isinstance(machine, Machine)
     seen = {interface.name: interface for interface in machine.status.network_interfaces}
     for interface in machine.spec.network_interfaces:
         found = seen.get(interface.name)
-        yield Interface(
+        yield TreeInterface(
             interface.name, str(found.state if found else "") or "Pending", tuple(found.ips) if found else ()
         )
 
 
-def value(inventory: Inventory, branch: Branch) -> dict[str, object]:
+def value(inventory: FleetInventory, branch: TreeBranch) -> dict[str, object]:
     return {
         "pool": None if branch.name == NOWHERE else branch.name,
         "state": None if branch.pool is None else columns.state(branch.pool),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from reconciler.cli.changing import change, pools
+from reconciler.cli.mutate import change, pools
 
 EXAMPLES = """examples:
   gitvirt uncordon rack-a1
   gitvirt uncordon rack-a1 --dry-run"""
 
-INTENT = change.Intent("uncordon", pools.uncordoned, "takes machines again", "open already")
+INTENT = change.Intent("uncordon", pools.uncordon, "takes machines again", "open already")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,4 +19,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.carry_out(arguments, change.pool_key(arguments), INTENT)
+    return change.apply_change(arguments, change.pool_key(arguments), INTENT)

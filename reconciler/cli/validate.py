@@ -11,26 +11,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.findings.outcome import Outcome
+from reconciler.cli.findings.outcome import ValidationOutcome
 from reconciler.cli.output import show_value
 from reconciler.cli.progress import Progress
-from reconciler.cli.terminal import Style, Terminal, err, out, printable
+from reconciler.cli.terminal import Terminal, TextStyle, err, out, printable
 from reconciler.gitstore.errors import RepoError
-from reconciler.query.checkout.checking import Checked, Earlier, Request, check
-from reconciler.query.checkout.loading import WorkerLostError
-from reconciler.query.checkout.scope import (
+from reconciler.query.check import CheckRequest, CheckResult, ComparedRevision, check
+from reconciler.query.documents import WorkerLostError
+from reconciler.query.policy import ABSENT
+from reconciler.query.scope import (
     NoSuchPathError,
     NotAFileError,
     Scope,
-    around,
-    branch,
-    git_top,
-    prefix,
-    scopes,
+    checked_out_branch,
+    find_git_top,
+    find_root,
+    find_scopes,
+    path_prefix,
     short_branch,
 )
-from reconciler.query.checkout.settings import ABSENT
-from reconciler.query.checkout.source import Commit, Files, Folder, Overlaid, Source
+from reconciler.query.source import FilesSource, FolderSource, ManifestSource, OverlaySource, RevisionSource
 from schemas.manifest import MAX_BYTES
 from schemas.problem import Problem
 from schemas.settings import fleet
@@ -77,20 +77,20 @@ def run(arguments: argparse.Namespace) -> int:
         where = ", ".join(printable(str(request.scope.root)) for request in asked)
         cure = "manifests are *.yaml, *.yml and *.json; name the folder that holds them"
         raise CommandError(f"there are no manifests in {where}", cure)
-    show(outcome, arguments.output, out(), Texts(asked))
+    show(outcome, arguments.output, out(), SourceTexts(asked))
     for request in asked if arguments.output in TEXT else ():
         note_settings(request)
     return outcome.exit_code(arguments.strict)
 
 
-def note_settings(request: Request) -> None:
+def note_settings(request: CheckRequest) -> None:
     """A whole repo without settings can be checked, and nothing more. One that had them must not get others."""
     if request.earlier is not None and fleet.PATH in request.earlier.source.files:
         return
     found = None if request.scope.named else request.source.read(fleet.PATH)
     if isinstance(found, Problem) and found.code == ABSENT:
         note = f"no {fleet.PATH} in {printable(str(request.scope.root))}: the defaults hold, and nothing runs without one"
-        err().line(f"{err().paint('note:', Style.DIM)} {note}; `gitvirt init` writes it")
+        err().line(f"{err().paint('note:', TextStyle.DIM)} {note}; `gitvirt init` writes it")
 
 
 def working_folder() -> Path:
@@ -100,7 +100,7 @@ def working_folder() -> Path:
         raise CommandError("the folder you are in is gone", "go to one that exists") from None
 
 
-def checks(asked: Sequence[Request]) -> list[Checked]:
+def checks(asked: Sequence[CheckRequest]) -> list[CheckResult]:
     """Nearly all that is made here stays to the end; to look for garbage among it would cost half as much again."""
     gc.disable()
     progress = Progress(err(), "checked")
@@ -117,9 +117,9 @@ def checks(asked: Sequence[Request]) -> list[Checked]:
         gc.enable()
 
 
-def outcome_of(checked: Sequence[Checked], seconds: float, with_foreign: bool) -> Outcome:
+def outcome_of(checked: Sequence[CheckResult], seconds: float, with_foreign: bool) -> ValidationOutcome:
     problems = sorted(problem for found in checked for problem in found.problems)
-    return Outcome(
+    return ValidationOutcome(
         tuple(problem for problem in problems if with_foreign or problem.code != FOREIGN),
         tuple(file for found in checked for file in found.files),
         sum(found.objects for found in checked),
@@ -128,10 +128,10 @@ def outcome_of(checked: Sequence[Checked], seconds: float, with_foreign: bool) -
     )
 
 
-class Texts:
+class SourceTexts:
     """What stands in a file that a finding names."""
 
-    def __init__(self, requests: Sequence[Request]) -> None:
+    def __init__(self, requests: Sequence[CheckRequest]) -> None:
         self.requests = requests
 
     def __call__(self, shown: str) -> str | None:
@@ -143,7 +143,7 @@ class Texts:
         return None
 
 
-def show(outcome: Outcome, output: str, terminal: Terminal, texts: Texts) -> None:
+def show(outcome: ValidationOutcome, output: str, terminal: Terminal, texts: SourceTexts) -> None:
     match output:
         case "json":
             from reconciler.cli.findings import as_json
@@ -174,7 +174,7 @@ def show(outcome: Outcome, output: str, terminal: Terminal, texts: Texts) -> Non
             as_text.write(outcome, terminal, texts)
 
 
-def requests(arguments: argparse.Namespace, here: Path) -> list[Request]:
+def requests(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
     paths: list[str] = arguments.paths
     if "" in paths:
         raise CommandError(
@@ -191,7 +191,7 @@ def requests(arguments: argparse.Namespace, here: Path) -> list[Request]:
             return [of_standard_input(arguments, here)]
         if arguments.rev:
             return at_revision(arguments, here)
-        return [on_disk(scope, arguments.against) for scope in scopes(paths, here)]
+        return [on_disk(scope, arguments.against) for scope in find_scopes(paths, here)]
     except NotAFileError as error:
         cure = "to check what another program writes, pipe it into gitvirt validate -"
         raise CommandError(f"{error.path} is neither a file nor a folder", cure) from None
@@ -202,28 +202,28 @@ def requests(arguments: argparse.Namespace, here: Path) -> list[Request]:
         raise CommandError(error.cause, error.cure) from None
 
 
-def on_disk(scope: Scope, against: str | None) -> Request:
-    source = Files(scope.root, scope.named) if scope.is_lone else Folder(scope.root)
-    return Request(scope, source, branch(scope.root), earlier(scope.root, against))
+def on_disk(scope: Scope, against: str | None) -> CheckRequest:
+    source = FilesSource(scope.root, scope.named) if scope.is_lone else FolderSource(scope.root)
+    return CheckRequest(scope, source, checked_out_branch(scope.root), earlier(scope.root, against))
 
 
-def of_standard_input(arguments: argparse.Namespace, here: Path) -> Request:
+def of_standard_input(arguments: argparse.Namespace, here: Path) -> CheckRequest:
     if len(arguments.paths) > 1 or arguments.rev:
         raise CommandError("- stands alone", "check the rest in a second run", Exit.USAGE)
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
-    root = around(here)
-    below: Source = Folder(root) if root else Files(here, ())
+    root = find_root(here)
+    below: ManifestSource = FolderSource(root) if root else FilesSource(here, ())
     root = root or here
     stream = "" if arguments.stdin_name else STANDARD_INPUT
     name = stream or os.path.relpath(here / arguments.stdin_name, root)
-    scope = Scope(root, prefix(root, here), (name,))
+    scope = Scope(root, path_prefix(root, here), (name,))
     past = earlier(root, arguments.against)
-    return Request(scope, Overlaid(below, name, data), branch(root), past, stream)
+    return CheckRequest(scope, OverlaySource(below, name, data), checked_out_branch(root), past, stream)
 
 
-def at_revision(arguments: argparse.Namespace, here: Path) -> list[Request]:
+def at_revision(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
     from reconciler.gitstore.worktree.revision import find_checkout, open_revision
-    from reconciler.query.checkout.at_revision import commits
+    from reconciler.query.revision_paths import find_revision_scopes
 
     start = folder_of(here / arguments.paths[0]) if arguments.paths else here
     checkout = find_checkout(start)
@@ -232,8 +232,8 @@ def at_revision(arguments: argparse.Namespace, here: Path) -> list[Request]:
     at = open_revision(start, arguments.rev)
     name = short_branch(arguments.rev)
     return [
-        Request(scope, source, name, earlier_commit(start, arguments.against, source.folder))
-        for scope, source in commits(arguments.paths, here, checkout, at)
+        CheckRequest(scope, source, name, earlier_commit(start, arguments.against, source.folder))
+        for scope, source in find_revision_scopes(arguments.paths, here, checkout, at)
     ]
 
 
@@ -242,17 +242,17 @@ def folder_of(path: Path) -> Path:
     return next(above for above in (path, *path.parents) if above.is_dir())
 
 
-def earlier(root: Path, against: str | None) -> Earlier | None:
+def earlier(root: Path, against: str | None) -> ComparedRevision | None:
     if against is None:
         return None
-    top = git_top(root)
+    top = find_git_top(root)
     folder = "" if top is None or top == root else f"{root.relative_to(top).as_posix()}/"
     return earlier_commit(root, against, folder)
 
 
-def earlier_commit(root: Path, against: str | None, folder: str) -> Earlier | None:
+def earlier_commit(root: Path, against: str | None, folder: str) -> ComparedRevision | None:
     if against is None:
         return None
     from reconciler.gitstore.worktree.revision import open_revision
 
-    return Earlier(against, Commit(open_revision(root, against), folder))
+    return ComparedRevision(against, RevisionSource(open_revision(root, against), folder))

@@ -53,15 +53,19 @@ def run(arguments: argparse.Namespace) -> int:
 def versions(uri: str | None) -> dict[str, str | None]:
     """None for what is not there. Whichever libvirt answers speaks for itself and its hypervisor before their programs do."""
     found: dict[str, str | None] = {
-        "gitvirt": installed("gitvirt"),
+        "gitvirt": find_distribution("gitvirt"),
         "python": platform.python_version(),
         **revision.library_versions(),
-        **{name: installed(name) for name in LIBRARIES},
+        **{name: find_distribution(name) for name in LIBRARIES},
         "iri": IRI,
-        "libvirt-python": installed("libvirt-python"),
+        "libvirt-python": find_distribution("libvirt-python"),
     }
     answers = hypervisor(uri)
-    return found | answers | {name: answers.get(name) or said(command) for name, command in PROGRAMS.items()}
+    return (
+        found
+        | answers
+        | {name: answers.get(name) or read_program_version(command) for name, command in PROGRAMS.items()}
+    )
 
 
 def hypervisor(uri: str | None) -> dict[str, str | None]:
@@ -70,11 +74,11 @@ def hypervisor(uri: str | None) -> dict[str, str | None]:
         from iri.libvirt.connect import versions as libvirt
     except ImportError:
         return {"libvirt": None}
-    daemon, emulator = libvirt.daemon(uri or configured()) or (None, None)
+    daemon, emulator = libvirt.daemon(uri or find_libvirt_uri()) or (None, None)
     return {"libvirt": libvirt.library(), "libvirtd": daemon, "qemu": emulator}
 
 
-def configured() -> str:
+def find_libvirt_uri() -> str:
     """Where the libvirt runtime of this host would look."""
     try:
         return read_libvirt_settings(None).uri
@@ -82,14 +86,14 @@ def configured() -> str:
         return Settings().uri
 
 
-def installed(distribution: str) -> str | None:
+def find_distribution(distribution: str) -> str | None:
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
-def said(command: tuple[str, ...]) -> str | None:
+def read_program_version(command: tuple[str, ...]) -> str | None:
     """None where the program is not there, or does not say."""
     path = os.environ.get("PATH", "") + os.pathsep + "/usr/sbin"
     program = shutil.which(command[0], path=path)

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from reconciler.cli.duration import parse_duration
 from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.fleet_changes import follow_fleet
+from reconciler.cli.fleet_repo import FleetRepo, add_repo, check_settings, locate_repo, open_fleet
 from reconciler.cli.interrupt import until_interrupted
-from reconciler.cli.location import Fleet, add_repo, check_settings, located, opened
 from reconciler.cli.objects import columns, nouns
-from reconciler.cli.objects.choosing import cure, field, pair, states
+from reconciler.cli.objects.selectors import field, parse_pair, states, suggest_item
 from reconciler.cli.output import add_format, is_value, show_value
 from reconciler.cli.terminal import err, out, printable
 from reconciler.cli.verbs import closest
-from reconciler.cli.watching import moves
 from reconciler.gitstore.waker import Waker
-from reconciler.query.inventory import Inventory, Item, inventory
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
 from schemas.kinds import Key, Kind
 
 EXAMPLES = """examples:
@@ -35,13 +35,13 @@ DELETED = "deleted"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", type=nouns.kind, metavar="KIND", help="machine, volume, pool, ...")
+    parser.add_argument("kind", type=nouns.parse_kind, metavar="KIND", help="machine, volume, pool, ...")
     parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
     parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")
     parser.add_argument(
         "--for",
         dest="wanted",
-        type=wish,
+        type=parse_wish,
         default=("state", "Running"),
         metavar="FIELD=VALUE",
         help="state=Running, condition=Ready, a path=value, or deleted (default: state=Running)",
@@ -51,30 +51,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
 
 
-def wish(text: str) -> tuple[str, str]:
-    return (DELETED, "") if text == DELETED else pair(text)
+def parse_wish(text: str) -> tuple[str, str]:
+    return (DELETED, "") if text == DELETED else parse_pair(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return until_interrupted(lambda waker: waited(arguments, waker))
+    return until_interrupted(lambda waker: wait_until(arguments, waker))
 
 
-def waited(arguments: argparse.Namespace, waker: Waker) -> int:
-    location = located(arguments.repo, os.environ, Path.cwd())
-    wanted = nouns.key(arguments.kind, arguments.name, arguments.namespace)
+def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
+    location = locate_repo(arguments.repo, os.environ, Path.cwd())
+    wanted = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
     check(arguments.kind, arguments.wanted)
     start = time.monotonic()
-    found: Item | None = None
+    found: InventoryItem | None = None
     hint = ""
     with (
-        opened(location, with_reports=False) as fleet,
-        closing(looks(fleet, arguments.timeout, waker)) as all,
+        open_fleet(location, with_reports=False) as fleet,
+        closing(follow_in_time(fleet, arguments.timeout, waker)) as all,
     ):
         check_settings(fleet)
         for now in all:
-            all_of_it = inventory(now.repo, now.snapshot.target, wanted.kind)
+            all_of_it = read_inventory(now.repo, now.snapshot.target, wanted.kind)
             found = all_of_it.items.get(wanted)
-            if is_so(found, arguments.wanted):
+            if is_met(found, arguments.wanted):
                 show(arguments, wanted, found, time.monotonic() - start)
                 return Exit.OK
             before, hint = hint, hint_of(now, all_of_it, wanted)
@@ -83,7 +83,7 @@ def waited(arguments: argparse.Namespace, waker: Waker) -> int:
     if is_value(arguments.output):
         show(arguments, wanted, found, time.monotonic() - start)
     raise CommandError(
-        f"{wanted} is not {described(arguments.wanted)} after {arguments.timeout} s: {told(found)}",
+        f"{wanted} is not {describe_wish(arguments.wanted)} after {arguments.timeout} s: {describe_state(found)}",
         hint or f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` tells more",
         Exit.TIMED_OUT,
     )
@@ -111,21 +111,21 @@ def check(kind: Kind, wanted: tuple[str, str]) -> None:
     raise CommandError(f"no {kind} is ever {printable(value)}", cure, Exit.USAGE)
 
 
-def hint_of(now: Fleet, all_of_it: Inventory, wanted: Key) -> str:
+def hint_of(now: FleetRepo, all_of_it: FleetInventory, wanted: Key) -> str:
     """Where there is no such object; before there is a target branch, `describe` shows what people declared."""
     if wanted in all_of_it.items or now.snapshot.target is None:
         return ""
-    return cure(all_of_it, wanted.kind, wanted.name)
+    return suggest_item(all_of_it, wanted.kind, wanted.name)
 
 
-def looks(fleet: Fleet, seconds: float, waker: Waker) -> Generator[Fleet]:
+def follow_in_time(fleet: FleetRepo, seconds: float, waker: Waker) -> Generator[FleetRepo]:
     yield fleet
-    yield from moves(fleet, waker, seconds)
+    yield from follow_fleet(fleet, waker, seconds)
 
 
-def show(arguments: argparse.Namespace, wanted: Key, found: Item | None, seconds: float) -> None:
+def show(arguments: argparse.Namespace, wanted: Key, found: InventoryItem | None, seconds: float) -> None:
     if arguments.output == "table":
-        out().line(f"{wanted}: {described(arguments.wanted)} after {seconds:.1f} s")
+        out().line(f"{wanted}: {describe_wish(arguments.wanted)} after {seconds:.1f} s")
     elif arguments.output == "name":
         out().line("/".join(part for part in (wanted.namespace, wanted.name) if part))
     else:
@@ -133,13 +133,13 @@ def show(arguments: argparse.Namespace, wanted: Key, found: Item | None, seconds
 
 
 def value(
-    arguments: argparse.Namespace, wanted: Key, found: Item | None, seconds: float
+    arguments: argparse.Namespace, wanted: Key, found: InventoryItem | None, seconds: float
 ) -> dict[str, object]:
     field_name, field_value = arguments.wanted
     return {
         "object": str(wanted),
         "for": {"field": field_name, "value": field_value},
-        "isSo": is_so(found, arguments.wanted),
+        "isSo": is_met(found, arguments.wanted),
         "state": None if found is None else columns.state(found),
         "reason": "" if found is None else columns.reason(found),
         "message": "" if found is None else columns.message(found),
@@ -147,7 +147,7 @@ def value(
     }
 
 
-def is_so(item: Item | None, wanted: tuple[str, str]) -> bool:
+def is_met(item: InventoryItem | None, wanted: tuple[str, str]) -> bool:
     name, value = wanted
     if name == DELETED:
         return item is None
@@ -158,14 +158,14 @@ def is_so(item: Item | None, wanted: tuple[str, str]) -> bool:
     return field(item, name) == value
 
 
-def described(wanted: tuple[str, str]) -> str:
+def describe_wish(wanted: tuple[str, str]) -> str:
     name, value = wanted
     if name == DELETED:
         return DELETED
     return value if name in ("state", "condition") else f"{name}={value}"
 
 
-def told(item: Item | None) -> str:
+def describe_state(item: InventoryItem | None) -> str:
     if item is None:
         return "it is not on the target branch"
     why = columns.message(item) or columns.reason(item)

@@ -1,1 +1,7 @@
-"""Whole commits in, tables out: for verbs that run once and keep nothing between two runs."""
+"""Whole commits in, tables out: for verbs that run once and keep nothing. The reconciler proper never comes here.
+
+`validate` and `plan` start from files: `scope` and `revision_paths` find the repo that people mean, `source` lists and reads its
+files, `ignored_paths` and `policy` say what the repo's settings allow, `documents` (and `parallel`) parse them, `check` finds what
+is wrong. `offline_repo` makes a Repo in memory of a checkout. The other verbs start from a Repo: `inventory` reads a commit's objects
+and the reports, `pool_usage` and `object_history` make tables of them.
+"""

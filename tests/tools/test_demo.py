@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.demo.screen import clipped
+from reconciler.cli.demo.screen import clip_line
 from reconciler.cli.terminal import width
 from tests.tools.demo import PATIENCE_SECONDS, on_a_terminal, playing
 
@@ -63,7 +63,7 @@ def test_an_interrupted_demo_leaves_nothing(
 @pytest.mark.parametrize("columns", range(1, 40))
 def test_a_line_is_cut_to_the_terminal_with_whole_colours(columns: int) -> None:
     line = "rack-a1  \x1b[32;1mReady\x1b[0m  \x1b[31m\u2588\u2588\u2591\x1b[0m  12%"
-    cut = clipped(line, columns)
+    cut = clip_line(line, columns)
     assert width(cut) <= columns
     assert width(line) > columns or cut == line
     assert cut.count("\x1b[0m") >= cut.count("\x1b[3") or "\x1b" not in cut

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.demo.cast import site
 from reconciler.cli.demo.hosts import needs
 from reconciler.cli.demo.hosts.libvirt import FITTING, IMAGE
-from reconciler.cli.demo.story import WEB_3
+from reconciler.cli.demo.processes import site
+from reconciler.cli.demo.scenario import WEB_3
 from reconciler.cli.exits import CommandError
 from tests.tools.demo import playing
 
@@ -125,7 +125,7 @@ def test_what_is_missing_is_named_with_the_command_that_brings_it() -> None:
     assert needs.place("/usr/sbin/libvirtd") == Path("/usr/sbin/libvirtd")
     assert needs.place("/nowhere/libvirtd") is None
     assert needs.place("no-such-program") is None
-    assert needs.installing("qemu-utils", "busybox-static") == (
+    assert needs.install_hint("qemu-utils", "busybox-static") == (
         "apt-get update && apt-get install -y --no-install-recommends busybox-static qemu-utils"
     )
 

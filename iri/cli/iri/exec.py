@@ -37,7 +37,7 @@ def add_linger(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with interrupt.at_once(), connected(arguments, MACHINE) as client:
+    with interrupt.end_at_once(), connected(arguments, MACHINE) as client:
         return attended(client, arguments.id, arguments.linger)
 
 

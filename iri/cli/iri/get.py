@@ -20,7 +20,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 from reconciler.cli.duration import format_age, parse_duration
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.output import Column, show_table, show_value
-from reconciler.cli.terminal import Style, Terminal, out, printable
+from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from schemas.model.quantity import units
 
 EVENTS_SECONDS = 3600
@@ -188,8 +188,8 @@ def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
     show_table(terminal, columns, events)
 
 
-def _event_style(event: RuntimeEvent) -> Style | None:
-    return Style.YELLOW if event.type is EventType.WARNING else None
+def _event_style(event: RuntimeEvent) -> TextStyle | None:
+    return TextStyle.YELLOW if event.type is EventType.WARNING else None
 
 
 def _event_value(event: RuntimeEvent) -> dict[str, object]:

@@ -17,7 +17,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeStat
 from iri.wire.message_codec import fill
 from reconciler.cli.duration import format_age
 from reconciler.cli.output import Column, show_table, show_value
-from reconciler.cli.terminal import Style, Terminal, printable
+from reconciler.cli.terminal import Terminal, TextStyle, printable
 from schemas.model.quantity import units
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
@@ -28,17 +28,17 @@ NAME_LABELS = (
 )
 
 State = MachineState | VolumeState | SnapshotState
-STATE_STYLES: Mapping[State, Style] = {
-    MachineState.RUNNING: Style.GREEN,
-    MachineState.PENDING: Style.YELLOW,
-    MachineState.TERMINATING: Style.YELLOW,
-    MachineState.TERMINATED: Style.RED,
-    VolumeState.AVAILABLE: Style.GREEN,
-    VolumeState.PENDING: Style.YELLOW,
-    VolumeState.ERROR: Style.RED,
-    SnapshotState.READY: Style.GREEN,
-    SnapshotState.PENDING: Style.YELLOW,
-    SnapshotState.FAILED: Style.RED,
+STATE_STYLES: Mapping[State, TextStyle] = {
+    MachineState.RUNNING: TextStyle.GREEN,
+    MachineState.PENDING: TextStyle.YELLOW,
+    MachineState.TERMINATING: TextStyle.YELLOW,
+    MachineState.TERMINATED: TextStyle.RED,
+    VolumeState.AVAILABLE: TextStyle.GREEN,
+    VolumeState.PENDING: TextStyle.YELLOW,
+    VolumeState.ERROR: TextStyle.RED,
+    SnapshotState.READY: TextStyle.GREEN,
+    SnapshotState.PENDING: TextStyle.YELLOW,
+    SnapshotState.FAILED: TextStyle.RED,
 }
 
 

@@ -14,9 +14,9 @@ from iri.cli.iri.selection import selected
 from iri.client import Client
 from iri.errors import Unimplemented
 from iri.runtime import RuntimeKind, RuntimeObject, Subscription
-from reconciler.cli.interrupt import at_once
-from reconciler.cli.output import Column, painted
-from reconciler.cli.terminal import Style, Terminal, printable, width
+from reconciler.cli.interrupt import end_at_once
+from reconciler.cli.output import Column, style_rows
+from reconciler.cli.terminal import Terminal, TextStyle, printable, width
 
 POLL_SECONDS = 1.0
 GONE = "Gone"
@@ -24,7 +24,7 @@ GONE = "Gone"
 
 def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
     lines = Lines(terminal, arguments.output)
-    with at_once():
+    with end_at_once():
         _watch(lines, arguments, client, kind)
 
 
@@ -70,13 +70,16 @@ class Lines:
         self._widths: list[int] = []
 
     def show(self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject]) -> None:
-        rows = [[painted(self._terminal, column, item) for column in columns] for item in items]
+        rows = [[style_rows(self._terminal, column, item) for column in columns] for item in items]
         self._write(columns, items, rows)
 
     def show_gone(self, columns: list[Column[RuntimeObject]], items: list[RuntimeObject]) -> None:
-        gone = self._terminal.paint(GONE, Style.DIM)
+        gone = self._terminal.paint(GONE, TextStyle.DIM)
         rows = [
-            [gone if column.title == "STATE" else painted(self._terminal, column, item) for column in columns]
+            [
+                gone if column.title == "STATE" else style_rows(self._terminal, column, item)
+                for column in columns
+            ]
             for item in items
         ]
         self._write(columns, items, rows)
@@ -88,7 +91,7 @@ class Lines:
             for item in items:
                 self._terminal.line(printable(item.id))
         else:
-            titles = [[self._terminal.paint(column.title, Style.BOLD) for column in columns]]
+            titles = [[self._terminal.paint(column.title, TextStyle.BOLD) for column in columns]]
             for row in rows if self._widths else titles + rows:
                 self._row(row, titles + rows)
         self._terminal.stream.flush()

@@ -17,8 +17,8 @@ from iri.cli.runtime.settings_file import (
 from iri.cli.runtime.simulated import DEFAULT_SOCKETS
 from iri.errors import IRIError, StartupError, Unavailable
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.stopping import StopSignal
-from reconciler.cli.supervisor import Supervisor
+from reconciler.cli.sd_notify import ServiceNotifier
+from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import Terminal, out, printable
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop, supervisor = StopSignal(), Supervisor.of(os.environ)
+    stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
     settings, addresses = read_libvirt_settings(arguments.settings), _addresses(arguments)
     try:
         with _server(settings, addresses, int(arguments.socket_mode, 8)) as server:

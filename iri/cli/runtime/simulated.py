@@ -16,8 +16,8 @@ from iri.simulated.profile import Profile
 from iri.simulated.server import SimulatedServer
 from iri.simulated.state.state_log import Ledger, LedgerError
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.stopping import StopSignal
-from reconciler.cli.supervisor import Supervisor
+from reconciler.cli.sd_notify import ServiceNotifier
+from reconciler.cli.stop_signal import StopSignal
 from reconciler.cli.terminal import Terminal, out, printable
 
 DEFAULT_SOCKETS = ("/var/run/iri-machineprovider.sock", "/var/run/iri-volumeprovider.sock")
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    stop, supervisor = StopSignal(), Supervisor.of(os.environ)
+    stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)
     server = _server(arguments)
     try:
         with server:

@@ -11,7 +11,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import out
 
 if TYPE_CHECKING:
-    from reconciler.cli.demo.folder import Folder
+    from reconciler.cli.demo.folder import DemoFolder
     from reconciler.cli.demo.hosts import Hosts
 
 EXAMPLES = """examples:
@@ -40,26 +40,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from reconciler.cli.demo.cast import Cast
-    from reconciler.cli.demo.folder import Folder
-    from reconciler.cli.demo.screen import Screen
-    from reconciler.cli.demo.story import told
+    from reconciler.cli.demo.folder import DemoFolder
+    from reconciler.cli.demo.processes import DemoProcesses
+    from reconciler.cli.demo.scenario import run_scenario
+    from reconciler.cli.demo.screen import DemoScreen
     from reconciler.cli.interrupt import Interrupt
 
     if shutil.which("git") is None:
         raise CommandError("there is no git on this machine", "apt-get install git")
     interrupt = Interrupt()
-    with Folder() as folder:
-        cast = Cast(folder.path, folder.held, interrupt, hosts_of(arguments, folder))
+    with DemoFolder() as folder:
+        cast = DemoProcesses(folder.path, folder.held, interrupt, hosts_of(arguments, folder))
         try:
-            told(Screen(out()), cast, keep=arguments.keep)
+            run_scenario(DemoScreen(out()), cast, keep=arguments.keep)
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is in a hurry still wants nothing left
             cast.close()
     return Exit.OK
 
 
-def hosts_of(arguments: argparse.Namespace, folder: Folder) -> Hosts:
+def hosts_of(arguments: argparse.Namespace, folder: DemoFolder) -> Hosts:
     if arguments.runtime == "libvirt":
         from reconciler.cli.demo.hosts.libvirt import LibvirtHosts
 

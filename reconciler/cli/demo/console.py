@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from reconciler.cli.demo.cast import PATIENCE_SECONDS, Cast, die_with, gitvirt
+from reconciler.cli.demo.processes import PATIENCE_SECONDS, DemoProcesses, die_with, gitvirt
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 
@@ -21,10 +21,10 @@ SILENCE_SECONDS = 1.0
 LONG_SILENCE_SECONDS = 10.0  # then Enter is pressed again
 
 
-class Session:
+class ConsoleSession:
     """One that ends with the block, and the machine goes on."""
 
-    def __init__(self, cast: Cast, host: str, machine: str) -> None:
+    def __init__(self, cast: DemoProcesses, host: str, machine: str) -> None:
         self._cast = cast
         command = gitvirt("console", "--address", str(cast.socket(host)), machine)
         self._process = subprocess.Popen(
@@ -54,7 +54,7 @@ class Session:
         except BlockingIOError:
             return False
         if not data:
-            lines = shown(self.said)[-1:] or ["it says nothing"]
+            lines = visible_text(self.said)[-1:] or ["it says nothing"]
             raise CommandError(f"the console broke off: {lines[0]}", "this is a bug")
         self.said += ESCAPES.sub("", data.decode(errors="replace"))
         return True
@@ -73,9 +73,9 @@ class Session:
         self._screen.close()
 
 
-def session(cast: Cast, host: str, machine: str, keys: Sequence[str]) -> list[str]:
+def open_session(cast: DemoProcesses, host: str, machine: str, keys: Sequence[str]) -> list[str]:
     """Lines of a session in which these are typed, each at a prompt. CommandError when none comes."""
-    at = Session(cast, host, machine)
+    at = ConsoleSession(cast, host, machine)
     try:
         await_prompt(at, machine, "", is_silent=cast.hosts.is_silent)
         at.settle()  # what is typed while a shell answers an Enter of before is echoed twice
@@ -86,10 +86,12 @@ def session(cast: Cast, host: str, machine: str, keys: Sequence[str]) -> list[st
             await_prompt(at, machine, line, before)
     finally:
         at.close()
-    return [line for line in shown(at.said) if not BARE_PROMPT.search(line)]
+    return [line for line in visible_text(at.said) if not BARE_PROMPT.search(line)]
 
 
-def await_prompt(at: Session, machine: str, line: str, since: int = 0, *, is_silent: bool = False) -> None:
+def await_prompt(
+    at: ConsoleSession, machine: str, line: str, since: int = 0, *, is_silent: bool = False
+) -> None:
     """The one that follows the line: a prompt for an Enter of before may come in between.
 
     A silent console says nothing before Enter is pressed. Others would take that for an answer.
@@ -101,7 +103,7 @@ def await_prompt(at: Session, machine: str, line: str, since: int = 0, *, is_sil
     while not PROMPT.search(at.said[since:].partition(line)[2] if line else at.said):
         now = time.monotonic()
         if now > ends:
-            cause = f"no prompt on the console of {machine}: {' / '.join(shown(at.said)[-3:])}"
+            cause = f"no prompt on the console of {machine}: {' / '.join(visible_text(at.said)[-3:])}"
             raise CommandError(cause, "this is a bug", Exit.TIMED_OUT)
         if at.look():
             news = now
@@ -110,7 +112,7 @@ def await_prompt(at: Session, machine: str, line: str, since: int = 0, *, is_sil
             news = now
 
 
-def shown(text: str) -> list[str]:
+def visible_text(text: str) -> list[str]:
     """As a terminal shows it, without the lines that are empty."""
     lines = (printable(line.rpartition("\r")[2]) for line in text.replace("\r\n", "\n").split("\n"))
     return [line.rstrip() for line in lines if line.strip()]

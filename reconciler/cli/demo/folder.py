@@ -15,7 +15,7 @@ JANITOR = Path(__file__).with_name("janitor.py")
 REMOVAL_SECONDS = 60.0
 
 
-class Folder:
+class DemoFolder:
     """`held` is for everybody who plays: while it is open somewhere the folder stays."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Folder:
             raise CommandError(f"no folder can be made in {place}", "TMPDIR names one that can be written")
         self.path = Path(said)
 
-    def __enter__(self) -> Folder:
+    def __enter__(self) -> DemoFolder:
         return self
 
     def __exit__(

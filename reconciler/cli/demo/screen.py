@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from reconciler.cli.objects import columns
 from reconciler.cli.output import Column, show_table
-from reconciler.cli.terminal import Style, Terminal, width
+from reconciler.cli.terminal import Terminal, TextStyle, width
 from reconciler.cli.top import bar
 from reconciler.cli.top import style as bar_style
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Repo
-from reconciler.query.inventory import Inventory, Item
-from reconciler.query.inventory.usage import Use, machine_pools, pool_of
+from reconciler.query.inventory import FleetInventory, InventoryItem
+from reconciler.query.pool_usage import PoolUse, list_machine_pools, pool_of
 from schemas.kinds import Kind
 from schemas.model.capacity import CPU
 
@@ -30,7 +30,7 @@ COMMAND_COLUMNS = 38
 _PARTS = re.compile(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 
 
-class Screen:
+class DemoScreen:
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
         self.drawn = 0  # lines of the picture that stand there
@@ -40,12 +40,12 @@ class Screen:
         """The title of an act."""
         self.terminal.line()
         for line in self.wrapped(text):
-            self.terminal.line(self.terminal.paint(line, Style.BOLD))
+            self.terminal.line(self.terminal.paint(line, TextStyle.BOLD))
         self.terminal.stream.flush()
 
     def quote(self, line: str) -> None:
         line = f"{INDENT}{line}"
-        self.terminal.line(clipped(line, self.columns) if self.terminal.is_interactive else line)
+        self.terminal.line(clip_line(line, self.columns) if self.terminal.is_interactive else line)
         self.terminal.stream.flush()
 
     def suggest(self, command: str, about: str) -> None:
@@ -66,29 +66,29 @@ class Screen:
         """The last one stays free: some terminals go on in the next line when it is filled."""
         return max(1, shutil.get_terminal_size().columns - 1)
 
-    def show(self, repo: Repo, fleet: Inventory, note: str = "") -> None:
+    def show(self, repo: Repo, fleet: FleetInventory, note: str = "") -> None:
         """The fleet as it is; `note` says what is waited for."""
         if self.terminal.is_interactive:
             self.draw(repo, fleet, note)
         else:
             self.tell(fleet)
 
-    def draw(self, repo: Repo, fleet: Inventory, note: str) -> None:
+    def draw(self, repo: Repo, fleet: FleetInventory, note: str) -> None:
         """In one write, and each line over the one that was there, so that nothing flickers."""
         most = max(1, shutil.get_terminal_size().lines - 2)
         lines = self.picture(repo, fleet, note)
-        lines = [clipped(line, self.columns) for line in lines[:most]]
+        lines = [clip_line(line, self.columns) for line in lines[:most]]
         up = f"\x1b[{self.drawn}F" if self.drawn else ""
         self.terminal.stream.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
         self.terminal.stream.flush()
         self.drawn = len(lines)
 
-    def picture(self, repo: Repo, fleet: Inventory, note: str) -> list[str]:
-        pools = self.table(POOLS, machine_pools(fleet))
+    def picture(self, repo: Repo, fleet: FleetInventory, note: str) -> list[str]:
+        pools = self.table(POOLS, list_machine_pools(fleet))
         machines = self.table(MACHINES, fleet.of(Kind.MACHINE))
-        below = [self.terminal.paint(line, Style.DIM) for line in commits(repo, fleet.commit)]
+        below = [self.terminal.paint(line, TextStyle.DIM) for line in commits(repo, fleet.commit)]
         if note:
-            below.append(self.terminal.paint(note, Style.CYAN))
+            below.append(self.terminal.paint(note, TextStyle.CYAN))
         across = max(map(width, pools), default=0) + GAP
         if across + max(map(width, machines), default=0) <= self.columns:
             pairs = zip_longest(pools, machines, fillvalue="")
@@ -110,16 +110,16 @@ class Screen:
         """What is shown now stays."""
         self.drawn = 0
 
-    def tell(self, fleet: Inventory) -> None:
+    def tell(self, fleet: FleetInventory) -> None:
         for item in (*fleet.of(Kind.MACHINE_POOL), *fleet.of(Kind.MACHINE)):
-            news = told(item)
+            news = describe_item(item)
             if news and self.known.get(str(item.key)) != news:
                 self.known[str(item.key)] = news
                 self.terminal.line(f"{INDENT}{news}")
         self.terminal.stream.flush()
 
 
-def told(item: Item) -> str:
+def describe_item(item: InventoryItem) -> str:
     name = "/".join(part for part in (item.key.namespace, item.key.name) if part)
     if item.key.kind is Kind.MACHINE_POOL:
         return f"pool {name}: {columns.state(item)}" if columns.conditions(item) else ""
@@ -137,7 +137,7 @@ def commits(repo: Repo, head: str | None) -> Iterator[str]:
         head = commit.parents[0] if commit.parents else None
 
 
-def clipped(line: str, columns: int) -> str:
+def clip_line(line: str, columns: int) -> str:
     """As wide as the terminal, so that no line of the picture becomes two. Colours stay whole."""
     if width(line) <= columns:
         return line
@@ -152,12 +152,12 @@ def clipped(line: str, columns: int) -> str:
     return kept
 
 
-POOLS: list[Column[Use]] = [
+POOLS: list[Column[PoolUse]] = [
     Column("POOL", lambda use: use.pool.key.name),
     Column("STATE", lambda use: columns.state(use.pool), lambda use: columns.style(use.pool)),
     Column("CPU", lambda use: bar(use, CPU), lambda use: bar_style(use, CPU)),
 ]
-MACHINES: list[Column[Item]] = [
+MACHINES: list[Column[InventoryItem]] = [
     Column("MACHINE", lambda item: f"{item.key.namespace}/{item.key.name}"),
     Column("STATE", columns.state, columns.style),
     Column("POOL", pool_of),

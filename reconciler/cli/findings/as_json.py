@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reconciler.cli.findings.outcome import Outcome, readable
+from reconciler.cli.findings.outcome import ValidationOutcome, readable
 from schemas.problem import Problem
 
 VERSION = 1  # goes up when a field is removed or changes its meaning; new fields may come at any time
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: ValidationOutcome) -> str:
     return json.dumps(document(outcome), indent=2)
 
 
-def document(outcome: Outcome) -> dict[str, Any]:
+def document(outcome: ValidationOutcome) -> dict[str, Any]:
     summary: dict[str, Any] = {f"{severity}s": number for severity, number in outcome.counts().items()}
     summary |= {"files": len(outcome.files), "objects": outcome.objects, "foreign": outcome.foreign}
     summary["seconds"] = round(outcome.seconds, 3)

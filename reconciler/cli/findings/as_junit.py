@@ -6,16 +6,16 @@ import itertools
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from reconciler.cli.findings.outcome import Outcome, place, readable
+from reconciler.cli.findings.outcome import ValidationOutcome, place, readable
 from reconciler.cli.terminal import printable
 from schemas.problem import Problem, Severity
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: ValidationOutcome) -> str:
     return "\n".join(lines(outcome))
 
 
-def lines(outcome: Outcome) -> Iterator[str]:
+def lines(outcome: ValidationOutcome) -> Iterator[str]:
     by_file = {
         file: list(problems)
         for file, problems in itertools.groupby(outcome.problems, key=lambda problem: problem.file)
@@ -42,9 +42,9 @@ def test_case(file: str, problems: list[Problem]) -> Iterator[str]:
     failures = [problem for problem in problems if is_failure(problem)]
     if failures:  # one element a case: several servers show only the first
         first = failures[0]
-        yield f"      <failure type={attribute(first.code)} message={attribute(first.message)}>{listed(failures)}</failure>"
+        yield f"      <failure type={attribute(first.code)} message={attribute(first.message)}>{problem_lines(failures)}</failure>"
     if others := [problem for problem in problems if not is_failure(problem)]:
-        yield f"      <system-out>{listed(others)}</system-out>"
+        yield f"      <system-out>{problem_lines(others)}</system-out>"
     yield "    </testcase>"
 
 
@@ -52,11 +52,11 @@ def is_failure(problem: Problem) -> bool:
     return problem.severity is Severity.ERROR
 
 
-def listed(problems: list[Problem]) -> str:
-    return "\n".join(escape(line) for problem in problems for line in told(problem))
+def problem_lines(problems: list[Problem]) -> str:
+    return "\n".join(escape(line) for problem in problems for line in format_problem(problem))
 
 
-def told(problem: Problem) -> Iterator[str]:
+def format_problem(problem: Problem) -> Iterator[str]:
     yield f"{printable(place(problem))}: {problem.severity} {problem.code} {printable(problem.message)}"
     if problem.hint:
         yield f"  {printable(problem.hint)}"

@@ -8,7 +8,7 @@ import os
 import urllib.parse
 from typing import Any
 
-from reconciler.cli.findings.outcome import Outcome
+from reconciler.cli.findings.outcome import ValidationOutcome
 from schemas.codes import CODES
 from schemas.problem import Problem, Severity
 
@@ -17,7 +17,7 @@ DOCUMENTATION = "https://gitvirt.dev/problems"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTICE: "note"}
 
 
-def render(outcome: Outcome, version: str) -> str:
+def render(outcome: ValidationOutcome, version: str) -> str:
     codes = sorted({problem.code for problem in outcome.problems})
     driver = {
         "name": "gitvirt",

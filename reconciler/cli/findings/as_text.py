@@ -7,19 +7,19 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from reconciler.cli.findings.outcome import Outcome, counted, place
-from reconciler.cli.terminal import Style, Terminal, printable, width
+from reconciler.cli.findings.outcome import ValidationOutcome, count_words, place
+from reconciler.cli.terminal import Terminal, TextStyle, printable, width
 from schemas.problem import Problem, Severity
 
 TextOf: TypeAlias = Callable[[str], str | None]
 
-COLOURS = {Severity.ERROR: Style.RED, Severity.WARNING: Style.YELLOW, Severity.NOTICE: Style.CYAN}
+COLOURS = {Severity.ERROR: TextStyle.RED, Severity.WARNING: TextStyle.YELLOW, Severity.NOTICE: TextStyle.CYAN}
 LINE_END = re.compile(r"\r\n|\n|\r")
 WIDEST = 100  # columns of a source line that are shown
 SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret""", re.IGNORECASE)
 
 
-def write(outcome: Outcome, terminal: Terminal, text_of: TextOf) -> None:
+def write(outcome: ValidationOutcome, terminal: Terminal, text_of: TextOf) -> None:
     for file, problems in itertools.groupby(outcome.problems, key=lambda problem: problem.file):
         lines = source_lines(text_of(file))
         for problem in problems:
@@ -36,15 +36,15 @@ def source_lines(text: str | None) -> list[str]:
 
 
 def write_problem(problem: Problem, terminal: Terminal, lines: list[str]) -> None:
-    severity = terminal.paint(problem.severity, COLOURS[problem.severity], Style.BOLD)
-    where = terminal.paint(printable(place(problem)) + ":", Style.BOLD)
+    severity = terminal.paint(problem.severity, COLOURS[problem.severity], TextStyle.BOLD)
+    where = terminal.paint(printable(place(problem)) + ":", TextStyle.BOLD)
     terminal.line(f"{where} {severity} {problem.code} {printable(problem.message)}")
     if excerpt := source_excerpt(problem, lines):
         source, caret = excerpt
         terminal.line(f"    {source}")
-        terminal.line(f"    {caret}{terminal.paint('^', COLOURS[problem.severity], Style.BOLD)}")
+        terminal.line(f"    {caret}{terminal.paint('^', COLOURS[problem.severity], TextStyle.BOLD)}")
     if problem.hint:
-        terminal.line(f"  {terminal.paint('hint:', Style.DIM)} {printable(problem.hint)}")
+        terminal.line(f"  {terminal.paint('hint:', TextStyle.DIM)} {printable(problem.hint)}")
 
 
 def source_excerpt(problem: Problem, lines: list[str]) -> tuple[str, str] | None:
@@ -61,14 +61,16 @@ def source_excerpt(problem: Problem, lines: list[str]) -> tuple[str, str] | None
     return printable(shown), " " * width(printable(line[begin:start]))
 
 
-def summary(outcome: Outcome, terminal: Terminal) -> str:
+def summary(outcome: ValidationOutcome, terminal: Terminal) -> str:
     counts = outcome.counts()
     parts = [
-        terminal.paint(counted(number, severity), COLOURS[severity], Style.BOLD)
+        terminal.paint(count_words(number, severity), COLOURS[severity], TextStyle.BOLD)
         for severity, number in counts.items()
         if number
     ]
-    verdict = ", ".join(parts) if parts else terminal.paint("ok", Style.GREEN, Style.BOLD)
-    checked = f"{counted(outcome.objects, 'object')} in {counted(len(outcome.files), 'file')}"
-    foreign = f", {counted(outcome.foreign, 'document')} of other kinds left alone" if outcome.foreign else ""
+    verdict = ", ".join(parts) if parts else terminal.paint("ok", TextStyle.GREEN, TextStyle.BOLD)
+    checked = f"{count_words(outcome.objects, 'object')} in {count_words(len(outcome.files), 'file')}"
+    foreign = (
+        f", {count_words(outcome.foreign, 'document')} of other kinds left alone" if outcome.foreign else ""
+    )
     return f"{verdict}: {checked}{foreign} ({outcome.seconds:.2f} s)"

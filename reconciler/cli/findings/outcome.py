@@ -11,7 +11,7 @@ from schemas.problem import Problem, Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ValidationOutcome:
     """Problems in the order they are told; paths as somebody names them from where they stand."""
 
     problems: tuple[Problem, ...]
@@ -45,5 +45,5 @@ def readable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def counted(count: int, noun: str) -> str:
+def count_words(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

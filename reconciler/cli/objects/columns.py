@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reconciler.cli.output import Column
-from reconciler.cli.terminal import Style
-from reconciler.query.inventory import Item
+from reconciler.cli.terminal import TextStyle
+from reconciler.query.inventory import InventoryItem
 from reconciler.world.record.condition import DELETION_HELD
 from schemas.kinds import Kind
 from schemas.model import Condition
@@ -17,15 +17,15 @@ GOOD = frozenset({"Running", "Ready", "Available", "Attached"})
 BAD = frozenset({"Error", "Failed", "Offline", "Unavailable", "Terminated", "Unknown"})
 
 
-def columns(kind: Kind, *, with_namespace: bool, is_wide: bool) -> list[Column[Item]]:
-    namespace = Column[Item]("NAMESPACE", lambda item: item.key.namespace)
-    name = Column[Item]("NAME", lambda item: item.key.name)
-    file = Column[Item]("FILE", lambda item: item.path, is_wide=True)
+def columns(kind: Kind, *, with_namespace: bool, is_wide: bool) -> list[Column[InventoryItem]]:
+    namespace = Column[InventoryItem]("NAMESPACE", lambda item: item.key.namespace)
+    name = Column[InventoryItem]("NAME", lambda item: item.key.name)
+    file = Column[InventoryItem]("FILE", lambda item: item.path, is_wide=True)
     rows = [*([namespace] if with_namespace else []), name, *BY_KIND[kind], file]
     return [column for column in rows if is_wide or not column.is_wide]
 
 
-def state(item: Item) -> str:
+def state(item: InventoryItem) -> str:
     """What the object is, or on its way to be."""
     if item.object.metadata.is_deleting:
         return "Deleting"
@@ -41,56 +41,56 @@ def state(item: Item) -> str:
     return str(getattr(status, "state", "")) or "Pending"
 
 
-def style(item: Item) -> Style | None:
+def style(item: InventoryItem) -> TextStyle | None:
     found = state(item)
     if found in GOOD:
-        return Style.GREEN
-    return Style.RED if found in BAD else Style.YELLOW
+        return TextStyle.GREEN
+    return TextStyle.RED if found in BAD else TextStyle.YELLOW
 
 
-def conditions(item: Item) -> Sequence[Condition]:
+def conditions(item: InventoryItem) -> Sequence[Condition]:
     status: Any = getattr(item.object, "status", None)
     return getattr(status, "conditions", ())
 
 
-def held(item: Item) -> Condition | None:
+def held(item: InventoryItem) -> Condition | None:
     """It left the source, and its deletion waits."""
     return next(
         (each for each in conditions(item) if each.type == DELETION_HELD and each.status == "True"), None
     )
 
 
-def unmet(item: Item) -> Condition | None:
+def first_unmet(item: InventoryItem) -> Condition | None:
     """Why it is not as it should be: that its deletion is held, else the first condition that is not met."""
     return held(item) or next(
         (each for each in conditions(item) if each.status != "True" and each.reason), None
     )
 
 
-def reason(item: Item) -> str:
-    found = unmet(item)
+def reason(item: InventoryItem) -> str:
+    found = first_unmet(item)
     return "" if found is None else found.reason
 
 
-def message(item: Item) -> str:
-    found = unmet(item)
+def message(item: InventoryItem) -> str:
+    found = first_unmet(item)
     return "" if found is None else found.message
 
 
-def of(get: Callable[[Any], object]) -> Callable[[Item], str]:
+def of(get: Callable[[Any], object]) -> Callable[[InventoryItem], str]:
     """The cell of a value of the object; a field that is not there is empty."""
 
-    def cell(item: Item) -> str:
+    def cell(item: InventoryItem) -> str:
         found = get(item.object)
         return "" if found is None else str(found)
 
     return cell
 
 
-STATE = Column[Item]("STATE", state, style)
-REASON = Column[Item]("REASON", reason)
-MESSAGE = Column[Item]("MESSAGE", message, is_wide=True)
-UID = Column[Item]("UID", of(lambda each: each.metadata.uid), is_wide=True)
+STATE = Column[InventoryItem]("STATE", state, style)
+REASON = Column[InventoryItem]("REASON", reason)
+MESSAGE = Column[InventoryItem]("MESSAGE", message, is_wide=True)
+UID = Column[InventoryItem]("UID", of(lambda each: each.metadata.uid), is_wide=True)
 
 
 def ref(found: Any) -> str:
@@ -119,7 +119,7 @@ def flag(spec: Any) -> str:
     return ",".join((["cordoned"] if spec.unschedulable else []) + taints)
 
 
-BY_KIND: Mapping[Kind, list[Column[Item]]] = {
+BY_KIND: Mapping[Kind, list[Column[InventoryItem]]] = {
     Kind.MACHINE: [
         STATE,
         Column("POOL", of(lambda each: ref(each.spec.machine_pool_ref))),

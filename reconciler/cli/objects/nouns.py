@@ -35,7 +35,7 @@ ALIASES: Mapping[str, Kind] = {
 }
 
 
-def kind(text: str) -> Kind:
+def parse_kind(text: str) -> Kind:
     """The type of an argument that names a kind."""
     if found := ALIASES.get(text.lower()):
         return found
@@ -44,17 +44,19 @@ def kind(text: str) -> Kind:
     raise argparse.ArgumentTypeError(f"there is no kind {text!r}; {hint}")
 
 
-def key(kind: Kind, written: str, namespace: str | None) -> Key:
+def parse_key(kind: Kind, written: str, namespace: str | None) -> Key:
     """`name`, or `namespace/name` where the kind has namespaces; a CommandError for what can be neither."""
     before, slash, name = written.rpartition("/")
     if slash and not kind.is_namespaced:
         cause = f"{printable(repr(written))} is no name: a {kind} has no namespace"
-        raise CommandError(cause, f"write NAME; {lists(kind)}", Exit.USAGE)
+        raise CommandError(cause, f"write NAME; {list_command(kind)}", Exit.USAGE)
     if not name or (slash and not before) or "/" in before:
         cure = "write NAME or NAMESPACE/NAME" if kind.is_namespaced else "write NAME"
-        raise CommandError(f"{printable(repr(written))} is no name", f"{cure}; {lists(kind)}", Exit.USAGE)
+        raise CommandError(
+            f"{printable(repr(written))} is no name", f"{cure}; {list_command(kind)}", Exit.USAGE
+        )
     return Key(kind, (before or namespace or DEFAULT_NAMESPACE) if kind.is_namespaced else "", name)
 
 
-def lists(kind: Kind) -> str:
+def list_command(kind: Kind) -> str:
     return f"`gitvirt get {plural(kind)}{' -A' if kind.is_namespaced else ''}` lists what there is"

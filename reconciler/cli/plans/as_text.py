@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.cli.plans import words
-from reconciler.cli.terminal import Style, Terminal, printable
+from reconciler.cli.terminal import Terminal, TextStyle, printable
 from reconciler.plan import Action, Declaration, Held, Plan, Unplaced
 from reconciler.plan.remedy import remedy
 from schemas.problem import Problem, Severity
 
 COLOURS = {
-    Action.SCHEDULE: Style.GREEN,
-    Action.ADOPT: Style.GREEN,
-    Action.ORDER: Style.RED,
-    Action.REMOVE: Style.RED,
-    Action.EVICT: Style.YELLOW,
-    Action.WITHDRAW: Style.YELLOW,
-    Action.HOLD: Style.YELLOW,
-    Action.BLOCK: Style.YELLOW,
+    Action.SCHEDULE: TextStyle.GREEN,
+    Action.ADOPT: TextStyle.GREEN,
+    Action.ORDER: TextStyle.RED,
+    Action.REMOVE: TextStyle.RED,
+    Action.EVICT: TextStyle.YELLOW,
+    Action.WITHDRAW: TextStyle.YELLOW,
+    Action.HOLD: TextStyle.YELLOW,
+    Action.BLOCK: TextStyle.YELLOW,
 }
 MOST_NAMED = 10
 
@@ -30,16 +30,20 @@ def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
     _held(plan.held, terminal)
     _problems(plan.problems, terminal)
     _rooms(plan, terminal)
-    terminal.line(terminal.paint(words.summary(plan), Style.BOLD))
+    terminal.line(terminal.paint(words.summary(plan), TextStyle.BOLD))
 
 
 def _declared(declared: Sequence[Declaration], terminal: Terminal) -> None:
     if not declared:
         return
-    terminal.line(terminal.paint("declared", Style.BOLD))
+    terminal.line(terminal.paint("declared", TextStyle.BOLD))
     for each in declared:
         sign, colour = (
-            ("+", Style.GREEN) if each.is_added else ("-", Style.RED) if each.is_gone else ("~", Style.YELLOW)
+            ("+", TextStyle.GREEN)
+            if each.is_added
+            else ("-", TextStyle.RED)
+            if each.is_gone
+            else ("~", TextStyle.YELLOW)
         )
         said = words.of_declaration(each)
         terminal.line(f"  {terminal.paint(sign, colour)} {each.key}{'  ' + printable(said) if said else ''}")
@@ -52,7 +56,7 @@ def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
     if not told:
         return
     shown = [change for change in told if is_verbose or not words.is_plain(change)]
-    terminal.line(terminal.paint("changes", Style.BOLD))
+    terminal.line(terminal.paint("changes", TextStyle.BOLD))
     action_width = max((len(change.action) for change in shown), default=0)
     key_width = max((len(str(change.key)) for change in shown), default=0)
     for change in shown:
@@ -62,34 +66,34 @@ def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
     if counted := words.counted(
         [change for change in told if change not in shown and change.action is not Action.WAIT]
     ):
-        terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', Style.DIM)}")
+        terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', TextStyle.DIM)}")
     terminal.line()
 
 
-def _colour(action: Action) -> tuple[Style, ...]:
+def _colour(action: Action) -> tuple[TextStyle, ...]:
     return (COLOURS[action],) if action in COLOURS else ()
 
 
 def _unplaced(unplaced: Sequence[Unplaced], terminal: Terminal) -> None:
     if not unplaced:
         return
-    terminal.line(terminal.paint("no place", Style.BOLD))
+    terminal.line(terminal.paint("no place", TextStyle.BOLD))
     for each in unplaced:
-        terminal.line(f"  {terminal.paint(str(each.key), Style.YELLOW)}")
+        terminal.line(f"  {terminal.paint(str(each.key), TextStyle.YELLOW)}")
         for pools, reason in words.rows_of(each.refusals):
             where = f"{pools}: " if pools else ""
             terminal.line(f"    {printable(where)}{printable(reason)}")
         if smallest := remedy(each.refusals):
-            terminal.line(f"    {terminal.paint('would fit:', Style.DIM)} {printable(smallest)}")
+            terminal.line(f"    {terminal.paint('would fit:', TextStyle.DIM)} {printable(smallest)}")
     terminal.line()
 
 
 def _held(held: Sequence[Held], terminal: Terminal) -> None:
     if not held:
         return
-    terminal.line(terminal.paint("held", Style.BOLD))
+    terminal.line(terminal.paint("held", TextStyle.BOLD))
     for each in held:
-        terminal.line(f"  {terminal.paint(printable(each.reason), Style.YELLOW)}")
+        terminal.line(f"  {terminal.paint(printable(each.reason), TextStyle.YELLOW)}")
         for key in each.keys[:MOST_NAMED]:
             terminal.line(f"    {key}")
         if len(each.keys) > MOST_NAMED:
@@ -103,16 +107,16 @@ def _held(held: Sequence[Held], terminal: Terminal) -> None:
 def _problems(problems: Sequence[Problem], terminal: Terminal) -> None:
     if not problems:
         return
-    terminal.line(terminal.paint("problems", Style.BOLD))
+    terminal.line(terminal.paint("problems", TextStyle.BOLD))
     for each in sorted(problems):
-        colour = Style.RED if each.severity is Severity.ERROR else Style.YELLOW
+        colour = TextStyle.RED if each.severity is Severity.ERROR else TextStyle.YELLOW
         place = ":".join(str(part) for part in (each.file, each.line or "", each.column or "") if part)
         named = f"{place}: " if place else ""
         terminal.line(
             f"  {printable(named)}{terminal.paint(each.severity, colour)} {each.code} {printable(each.message)}"
         )
         if each.hint:
-            terminal.line(f"    {terminal.paint('hint:', Style.DIM)} {printable(each.hint)}")
+            terminal.line(f"    {terminal.paint('hint:', TextStyle.DIM)} {printable(each.hint)}")
     terminal.line()
 
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from reconciler.cli import location
+from reconciler.cli import fleet_repo as location
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.terminal import Style, err, printable
+from reconciler.cli.terminal import TextStyle, err, printable
 from reconciler.gitstore import guards
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Repo, Snapshot
-from reconciler.query.checkout.offline import Asked, offline
-from reconciler.query.checkout.scope import around
+from reconciler.query.offline_repo import OfflineRequest, open_offline_repo
+from reconciler.query.scope import find_root
 from reconciler.world.advance import Advance
 from reconciler.world.world import World
 
@@ -54,7 +54,7 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
             raise CommandError(
                 "--repo is the remote as it is now", "leave --source and --target out", Exit.USAGE
             )
-        with location.opened(location.located(named, os.environ, Path.cwd())) as fleet:
+        with location.open_fleet(location.locate_repo(named, os.environ, Path.cwd())) as fleet:
             location.check_settings(fleet)
             yield advanced(fleet.repo, fleet.snapshot, now)
         return
@@ -63,10 +63,12 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
         raise CommandError(
             f"{printable(path)} is no folder", "name a checkout of the fleet's repo", Exit.USAGE
         )
-    root = around(folder) or folder
+    root = find_root(folder) or folder
     try:
-        made = offline(
-            Asked(root, arguments.source or "", arguments.target or ""), location.settings_in(root), now
+        made = open_offline_repo(
+            OfflineRequest(root, arguments.source or "", arguments.target or ""),
+            location.read_checkout_settings(root),
+            now,
         )
         snapshot = made.repo.snapshot()
         assert not isinstance(snapshot, RemoteUnavailable), "memory always answers"
@@ -81,7 +83,7 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
 
 def tell(notes: tuple[str, ...]) -> None:
     for note in notes:
-        err().line(f"{err().paint('note:', Style.DIM)} {printable(note)}")
+        err().line(f"{err().paint('note:', TextStyle.DIM)} {printable(note)}")
 
 
 def advanced(

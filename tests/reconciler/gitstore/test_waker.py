@@ -241,8 +241,8 @@ def test_a_poll_ends_with_its_block(waker: Waker) -> None:
 def test_idle_watching_costs_almost_nothing(repo: Path) -> None:
     """In a process of its own, so that nothing else is measured."""
     script = (
-        "import sys, time; from pathlib import Path; from reconciler.gitstore.waker import watching\n"
-        "with watching(Path(sys.argv[1]), lambda: None):\n"
+        "import sys, time; from pathlib import Path; from reconciler.gitstore.waker import watch_refs\n"
+        "with watch_refs(Path(sys.argv[1]), lambda: None):\n"
         "    start = time.process_time(); time.sleep(1.5); print(time.process_time() - start)\n"
     )
     done = subprocess.run(

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.cli.explain import answered
+from reconciler.cli.explain import explain_object
 from reconciler.cli.plans.ground import Seen
 from reconciler.loop.outcome import Outcome, Rested, Wrote
 from reconciler.loop.planning import planned
@@ -219,7 +219,7 @@ def agrees(seen: Seen, plan: Plan) -> None:
     (change,) = machines
     if change.after is None:
         return  # it goes, wherever it would fit
-    fits = [row.pool for row in answered(seen, change.key).rows if isinstance(row, Fit)]
+    fits = [row.pool for row in explain_object(seen, change.key).rows if isinstance(row, Fit)]
     assert (change.pool in fits) if change.action is Action.SCHEDULE else not fits, (change, fits)
 
 
@@ -249,7 +249,7 @@ def explained(fleet: Fleet) -> None:
     seen = Seen(fleet.store, world, world.advance(fleet.store, snapshot, fleet.now), fleet.now)
     for key, known in world.known.items():
         if key.kind is Kind.MACHINE and known.is_staying and not known.record.pool:
-            answer = answered(seen, key)
+            answer = explain_object(seen, key)
             assert not answer.is_placeable, key
             assert answer.blocked or answer.rows, key
 

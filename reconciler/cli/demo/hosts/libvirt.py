@@ -11,7 +11,7 @@ from iri.errors import Unavailable
 from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, MEMORY_BYTES, DemoGuest, made
 from iri.libvirt.private_libvirtd.private_libvirtd import PrivateLibvirtd
 from reconciler.cli.demo.hosts import NAMES
-from reconciler.cli.demo.hosts.needs import checked
+from reconciler.cli.demo.hosts.needs import check_needs
 from reconciler.cli.exits import CommandError
 
 BRIDGE = "br0"  # of the house's network in the example repo
@@ -53,7 +53,7 @@ class LibvirtHosts:
         return text.replace(IMAGE, str(self._disk))
 
     def prepare(self) -> None:
-        kernel, busybox = checked()
+        kernel, busybox = check_needs()
         longest = max(len(str(self._folder / name / CONSOLE)) for name in NAMES)
         if longest > LONGEST_PATH:
             raise CommandError(

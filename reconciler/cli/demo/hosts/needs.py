@@ -29,7 +29,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNPACKED = Path(sys.prefix) / "guest-kernel"  # where tools/guest-kernel puts one
 
 
-def checked() -> tuple[HostKernel, Path]:
+def check_needs() -> tuple[HostKernel, Path]:
     """The kernel and the busybox that guests are made of. CommandError says what is missing, and the command that brings it."""
     refuse(platform.machine(), os.geteuid())
     missing = [package for thing, package in PACKAGES.items() if place(thing) is None]
@@ -38,9 +38,9 @@ def checked() -> tuple[HostKernel, Path]:
         missing.append("busybox-static")
         busybox = None
     if missing or busybox is None:
-        raise CommandError(f"missing Debian packages: {' '.join(sorted(missing))}", installing(*missing))
+        raise CommandError(f"missing Debian packages: {' '.join(sorted(missing))}", install_hint(*missing))
     if importlib.util.find_spec("libvirt") is None:
-        cure = f"{installing(*BUILD_PACKAGES)} && {sys.executable} -m pip install 'gitvirt[libvirt]'"
+        cure = f"{install_hint(*BUILD_PACKAGES)} && {sys.executable} -m pip install 'gitvirt[libvirt]'"
         raise CommandError("libvirt's Python library is not installed", cure)
     return kernel(), busybox
 
@@ -73,5 +73,5 @@ def is_static(program: Path) -> bool:
     return b"/ld-linux" not in program.read_bytes()
 
 
-def installing(*packages: str) -> str:
+def install_hint(*packages: str) -> str:
     return f"apt-get update && apt-get install -y --no-install-recommends {' '.join(sorted(packages))}"

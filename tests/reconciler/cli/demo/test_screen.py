@@ -6,11 +6,11 @@ import io
 
 import pytest
 
-from reconciler.cli.demo.console import shown
+from reconciler.cli.demo.console import visible_text
 from reconciler.cli.demo.hosts.libvirt import LibvirtHosts
 from reconciler.cli.demo.hosts.simulated import SimulatedHosts
-from reconciler.cli.demo.screen import Screen
-from reconciler.cli.demo.story import NEXT
+from reconciler.cli.demo.scenario import NEXT
+from reconciler.cli.demo.screen import DemoScreen
 from reconciler.cli.terminal import Terminal, width
 
 
@@ -22,7 +22,7 @@ class Looked(io.StringIO):
 
 
 def spoken(stream: io.StringIO) -> list[str]:
-    screen = Screen(Terminal(stream, {"TERM": "xterm"}))
+    screen = DemoScreen(Terminal(stream, {"TERM": "xterm"}))
     for title in (SimulatedHosts.title, LibvirtHosts.title):
         screen.say(title)
     screen.quote("* 4087792 gitvirt: " + "a commit with a long subject " * 5)
@@ -60,4 +60,4 @@ def test_on_a_pipe_each_thing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_a_console_as_a_terminal_shows_it(id: str, said: str, want: list[str]) -> None:
-    assert shown(said) == want
+    assert visible_text(said) == want

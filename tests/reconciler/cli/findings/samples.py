@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from reconciler.cli.findings.outcome import Outcome
+from reconciler.cli.findings.outcome import ValidationOutcome
 from schemas.problem import Problem, Severity
 
 NOT_UTF8 = os.fsdecode(b"caf\xe9.yaml")
@@ -35,8 +35,8 @@ NASTY = Problem(
     message="100% <&\"'> ]]> \x1b[31m\x00\r\nend",
     hint="line one\nline two",
 )
-FINE = Outcome((), ("a.yaml", "b.yaml"), objects=3, foreign=1, seconds=0.01)
-MIXED = Outcome((NASTY, WARNING, ERROR), (NASTY.file, NOT_UTF8, ERROR.file, "ok.yaml"), 7, 0, 1.5)
+FINE = ValidationOutcome((), ("a.yaml", "b.yaml"), objects=3, foreign=1, seconds=0.01)
+MIXED = ValidationOutcome((NASTY, WARNING, ERROR), (NASTY.file, NOT_UTF8, ERROR.file, "ok.yaml"), 7, 0, 1.5)
 
 WEB_1 = """apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine

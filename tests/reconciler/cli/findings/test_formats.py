@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import urllib.parse
-import xml.etree.ElementTree as ElementTree
 from typing import Any
+from xml.etree import ElementTree
 
 import jsonschema
 from hypothesis import given
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.findings import as_github, as_json, as_junit, as_sarif
-from reconciler.cli.findings.outcome import Outcome, place
+from reconciler.cli.findings.outcome import ValidationOutcome, place
 from schemas.problem import Problem, Severity
 from tests.reconciler.cli.findings.samples import ERROR, FINE, MIXED, NASTY, NOT_UTF8, WARNING
 
@@ -31,9 +31,9 @@ ANY_PROBLEM = st.builds(
 )
 
 
-def outcome_of(*problems: Problem) -> Outcome:
+def outcome_of(*problems: Problem) -> ValidationOutcome:
     ordered = tuple(sorted(problems))
-    return Outcome(ordered, tuple(sorted({problem.file for problem in problems})), 1, 0, 0.0)
+    return ValidationOutcome(ordered, tuple(sorted({problem.file for problem in problems})), 1, 0, 0.0)
 
 
 def test_exit_code() -> None:

@@ -8,20 +8,20 @@ import io
 import pytest
 
 from reconciler.cli.findings import as_text
-from reconciler.cli.findings.outcome import Outcome
+from reconciler.cli.findings.outcome import ValidationOutcome
 from reconciler.cli.terminal import Terminal
 from schemas.problem import Problem
 from tests.reconciler.cli.findings.samples import ERROR, FINE, MIXED, WEB_1
 
 
-def written(outcome: Outcome, texts: dict[str, str]) -> str:
+def written(outcome: ValidationOutcome, texts: dict[str, str]) -> str:
     stream = io.StringIO()
     as_text.write(outcome, Terminal(stream, {"TERM": "xterm"}), texts.get)
     return stream.getvalue()
 
 
 def test_a_finding_shows_place_cause_line_and_cure() -> None:
-    outcome = Outcome((ERROR,), (ERROR.file,), 1, 0, 0.02)
+    outcome = ValidationOutcome((ERROR,), (ERROR.file,), 1, 0, 0.02)
     assert written(outcome, {ERROR.file: WEB_1}) == (
         'machines/web-1.yaml:4:26: error GV310 there is no MachineClass "smal"\n'
         "    spec: {machineClassRef: {name: smal}}\n"
@@ -58,7 +58,7 @@ def test_colour_on_a_terminal_only() -> None:
 def test_no_line_of_a_file_that_holds_a_secret(kind: str) -> None:
     text = f"a: hunter2\n{kind}\n"
     problem = Problem(file="s.yaml", line=1, column=4, code="GV101", message="broken")
-    assert "hunter2" not in written(Outcome((problem,), ("s.yaml",), 0, 0, 0.0), {"s.yaml": text})
+    assert "hunter2" not in written(ValidationOutcome((problem,), ("s.yaml",), 0, 0, 0.0), {"s.yaml": text})
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.location import Location, opened
-from reconciler.cli.watching import moves
+from reconciler.cli.fleet_changes import follow_fleet
+from reconciler.cli.fleet_repo import Location, open_fleet
 from reconciler.gitstore.remote import address
 from reconciler.gitstore.waker import Waker
 from tests.reconciler.cli.verbs.conftest import GITVIRT, RUNNING, machine
@@ -128,7 +128,7 @@ def test_a_watch_that_is_lost_is_no_end_and_no_words(
     fleet: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     bare = fleet.parent / "fleet.git"
-    with opened(Location(address.parse_address(str(bare), fleet)), with_reports=False) as first:
+    with open_fleet(Location(address.parse_address(str(bare), fleet)), with_reports=False) as first:
         bare.rename(bare.with_name("away"))  # before the watch begins
 
         def comes_back() -> None:
@@ -139,7 +139,7 @@ def test_a_watch_that_is_lost_is_no_end_and_no_words(
         back = threading.Thread(target=comes_back)
         back.start()
         try:
-            now = next(moves(first, Waker(), PATIENCE_SECONDS))
+            now = next(follow_fleet(first, Waker(), PATIENCE_SECONDS))
         finally:
             back.join()
     assert now.snapshot.target != first.snapshot.target

@@ -1,0 +1,170 @@
+"""What happens in the demo, act by act. Each act is a commit or an accident, and what the fleet makes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from reconciler.cli.demo.console import open_session
+from reconciler.cli.demo.processes import PATIENCE_SECONDS, DemoProcesses
+from reconciler.cli.demo.screen import DemoScreen
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.fleet_changes import follow_fleet
+from reconciler.cli.fleet_repo import FleetRepo, locate_repo, open_fleet
+from reconciler.cli.objects import columns
+from reconciler.query.inventory import FleetInventory, read_inventory
+from reconciler.query.pool_usage import pool_of
+from schemas.kinds import Kind
+
+WEB_3 = """apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata:
+  name: web-3
+  labels:
+    app: web
+spec:
+  machineClassRef:
+    name: small
+  volumes:
+    - name: root
+      localDisk:
+        sizeLimit: 10Gi
+        image: registry.example.org/images/debian:12
+"""
+NEXT = (
+    ("gitvirt init my-fleet", "a repo of your own; docs/tutorial.md goes on from there"),
+    ("gitvirt demo --keep", "leaves this fleet running, to play with"),
+    ("sudo gitvirt demo --runtime libvirt", "the same with real guests"),
+    ("gitvirt help", "concepts, verbs, problem codes"),
+)
+
+
+def run_scenario(screen: DemoScreen, cast: DemoProcesses, *, keep: bool) -> None:
+    start = time.monotonic()
+    cast.hosts.prepare()
+    screen.say("A fleet is a Git repository: three hosts, four machines, a database volume")
+    cast.make_repo()
+    for line in cast.git(cast.checkout, "log", "--format=%h %an: %s", "main").splitlines():
+        screen.quote(line)
+    screen.say(cast.hosts.title)
+    cast.reconcile()
+    cast.begin_hosts()
+    with open_fleet(
+        locate_repo(str(cast.repo), cast.environment, cast.folder), cast.environment, with_reports=False
+    ) as fleet:
+        acts(cast, screen, fleet)
+        finish(cast, screen, time.monotonic() - start)
+        if keep:
+            play(cast, screen, fleet)
+
+
+def acts(cast: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
+    took = until(cast, screen, fleet, all_running, "all machines run")
+    screen.say(f"All run, after {took:.1f} s. One more, by commit")
+    (cast.checkout / "machines/web-3.yaml").write_text(cast.hosts.fitted(WEB_3))
+    cast.commit("add web-3")
+    took = until(cast, screen, fleet, lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
+    lost = where(fleet, cast, "web-3")
+    screen.say(f"web-3 runs on {lost}, {took:.1f} s after its commit. {cast.hosts.failing.format(name=lost)}")
+    guests = cast.hosts.guests(lost)
+    cast.fail(lost)
+    took = until(cast, screen, fleet, lambda now: not is_ready(now, lost), f"{lost} is not ready")
+    still = describe_guests(len(guests))
+    screen.say(f"Noticed after {took:.1f} s. {still}, so nothing there is touched. It comes back")
+    cast.come_back(lost)
+    took = until(cast, screen, fleet, lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back")
+    same = " and in the same process of QEMU" if guests and guests == cast.hosts.guests(lost) else ""
+    screen.say(f"Back after {took:.1f} s, every machine as it was{same}. Someone removes web-3 from the repo")
+    (cast.checkout / "machines/web-3.yaml").unlink()
+    cast.commit("web-3 has done its work")
+    took = until(cast, screen, fleet, lambda now: not has(now, "web-3"), "web-3 is gone")
+    screen.say(f"Gone after {took:.1f} s: first an order on live, then the host's word, then the file")
+    host = where(fleet, cast, "web-1")
+    said = open_session(cast, host, "web-1", cast.hosts.keys)
+    screen.say(f"And web-1 is there to talk to. On {host}: gitvirt console web-1")
+    for line in said:
+        screen.quote(line)
+
+
+def describe_guests(guests: int) -> str:
+    if guests == 0:
+        return "Its machines may still run"
+    return "Its guest goes on" if guests == 1 else f"Its {guests} guests go on"
+
+
+def finish(cast: DemoProcesses, screen: DemoScreen, seconds: float) -> None:
+    screen.say(f"Who did what, and why, in {seconds:.0f} s: git log --graph live")
+    for line in cast.git(cast.repo, "log", "--graph", "--format=%h %an: %s", "live").rstrip().splitlines():
+        screen.quote(line)
+    screen.say("What to try next")
+    for command, about in NEXT:
+        screen.suggest(command, about)
+
+
+def play(cast: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
+    host = where(fleet, cast, "web-1")
+    screen.say("The fleet goes on until Ctrl-C. In another terminal:")
+    for line in (
+        f"export GITVIRT_REPO={cast.repo}",
+        "gitvirt get machines -A; gitvirt tree; gitvirt top; gitvirt explain machine db",
+        f"cd {cast.checkout}    # change something, commit, push",
+        " ".join(
+            (*cast.hosts.inside(host), "gitvirt", "console", "--address", str(cast.socket(host)), "web-1")
+        ),
+        f"less {cast.folder / 'logs'}/*",
+    ):
+        screen.quote(line)
+    screen.terminal.line()
+    now = fleet.again()
+    while not cast.interrupt.came:
+        screen.show(now.repo, read_inventory(now.repo, now.snapshot.target), "Ctrl-C ends it")
+        now = next(follow_fleet(now, cast.interrupt.waker, 1.0), now)
+
+
+def until(
+    cast: DemoProcesses,
+    screen: DemoScreen,
+    fleet: FleetRepo,
+    is_so: Callable[[FleetInventory], bool],
+    what: str,
+) -> float:
+    """Shows the fleet until it is as wanted; how long that took."""
+    start = time.monotonic()
+    now = fleet.again()
+    while True:
+        found = read_inventory(now.repo, now.snapshot.target)
+        took = time.monotonic() - start
+        if is_so(found):
+            screen.show(now.repo, found)
+            screen.settle()
+            return took
+        screen.show(now.repo, found, f"{took:.0f} s  until {what}")
+        cast.check()
+        if took > PATIENCE_SECONDS:
+            cause = f"{what}: not so after {PATIENCE_SECONDS:.0f} s"
+            raise CommandError(
+                cause, f"this is a bug; the logs were in {cast.folder / 'logs'}", Exit.TIMED_OUT
+            )
+        now = next(follow_fleet(now, cast.interrupt.waker, 1.0), now)
+
+
+def all_running(fleet: FleetInventory) -> bool:
+    machines = fleet.of(Kind.MACHINE)
+    return bool(machines) and all(columns.state(item) == "Running" for item in machines)
+
+
+def has(fleet: FleetInventory, name: str) -> bool:
+    return fleet.get(Kind.MACHINE, "default", name) is not None
+
+
+def is_ready(fleet: FleetInventory, pool: str) -> bool:
+    item = fleet.get(Kind.MACHINE_POOL, "", pool)
+    return item is not None and columns.state(item) == "Ready"
+
+
+def where(fleet: FleetRepo, cast: DemoProcesses, name: str) -> str:
+    now = fleet.again()
+    item = read_inventory(now.repo, now.snapshot.target).get(Kind.MACHINE, "default", name)
+    if item is None:
+        raise CommandError(f"{name} is gone", f"the logs are in {cast.folder / 'logs'}")
+    return pool_of(item)

@@ -1,0 +1,70 @@
+"""For verbs that go on: the fleet anew each time that its refs moved, until somebody stops them."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from reconciler.cli.exits import CommandError
+from reconciler.cli.fleet_repo import FleetRepo
+from reconciler.cli.terminal import err
+from reconciler.gitstore.remote.address import Scheme
+from reconciler.gitstore.remote.transport import RefsListed, RemoteUnavailable
+from reconciler.gitstore.repo import Snapshot
+from reconciler.gitstore.waker import Waker, WakeReason, poll_remote, watch_refs
+
+POLL_SECONDS = 2.0
+LOOK_SECONDS = 0.5  # for a signal that the kernel gave to another thread
+
+
+def follow_fleet(fleet: FleetRepo, waker: Waker, seconds: float | None = None) -> Iterator[FleetRepo]:
+    """Yields whenever something moved. Ends when the waker is stopped, and when `seconds` are over."""
+    ends = None if seconds is None else time.monotonic() + seconds
+    is_local = fleet.location.address.scheme is Scheme.PATH
+    # The watch of a local repo, which may be another folder by now: from then on each look asks.
+    is_lost = threading.Event()
+    with ExitStack() as stack:
+        if is_local:
+            folder = Path(fleet.location.address.url)
+            stack.enter_context(watch_refs(folder, waker.wake, lambda _place, _error: is_lost.set()))
+            waker.wake()  # what moved before the watch stood must not be missed; a poll looks at first by itself
+        else:
+            chance = random.Random()  # noqa: S311 - it spreads polls
+            stack.enter_context(poll_remote(lambda: list_refs(fleet), POLL_SECONDS, waker.wake, chance))
+        trouble = ""
+        while ends is None or time.monotonic() < ends:
+            left = LOOK_SECONDS if ends is None else min(LOOK_SECONDS, ends - time.monotonic())
+            reason = waker.wait(left)
+            if reason is WakeReason.STOPPED:
+                return
+            if reason is WakeReason.TIMEOUT and not trouble and not is_lost.is_set():
+                continue
+            try:
+                now, trouble = fleet.again(), ""
+            except CommandError as error:  # who waits for something waits for the remote as well
+                if error.cause != trouble:
+                    err().line(f"{error.cause}; {error.cure}")
+                trouble = error.cause
+                if is_local:
+                    is_lost.set()
+                continue
+            if now.snapshot != fleet.snapshot:
+                fleet = now
+                yield fleet
+
+
+def list_refs(fleet: FleetRepo) -> RefsListed | RemoteUnavailable:
+    """A poll is a snapshot: what moved is here when the verb looks."""
+    found = fleet.repo.snapshot()
+    if isinstance(found, RemoteUnavailable):
+        return found
+    return RefsListed(refs_by_name(found))
+
+
+def refs_by_name(snapshot: Snapshot) -> dict[str, str]:
+    heads = {"source": snapshot.source, "target": snapshot.target}
+    return {name: commit for name, commit in (*heads.items(), *snapshot.reports.items()) if commit}

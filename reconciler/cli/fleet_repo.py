@@ -1,0 +1,196 @@
+"""Which fleet a verb is about: `--repo`, GITVIRT_REPO, or the checkout around the working folder; and its refs as they are now."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.terminal import err, printable
+from reconciler.gitstore import bootstrap, guards
+from reconciler.gitstore.effective_settings import EffectiveSettings, read_effective_settings
+from reconciler.gitstore.errors import RepoError
+from reconciler.gitstore.remote import access, address
+from reconciler.gitstore.remote.address import RemoteAddress
+from reconciler.gitstore.remote.transport import RemoteUnavailable
+from reconciler.gitstore.repo import Refs, Repo, Snapshot
+from reconciler.gitstore.worktree import revision
+from reconciler.gitstore.worktree.checkout import find_remote_url
+from schemas.settings import fleet
+from schemas.settings.fleet import PATH
+
+HEADS = "refs/heads/"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """`checkout` is the top of a checkout of the repo, where there is one."""
+
+    address: RemoteAddress
+    checkout: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRepo:
+    """A repo that answered, and whose settings name its branches."""
+
+    location: Location
+    repo: Repo
+    refs: Refs
+    snapshot: Snapshot
+    effective: EffectiveSettings
+
+    @property
+    def settings(self) -> fleet.FleetSettings | None:
+        return self.effective.settings
+
+    def again(self) -> FleetRepo:
+        """The same, as it is now."""
+        return replace(self, snapshot=take_snapshot(self.repo, self.location))
+
+
+def add_repo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repo",
+        metavar="URL|DIR",
+        help="the fleet's repo (default: GITVIRT_REPO, else the checkout you are in)",
+    )
+
+
+def locate_repo(named: str | None, environment: Mapping[str, str], here: Path) -> Location:
+    """Raises CommandError when no repo is named and none is around."""
+    text = named or environment.get("GITVIRT_REPO", "")
+    try:
+        if text and not (here / text).is_dir():
+            return Location(address.parse_address(text, here))
+        folder = here / text
+        checkout = revision.find_checkout(folder)
+        if checkout is None:
+            cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO, or go to a checkout of it"
+            raise CommandError(f"{printable(str(folder))} is not in a Git repo", cure, Exit.USAGE)
+        if checkout.root is None:
+            return Location(address.parse_address(str(checkout.git_directory), here))
+        url = find_remote_url(folder)
+        return Location(address.parse_address(url or str(checkout.root), checkout.root), checkout.root)
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+
+
+@contextmanager
+def open_fleet(
+    location: Location, environment: Mapping[str, str] | None = None, *, with_reports: bool = True
+) -> Iterator[FleetRepo]:
+    """Asks the remote once, or once more where its settings name other branches than expected."""
+    environment = os.environ if environment is None else environment
+    guess = read_checkout_settings(location.checkout)
+    refs = refs_from_settings(guess, with_reports=with_reports)
+    for _ in range(3):
+        with open_repo(location, refs, environment) as repo:
+            snapshot = take_snapshot(repo, location)
+            found = read_effective_settings(repo, snapshot.source)
+            better = (
+                refs
+                if found.settings is None
+                else refs_from_settings(found.settings, with_reports=with_reports)
+            )
+            if guess is None and snapshot.source is None and snapshot.default_branch:
+                better = replace(refs, source=snapshot.default_branch)
+            if better == refs:
+                for problem in guards.of_refs(refs, snapshot):
+                    raise CommandError(f"{location.address}: {problem.message}", problem.hint)
+                made = FleetRepo(location, repo, refs, snapshot, found)
+                refuse_unknown_target(made)
+                yield made
+                return
+            refs = better
+    raise CommandError(
+        f"the settings of {location.address} name other branches each time they are read", "try again"
+    )
+
+
+@contextmanager
+def open_repo(location: Location, refs: Refs, environment: Mapping[str, str]) -> Iterator[Repo]:
+    try:
+        own = access.from_environment({"GITVIRT_GIT_CONFIG": "own", **environment})
+        repo = bootstrap.open_store(
+            location.address, own, refs, mirrors=mirrors_folder(environment), ambient=environment
+        )
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+    except OSError as error:
+        cure = "set GITVIRT_CACHE to a folder that can be written"
+        raise CommandError(f"cannot keep a copy of the repo: {error}", cure) from None
+    try:
+        yield repo
+    except RepoError as error:
+        raise CommandError(error.cause, error.cure) from None
+    finally:
+        repo.close()
+
+
+def mirrors_folder(environment: Mapping[str, str]) -> Path:
+    """Copies of remotes; whoever deletes them loses only time."""
+    if named := environment.get("GITVIRT_CACHE"):
+        return Path(named) / "mirrors"
+    cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or "/tmp") / ".cache")  # noqa: S108
+    return Path(cache) / "gitvirt" / "mirrors"
+
+
+def take_snapshot(repo: Repo, location: Location) -> Snapshot:
+    found = repo.snapshot()
+    if isinstance(found, RemoteUnavailable):
+        raise CommandError(f"{location.address}: {found.cause}", found.cure)
+    return found
+
+
+def read_checkout_settings(checkout: Path | None) -> fleet.FleetSettings | None:
+    """Of the files on disk; broken ones say nothing here, gitvirt validate says what is wrong."""
+    if checkout is None or not (checkout / PATH).is_file():
+        return None
+    found = fleet.parse((checkout / PATH).read_bytes())
+    return found if isinstance(found, fleet.FleetSettings) else None
+
+
+def refuse_unknown_target(fleet: FleetRepo) -> None:
+    """Raises CommandError where nobody knows which branch is the target: an answer from another one would be wrong."""
+    found, branch = fleet.effective, source_branch(fleet)
+    if found.is_of_head or (found.settings is not None and fleet.snapshot.target is not None):
+        return
+    if found.settings is None and not found.is_there and fleet.snapshot.target is None:
+        cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO; `gitvirt init` makes one"
+        raise CommandError(f"{fleet.location.address} is no fleet's repo: {branch} has no {PATH}", cure)
+    if found.settings is None:
+        cause = f"{found.trouble(branch)}, and no earlier commit has one that can be used"
+    else:
+        cause = f"{found.note(branch)}, and there is no {(fleet.refs.target or '').removeprefix(HEADS)} that it names"
+    raise CommandError(printable(cause), settings_cure(found))
+
+
+def check_settings(fleet: FleetRepo, *, changes: bool = False) -> None:
+    """Settings that cannot be used are told, and stop a change."""
+    found, branch = fleet.effective, source_branch(fleet)
+    if found.is_of_head:
+        return
+    if changes:
+        raise CommandError(printable(found.trouble(branch)), settings_cure(found), Exit.PROBLEMS)
+    err().line(f"{printable(found.note(branch))}: {settings_cure(found)}")
+
+
+def source_branch(fleet: FleetRepo) -> str:
+    return (fleet.refs.source or "").removeprefix(HEADS)
+
+
+def settings_cure(found: EffectiveSettings) -> str:
+    return (
+        "`gitvirt validate` names them" if found.is_there else "put it back; `git log` tells who removed it"
+    )
+
+
+def refs_from_settings(settings: fleet.FleetSettings | None, *, with_reports: bool) -> Refs:
+    branches = fleet.BranchSettings() if settings is None else settings.branches
+    reports = fleet.ReportSettings() if settings is None else settings.reports
+    return Refs(HEADS + branches.source, HEADS + branches.target, reports.ref if with_reports else None)

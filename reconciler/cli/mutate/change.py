@@ -1,0 +1,215 @@
+"""One small change to one object: found in the source, edited in place, committed, pushed if nobody was faster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import assert_never
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, locate_repo, open_fleet
+from reconciler.cli.mutate import output as telling
+from reconciler.cli.mutate.branch_name import parse_branch_name
+from reconciler.cli.mutate.output import FileEdit, MutationResult
+from reconciler.cli.objects import nouns
+from reconciler.cli.objects.selectors import find_by_key
+from reconciler.cli.output import add_format
+from reconciler.cli.terminal import out, printable
+from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
+from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
+from reconciler.gitstore.worktree.checkout import read_identity
+from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
+from schemas.backoff import jittered
+from schemas.edit import Changes, Edited, Value, edit, render
+from schemas.kinds import Key, Kind, api_version
+from schemas.model import Object
+
+TRIES = 5
+PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a verb is for. `changes` says what to write, given the object as the source has it; `done` and `already` are
+    how a sentence about the object ends."""
+
+    verb: str
+    changes: Callable[[Object | None], Changes]
+    done: str
+    already: str
+    may_declare: bool = False  # a pool that was only announced gets a file of its own
+    facts: tuple[tuple[str, str], ...] = ()  # what a program wants to know of it, beside the commit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-m", "--message", metavar="TEXT", help="of the commit (default: what is done)")
+    parser.add_argument(
+        "--branch",
+        type=parse_branch_name,
+        metavar="NAME",
+        help="push to this branch, for review, instead of the source",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the patch and change nothing")
+    add_format(parser, "name")
+    add_repo(parser)
+
+
+def apply_change(arguments: argparse.Namespace, key: Key, intent: Intent) -> int:
+    location = locate_repo(arguments.repo, os.environ, Path.cwd())
+    with open_fleet(location, with_reports=False) as fleet:
+        check_settings(fleet, changes=True)
+        refuse_unsigned(fleet, arguments)
+        for turn in range(TRIES):
+            made = find_edit(fleet, key, intent)
+            told = MutationResult(
+                intent.verb, key, intent.done if made else intent.already, made, "", intent.facts
+            )
+            if made is None or arguments.dry_run:
+                telling.show(out(), told, fleet, arguments)
+                return Exit.OK
+            commit = push_edit(fleet, made, arguments, f"{intent.verb} {telling.describe_key(key)}")
+            if commit is not None:
+                telling.show(out(), replace(told, commit=commit), fleet, arguments)
+                return Exit.OK
+            time.sleep(jittered(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
+            fleet = fleet.again()
+    raise CommandError("others pushed first, again and again", "try it again")
+
+
+def find_edit(fleet: FleetRepo, key: Key, intent: Intent) -> FileEdit | None:
+    """None when it is so already."""
+    source = read_inventory(fleet.repo, fleet.snapshot.source)
+    if key not in source.items and is_announced(fleet, key):
+        return declare_pool(key, intent, source) if intent.may_declare else None
+    item = find_by_key(source, key)
+    assert fleet.snapshot.source is not None, "an object was found on it"
+    file = fleet.repo.file(fleet.snapshot.source, item.path)
+    assert file is not None, "an object was found in it"
+    before = fleet.repo.read(file.id)
+    after = edit_document(before, item.index, intent.changes(item.object), item)
+    return None if after == before else FileEdit(item.path, before, after)
+
+
+def is_announced(fleet: FleetRepo, key: Key) -> bool:
+    """A pool that has no file in the source: nobody decided anything about it yet."""
+    return (
+        key.kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
+        and key in read_inventory(fleet.repo, fleet.snapshot.target).items
+    )
+
+
+def declare_pool(key: Key, intent: Intent, source: FleetInventory) -> FileEdit:
+    """A first file for a pool that a host announced by itself: only what people decide about it."""
+    body: dict[str, Value] = {
+        "apiVersion": api_version(key.kind),
+        "kind": key.kind.value,
+        "metadata": {"name": key.name},
+    }
+    folder = "volumepools" if key.kind is Kind.VOLUME_POOL else "pools"
+    path = f"{folder}/{key.name}.yaml"
+    if any(item.path == path for item in source.items.values()):
+        path = f"{folder}/{key.kind.value.lower()}-{key.name}.yaml"
+    return FileEdit(path, None, edit_document(render(body), 0, intent.changes(None), None))
+
+
+def edit_document(before: bytes, index: int, changes: Changes, item: InventoryItem | None) -> bytes:
+    outcome = edit(before, index, changes, path=item.path if item else "")
+    if isinstance(outcome, Edited):
+        return outcome.data
+    problem = outcome.problem
+    raise CommandError(
+        f"{problem.file}:{problem.line}: {problem.message}",
+        problem.hint or "make the change by hand",
+        Exit.PROBLEMS,
+    )
+
+
+def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, message: str) -> str | None:
+    """The commit, or None when others were faster."""
+    source = fleet.refs.source or ""
+    ref = HEADS + arguments.branch if arguments.branch else source
+    draft = Draft(
+        ref=ref,
+        expected=None if arguments.branch else fleet.snapshot.source,
+        base=fleet.snapshot.source,
+        edits={made.path: made.after},
+        message=arguments.message or message,
+        author=find_author(fleet),
+        time=datetime.now().astimezone(),
+        source=fleet.snapshot.source if arguments.branch else None,
+    )
+    match fleet.repo.write([draft]):
+        case Pushed(commits):
+            return commits[ref]
+        case Unchanged():
+            raise CommandError("there was nothing to commit", "look again: gitvirt get")
+        case PushConflict() if arguments.branch:
+            cause = f"the branch {printable(arguments.branch)} is there already"
+            raise CommandError(cause, "name another one")
+        case PushConflict():
+            return None
+        case PushRefused(_, words):
+            cure = (
+                "the server has a rule about that branch: name another one, or ask who keeps the server"
+                if arguments.branch
+                else "push a branch for review: --branch NAME"
+            )
+            said = "; ".join(map(printable, words.splitlines()))
+            raise CommandError(f"the server refused the push: {said}", cure)
+        case RemoteUnavailable(_, cause, cure):
+            raise CommandError(f"{fleet.location.address}: {cause}", cure)
+        case other:
+            assert_never(other)
+
+
+def find_author(fleet: FleetRepo) -> Identity:
+    found = read_identity(fleet.location.checkout, os.environ)
+    if found is None:
+        cure = "git config --global user.name 'Your Name'; git config --global user.email you@example.org"
+        raise CommandError("a commit needs to know who you are", cure)
+    return found
+
+
+def refuse_unsigned(fleet: FleetRepo, arguments: argparse.Namespace) -> None:
+    """Where only signed commits count, one that gitvirt makes would hold everything up."""
+    is_enforced = fleet.settings is not None and fleet.settings.signatures.mode == "enforce"
+    if is_enforced and not arguments.dry_run and not arguments.branch:
+        cure = "--dry-run prints the patch: pipe it into `git apply`, then `git commit -S` and push"
+        raise CommandError("this fleet takes signed commits only, and this one would not be", cure)
+
+
+def pool_key(words: argparse.Namespace) -> Key:
+    kind = Kind.VOLUME_POOL if words.volume_pool else Kind.MACHINE_POOL
+    return nouns.parse_key(kind, words.pool, None)
+
+
+def add_pool(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL", help="name of the pool")
+    parser.add_argument("--volume-pool", action="store_true", help="the volume pool of that name")
+
+
+def object_key(words: argparse.Namespace) -> Key:
+    """`NAME` is a machine; `KIND NAME` is anything."""
+    if words.name is None:
+        return nouns.parse_key(Kind.MACHINE, words.kind, words.namespace)
+    try:
+        return nouns.parse_key(nouns.parse_kind(words.kind), words.name, words.namespace)
+    except argparse.ArgumentTypeError as error:
+        cause, _, cure = str(error).partition("; ")
+        raise CommandError(cause, cure, Exit.USAGE) from None
+
+
+def add_object(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "kind",
+        metavar="[KIND] NAME",
+        help="KIND is machine (which may be left out), volume, ...; NAME may be NAMESPACE/NAME",
+    )
+    parser.add_argument("name", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")

@@ -1,0 +1,100 @@
+"""What a verb that changes something says of it: a line for people, a value for programs, or the patch alone."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reconciler.cli.fleet_repo import HEADS, FleetRepo
+from reconciler.cli.output import is_value, show_value
+from reconciler.cli.terminal import Terminal, TextStyle, printable
+from reconciler.gitstore.worktree.checkout import update_command
+from schemas.kinds import Key
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """New bytes of one file. `before` is None where the file is new."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MutationResult:
+    """`edit` is None where all was so already, `commit` nothing where none was made. `sentence` ends what is said of the
+    object, `facts` are what a program wants of it."""
+
+    verb: str
+    key: Key
+    sentence: str
+    edit: FileEdit | None
+    commit: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def show(terminal: Terminal, told: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace) -> None:
+    if is_value(arguments.output):
+        show_value(terminal, arguments.output, value(told, branch_of(fleet, arguments)))
+    elif arguments.output == "name":
+        terminal.line("/".join(part for part in (told.key.namespace, told.key.name) if part))
+    elif told.edit is None:
+        terminal.line(f"{describe_key(told.key)} is {told.sentence}: nothing to change")
+    elif not told.commit:
+        show_patch(terminal, told.edit)
+    else:
+        show_commit(terminal, told, fleet, arguments)
+
+
+def value(told: MutationResult, branch: str) -> dict[str, object]:
+    return {
+        "verb": told.verb,
+        "object": str(told.key),
+        "changed": bool(told.commit),
+        "branch": branch,
+        "commit": told.commit,
+        "file": "" if told.edit is None else told.edit.path,
+        "patch": "" if told.edit is None else "".join(f"{line}\n" for line in patch(told.edit)),
+        **dict(told.facts),
+    }
+
+
+def branch_of(fleet: FleetRepo, arguments: argparse.Namespace) -> str:
+    return str(arguments.branch or (fleet.refs.source or "").removeprefix(HEADS))
+
+
+def describe_key(key: Key) -> str:
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in key.kind.value).strip()
+    return f"{words} {'/'.join(part for part in (key.namespace, key.name) if part)}"
+
+
+def show_patch(terminal: Terminal, made: FileEdit) -> None:
+    for line in patch(made):
+        style = {"+": (TextStyle.GREEN,), "-": (TextStyle.RED,)}.get(line[0], ())
+        terminal.line(terminal.paint(line, *style))
+
+
+def patch(made: FileEdit) -> Iterator[str]:
+    before, after = (made.before or b"").decode("utf-8", "replace"), made.after.decode("utf-8", "replace")
+    old = f"a/{made.path}" if made.before is not None else "/dev/null"
+    for line in difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), old, f"b/{made.path}"
+    ):
+        yield line.rstrip("\n")
+        if not line.endswith("\n"):
+            yield "\\ No newline at end of file"
+
+
+def show_commit(
+    terminal: Terminal, told: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace
+) -> None:
+    branch, checkout = branch_of(fleet, arguments), fleet.location.checkout
+    commit = terminal.paint(told.commit[:10], TextStyle.YELLOW)
+    terminal.line(f"{describe_key(told.key)} {told.sentence}: {commit} on {printable(branch)}")
+    if arguments.branch:
+        terminal.line("open a pull request for it; nothing happens before it is merged")
+    elif checkout and (command := update_command(checkout, branch)):
+        terminal.line(f"{printable(command)} brings it here")

@@ -1,0 +1,160 @@
+"""Which objects are meant: by kind, namespace, name, label and field."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.objects.nouns import list_command, parse_key
+from reconciler.cli.terminal import printable
+from reconciler.cli.verbs import closest
+from reconciler.query.inventory import FleetInventory, InventoryItem
+from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
+from schemas.model import TYPES
+
+# Words that say what they mean without the path.
+FIELDS = {
+    "state": ("status", "state"),
+    "power": ("spec", "power"),
+    "class": ("spec", "machineClassRef", "name"),
+    "pool": ("spec", "machinePoolRef", "name"),
+}
+# What $defs/labelKey of the schemas allows.
+_DNS = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+LABEL_KEY = re.compile(rf"({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
+VOLUME_FIELDS = {"class": ("spec", "volumeClassRef", "name"), "pool": ("spec", "volumePoolRef", "name")}
+
+
+def add_selectors(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
+    parser.add_argument(
+        "-l",
+        "--label",
+        action="extend",
+        type=parse_labels,
+        default=[],
+        metavar="KEY=VALUE",
+        help="with this label; several, with commas or as several -l, must all be there",
+    )
+    parser.add_argument(
+        "--field",
+        action="append",
+        type=parse_pair,
+        default=[],
+        metavar="FIELD=VALUE",
+        help="with this value: state, pool, class, power, or a path such as spec.priority",
+    )
+
+
+def parse_labels(text: str) -> list[tuple[str, str]]:
+    """`key=value`, and more of them after commas; `key==value` means the same."""
+    found = [parse_pair(part) for part in text.split(",")]
+    for name, _ in found:
+        if not LABEL_KEY.fullmatch(name):
+            raise argparse.ArgumentTypeError(f"{name!r} is no key of a label; KEY=VALUE is understood")
+    return [(name, value.removeprefix("=")) for name, value in found]
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def select_items(
+    inventory: FleetInventory, kind: Kind, names: Iterable[str], arguments: argparse.Namespace
+) -> list[InventoryItem]:
+    """By name: each must be there. Without names: all that fit, in order."""
+    if found := [find_item(inventory, kind, name, arguments.namespace) for name in names]:
+        return found
+    items = inventory.of(kind)
+    for name, _ in arguments.field:
+        if items and not any(field(item, name) for item in items):
+            words = ", ".join(FIELDS)
+            raise CommandError(
+                f"no {kind} has anything at {printable(name)}",
+                f"{words}, or a path such as spec.priority",
+                Exit.USAGE,
+            )
+    return [item for item in items if is_selected(item, arguments)]
+
+
+def is_selected(item: InventoryItem, arguments: argparse.Namespace) -> bool:
+    namespace = arguments.namespace or DEFAULT_NAMESPACE
+    if item.key.kind.is_namespaced and not arguments.all_namespaces and item.key.namespace != namespace:
+        return False
+    labels = item.object.metadata.labels
+    return all(labels.get(name) == value for name, value in arguments.label) and all(
+        value == field(item, name) for name, value in arguments.field
+    )
+
+
+def field(item: InventoryItem, name: str) -> str:
+    """What an object has at a path of its document, written there or meant by default, as text; else nothing."""
+    words = {**FIELDS, **(VOLUME_FIELDS if item.key.kind is Kind.VOLUME else {})}
+    written: Any = item.body
+    meant: Any = item.object
+    for part in words.get(name, tuple(name.split("."))):
+        written = written.get(part) if isinstance(written, Mapping) else None
+        meant = meant.get(part) if isinstance(meant, Mapping) else getattr(meant, snake(part), None)
+    return format_value(meant if written is None else written)
+
+
+def states(kind: Kind) -> tuple[str, ...]:
+    """All that `state` of such an object can be; none where the kind has no state."""
+    status = type_of(TYPES[kind], "status")
+    return tuple(filter(None, get_args(type_of(status, "state"))))
+
+
+def type_of(part: Any, name: str) -> Any:
+    is_part = isinstance(part, type) and issubclass(part, msgspec.Struct)
+    fields = msgspec.structs.fields(part) if is_part else ()
+    return next((each.type for each in fields if each.name == name), None)
+
+
+def format_value(found: Any) -> str:
+    """A list is its entries, or their names, with commas."""
+    if isinstance(found, bool):
+        return str(found).lower()
+    if isinstance(found, list | tuple):
+        return ",".join(
+            format_value(each.get("name", "") if isinstance(each, Mapping) else each) for each in found
+        )
+    return "" if found is None else str(found)
+
+
+def snake(camel: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", camel).lower()
+
+
+def find_item(inventory: FleetInventory, kind: Kind, written: str, namespace: str | None) -> InventoryItem:
+    """The object of that name, or a CommandError that names one that comes near."""
+    return find_by_key(inventory, parse_key(kind, written, namespace))
+
+
+def find_by_key(inventory: FleetInventory, wanted: Key) -> InventoryItem:
+    if found := inventory.items.get(wanted):
+        return found
+    cause = f"there is no {wanted.kind} {printable(wanted.name)}"
+    if wanted.namespace:
+        cause += f" in namespace {printable(wanted.namespace)}"
+    raise CommandError(cause, suggest_item(inventory, wanted.kind, wanted.name))
+
+
+def suggest_item(inventory: FleetInventory, kind: Kind, name: str) -> str:
+    elsewhere = next(find_in_other_namespaces(inventory, kind, name), None)
+    if elsewhere is not None:
+        return f"there is one in namespace {elsewhere.key.namespace}: -n {elsewhere.key.namespace}"
+    near = closest(name, sorted({item.key.name for item in inventory.of(kind)}))
+    return f"did you mean {near}?" if near else list_command(kind)
+
+
+def find_in_other_namespaces(inventory: FleetInventory, kind: Kind, name: str) -> Iterator[InventoryItem]:
+    return (item for item in inventory.of(kind) if item.key.name == name)

@@ -1,0 +1,124 @@
+"""The whole way from a source to Problems: list, read, check each, check all together, say where."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from reconciler.gitstore.worktree.files import FileListing
+from reconciler.query.documents import LoadedFiles, Progress, load
+from reconciler.query.ignored_paths import read_ignored_paths
+from reconciler.query.policy import compare_settings, read_policy
+from reconciler.query.scope import Scope
+from reconciler.query.source import ManifestSource, RevisionSource
+from schemas.problem import Problem
+from schemas.validate import EarlierRevision, Tree, ValidationPolicy, check_tree, files
+from schemas.validate.finding import Finding
+from schemas.validate.finding import to_problems as placed
+from schemas.validate.path_collisions import collisions
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRevision:
+    """The revision to compare with, under the name that somebody gave it."""
+
+    name: str
+    source: RevisionSource
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """What is to be checked. `stream` is the path of what was laid over the source and replaces no file of it."""
+
+    scope: Scope
+    source: ManifestSource
+    branch: str = ""
+    earlier: ComparedRevision | None = None
+    stream: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    problems: tuple[Problem, ...]  # files as the caller names them
+    files: tuple[str, ...]
+    objects: int
+    foreign: int
+
+
+def check(request: CheckRequest, progress: Progress) -> CheckResult:
+    source, scope = request.source, request.scope
+    policy, wrong_settings = read_policy(source, request.branch)
+    if request.earlier:
+        wrong_settings += compare_settings(source, request.earlier.source, request.earlier.name)
+    is_ignored, wrong_patterns = read_ignored_paths(source)
+    listing = source.listing(is_ignored)
+    manifests = [path for path in listing.files if path == request.stream or files.is_declaring(path, policy)]
+    then = list_blob_ids(request.earlier, policy)
+    loaded = load(source, manifests, policy, then, progress)
+    tree = build_tree(loaded, request)
+    past = load_past(request.earlier, loaded, then, progress) if request.earlier else None
+    findings = [
+        *loaded.findings,
+        *files.findings(listing.files, policy),
+        *find_unread(scope, listing, manifests),
+        *check_tree(tree, policy, past),
+    ]
+    alike = collisions(listing.files)
+    problems = (*wrong_settings, *wrong_patterns, *alike, *listing.problems, *loaded.problems)
+    found = [
+        *(each for each in problems if scope.concerns(each.file)),
+        *placed((each for each in findings if concerns(scope, each)), text_reader(source)),
+    ]
+    return CheckResult(
+        tuple(dataclasses.replace(each, file=scope.shown(each.file)) for each in found),
+        tuple(scope.shown(path) for path in manifests if scope.concerns(path)),
+        sum(scope.concerns(entry.path) for entry in tree.entries) if scope.named else len(tree.entries),
+        loaded.foreign,
+    )
+
+
+def build_tree(loaded: LoadedFiles, request: CheckRequest) -> Tree:
+    entries = loaded.entries
+    if request.stream:  # what a stream declares takes the place of what the repo says about the same object
+        given = {entry.key for entry in entries if entry.path == request.stream}
+        entries = [entry for entry in entries if entry.path == request.stream or entry.key not in given]
+    return Tree(tuple(entries), frozenset(loaded.refused), tuple(loaded.unreadable))
+
+
+def list_blob_ids(earlier: ComparedRevision | None, policy: ValidationPolicy) -> dict[str, str]:
+    """The manifests of then, by path, with the ids of their blobs."""
+    if earlier is None:
+        return {}
+    is_ignored, _ = read_ignored_paths(earlier.source)
+    listing = earlier.source.listing(is_ignored)
+    return {path: earlier.source.files[path].id for path in listing.files if files.is_declaring(path, policy)}
+
+
+def load_past(
+    earlier: ComparedRevision, loaded: LoadedFiles, then: dict[str, str], progress: Progress
+) -> EarlierRevision:
+    """Only what differs is read; what was wrong with it then is not told."""
+    differing = [path for path in then if path not in loaded.same]
+    old = load(earlier.source, differing, ValidationPolicy(), {}, progress)
+    return EarlierRevision(earlier.name, tuple(old.entries), frozenset(loaded.same), tuple(old.unreadable))
+
+
+def find_unread(scope: Scope, listing: FileListing, manifests: list[str]) -> Iterator[Finding]:
+    """Files that somebody named and that are no manifests by their names."""
+    others = set(listing.files) - set(manifests) if scope.named else set()
+    for path in others.intersection(scope.named):
+        if not files.has_manifest_name(path):
+            yield files.misnamed_file(path)
+
+
+def concerns(scope: Scope, finding: Finding) -> bool:
+    return scope.concerns(finding.path) or any(scope.concerns(path) for path in finding.also)
+
+
+def text_reader(source: ManifestSource) -> Callable[[str], str | None]:
+    def text(path: str) -> str | None:
+        data = source.read(path)
+        return None if isinstance(data, Problem) else data.decode("utf-8", "replace")
+
+    return text

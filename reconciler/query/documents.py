@@ -1,0 +1,125 @@
+"""Files into entries: read, parse, check each document by itself. In this process, or in several when it is worth it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from reconciler.query.source import ManifestSource
+from schemas import manifest
+from schemas.kinds import Key
+from schemas.manifest import Document
+from schemas.model import decode
+from schemas.problem import Problem, Severity
+from schemas.validate import check_document
+from schemas.validate.finding import Finding
+from schemas.validate.inputs import ValidationPolicy
+from schemas.validate.tree import AnyDeclaration, Declaration
+
+Ids: TypeAlias = Mapping[str, str]
+Progress: TypeAlias = Callable[[int, int], None]  # files read, of how many
+
+FEW = 4_000  # files that one process reads sooner than others are started
+BATCH = 500
+
+
+class WorkerLostError(Exception):
+    """Another process ended in the middle of its work, as the system does to one when memory runs out."""
+
+
+@dataclass(slots=True)
+class ParsedFiles:
+    """What stands in a number of files, as far as each tells by itself."""
+
+    documents: list[Document] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)  # files that may hold anything
+    refused: list[Key] = field(default_factory=list)  # identities whose documents are invalid
+    same: list[str] = field(default_factory=list)  # files that are as they were at the earlier revision
+    foreign: int = 0
+
+
+@dataclass(slots=True)
+class LoadedFiles:
+    """The same for all files, with documents decoded and checked."""
+
+    entries: list[AnyDeclaration] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    refused: list[Key] = field(default_factory=list)
+    same: set[str] = field(default_factory=set)
+    foreign: int = 0
+
+
+def load(
+    source: ManifestSource, paths: Sequence[str], policy: ValidationPolicy, then: Ids, progress: Progress
+) -> LoadedFiles:
+    """`then` are the ids that files had at an earlier revision."""
+    cores = len(os.sched_getaffinity(0))
+    if len(paths) > FEW and cores > 1:
+        from reconciler.query.parallel import parse_in_parallel
+
+        batches = parse_in_parallel(source, list(split_batches(paths)), then, cores)
+    else:
+        batches = enumerate(parse_files(source, part, then) for part in split_batches(paths))
+    return join_batches(batches, len(paths), policy, progress)
+
+
+def split_batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))
+
+
+def join_batches(
+    batches: Iterable[tuple[int, ParsedFiles]], files: int, policy: ValidationPolicy, progress: Progress
+) -> LoadedFiles:
+    """Batches come in any order; what they hold is put into that of their numbers."""
+    loaded, entries = LoadedFiles(), {}
+    for done, (number, batch) in enumerate(batches, 1):
+        entries[number] = decode_batch(batch, policy, loaded)
+        loaded.problems += batch.problems
+        loaded.unreadable += batch.unreadable
+        loaded.refused += batch.refused
+        loaded.same.update(batch.same)
+        loaded.foreign += batch.foreign
+        progress(min(done * BATCH, files), files)
+    loaded.entries = [entry for number in sorted(entries) for entry in entries[number]]
+    return loaded
+
+
+def decode_batch(batch: ParsedFiles, policy: ValidationPolicy, loaded: LoadedFiles) -> list[AnyDeclaration]:
+    entries: list[AnyDeclaration] = []
+    for document in batch.documents:
+        object = decode(document.kind, document.body)
+        entry: AnyDeclaration = Declaration(document.path, document.index, document.key, object)
+        entries.append(entry)
+        loaded.findings += check_document(entry, document.body, policy)
+    return entries
+
+
+def parse_files(source: ManifestSource, paths: Sequence[str], then: Ids) -> ParsedFiles:
+    batch = ParsedFiles()
+    for path in paths:
+        data = source.read(path)
+        if isinstance(data, Problem):
+            batch.problems.append(data)
+            batch.unreadable.append(path)
+            continue
+        if path in then and then[path] == hash_blob(data):
+            batch.same.append(path)
+        found = manifest.parse(path, data)
+        batch.documents += found.documents
+        batch.problems += found.problems
+        batch.foreign += found.foreign
+        batch.refused += found.refused
+        if any(problem.severity is Severity.ERROR and not problem.object for problem in found.problems):
+            batch.unreadable.append(path)  # one of its documents may be anything
+    return batch
+
+
+def hash_blob(data: bytes) -> str:
+    """What Git would call these bytes."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()

@@ -1,0 +1,30 @@
+"""Which paths of a source are passed over: what .gitvirtignore names, and folders of other tools."""
+
+from __future__ import annotations
+
+from reconciler.gitstore.worktree.files import IsIgnored
+from reconciler.query.source import ManifestSource
+from schemas import live_layout
+from schemas.manifest.ignore import PATH, Ignore
+from schemas.problem import Problem
+
+
+def read_ignored_paths(source: ManifestSource) -> tuple[IsIgnored, tuple[Problem, ...]]:
+    data = source.read(PATH)
+    if isinstance(data, Problem):
+        is_absent = data.code == "GV185"
+        return is_of_other_tools, () if is_absent else (data,)
+    ignore = Ignore(data)
+
+    def is_ignored(path: str, is_folder: bool) -> bool:
+        return is_of_other_tools(path, is_folder) or ignore(path, is_folder)
+
+    return is_ignored, ignore.problems
+
+
+def is_of_other_tools(path: str, is_folder: bool) -> bool:
+    """Folders that begin with a dot; a checkout may hold whole virtual environments in one."""
+    if path.startswith(live_layout.FOLDER) or (is_folder and f"{path}/" == live_layout.FOLDER):
+        return False
+    folder = f"{path}/" if is_folder else path.rpartition("/")[0] + "/"
+    return folder.startswith(".") or "/." in folder

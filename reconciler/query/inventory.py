@@ -1,0 +1,112 @@
+"""Objects from the files of a commit, and reports from theirs. What does not read is left out and counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.gitstore.objects.tree import FileMode, ObjectId
+from reconciler.gitstore.repo import Repo, Snapshot
+from reconciler.world.bulk import bulk
+from schemas import live_layout, manifest, report
+from schemas.kinds import Key, Kind
+from schemas.manifest.ignore import MANIFESTS, PATH, Ignore, is_manifest
+from schemas.model import Object, decode
+
+_KIND = re.compile(rb"^kind: *([A-Za-z]+)[ \t]*\r?$", re.M)
+_KINDS = frozenset(kind.value for kind in Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryItem:
+    """An object, and the document that says it."""
+
+    path: str
+    index: int
+    object: Object
+    body: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        return self.object.key
+
+    @property
+    def is_retained(self) -> bool:
+        """A volume that nobody declares any more, with its data."""
+        return self.path.startswith(live_layout.RETAINED)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetInventory:
+    """`broken` are the files that hold what cannot be read. `beside` are retained volumes whose name another one has by now."""
+
+    commit: ObjectId | None
+    items: Mapping[Key, InventoryItem]
+    broken: tuple[str, ...] = ()
+    beside: tuple[InventoryItem, ...] = ()
+
+    def of(self, kind: Kind) -> list[InventoryItem]:
+        every = (*self.items.values(), *self.beside)
+        return sorted((item for item in every if item.key.kind is kind), key=lambda item: item.key)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> InventoryItem | None:
+        return self.items.get(Key(kind, namespace if kind.is_namespaced else "", name))
+
+
+def read_inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None = None) -> FleetInventory:
+    """Of several documents with one identity the first counts, as in validate; those on their way out come last.
+
+    With a kind, files that can hold none of it are passed over: what else is in the inventory is not all there is.
+    """
+    with bulk(is_much=True):
+        return _inventory(repo, commit, kind)
+
+
+def _inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None) -> FleetInventory:
+    items: dict[Key, InventoryItem] = {}
+    broken, beside = [], []
+    for path, data in sorted(
+        read_manifests(repo, commit), key=lambda file: (file[0].startswith(live_layout.FOLDER), file[0])
+    ):
+        if kind is not None and _is_of_others(data, kind):
+            continue
+        found = manifest.parse(path, data)
+        if found.is_malformed or found.refused:
+            broken.append(path)
+        for document in found.documents:
+            item = InventoryItem(path, document.index, decode(document.kind, document.body), document.body)
+            if item.is_retained and item.key in items:
+                beside.append(item)
+            items.setdefault(item.key, item)
+    return FleetInventory(commit, items, tuple(broken), tuple(beside))
+
+
+def _is_of_others(data: bytes, kind: Kind) -> bool:
+    """Whether a text names another kind and never this one; with an escape in it, nobody knows without reading."""
+    if kind.value.encode() in data or b"\\" in data:
+        return False
+    named = _KIND.search(data)
+    return named is not None and named[1].decode() in _KINDS
+
+
+def read_manifests(repo: Repo, commit: ObjectId | None) -> Iterator[tuple[str, bytes]]:
+    if commit is None:
+        return
+    ignore = repo.file(commit, PATH)
+    is_ignored = Ignore(b"" if ignore is None else repo.read(ignore.id))
+    for file in repo.files(commit):
+        if file.mode in (FileMode.LINK, FileMode.SUBMODULE) or not file.path.endswith(MANIFESTS):
+            continue
+        if is_manifest(file.path) and not is_ignored(file.path, False):
+            yield file.path, repo.read(file.id)
+
+
+def read_reports(repo: Repo, snapshot: Snapshot) -> Mapping[str, report.Report]:
+    """By the name of the poollet."""
+    return {name: read_report(repo, commit) for name, commit in snapshot.reports.items()}
+
+
+def read_report(repo: Repo, commit: ObjectId) -> report.Report:
+    return report.read({file.path: repo.read(file.id) for file in repo.files(commit)})

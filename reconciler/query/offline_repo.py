@@ -1,0 +1,200 @@
+"""A checkout as a Repo in memory: what people have on disk, or a revision, as the source; the target branch and the reports as
+they were fetched last. Nothing is written to the checkout, and nobody is asked over a network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from reconciler.gitstore.effective_settings import DIGITS, EffectiveSettings, read_effective_settings
+from reconciler.gitstore.errors import DamageError, UnknownRevisionError
+from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER, decode_commit, parse_trailers
+from reconciler.gitstore.objects.database import ObjectType, hash_object
+from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity, Refs
+from reconciler.gitstore.store import Store
+from reconciler.gitstore.worktree import revision
+from reconciler.gitstore.worktree.checkout import find_remote_url, format_age, last_fetch_time
+from reconciler.query.ignored_paths import read_ignored_paths
+from reconciler.query.source import FolderSource
+from schemas.manifest.ignore import PATH as IGNORE
+from schemas.manifest.ignore import is_manifest
+from schemas.problem import Problem
+from schemas.settings import fleet
+
+_NOBODY = Identity("gitvirt plan", "")
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineRequest:
+    """`root` is a folder that is a repo. `source` and `target` are revisions; without them the files on disk are the source,
+    and the target branch, here or as it was fetched from origin, the target."""
+
+    root: Path
+    source: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineRepo:
+    """`notes` are what a reader of a plan made from it must know. With `is_unfetched` the remote may have a target branch that
+    is not here, and what is on it, hosts too, is not known."""
+
+    repo: Store
+    refs: Refs
+    notes: tuple[str, ...]
+    is_unfetched: bool = False
+
+
+def open_offline_repo(
+    asked: OfflineRequest, settings: fleet.FleetSettings | None, now: datetime
+) -> OfflineRepo:
+    """`settings` are those on disk; without any that can be used, those hold that are in force at the commit below. Raises
+    RepoError for a revision that is not there."""
+    earlier = EffectiveSettings() if settings else find_committed_settings(asked)
+    settings = settings or earlier.settings
+    branches = settings.branches if settings else fleet.BranchSettings()
+    reports = settings.reports.ref if settings else fleet.ReportSettings().ref
+    refs = Refs(f"refs/heads/{branches.source}", f"refs/heads/{branches.target}", reports)
+    desk = _Desk(asked, refs, now)
+    if earlier.settings is not None and not (asked.source and earlier.is_of_head):
+        desk.notes.append(earlier_settings_note(earlier))
+    if desk.is_whole:
+        desk.fetch(branches.target, reports)
+    elif asked.source or asked.target:
+        cause = f"{asked.root} is not the top of a Git checkout, so it has no revisions of its own"
+        raise UnknownRevisionError(cause, "leave --source and --target out")
+    else:
+        desk.notes.append("this folder is not a repo of its own: everything is new")
+    if not asked.source:
+        desk.lay_over()
+    desk.put_upon()
+    return OfflineRepo(desk.opened(), refs, tuple(desk.notes), desk.is_unfetched)
+
+
+def earlier_settings_note(earlier: EffectiveSettings) -> str:
+    commit = (earlier.commit or "")[:DIGITS]
+    return f"{fleet.PATH} cannot be used as it is; what it said last (commit {commit}) stays in force"
+
+
+def find_committed_settings(asked: OfflineRequest) -> EffectiveSettings:
+    """At the revision that is asked about, or HEAD. A folder that is no repo of its own has none."""
+    around = revision.find_checkout(asked.root)
+    if around is None or around.root not in (None, asked.root.resolve()):
+        return EffectiveSettings()
+    if asked.source:
+        head: ObjectId | None = revision.open_revision(asked.root, asked.source).commit
+    else:
+        head = revision.list_refs(asked.root).get("HEAD")
+    objects = MemoryObjects(MemoryRemote(fallback=revision.object_lookup(asked.root)))
+    try:
+        return read_effective_settings(Store(objects, MemoryTransport(objects), Refs()), head)
+    except DamageError:
+        cause = f"{fleet.PATH} cannot be used, and the commits before it are not all here"
+        raise UnknownRevisionError(cause, "`git fetch --unshallow` brings them, or mend the file") from None
+
+
+class _Desk:
+    def __init__(self, asked: OfflineRequest, refs: Refs, now: datetime) -> None:
+        around = revision.find_checkout(asked.root)
+        self.is_whole = around is not None and around.root in (None, asked.root.resolve())
+        self.git_directory = around.git_directory if around else None
+        self.asked, self.refs, self.now = asked, refs, now
+        self.source, self.target = refs.source or "", refs.target or ""
+        self.remote = MemoryRemote(
+            self.source, fallback=revision.object_lookup(asked.root) if around else None
+        )
+        self.notes: list[str] = []
+        self.is_unfetched = False
+
+    @property
+    def head(self) -> ObjectId | None:
+        return self.remote.refs.get(self.source)
+
+    def fetch(self, target: str, reports: str) -> None:
+        root, refs = self.asked.root, revision.list_refs(self.asked.root)
+        if self.asked.source:
+            refs["HEAD"] = revision.open_revision(root, self.asked.source).commit
+        if self.asked.target:
+            found: ObjectId | None = revision.open_revision(root, self.asked.target).commit
+        else:
+            found = refs.get(f"refs/remotes/origin/{target}") or refs.get(f"refs/heads/{target}")
+            if f"refs/remotes/origin/{target}" in refs:
+                self.notes.append(self._as_of(target))
+        if found is None:
+            self.is_unfetched = find_remote_url(root) is not None
+            cure = "; `git fetch` brings it where the remote has one" if self.is_unfetched else ""
+            self.notes.append(f"there is no branch {target} here: everything is new{cure}")
+        known = {self.source: refs.get("HEAD"), self.target: found}
+        known |= {name: id for name, id in refs.items() if name.startswith(reports)}
+        self.remote.refs.update({name: id for name, id in known.items() if id is not None})
+
+    def _as_of(self, target: str) -> str:
+        moment = last_fetch_time(self.git_directory, target) if self.git_directory else None
+        when = "last" if moment is None else format_age(moment, self.now)
+        return f"{target} is as it was fetched {when}; `git fetch` brings it up to date"
+
+    def lay_over(self) -> None:
+        """The files on disk in place of those of HEAD, as far as anybody reads them."""
+        folder = FolderSource(self.asked.root)
+        is_ignored, _ = read_ignored_paths(folder)
+        paths = {path for path in folder.listing(is_ignored).files if _is_read(path)}
+        repo = self.opened()
+        before = {file.path: file for file in repo.files(self.head)} if self.head else {}
+        edits: dict[str, Edit] = {path: None for path in before if _is_read(path) and path not in paths}
+        for path in sorted(paths):
+            data = folder.read(path)
+            if isinstance(data, Problem):
+                continue
+            if path not in before or before[path].id != hash_object(ObjectType.BLOB, data).id:
+                edits[path] = data
+        if edits or not self.head:
+            repo.write([self._draft("the files on disk", self.head, edits)])
+
+    def put_upon(self) -> None:
+        """A source that lacks what was reconciled last is a pull request: what it changes is put upon that, as a merge would."""
+        live = self.remote.refs.get(self.target)
+        repo = self.opened()
+        message = decode_commit(repo.read(live)).message if live else ""
+        last = next(
+            (value for key, value in reversed(parse_trailers(message)) if key == SOURCE_TRAILER), None
+        )
+        if last is None or self.head is None or repo.is_descendant(self.head, last):
+            return
+        common = next((id for id in repo.commits(self.head, None) if repo.is_descendant(last, id)), None)
+        if common is None:
+            return  # another history altogether, which the plan will say
+        edits: dict[str, Edit] = {
+            change.path: ExistingBlob(change.after.mode, change.after.id) if change.after else None
+            for change in repo.diff(common, self.head)
+        }
+        for path in sorted(edits.keys() & {change.path for change in repo.diff(common, last)}):
+            self.notes.append(f"{path} was changed on both sides: the plan has it is here")
+        repo.write([self._draft("as if it were merged", last, edits, second=last)])
+
+    def opened(self) -> Store:
+        objects = MemoryObjects(self.remote)
+        repo = Store(objects, MemoryTransport(objects), self.refs)
+        repo.snapshot()
+        return repo
+
+    def _draft(
+        self, message: str, base: ObjectId | None, edits: dict[str, Edit], second: ObjectId | None = None
+    ) -> Draft:
+        return Draft(
+            ref=self.source,
+            expected=self.head,
+            base=base,
+            edits=edits,
+            message=message,
+            author=_NOBODY,
+            time=self.now,
+            source=second,
+        )
+
+
+def _is_read(path: str) -> bool:
+    return is_manifest(path) or path in (fleet.PATH, IGNORE)

@@ -1,0 +1,38 @@
+"""What the rules need to know of gitvirt.yaml, and of the branch that is checked; and what may not happen to that file."""
+
+from __future__ import annotations
+
+from reconciler.query.source import ManifestSource
+from schemas.problem import Problem
+from schemas.settings import fleet
+from schemas.validate.inputs import ValidationPolicy, policy_of
+
+ABSENT = "GV185"
+GONE = "the file is gone: the reconciler keeps to what it said last, and no change of settings takes effect"
+GONE_CURE = "put it back as it was, with the same fleet.id: git checkout REV -- gitvirt.yaml"
+
+
+def read_policy(source: ManifestSource, branch: str) -> tuple[ValidationPolicy, tuple[Problem, ...]]:
+    """Without settings, or with broken ones, the defaults hold: they allow the least."""
+    fallback = ValidationPolicy(is_target=branch == fleet.BranchSettings().target)
+    data = source.read(fleet.PATH)
+    if isinstance(data, Problem):
+        is_absent = data.code == ABSENT
+        return fallback, () if is_absent else (data,)
+    found = fleet.parse(data)
+    return (policy_of(found, branch), ()) if isinstance(found, fleet.FleetSettings) else (fallback, found)
+
+
+def compare_settings(source: ManifestSource, earlier: ManifestSource, name: str) -> tuple[Problem, ...]:
+    """What the change from the revision called `name` does to the fleet as a whole."""
+    before = earlier.read(fleet.PATH)
+    if isinstance(before, Problem):
+        return ()
+    now = source.read(fleet.PATH)
+    if isinstance(now, Problem):
+        if now.code != ABSENT:
+            return ()  # told already
+        cure = GONE_CURE.replace("REV", name)
+        return (Problem(file=fleet.PATH, code="GV601", message=GONE, hint=cure),)
+    was = fleet.parse(before)
+    return fleet.check_fleet_id(now, was, name) if isinstance(was, fleet.FleetSettings) else ()

@@ -1,0 +1,100 @@
+"""Where manifests are read from: a folder on disk, a Git revision, or a stream laid over one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from reconciler.gitstore.worktree import files as disk_files
+from reconciler.gitstore.worktree.files import FileListing, IsIgnored
+from schemas.problem import Problem
+
+if TYPE_CHECKING:  # it brings the Git library, which a folder does without
+    from reconciler.gitstore.objects.tree import File
+    from reconciler.gitstore.worktree.revision import Revision
+
+
+class ManifestSource(Protocol):
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        """All files, by their paths from the root."""
+
+    def read(self, path: str) -> bytes | Problem: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSource:
+    root: Path
+
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        return disk_files.list_files(self.root, is_ignored)
+
+    def read(self, path: str) -> bytes | Problem:
+        return disk_files.read_file(self.root, path)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSource:
+    """Files outside of any repo: they alone, not what lies around them."""
+
+    root: Path
+    paths: tuple[str, ...]
+
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        return FileListing(tuple(path for path in self.paths if not is_ignored(path, False)), ())
+
+    def read(self, path: str) -> bytes | Problem:
+        return disk_files.read_file(self.root, path)
+
+
+@dataclass(frozen=True, slots=True)
+class OverlaySource:
+    """A source with one file put in place of its own, or added."""
+
+    below: ManifestSource
+    path: str
+    data: bytes
+
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        found = self.below.listing(is_ignored)
+        is_there = self.path in found.files
+        return found if is_there else FileListing((self.path, *found.files), found.problems)
+
+    def read(self, path: str) -> bytes | Problem:
+        return self.data if path == self.path else self.below.read(path)
+
+
+@dataclass(frozen=True)
+class RevisionSource:
+    """A folder of a revision."""
+
+    revision: Revision
+    folder: str = ""  # "" or "path/to/folder/"
+
+    @cached_property
+    def files(self) -> dict[str, File]:
+        return {file.path.removeprefix(self.folder): file for file in self.revision.files(self.folder)}
+
+    def listing(self, is_ignored: IsIgnored) -> FileListing:
+        from reconciler.gitstore.objects.tree import FileMode
+
+        paths: list[str] = []
+        problems: list[Problem] = []
+        for path, file in self.files.items():
+            if is_ignored(path, False):
+                continue
+            if not path.isprintable():
+                problems.append(disk_files.odd_name(path))
+            match file.mode:
+                case FileMode.LINK:
+                    problems.append(disk_files.stored_link(path, self.revision.read(file)))
+                case FileMode.SUBMODULE:
+                    problems.append(disk_files.submodule(path))
+                case _:
+                    paths.append(path)
+        return FileListing(tuple(paths), tuple(problems))
+
+    def read(self, path: str) -> bytes | Problem:
+        file = self.files.get(path)
+        return disk_files.vanished(path) if file is None else self.revision.read(file)

@@ -1,0 +1,40 @@
+"""What a supervisor is told, where one wants to know."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import uuid
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.sd_notify import ServiceNotifier
+
+
+@pytest.mark.parametrize("kind", ["path", "abstract"])
+def test_it_is_told_once_that_all_is_ready_and_that_it_ends(tmp_path: Path, kind: str) -> None:
+    name = str(tmp_path / "n") if kind == "path" else f"@gitvirt-{uuid.uuid4()}"
+    environment = {"NOTIFY_SOCKET": name, "HOME": "/"}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ears:
+        ears.bind(name.replace("@", "\0"))
+        ears.settimeout(60)
+        told = ServiceNotifier.of(environment)
+        told.ready()
+        told.ready()
+        told.stopping()
+        assert [ears.recv(100), ears.recv(100)] == [b"READY=1", b"STOPPING=1"]
+    assert environment == {"HOME": "/"}  # no child speaks for it
+
+
+def test_without_one_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    told = ServiceNotifier.of({})
+    told.ready()
+    told.stopping()
+    assert caplog.records == []
+
+
+def test_one_that_does_not_listen_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        ServiceNotifier.of({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready()
+    assert "supervisor not told state=READY=1" in caplog.text

@@ -1,0 +1,297 @@
+"""The verbs that change something: one commit in the caller's name, of one field, on the source or for review."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.mutate.branch_name import parse_branch_name
+from tests.reconciler.cli.verbs.conftest import POOL, gitvirt, machine
+from tests.reconciler.gitstore.git import commit, git
+
+Capture = pytest.CaptureFixture[str]
+
+
+def at(fleet: Path, revision: str, path: str) -> str:
+    git(fleet, "fetch", "-q", "origin")
+    return git(fleet, "show", f"{revision}:{path}")
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "adds", "subject"),
+    [
+        ("cordon rack-a", "pools/rack-a.yaml", ["spec:", "  unschedulable: true"], "cordon machine pool rack-a"),
+        ("drain rack-a", "pools/rack-a.yaml", ["    - key: gitvirt.dev/drain", "      effect: NoExecute"], "drain machine pool rack-a"),
+        ("drain rack-a --force", "pools/rack-a.yaml", ["      value: force"], "drain machine pool rack-a"),
+        ("pause web-1", "machines/web-1.yaml", ['    gitvirt.dev/paused: "true"'], "pause machine default/web-1"),
+        ("pause machine lab/lab", "machines/lab.yaml", ['    gitvirt.dev/paused: "true"'], "pause machine lab/lab"),
+        ("restart web-1 -m 'bounce'", "machines/web-1.yaml", ["    gitvirt.dev/restart: "], "'bounce'"),
+    ],
+)  # fmt: skip
+def test_is_one_commit_of_one_field(
+    fleet: Path, capsys: Capture, words: str, path: str, adds: list[str], subject: str
+) -> None:
+    before = at(fleet, "origin/main", path)
+    assert gitvirt(*words.split()) == Exit.OK
+    assert "on main" in capsys.readouterr().out
+    after = at(fleet, "origin/main", path)
+    assert all(line in after for line in adds), after
+    assert [line for line in before.splitlines() if line not in after.splitlines()] == []
+    assert (
+        git(fleet, "log", "-1", "--format=%an <%ae> %s", "origin/main") == f"Ann <ann@example.org> {subject}"
+    )
+    assert git(fleet, "diff", "--name-only", "origin/main~1", "origin/main") == path
+    assert gitvirt("validate", "--rev", "origin/main", "--against", "origin/main~1") == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "path"),
+    [("cordon rack-a", "uncordon rack-a", "pools/rack-a.yaml"), ("drain rack-a", "uncordon rack-a", "pools/rack-a.yaml"), ("pause web-1", "resume web-1", "machines/web-1.yaml")],
+)  # fmt: skip
+def test_there_and_back_means_the_same(fleet: Path, there: str, back: str, path: str) -> None:
+    before = at(fleet, "origin/main", path)
+    assert gitvirt(*there.split()) == gitvirt(*back.split()) == Exit.OK
+    assert at(fleet, "origin/main", path).replace("spec: {}", "").strip() == before.strip()
+
+
+def test_uncordon_keeps_other_taints(fleet: Path) -> None:
+    taint = b'spec:\n  taints:\n    - {key: gpu, value: "yes", effect: NoSchedule}\n'
+    commit(fleet, {"pools/rack-a.yaml": POOL + taint}, "taint it")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("drain", "rack-a") == gitvirt("uncordon", "rack-a") == Exit.OK
+    text = at(fleet, "origin/main", "pools/rack-a.yaml")
+    assert "key: gpu" in text
+    assert "drain" not in text
+    assert "unschedulable" not in text
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        ("", "uncordon rack-a"),
+        ("cordon rack-a", "cordon rack-a"),
+        ("drain rack-a", "drain rack-a"),
+        ("", "resume web-1"),
+    ],
+)
+def test_what_is_so_already_is_no_commit(fleet: Path, capsys: Capture, first: str, words: str) -> None:
+    assert not first or gitvirt(*first.split()) == Exit.OK
+    head = git(fleet, "ls-remote", "origin", "main")
+    assert gitvirt(*words.split()) == Exit.OK
+    assert "nothing to change" in capsys.readouterr().out
+    assert git(fleet, "ls-remote", "origin", "main") == head
+
+
+def test_a_dry_run_prints_a_patch_that_applies(fleet: Path, capsys: Capture) -> None:
+    head = git(fleet, "ls-remote", "origin")
+    assert gitvirt("drain", "rack-a", "--dry-run") == Exit.OK
+    patch = capsys.readouterr().out
+    git(fleet, "apply", "-", data=patch.encode())
+    assert "gitvirt.dev/drain" in (fleet / "pools/rack-a.yaml").read_text()
+    assert git(fleet, "ls-remote", "origin") == head
+
+
+def test_a_branch_is_for_review(fleet: Path, capsys: Capture) -> None:
+    main_before = git(fleet, "ls-remote", "origin", "main")
+    assert gitvirt("cordon", "rack-a", "--branch", "maintenance") == Exit.OK
+    assert "pull request" in capsys.readouterr().out
+    assert git(fleet, "ls-remote", "origin", "main") == main_before
+    assert "unschedulable" in at(fleet, "origin/maintenance", "pools/rack-a.yaml")
+    assert git(fleet, "rev-list", "--count", "origin/main..origin/maintenance") == "1"
+    assert gitvirt("drain", "rack-a", "--branch", "maintenance") == Exit.FAILED
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "is_fine"),
+    [
+        *((name, True) for name in ("topic", "ann/rack-a", "größe", "a.b", "v1-x_y", "a@b", "x#1", "main-2")),
+        *((name, False) for name in ("", "HEAD", "-x", "bad branch", "a..b", "a/", "a//b", "/a", ".a", "a/.b")),
+        *((name, False) for name in ("a.", "a.lock", "a.lock/b", "a~1", "a^", "a:b", "a?", "a*", "a[b", "a\\b")),
+        *((name, False) for name in ("a@{1}", "a\x07b", "a\tb", "a\x7f", "bad branch..x")),
+    ],
+)  # fmt: skip
+def test_a_branch_is_named_as_git_would_have_it(fleet: Path, name: str, is_fine: bool) -> None:
+    told = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False)
+    assert (told.returncode == 0) == is_fine, "git says otherwise"
+    if is_fine:
+        assert parse_branch_name(name) == name
+        return
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt("cordon", "rack-a", f"--branch={name}") == Exit.USAGE
+    assert git(fleet, "ls-remote", "origin") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "cure"),
+    [
+        ("refs/poollets/host-1", "'refs/poollets/host-1' is a ref and no branch", "leave refs/ out"),
+        ("refs/heads/topic", "'refs/heads/topic' is a ref and no branch", "did you mean topic?"),
+        ("refs/heads/refs/x", "is a ref and no branch", "leave refs/ out"),
+        ("bad branch..x", "'bad branch..x' is no name for a branch", "git takes no blanks"),
+    ],
+)
+def test_a_ref_is_no_branch(fleet: Path, capsys: Capture, name: str, cause: str, cure: str) -> None:
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt("drain", "rack-a", "--branch", name) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert cause in said
+    assert cure in said
+    assert git(fleet, "ls-remote", "origin") == before
+
+
+def announce(fleet: Path) -> None:
+    git(fleet, "checkout", "-q", "live")
+    commit(fleet, {".gitvirt/pools/rack-b.yaml": POOL.replace(b"rack-a", b"rack-b")}, "announce rack-b")
+    git(fleet, "push", "-q", "origin", "live")
+
+
+@pytest.mark.parametrize("words", ["cordon rack-b", "drain rack-b", "pause pool rack-b"])
+def test_an_announced_pool_gets_a_file(fleet: Path, words: str) -> None:
+    announce(fleet)
+    assert gitvirt(*words.split()) == Exit.OK
+    assert "name: rack-b" in at(fleet, "origin/main", "pools/rack-b.yaml")
+    assert gitvirt("validate", "--rev", "origin/main") == Exit.OK
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("resume pool rack-b", "machine pool rack-b is not paused: nothing to change"),
+        ("uncordon rack-b", "machine pool rack-b is open already: nothing to change"),
+    ],
+)
+def test_of_an_announced_pool_there_is_nothing_to_take_back(
+    fleet: Path, capsys: Capture, words: str, said: str
+) -> None:
+    announce(fleet)
+    before = git(fleet, "ls-remote", "origin")
+    assert gitvirt(*words.split()) == Exit.OK
+    assert said in capsys.readouterr().out
+    assert git(fleet, "ls-remote", "origin") == before
+
+
+def test_a_machine_that_nobody_declares_gets_no_file(fleet: Path, capsys: Capture) -> None:
+    git(fleet, "rm", "-q", "machines/web-1.yaml")
+    git(fleet, "commit", "-q", "-m", "no more web-1")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("pause", "web-1") == Exit.FAILED
+    assert "there is no Machine web-1" in capsys.readouterr().err
+
+
+def test_several_at_once_all_land(fleet: Path) -> None:
+    """Compare-and-swap: nobody's change is lost, whoever pushes in between."""
+    command = [sys.executable, "-m", "reconciler", "pause"]
+    running = [subprocess.Popen([*command, name]) for name in ("web-1", "web-2", "lab/lab")]
+    assert [process.wait(60) for process in running] == [Exit.OK] * 3
+    texts = [at(fleet, "origin/main", f"machines/{name}.yaml") for name in ("web-1", "web-2", "lab")]
+    assert all("gitvirt.dev/paused" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "cause", "cure"),
+    [
+        ("cordon rack-x", Exit.FAILED, "there is no MachinePool rack-x", "did you mean rack-a?"),
+        ("pause web-9", Exit.FAILED, "there is no Machine web-9", "did you mean web-"),
+        ("pause machin web-1", Exit.USAGE, "there is no kind 'machin'", "did you mean machine"),
+        ("restart", Exit.USAGE, "MACHINE", "gitvirt restart --help"),
+    ],
+)
+def test_says_what_is_wrong(
+    fleet: Path, capsys: Capture, words: str, code: Exit, cause: str, cure: str
+) -> None:
+    assert gitvirt(*words.split()) == code
+    said = capsys.readouterr().err
+    assert cause in said
+    assert cure in said
+
+
+def test_where_commits_must_be_signed_the_patch_is_the_way(fleet: Path, capsys: Capture) -> None:
+    settings = (
+        (fleet / "gitvirt.yaml").read_bytes()
+        + b"signatures: {mode: enforce, signers: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJKp8Nl0V9ekfFPPzUIG0DOWWcUVEhh1GM+V6ytCmPeR]}\n"
+    )
+    commit(fleet, {"gitvirt.yaml": settings}, "sign everything")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("cordon", "rack-a") == Exit.FAILED
+    assert "git apply" in capsys.readouterr().err
+    assert gitvirt("cordon", "rack-a", "--dry-run") == Exit.OK
+
+
+def test_a_refusal_of_the_server_is_told(fleet: Path, capsys: Capture) -> None:
+    hook = fleet.parent / "fleet.git/hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho main is protected; exit 1\n")
+    hook.chmod(0o755)
+    assert gitvirt("cordon", "rack-a") == Exit.FAILED
+    said = capsys.readouterr().err
+    assert "main is protected" in said
+    assert "--branch" in said
+
+
+def test_nobody_is_told_to_say_who_he_is(
+    fleet: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.delenv(name, raising=False)
+    git(fleet, "config", "user.name", "")
+    assert gitvirt("cordon", "rack-a") == Exit.FAILED
+    assert "git config --global user.name" in capsys.readouterr().err
+
+
+def test_machines_of_a_file_of_several_are_found(fleet: Path) -> None:
+    both = machine("a") + b"---\n" + machine("b")
+    commit(fleet, {"machines/both.yaml": both}, "two in one")
+    git(fleet, "push", "-q", "origin", "main")
+    assert gitvirt("pause", "b") == Exit.OK
+    first, second = at(fleet, "origin/main", "machines/both.yaml").split("---\n")
+    assert first.encode().strip() == machine("a").strip()
+    assert "gitvirt.dev/paused" in second
+
+
+@pytest.mark.parametrize(
+    ("begins", "command"),
+    [
+        (["branch -q --set-upstream-to origin/main main"], "git pull"),
+        (["branch -q --unset-upstream"], "git pull origin main"),
+        (["checkout -q -b topic"], "git fetch origin main"),
+        (["checkout -q --detach"], "git fetch origin main"),
+        (["branch -q --unset-upstream", "remote rename origin forge"], "git pull forge main"),
+    ],
+    ids=["follows it", "follows nothing", "another branch", "no branch", "another name"],
+)
+def test_the_command_that_brings_the_change_here_works(
+    fleet: Path, capsys: Capture, begins: list[str], command: str
+) -> None:
+    git(fleet, "fetch", "-q", "origin")
+    git(fleet, "branch", "-q", "--set-upstream-to", "origin/main", "main")
+    for words in begins:
+        git(fleet, *words.split())
+    assert gitvirt("cordon", "rack-a") == Exit.OK
+    assert f"\n{command} brings it here\n" in capsys.readouterr().out
+    git(fleet, *command.split()[1:], "--quiet")
+    seen = "HEAD" if "pull" in command else "FETCH_HEAD"
+    assert "unschedulable" in git(fleet, "show", f"{seen}:pools/rack-a.yaml")
+
+
+def test_a_refusal_of_several_lines_is_one(fleet: Path, capsys: Capture) -> None:
+    hook = fleet.parent / "fleet.git/hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho you may not; echo ask the admins; exit 1\n")
+    hook.chmod(0o755)
+    assert gitvirt("cordon", "rack-a") == Exit.FAILED
+    said = capsys.readouterr().err
+    assert (
+        "error: the server refused the push: you may not; ask the admins; pre-receive hook declined\n" in said
+    )
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_what_is_meant_is_told_as_one_writes_it(fleet: Path, capsys: Capture, verb: str) -> None:
+    with pytest.raises(SystemExit):
+        gitvirt(verb, "--help")
+    assert "[KIND] NAME\n" in capsys.readouterr().out.replace("\n  -h", "\n").split("examples:")[0]
+    assert gitvirt(verb) == Exit.USAGE
+    assert "required: [KIND] NAME" in capsys.readouterr().err
