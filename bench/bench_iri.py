@@ -20,11 +20,11 @@ from iri.client import Client
 from iri.client.object_calls import MACHINE_CALLS
 from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface, VolumeConnection
 from iri.server import Server
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile, Times
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.seeded_random import Span
-from iri.wire.connection import Link
+from iri.simulated.seeded_random import DurationRange
+from iri.wire.connection import ServerConnection
 
 CALLS = 2000
 CALLERS = 16
@@ -60,8 +60,8 @@ def machine(number: int) -> RuntimeMachine:
 
 def serve(socket: str, count: int) -> None:
     room = {"cpu": 1 << 20, "memory": 1 << 50, "storage": 1 << 60}
-    times = Times(**dict.fromkeys(Times.__struct_fields__, Span(0, 0, 0)))
-    runtime = SimulatedRuntime(Host(Profile(capacity=room, times=times), seed=1))
+    times = Times(**dict.fromkeys(Times.__struct_fields__, DurationRange(0, 0, 0)))
+    runtime = SimulatedRuntime(SimulatedHost(Profile(capacity=room, times=times), seed=1))
     for number in range(count):
         runtime.create(machine(number))
     runtime.objects(RuntimeMachine)
@@ -124,7 +124,7 @@ def unary(address: UnixAddress) -> None:
 
 def lists(count: int) -> None:
     with Served(count) as address:
-        link = Link(address)
+        link = ServerConnection(address)
         request = MACHINE_CALLS.list_request("", {})
         start = time.perf_counter()
         data = link.fetch(MACHINE_CALLS.list, request, 60)

@@ -22,16 +22,16 @@ from iri.machine import (
     RuntimeMachineSpec,
     RuntimeNetworkInterface,
 )
-from iri.simulated.clock import Clock
-from iri.simulated.host import Host
+from iri.simulated.clock import SimulatedClock
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile, Times
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.seeded_random import Span
+from iri.simulated.seeded_random import DurationRange
 from iri.simulated.server import SimulatedServer
-from iri.simulated.state.state_log import Ledger
+from iri.simulated.state.state_log import StateLog
 
 LABEL = "machinepoollet.ironcore.dev/machine-"
-AT_ONCE = Times(**dict.fromkeys(Times.__struct_fields__, Span(0, 0, 0)))
+AT_ONCE = Times(**dict.fromkeys(Times.__struct_fields__, DurationRange(0, 0, 0)))
 PLENTY = {"cpu": 1 << 40, "memory": 1 << 60, "storage": 1 << 60}
 CLASSES = RuntimeClasses(
     machines=(RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),)
@@ -65,8 +65,8 @@ def machine(number: int) -> RuntimeMachine:
     )
 
 
-def host(ledger: Ledger | None = None, clock: Clock | None = None) -> Host:
-    return Host(Profile(capacity=PLENTY, classes=CLASSES, times=AT_ONCE), 1, clock, ledger)
+def host(ledger: StateLog | None = None, clock: SimulatedClock | None = None) -> SimulatedHost:
+    return SimulatedHost(Profile(capacity=PLENTY, classes=CLASSES, times=AT_ONCE), 1, clock, ledger)
 
 
 def through_a_socket(count: int) -> float:
@@ -86,11 +86,11 @@ def through_a_socket(count: int) -> float:
 
 def until_noticed(count: int) -> list[float]:
     """Seconds from a change that is due until a watcher beyond the socket knows of it."""
-    times = Times(**dict.fromkeys(Times.__struct_fields__, Span(0.02, 0.02, 0.02)))
+    times = Times(**dict.fromkeys(Times.__struct_fields__, DurationRange(0.02, 0.02, 0.02)))
     seconds = []
     with tempfile.TemporaryDirectory(prefix="b") as directory:
         address = UnixAddress(Path(directory) / "s")
-        quick = Host(Profile(capacity=PLENTY, classes=CLASSES, times=times), 1)
+        quick = SimulatedHost(Profile(capacity=PLENTY, classes=CLASSES, times=times), 1)
         with SimulatedServer(quick, [address]), Client(address, address) as client:
             watch = client.watch()
             watch.next(5)
@@ -114,7 +114,7 @@ def resident_bytes() -> int:
 
 def at_rest(count: int) -> tuple[float, float, float]:
     """Bytes for each machine, machines created per second in process, and seconds of a look at all of them."""
-    clock = Clock()
+    clock = SimulatedClock()
     runtime = SimulatedRuntime(host(clock=clock))
     gc.collect()
     before = resident_bytes()
@@ -135,7 +135,7 @@ def at_rest(count: int) -> tuple[float, float, float]:
 def on_disk(count: int) -> tuple[float, float]:
     """Machines per second with every one on disk before the call returns, and seconds to read them again."""
     with tempfile.TemporaryDirectory(prefix="b") as directory:
-        kept = host(Ledger(Path(directory)))
+        kept = host(StateLog(Path(directory)))
         runtime = SimulatedRuntime(kept)
         start = time.perf_counter()
         with ThreadPoolExecutor(CALLERS) as pool:
@@ -143,7 +143,7 @@ def on_disk(count: int) -> tuple[float, float]:
         rate = count / (time.perf_counter() - start)
         kept.close()
         start = time.perf_counter()
-        again = host(Ledger(Path(directory)))
+        again = host(StateLog(Path(directory)))
         seconds = time.perf_counter() - start
         assert len(SimulatedRuntime(again).objects(RuntimeMachine)) == count
         again.close()

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from iri.address import UnixAddress
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import GIB, Profile, Times
-from iri.simulated.seeded_random import Span
+from iri.simulated.seeded_random import DurationRange
 from iri.simulated.server import SimulatedServer
 
-AT_ONCE = Span(0.001, 0.002, 0.005)
+AT_ONCE = DurationRange(0.001, 0.002, 0.005)
 PROFILE = Profile(
     capacity={"cpu": 4096, "memory": 16384 * GIB, "storage": 65536 * GIB},
     classes=RuntimeClasses(
@@ -28,7 +28,7 @@ PROFILE = Profile(
 
 def main(folder: Path, first: int, count: int) -> None:
     servers = [
-        SimulatedServer(Host(PROFILE, number), [UnixAddress(folder / f"{number}.sock")])
+        SimulatedServer(SimulatedHost(PROFILE, number), [UnixAddress(folder / f"{number}.sock")])
         for number in range(first, first + count)
     ]
     for server in servers:

@@ -40,16 +40,16 @@ def parse(text: str) -> Address:
     if "\0" in text:
         raise InvalidArgument("an address cannot hold a zero byte")
     if text.startswith("unix:"):
-        return unix(text.removeprefix("unix:").removeprefix("//"), text)
+        return parse_unix(text.removeprefix("unix:").removeprefix("//"), text)
     if "/" in text:
-        return unix(text, text)
+        return parse_unix(text, text)
     match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})", text)
     if match is None or int(match[3]) > 65535:
         raise InvalidArgument(f"not an address: {text!r}; write /path/to/socket or 127.0.0.1:PORT")
-    return tcp(match[1] or match[2], int(match[3]))
+    return parse_tcp(match[1] or match[2], int(match[3]))
 
 
-def unix(path: str, text: str) -> UnixAddress:
+def parse_unix(path: str, text: str) -> UnixAddress:
     if not path:
         raise InvalidArgument(f"not an address: {text!r} names no socket")
     try:
@@ -64,7 +64,7 @@ def unix(path: str, text: str) -> UnixAddress:
     return UnixAddress(absolute)
 
 
-def tcp(host: str, port: int) -> TcpAddress:
+def parse_tcp(host: str, port: int) -> TcpAddress:
     if host == "localhost":
         return TcpAddress("127.0.0.1", port)
     try:

@@ -70,7 +70,7 @@ RuntimeChange = MachineChange | ExpandVolume
 Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 
-def changed_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMachine:
+def change_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMachine:
     """The machine with the change in its wish; the same object when there is nothing to change."""
     if machine.deleted_at:
         raise FailedPrecondition(f"machine {machine.id} is being deleted")
@@ -83,15 +83,15 @@ def changed_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMa
         case Resize(class_name):
             spec = replace(spec, class_name=class_name)
         case AttachVolume(disk):
-            spec = replace(spec, volumes=with_disk(spec.volumes, disk))
+            spec = replace(spec, volumes=add_disk(spec.volumes, disk))
         case DetachVolume(name):
-            spec = replace(spec, volumes=without(spec.volumes, name, "volume"))
+            spec = replace(spec, volumes=remove_device(spec.volumes, name, "volume"))
         case UpdateVolume(disk):
-            spec = replace(spec, volumes=with_new_disk(spec.volumes, disk))
+            spec = replace(spec, volumes=replace_disk(spec.volumes, disk))
         case AttachInterface(interface):
-            spec = replace(spec, network_interfaces=with_interface(spec.network_interfaces, interface))
+            spec = replace(spec, network_interfaces=add_interface(spec.network_interfaces, interface))
         case DetachInterface(name):
-            rest = without(spec.network_interfaces, name, "network interface")
+            rest = remove_device(spec.network_interfaces, name, "network interface")
             spec = replace(spec, network_interfaces=rest)
         case _:
             assert_never(change)
@@ -100,7 +100,7 @@ def changed_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMa
     return replace(machine, spec=spec, generation=machine.generation + 1)
 
 
-def expanded_volume(volume: RuntimeVolume, change: ExpandVolume) -> RuntimeVolume:
+def expand_volume(volume: RuntimeVolume, change: ExpandVolume) -> RuntimeVolume:
     if volume.deleted_at:
         raise FailedPrecondition(f"volume {volume.id} is being deleted")
     has = volume.spec.resources.storage_bytes if volume.spec.resources else 0
@@ -113,7 +113,7 @@ def expanded_volume(volume: RuntimeVolume, change: ExpandVolume) -> RuntimeVolum
     return replace(volume, spec=spec, generation=volume.generation + 1)
 
 
-def with_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
+def add_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
     for other in disks:
         if other.name == disk.name:
             raise AlreadyExists(f"volume {disk.name} is attached already")
@@ -121,7 +121,7 @@ def with_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
     return (*disks, disk)
 
 
-def with_new_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
+def replace_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
     if all(other.name != disk.name for other in disks):
         raise NotFound(f"volume {disk.name} is not attached")
     for other in disks:
@@ -135,7 +135,7 @@ def refuse_shared_device(disk: Disk, other: Disk) -> None:
         raise FailedPrecondition(f"device {disk.device} is taken by volume {other.name}")
 
 
-def with_interface(
+def add_interface(
     interfaces: tuple[RuntimeNetworkInterface, ...], interface: RuntimeNetworkInterface
 ) -> tuple[RuntimeNetworkInterface, ...]:
     if any(other.name == interface.name for other in interfaces):
@@ -143,7 +143,7 @@ def with_interface(
     return (*interfaces, interface)
 
 
-def without(devices: tuple[Device, ...], name: str, what: str) -> tuple[Device, ...]:
+def remove_device(devices: tuple[Device, ...], name: str, what: str) -> tuple[Device, ...]:
     rest = tuple(device for device in devices if device.name != name)
     if len(rest) == len(devices):
         raise NotFound(f"{what} {name} is not attached")

@@ -24,7 +24,7 @@ CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NAMESPACE = uuid.UUID("5f1a6ab4-6f0f-5c53-9d0b-1f0f0a3b9c11")
 
 
-def identity(kind: RuntimeKind, labels: Mapping[str, str]) -> str | None:
+def derive_id(kind: RuntimeKind, labels: Mapping[str, str]) -> str | None:
     label = UID_LABELS[kind]
     uid = labels.get(label, "")
     if not uid:

@@ -11,8 +11,8 @@ from pathlib import Path
 from uuid import UUID
 
 from iri.cli.iri import add_address
-from iri.cli.iri.connection import command_error, connected
-from iri.cli.iri.exec import add_linger, attended
+from iri.cli.iri.connection import command_error, connect_runtimes
+from iri.cli.iri.exec import add_linger, attach_terminal
 from iri.client import MACHINE, Client
 from iri.errors import IRIError
 from iri.identity import UID_LABELS
@@ -64,21 +64,21 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = f"{arguments.namespace}/{wanted}"
     with end_at_once(), ExitStack() as open:
         try:
-            client = open.enter_context(connected(arguments, MACHINE))
-            found = machine_id(client, wanted)
+            client = open.enter_context(connect_runtimes(arguments, MACHINE))
+            found = find_machine_id(client, wanted)
         except (CommandError, IRIError) as error:
             trouble = command_error(error) if isinstance(error, IRIError) else error
-            return told_elsewhere(arguments, wanted, trouble)
+            return report_other_host(arguments, wanted, trouble)
         if arguments.output:
             at = f"--address {arguments.address} " if arguments.address else ""
-            here = Place(True, found, "", (), f"gitvirt console {at}{found}")
-            show_value(out(), arguments.output, value(here))
+            here = ConsoleLocation(True, found, "", (), f"gitvirt console {at}{found}")
+            show_value(out(), arguments.output, location_value(here))
             return Exit.OK
-        return attended(client, found, arguments.linger)
+        return attach_terminal(client, found, arguments.linger)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConsoleLocation:
     """Where a machine's console is. `id` is the machine's at its runtime, known only on its host."""
 
     is_here: bool
@@ -88,7 +88,7 @@ class Place:
     command: str
 
 
-def value(place: Place) -> dict[str, object]:
+def location_value(place: ConsoleLocation) -> dict[str, object]:
     return {
         "here": place.is_here,
         "id": place.id,
@@ -98,16 +98,16 @@ def value(place: Place) -> dict[str, object]:
     }
 
 
-def told_elsewhere(arguments: argparse.Namespace, wanted: str, trouble: CommandError) -> int:
+def report_other_host(arguments: argparse.Namespace, wanted: str, trouble: CommandError) -> int:
     """What the fleet's repo says of a machine that no runtime here has; else the trouble itself."""
     if arguments.address or trouble.exit_code is Exit.USAGE:
         raise trouble
-    fleet = known_fleet(arguments)
+    fleet = read_fleet(arguments)
     if fleet is None or is_uuid(wanted):
         raise trouble
-    place = place_of(fleet, wanted)
+    place = locate_machine(fleet, wanted)
     if arguments.output:
-        show_value(out(), arguments.output, value(place))
+        show_value(out(), arguments.output, location_value(place))
         return Exit.OK
     cause = (
         f"{printable(wanted)} is on {printable(place.pool)}, and not at the runtime that was looked for here"
@@ -116,7 +116,7 @@ def told_elsewhere(arguments: argparse.Namespace, wanted: str, trouble: CommandE
     raise CommandError(cause, printable(cure))
 
 
-def known_fleet(arguments: argparse.Namespace) -> FleetInventory | None:
+def read_fleet(arguments: argparse.Namespace) -> FleetInventory | None:
     """None where there is no repo, or none that answers: this is only to tell more."""
     try:
         with open_fleet(locate_repo(arguments.repo, os.environ, Path.cwd()), with_reports=False) as fleet:
@@ -134,7 +134,7 @@ def is_uuid(wanted: str) -> bool:
     return True
 
 
-def place_of(fleet: FleetInventory, wanted: str) -> Place:
+def locate_machine(fleet: FleetInventory, wanted: str) -> ConsoleLocation:
     item = find_item(fleet, Kind.MACHINE, wanted, None)
     name = f"{item.key.namespace}/{item.key.name}"
     if not pool_of(item):
@@ -143,10 +143,10 @@ def place_of(fleet: FleetInventory, wanted: str) -> Place:
     known = pool.object.status.addresses if pool and isinstance(pool.object, MachinePool) else ()
     addresses = tuple(each.address for each in known)
     host = next((each for each in addresses if HOST.fullmatch(each)), pool_of(item))
-    return Place(False, "", pool_of(item), addresses, f"ssh -t {host} gitvirt console {name}")
+    return ConsoleLocation(False, "", pool_of(item), addresses, f"ssh -t {host} gitvirt console {name}")
 
 
-def machine_id(client: Client, wanted: str) -> str:
+def find_machine_id(client: Client, wanted: str) -> str:
     """The one machine that is meant; a CommandError when there is none, or more."""
     namespace, _, name = wanted.rpartition("/")
     by_name = {NAME_LABEL: name} | ({NAMESPACE_LABEL: namespace} if namespace else {})
@@ -157,12 +157,12 @@ def machine_id(client: Client, wanted: str) -> str:
         cure = "`gitvirt iri get machine` lists those of this host"
         raise CommandError(f"no machine {printable(wanted)} runs at this runtime", cure)
     if len(found) > 1:
-        names = ", ".join(sorted(printable(described(machine)) for machine in found.values()))
+        names = ", ".join(sorted(printable(describe_machine(machine)) for machine in found.values()))
         raise CommandError(f"{printable(wanted)} is one of: {names}", "name one of them", Exit.USAGE)
     return next(iter(found))
 
 
-def described(machine: RuntimeMachine) -> str:
+def describe_machine(machine: RuntimeMachine) -> str:
     namespace = machine.labels.get(NAMESPACE_LABEL, "")
     name = machine.labels.get(NAME_LABEL, "")
     return f"{namespace}/{name} ({machine.id})" if name else machine.id

@@ -29,7 +29,7 @@ VOLUMES = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"].methods_by_name
 HOST = host_pb.DESCRIPTOR.services_by_name["Host"].methods_by_name
 
 
-def call_of(id: str, change: RuntimeChange) -> tuple[MethodDescriptor, Message]:
+def build_change_call(id: str, change: RuntimeChange) -> tuple[MethodDescriptor, Message]:
     match change:
         case SetAnnotations(annotations):
             return MACHINES["UpdateMachineAnnotations"], machine_pb.UpdateMachineAnnotationsRequest(

@@ -16,10 +16,10 @@ from google.protobuf.message import Message
 
 from iri.address import Address
 from iri.change import RuntimeChange
-from iri.client.change_calls import HOST, MACHINES, VOLUMES, call_of
-from iri.client.details import Details, machine_description, volume_description
-from iri.client.list_decoder import Decoded
-from iri.client.object_calls import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS, Calls, request_of
+from iri.client.change_calls import HOST, MACHINES, VOLUMES, build_change_call
+from iri.client.details import DetailMerger, decode_machine_detail, decode_volume_detail
+from iri.client.list_decoder import ListDecoder
+from iri.client.object_calls import MACHINE_CALLS, SNAPSHOT_CALLS, VOLUME_CALLS, ObjectCalls, build_request
 from iri.client.remote_watch import RemoteSubscription
 from iri.client.websocket_console import WebSocketConsole
 from iri.errors import Unimplemented
@@ -28,8 +28,8 @@ from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import AnyObject, RuntimeEvent, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
-from iri.wire.connection import Link
-from iri.wire.events import event_of
+from iri.wire.connection import ServerConnection
+from iri.wire.events import decode_event
 from iri.wire.message_codec import fill, freeze
 
 
@@ -52,17 +52,21 @@ class Client:
         deadlines: Deadlines | None = None,
     ) -> None:
         self._deadlines = deadlines or Deadlines()
-        self._links = {address: Link(address) for address in (machines, volumes) if address is not None}
+        self._links = {
+            address: ServerConnection(address) for address in (machines, volumes) if address is not None
+        }
         self._machines = self._links[machines] if machines else None
         self._volumes = self._links[volumes] if volumes else None
-        self._calls: dict[RuntimeKind, Calls[Any]] = {
+        self._calls: dict[RuntimeKind, ObjectCalls[Any]] = {
             RuntimeMachine: MACHINE_CALLS,
             RuntimeVolume: VOLUME_CALLS,
             RuntimeSnapshot: SNAPSHOT_CALLS,
         }
-        self._known = {kind: Decoded(calls.decode) for kind, calls in self._calls.items()}
-        self._machine_details: Details[RuntimeMachine, MachineDetail] = Details(machine_description)
-        self._volume_details: Details[RuntimeVolume, VolumeDetail] = Details(volume_description)
+        self._known = {kind: ListDecoder(calls.decode) for kind, calls in self._calls.items()}
+        self._machine_details: DetailMerger[RuntimeMachine, MachineDetail] = DetailMerger(
+            decode_machine_detail
+        )
+        self._volume_details: DetailMerger[RuntimeVolume, VolumeDetail] = DetailMerger(decode_volume_detail)
 
     def close(self) -> None:
         for link in self._links.values():
@@ -147,11 +151,11 @@ class Client:
         return self._volume_details.decoded(data)
 
     def create(self, wanted: AnyObject) -> AnyObject:
-        calls: Calls[AnyObject] = self._calls[type(wanted)]
+        calls: ObjectCalls[AnyObject] = self._calls[type(wanted)]
         return calls.created(self._call(calls.create, calls.create_request(wanted)))
 
     def change(self, id: str, change: RuntimeChange) -> None:
-        self._call(*call_of(id, change))
+        self._call(*build_change_call(id, change))
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         calls = self._calls[kind]
@@ -171,7 +175,7 @@ class Client:
         ):
             if not self._has(method):
                 continue
-            request: Any = request_of(method)
+            request: Any = build_request(method)
             request.filter.events_from_time = first
             request.filter.events_to_time = last
             request.filter.label_selector.update(labels or {})
@@ -179,17 +183,17 @@ class Client:
                 response: Any = self._link(method).read(method, request, self._deadlines.list)
             except Unimplemented:
                 continue
-            events += [event_of(message, kind) for message in response.events]
+            events += [decode_event(message, kind) for message in response.events]
         return sorted(events, key=lambda event: event.time)
 
     def watch(self) -> RemoteSubscription:
         method = HOST["WatchEvents"]
         link = self._link(method)
-        return RemoteSubscription(lambda: link.stream(method, request_of(method)), self._deadlines.other)
+        return RemoteSubscription(lambda: link.stream(method, build_request(method)), self._deadlines.other)
 
     def console_url(self, machine_id: str) -> str:
         """Good for one connection, soon. It is a key: show it to nobody else."""
-        request = request_of(MACHINES["Exec"], machine_id=machine_id)
+        request = build_request(MACHINES["Exec"], machine_id=machine_id)
         response: Any = self._call(MACHINES["Exec"], request)
         url: str = response.url
         return url
@@ -200,13 +204,13 @@ class Client:
     def _has(self, method: MethodDescriptor) -> bool:
         return self._link_or_none(method) is not None
 
-    def _link(self, method: MethodDescriptor) -> Link:
+    def _link(self, method: MethodDescriptor) -> ServerConnection:
         link = self._link_or_none(method)
         if link is None:
             raise Unimplemented(f"{method.name}: there is no runtime for {method.containing_service.name}")
         return link
 
-    def _link_or_none(self, method: MethodDescriptor) -> Link | None:
+    def _link_or_none(self, method: MethodDescriptor) -> ServerConnection | None:
         match method.containing_service.name:
             case "MachineRuntime":
                 return self._machines
@@ -219,10 +223,10 @@ class Client:
         return self._link(method).call(method, request, self._deadlines.other)
 
     def _read(self, method: MethodDescriptor) -> Any:
-        return self._link(method).read(method, request_of(method), self._deadlines.other)
+        return self._link(method).read(method, build_request(method), self._deadlines.other)
 
     def _status(self, method: MethodDescriptor) -> Any:
         try:
-            return self._link(method).read(method, request_of(method), self._deadlines.status)
+            return self._link(method).read(method, build_request(method), self._deadlines.status)
         except Unimplemented:
             return None

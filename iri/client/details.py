@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from iri.client.list_decoder import Decoded
+from iri.client.list_decoder import ListDecoder
 from iri.errors import Unimplemented
 from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
@@ -22,16 +22,16 @@ Described = TypeVar("Described", RuntimeMachine, RuntimeVolume)
 Detail = TypeVar("Detail", MachineDetail, VolumeDetail)
 
 
-class Description(msgspec.Struct, Generic[Detail], frozen=True):
+class ObjectDetail(msgspec.Struct, Generic[Detail], frozen=True):
     id: str
     detail: Detail
 
 
-class Details(Generic[Described, Detail]):
+class DetailMerger(Generic[Described, Detail]):
     """Of one kind of object. `decode` makes one description of what was sent."""
 
-    def __init__(self, decode: Callable[[bytes], Description[Detail]]) -> None:
-        self._known: Decoded[Description[Detail]] = Decoded(decode)
+    def __init__(self, decode: Callable[[bytes], ObjectDetail[Detail]]) -> None:
+        self._known: ListDecoder[ObjectDetail[Detail]] = ListDecoder(decode)
         self._merged: dict[str, tuple[Described, Detail, Described]] = {}
 
     def decoded(self, response: bytes) -> Mapping[str, Detail]:
@@ -59,11 +59,11 @@ class Details(Generic[Described, Detail]):
         return {**items, **{id: parts[2] for id, parts in fresh.items()}}
 
 
-def machine_description(data: bytes) -> Description[MachineDetail]:
+def decode_machine_detail(data: bytes) -> ObjectDetail[MachineDetail]:
     message = pb.MachineDescription.FromString(data)
-    return Description(message.machine_id, freeze(MachineDetail, message))
+    return ObjectDetail(message.machine_id, freeze(MachineDetail, message))
 
 
-def volume_description(data: bytes) -> Description[VolumeDetail]:
+def decode_volume_detail(data: bytes) -> ObjectDetail[VolumeDetail]:
     message = pb.VolumeDescription.FromString(data)
-    return Description(message.volume_id, freeze(VolumeDetail, message))
+    return ObjectDetail(message.volume_id, freeze(VolumeDetail, message))

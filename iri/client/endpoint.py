@@ -21,12 +21,12 @@ class Endpoint:
     sockets: tuple[Path, ...]
 
 
-def well_known(kind: str) -> tuple[Path, ...]:
+def list_well_known_sockets(kind: str) -> tuple[Path, ...]:
     return tuple(Path(f"/var/run/iri-{kind}{role}.sock") for role in ("broker", "provider"))
 
 
-MACHINE = Endpoint("IRI_MACHINE_RUNTIME_ENDPOINT", well_known("machine"))
-VOLUME = Endpoint("IRI_VOLUME_RUNTIME_ENDPOINT", well_known("volume"))
+MACHINE = Endpoint("IRI_MACHINE_RUNTIME_ENDPOINT", list_well_known_sockets("machine"))
+VOLUME = Endpoint("IRI_VOLUME_RUNTIME_ENDPOINT", list_well_known_sockets("volume"))
 
 
 def discover(

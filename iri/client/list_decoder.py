@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from google.protobuf.message import DecodeError
 
 from iri.errors import Internal
-from iri.wire.list_items import parted
+from iri.wire.list_items import split_items
 
 Item = TypeVar("Item")
 
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 SPARE = 1024
 
 
-class Decoded(Generic[Item]):
+class ListDecoder(Generic[Item]):
     """The items of one kind of list response."""
 
     def __init__(self, decode: Callable[[bytes], Item]) -> None:
@@ -30,7 +30,7 @@ class Decoded(Generic[Item]):
         """A complete list is what is kept; parts of one add to it, for a while."""
         known = self._known
         try:
-            items = [(data, known.get(data) or self._decode(data)) for data in parted(response)]
+            items = [(data, known.get(data) or self._decode(data)) for data in split_items(response)]
         except DecodeError:
             raise Internal("the list that the runtime sent cannot be decoded") from None
         if is_complete or len(known) + len(items) > self._complete + SPARE:

@@ -20,7 +20,7 @@ from iri.wire.message_codec import fill, freeze
 
 
 @dataclass(frozen=True)
-class Calls(Generic[AnyObject]):
+class ObjectCalls(Generic[AnyObject]):
     kind: type[AnyObject]
     message: type[Message]
     field: str
@@ -29,19 +29,19 @@ class Calls(Generic[AnyObject]):
     remove: MethodDescriptor
 
     def list_request(self, id: str, labels: Mapping[str, str]) -> Message:
-        request = request_of(self.list)
+        request = build_request(self.list)
         if id or labels:
             request.filter.id = id  # type: ignore[attr-defined]
             request.filter.label_selector.update(labels)  # type: ignore[attr-defined]
         return request
 
     def create_request(self, wanted: AnyObject) -> Message:
-        request = request_of(self.create)
+        request = build_request(self.create)
         fill(getattr(request, self.field), wanted)
         return request
 
     def remove_request(self, id: str) -> Message:
-        return request_of(self.remove, **{f"{self.field}_id": id})
+        return build_request(self.remove, **{f"{self.field}_id": id})
 
     def created(self, response: Message) -> AnyObject:
         return freeze(self.kind, getattr(response, self.field))
@@ -50,11 +50,11 @@ class Calls(Generic[AnyObject]):
         return freeze(self.kind, self.message.FromString(data))
 
 
-def request_of(method: MethodDescriptor, **fields: object) -> Message:
+def build_request(method: MethodDescriptor, **fields: object) -> Message:
     return message_factory.GetMessageClass(method.input_type)(**fields)
 
 
-MACHINE_CALLS = Calls(
+MACHINE_CALLS = ObjectCalls(
     RuntimeMachine,
     machine_pb.Machine,
     "machine",
@@ -62,7 +62,7 @@ MACHINE_CALLS = Calls(
     MACHINES["CreateMachine"],
     MACHINES["DeleteMachine"],
 )
-VOLUME_CALLS = Calls(
+VOLUME_CALLS = ObjectCalls(
     RuntimeVolume,
     volume_pb.Volume,
     "volume",
@@ -70,7 +70,7 @@ VOLUME_CALLS = Calls(
     VOLUMES["CreateVolume"],
     VOLUMES["DeleteVolume"],
 )
-SNAPSHOT_CALLS = Calls(
+SNAPSHOT_CALLS = ObjectCalls(
     RuntimeSnapshot,
     volume_pb.VolumeSnapshot,
     "volume_snapshot",

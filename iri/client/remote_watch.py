@@ -13,7 +13,7 @@ from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
 from iri.runtime import ChangeType, Notice, RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from iri.wire.connection import Stream
+from iri.wire.connection import ResponseStream
 
 KINDS: dict[int, RuntimeKind] = {
     pb.OBJECT_KIND_MACHINE: RuntimeMachine,
@@ -33,11 +33,11 @@ CLOSE_SECONDS = 5.0
 class RemoteSubscription:
     """Reads in a thread of its own, which ends with `close`."""
 
-    def __init__(self, connect: Callable[[], Stream], seconds: float) -> None:
+    def __init__(self, connect: Callable[[], ResponseStream], seconds: float) -> None:
         """Raises what the server answers when it refuses, Unimplemented among it."""
         self._connect = connect
         self._watcher = Watcher(lambda _: None)
-        self._stream: Stream | None = None
+        self._stream: ResponseStream | None = None
         self._refusal: IRIError | None = None
         self._answered = threading.Event()
         self._closed = threading.Event()
@@ -72,7 +72,7 @@ class RemoteSubscription:
                 if self._closed.is_set():
                     self._stream.cancel()
                 for message in self._stream:
-                    self._watcher.put(notice_of(message))
+                    self._watcher.put(decode_notice(message))
                     self._answered.set()
                     pause = PAUSE_SECONDS
             except IRIError as error:
@@ -84,7 +84,7 @@ class RemoteSubscription:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def notice_of(message: object) -> Notice:
+def decode_notice(message: object) -> Notice:
     if not isinstance(message, pb.WatchEventsResponse):
         raise Internal("not a notice")
     kind, what = KINDS.get(message.kind), CHANGES.get(message.change)

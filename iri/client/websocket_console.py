@@ -42,10 +42,10 @@ class WebSocketConsole:
         return data
 
     def write(self, data: bytes) -> None:
-        self._send(channels.message(Channel.STDIN, data))
+        self._send(channels.encode_message(Channel.STDIN, data))
 
     def resize(self, columns: int, rows: int) -> None:
-        self._send(channels.resize(columns, rows))
+        self._send(channels.encode_resize(columns, rows))
 
     def close(self) -> None:
         self._open.close()
@@ -67,11 +67,11 @@ class WebSocketConsole:
 
     def _take(self, received: bytes | str) -> None:
         try:
-            channel, data = channels.split(received)
+            channel, data = channels.split_message(received)
             if channel is Channel.STDOUT:
                 self._rest += data
             elif channel is Channel.STATUS:
-                self._exit_status, failure = channels.exit_status(data)
+                self._exit_status, failure = channels.decode_status(data)
                 self._ended.set()
                 if failure:
                     self.close()

@@ -22,11 +22,11 @@ class ProtocolError(Exception):
     """The other side does not speak the protocol."""
 
 
-def message(channel: Channel, data: bytes = b"") -> bytes:
+def encode_message(channel: Channel, data: bytes = b"") -> bytes:
     return bytes((channel,)) + data
 
 
-def split(received: bytes | str) -> tuple[Channel, bytes]:
+def split_message(received: bytes | str) -> tuple[Channel, bytes]:
     """A message's channel and data. Text messages are refused: the protocol is binary."""
     if isinstance(received, str):
         raise ProtocolError("a text message, where the protocol has binary ones only")
@@ -38,11 +38,11 @@ def split(received: bytes | str) -> tuple[Channel, bytes]:
         raise ProtocolError(f"channel {received[0]}; there are 0 to {max(Channel)}") from None
 
 
-def resize(columns: int, rows: int) -> bytes:
-    return message(Channel.RESIZE, json.dumps({"Width": columns, "Height": rows}).encode())
+def encode_resize(columns: int, rows: int) -> bytes:
+    return encode_message(Channel.RESIZE, json.dumps({"Width": columns, "Height": rows}).encode())
 
 
-def window(data: bytes) -> tuple[int, int]:
+def decode_resize(data: bytes) -> tuple[int, int]:
     """Columns and rows of a resize. Keys in any letter case, as Go's decoder takes them."""
     try:
         fields = json.loads(data)
@@ -60,7 +60,7 @@ def window(data: bytes) -> tuple[int, int]:
     return columns, rows
 
 
-def ended(exit_status: int | None) -> bytes:
+def encode_end(exit_status: int | None) -> bytes:
     """How a session ends: a metav1.Status. A console without an exit status ends well."""
     if not exit_status:
         return _status({"metadata": {}, "status": "Success"})
@@ -75,7 +75,7 @@ def ended(exit_status: int | None) -> bytes:
     )
 
 
-def failed(text: str) -> bytes:
+def encode_failure(text: str) -> bytes:
     """How a session ends that broke: the server's word, not the guest's."""
     return _status(
         {"metadata": {}, "status": "Failure", "message": text, "reason": "InternalError", "code": 500}
@@ -83,10 +83,10 @@ def failed(text: str) -> bytes:
 
 
 def _status(fields: dict[str, object]) -> bytes:
-    return message(Channel.STATUS, json.dumps(fields).encode())
+    return encode_message(Channel.STATUS, json.dumps(fields).encode())
 
 
-def exit_status(data: bytes) -> tuple[int, str]:
+def decode_status(data: bytes) -> tuple[int, str]:
     """The exit status in a status message, and what it says when something broke (status 1 then)."""
     try:
         fields = json.loads(data)

@@ -32,28 +32,30 @@ CLOSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SessionEnded:
     """The console ended by itself."""
 
     exit_status: int
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class SessionLeft:
     """The person left, the console goes on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class SessionBroken:
     """Neither: it could not be attached to, or was cut off."""
 
     reason: str
 
 
-Outcome = Ended | Left | Broken
+SessionOutcome = SessionEnded | SessionLeft | SessionBroken
 
 
-def attach(url: str, keyboard: Keyboard, screen: int, linger_seconds: float = LINGER_SECONDS) -> Outcome:
+def attach(
+    url: str, keyboard: Keyboard, screen: int, linger_seconds: float = LINGER_SECONDS
+) -> SessionOutcome:
     """Blocks until the session is over. `screen` is a descriptor that takes what the console says."""
     try:
         connection = connect(
@@ -66,12 +68,12 @@ def attach(url: str, keyboard: Keyboard, screen: int, linger_seconds: float = LI
             close_timeout=CLOSE_SECONDS,
         )
     except (InvalidURI, ValueError):
-        return Broken("the runtime answered with a URL that is none")
+        return SessionBroken("the runtime answered with a URL that is none")
     except InvalidStatus as error:
-        return Broken(_said(error))
+        return SessionBroken(_said(error))
     except (OSError, InvalidHandshake, InvalidMessage, TimeoutError) as error:
-        return Broken(f"no console at {_without_token(url)}: {error}")
-    receiver = Receiver(connection, keyboard, screen)
+        return SessionBroken(f"no console at {_without_token(url)}: {error}")
+    receiver = OutputReceiver(connection, keyboard, screen)
     with keyboard.attached(), connection:
         receiver.start()
         _send_input(connection, keyboard, receiver, linger_seconds)
@@ -79,16 +81,16 @@ def attach(url: str, keyboard: Keyboard, screen: int, linger_seconds: float = LI
         connection.close()
         receiver.join(CLOSE_SECONDS)  # it may block on a screen that nobody reads
     if receiver.outcome is None:
-        return Left() if has_left else Broken("the console ended without saying how")
+        return SessionLeft() if has_left else SessionBroken("the console ended without saying how")
     return receiver.outcome
 
 
-class Receiver(threading.Thread):
+class OutputReceiver(threading.Thread):
     """Writes what the console says, and keeps how it ended. Wakes the keyboard when it is over."""
 
     def __init__(self, connection: ClientConnection, keyboard: Keyboard, screen: int) -> None:
         super().__init__(name="console-output", daemon=True)
-        self.outcome: Outcome | None = None
+        self.outcome: SessionOutcome | None = None
         self.is_over = False
         self.last_said = time.monotonic()
         self._connection = connection
@@ -98,20 +100,22 @@ class Receiver(threading.Thread):
     def run(self) -> None:
         try:
             for received in self._connection:
-                channel, data = channels.split(received)
+                channel, data = channels.split_message(received)
                 self.last_said = time.monotonic()
                 if channel in (Channel.STDOUT, Channel.STDERR):
                     self._show(data)
                 elif channel is Channel.STATUS:
-                    status, text = channels.exit_status(data)
-                    self.outcome = Broken(text) if text else Ended(status)
+                    status, text = channels.decode_status(data)
+                    self.outcome = SessionBroken(text) if text else SessionEnded(status)
         except ConnectionClosed as error:
             reason = error.rcvd.reason if error.rcvd else ""
-            self.outcome = self.outcome or Broken(reason or "the connection to the console was cut off")
+            self.outcome = self.outcome or SessionBroken(
+                reason or "the connection to the console was cut off"
+            )
         except ProtocolError as error:
-            self.outcome = Broken(f"the console speaks another protocol: {error}")
+            self.outcome = SessionBroken(f"the console speaks another protocol: {error}")
         except OSError as error:
-            self.outcome = Broken(f"cannot write what the console says: {error.strerror}")
+            self.outcome = SessionBroken(f"cannot write what the console says: {error.strerror}")
         finally:
             self.is_over = True
             self._keyboard.wake()
@@ -123,17 +127,17 @@ class Receiver(threading.Thread):
 
 
 def _send_input(
-    connection: ClientConnection, keyboard: Keyboard, receiver: Receiver, linger_seconds: float
+    connection: ClientConnection, keyboard: Keyboard, receiver: OutputReceiver, linger_seconds: float
 ) -> None:
     is_at_end = False
     try:
-        connection.send(channels.resize(*keyboard.window()))
+        connection.send(channels.encode_resize(*keyboard.window()))
         while not receiver.is_over and not keyboard.is_told_to_leave:
             if is_at_end and time.monotonic() - receiver.last_said >= linger_seconds:
                 return
             if keyboard.is_resized:
                 keyboard.is_resized = False
-                connection.send(channels.resize(*keyboard.window()))
+                connection.send(channels.encode_resize(*keyboard.window()))
             if not keyboard.wait(linger_seconds if is_at_end else None, with_input=not is_at_end):
                 continue
             data = keyboard.read()
@@ -144,7 +148,7 @@ def _send_input(
                 receiver.last_said = time.monotonic()
             keys, escape, _ = data.partition(bytes((ESCAPE,))) if keyboard.is_terminal else (data, b"", b"")
             if keys:
-                connection.send(channels.message(Channel.STDIN, keys))
+                connection.send(channels.encode_message(Channel.STDIN, keys))
             if escape:
                 return
     except ConnectionClosed:

@@ -115,7 +115,7 @@ class ExecServer:
             # Asked again: between the upgrade and here another may have come first.
             with self._sessions.entered(ticket.machine_id) as refusal:
                 if refusal:
-                    connection.send(channels.failed(refusal))
+                    connection.send(channels.encode_failure(refusal))
                 else:
                     self._attach(connection, ticket)
         except ConnectionClosed:
@@ -128,7 +128,7 @@ class ExecServer:
         try:
             console = ticket.open_console()
         except errors.IRIError as error:
-            connection.send(channels.failed(str(error)))
+            connection.send(channels.encode_failure(str(error)))
             return
         self._sessions.attached(ticket.machine_id, console)
         log.info("console attached machine=%s", ticket.machine_id)
@@ -145,13 +145,15 @@ class ExecServer:
     def _send_output(self, connection: ServerConnection, console: Console) -> None:
         """Until the console ends; its exit status is the last thing said."""
         try:
-            connection.send(channels.message(Channel.STDOUT))  # tells a client that the console is attached
+            connection.send(
+                channels.encode_message(Channel.STDOUT)
+            )  # tells a client that the console is attached
             while data := console.read(CHUNK_BYTES):
-                connection.send(channels.message(Channel.STDOUT, data))
+                connection.send(channels.encode_message(Channel.STDOUT, data))
             if self._sessions.is_over:
-                connection.send(channels.failed("the runtime is stopping"))
+                connection.send(channels.encode_failure("the runtime is stopping"))
             else:
-                connection.send(channels.ended(console.exit_status()))
+                connection.send(channels.encode_end(console.exit_status()))
             connection.close()
         except ConnectionClosed:
             console.close()
@@ -166,11 +168,11 @@ def _speaks_our_protocol(request: Request) -> bool:
 def _take_input(connection: ServerConnection, console: Console) -> None:
     try:
         for received in connection:
-            channel, data = channels.split(received)
+            channel, data = channels.split_message(received)
             if channel is Channel.STDIN:
                 console.write(data)
             elif channel is Channel.RESIZE:
-                console.resize(*channels.window(data))
+                console.resize(*channels.decode_resize(data))
     except ProtocolError as error:
         connection.close(PROTOCOL_ERROR, str(error))
 

@@ -1,5 +1,5 @@
 """Serves any runtime over the runtime interface. `Server` is the door; the other modules are a service each."""
 
-from iri.server.server import Extra, Server, Service
+from iri.server.server import ExtraService, Server, Service
 
-__all__ = ["Extra", "Server", "Service"]
+__all__ = ["ExtraService", "Server", "Service"]

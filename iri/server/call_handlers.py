@@ -19,41 +19,43 @@ from google.protobuf.message import DecodeError, Message
 
 from iri.errors import Internal, InvalidArgument, IRIError, ResourceExhausted
 from iri.server.list_encoder import LARGEST_MESSAGE_BYTES
-from iri.wire.error_status import DETAILS, code_of, details_of
+from iri.wire.error_status import DETAILS, encode_details, status_code
 
 log = logging.getLogger(__name__)
 
 Call = Callable[[Any], Message | bytes]
 # A stream is handed a function that calls back when the caller is gone.
-Stream = Callable[[Any, Callable[[Callable[[], None]], object]], Iterator[Message]]
-Around = Callable[[str], AbstractContextManager[None]]
+StreamCall = Callable[[Any, Callable[[Callable[[], None]], object]], Iterator[Message]]
+CallWrapper = Callable[[str], AbstractContextManager[None]]
 
 # A status travels in headers, of 8 KiB in all: the message three times as long where it is not ASCII, and once more, in base64, in
 # the details. It cannot be left out there: where there are details, clients in Go take it from these.
 LONGEST_MESSAGE_BYTES = 1500
 
 
-def unhindered(_: str) -> AbstractContextManager[None]:
+def run_unwrapped(_: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def handlers(
-    service: ServiceDescriptor, calls: Mapping[str, Call | Stream], around: Around = unhindered
+def build_handlers(
+    service: ServiceDescriptor, calls: Mapping[str, Call | StreamCall], around: CallWrapper = run_unwrapped
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
     """Serves exactly the calls of the service. `around` may delay or refuse each, before or after its effect."""
     missing = {method.name for method in service.methods} ^ set(calls)
     if missing:
         raise ValueError(f"{service.full_name} and its table differ in {', '.join(sorted(missing))}")
     table = {
-        method.name: streaming(method, calls[method.name], around)
+        method.name: build_streaming(method, calls[method.name], around)
         if method.server_streaming
-        else unary(method, calls[method.name], around)
+        else build_unary(method, calls[method.name], around)
         for method in service.methods
     }
     return grpc.method_handlers_generic_handler(service.full_name, table)
 
 
-def unary(method: MethodDescriptor, call: Any, around: Around) -> grpc.RpcMethodHandler[bytes, bytes]:
+def build_unary(
+    method: MethodDescriptor, call: Any, around: CallWrapper
+) -> grpc.RpcMethodHandler[bytes, bytes]:
     request_type = message_factory.GetMessageClass(method.input_type)
 
     def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
@@ -62,40 +64,42 @@ def unary(method: MethodDescriptor, call: Any, around: Around) -> grpc.RpcMethod
             context.abort(grpc.StatusCode.CANCELLED, "the caller is gone")
         try:
             with around(method.name):
-                return encoded(call(decoded(request_type, data)))
+                return encode_response(call(decode_request(request_type, data)))
         except IRIError as error:
-            refuse(context, method, error)
+            abort_call(context, method, error)
         except Exception as error:  # noqa: BLE001 - the border: a bug must not reach the caller in its own words
-            refuse(context, method, bug(method, error))
+            abort_call(context, method, report_bug(method, error))
 
     return grpc.unary_unary_rpc_method_handler(serve)
 
 
-def streaming(method: MethodDescriptor, call: Any, around: Around) -> grpc.RpcMethodHandler[bytes, bytes]:
+def build_streaming(
+    method: MethodDescriptor, call: Any, around: CallWrapper
+) -> grpc.RpcMethodHandler[bytes, bytes]:
     request_type = message_factory.GetMessageClass(method.input_type)
 
     def serve(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         try:
             with around(method.name):
-                responses = call(decoded(request_type, data), context.add_callback)
+                responses = call(decode_request(request_type, data), context.add_callback)
             for response in responses:
-                yield encoded(response)
+                yield encode_response(response)
         except IRIError as error:
-            refuse(context, method, error)
+            abort_call(context, method, error)
         except Exception as error:  # noqa: BLE001 - as above
-            refuse(context, method, bug(method, error))
+            abort_call(context, method, report_bug(method, error))
 
     return grpc.unary_stream_rpc_method_handler(serve)
 
 
-def decoded(request_type: type[Message], data: bytes) -> Message:
+def decode_request(request_type: type[Message], data: bytes) -> Message:
     try:
         return request_type.FromString(data)
     except DecodeError:
         raise InvalidArgument(f"the request is no valid {request_type.DESCRIPTOR.full_name}") from None
 
 
-def encoded(response: Message | bytes) -> bytes:
+def encode_response(response: Message | bytes) -> bytes:
     data = response if isinstance(response, bytes) else response.SerializeToString()
     if len(data) > LARGEST_MESSAGE_BYTES:
         raise ResourceExhausted(
@@ -104,7 +108,7 @@ def encoded(response: Message | bytes) -> bytes:
     return data
 
 
-def bug(method: MethodDescriptor, error: Exception) -> Internal:
+def report_bug(method: MethodDescriptor, error: Exception) -> Internal:
     """Says where, not what: the text of an unexpected exception may quote the request."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("unexpected error call=%s error=%s\n%s", method.name, type(error).__name__, frames)
@@ -113,14 +117,14 @@ def bug(method: MethodDescriptor, error: Exception) -> Internal:
     )
 
 
-def refuse(context: grpc.ServicerContext, method: MethodDescriptor, error: IRIError) -> NoReturn:
-    code = code_of(error)
+def abort_call(context: grpc.ServicerContext, method: MethodDescriptor, error: IRIError) -> NoReturn:
+    code = status_code(error)
     log.debug("refused call=%s code=%s", method.name, code.name)
-    message = shortened(str(error))
-    if (details := details_of(error, message)) is not None:
+    message = shorten(str(error))
+    if (details := encode_details(error, message)) is not None:
         context.set_trailing_metadata(((DETAILS, details),))
     context.abort(code, message)
 
 
-def shortened(message: str) -> str:
+def shorten(message: str) -> str:
     return message.encode(errors="replace")[:LONGEST_MESSAGE_BYTES].decode(errors="ignore")

@@ -11,7 +11,7 @@ from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as pb
 from iri.runtime import ChangeType, Notice, Runtime, RuntimeKind, Subscription
 from iri.server import request_checks
-from iri.server.call_handlers import Call, Stream
+from iri.server.call_handlers import Call, StreamCall
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.message_codec import fill, freeze
 
@@ -32,13 +32,13 @@ CHANGES: dict[ChangeType, pb.Change.ValueType] = {
 PATIENCE_SECONDS = 30.0
 
 
-class HostCalls:
+class HostService:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._watches: set[Watch] = set()
+        self._watches: set[ActiveWatch] = set()
         self._is_stopping = False
 
-    def table(self) -> dict[str, Call | Stream]:
+    def table(self) -> dict[str, Call | StreamCall]:
         return {
             "GetHost": self.get_host,
             "SetClasses": self.set_classes,
@@ -54,7 +54,7 @@ class HostCalls:
         return response
 
     def set_classes(self, request: pb.SetClassesRequest) -> pb.SetClassesResponse:
-        request_checks.classes(request)
+        request_checks.check_classes(request)
         classes = RuntimeClasses(
             machines=tuple(freeze(RuntimeMachineClass, item) for item in request.machine_classes),
             volumes=tuple(freeze(RuntimeVolumeClass, item) for item in request.volume_classes),
@@ -63,35 +63,35 @@ class HostCalls:
         return pb.SetClassesResponse()
 
     def resize_machine(self, request: pb.ResizeMachineRequest) -> pb.ResizeMachineResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
+        request_checks.require_id(request.machine_id, "machine_id")
         class_name: str = getattr(request, "class")
-        request_checks.name_given(class_name, "class")
+        request_checks.require_name(class_name, "class")
         self._runtime.change(request.machine_id, Resize(class_name))
         return pb.ResizeMachineResponse()
 
     def describe_machines(self, request: pb.DescribeMachinesRequest) -> pb.DescribeMachinesResponse:
         response = pb.DescribeMachinesResponse()
-        for machine in named(self._runtime.objects(RuntimeMachine), request.machine_ids):
+        for machine in select_named(self._runtime.objects(RuntimeMachine), request.machine_ids):
             fill(response.machines.add(machine_id=machine.id), machine.detail)
         return response
 
     def describe_volumes(self, request: pb.DescribeVolumesRequest) -> pb.DescribeVolumesResponse:
         response = pb.DescribeVolumesResponse()
-        for volume in named(self._runtime.objects(RuntimeVolume), request.volume_ids):
+        for volume in select_named(self._runtime.objects(RuntimeVolume), request.volume_ids):
             fill(response.volumes.add(volume_id=volume.id), volume.detail)
         return response
 
     def watch_events(
         self, _: pb.WatchEventsRequest, on_gone: Callable[[Callable[[], None]], object]
     ) -> Iterator[pb.WatchEventsResponse]:
-        watch = Watch(self._runtime.watch())
+        watch = ActiveWatch(self._runtime.watch())
         self._watches.add(watch)
         if self._is_stopping or on_gone(watch.close) is False:
             watch.close()
         try:
             while not watch.is_closed:
                 for notice in watch.subscription.next(PATIENCE_SECONDS):
-                    yield notice_message(notice)
+                    yield encode_notice(notice)
         finally:
             self._watches.discard(watch)
             watch.close()
@@ -103,7 +103,7 @@ class HostCalls:
             watch.close()
 
 
-class Watch:
+class ActiveWatch:
     """One stream's subscription, until its caller or its server goes."""
 
     def __init__(self, subscription: Subscription) -> None:
@@ -115,10 +115,10 @@ class Watch:
         self.subscription.close()
 
 
-def named(objects: Mapping[str, T], ids: Iterable[str]) -> Iterator[T]:
+def select_named(objects: Mapping[str, T], ids: Iterable[str]) -> Iterator[T]:
     """Those that are there, each once; all of them when none is named."""
     return (objects[id] for id in dict.fromkeys(ids) or objects if id in objects)
 
 
-def notice_message(notice: Notice) -> pb.WatchEventsResponse:
+def encode_notice(notice: Notice) -> pb.WatchEventsResponse:
     return pb.WatchEventsResponse(kind=KINDS[notice.kind], id=notice.id, change=CHANGES[notice.what])

@@ -11,12 +11,12 @@ from google.protobuf.message import Message
 
 from iri.errors import ResourceExhausted
 from iri.runtime import KIND_NAMES, AnyObject, RuntimeKind
-from iri.wire.list_items import joined
+from iri.wire.list_items import join_items
 
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
-class Lists(Generic[AnyObject]):
+class ListEncoder(Generic[AnyObject]):
     """The lists of one kind."""
 
     def __init__(self, kind: type[AnyObject], encode: Callable[[AnyObject], Message]) -> None:
@@ -26,12 +26,12 @@ class Lists(Generic[AnyObject]):
 
     def response(self, objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> bytes:
         """The encoded response that lists what the filter selects: an id alone decides, labels must all match."""
-        parts = [self._bytes(item) for item in selected(objects, id, labels)]
+        parts = [self._bytes(item) for item in select_objects(objects, id, labels)]
         if not id and not labels:
             self._forget(objects)
-        response = joined(parts)
+        response = join_items(parts)
         if len(response) > LARGEST_MESSAGE_BYTES:
-            raise ResourceExhausted(too_large(self._kind, len(parts), len(response)))
+            raise ResourceExhausted(describe_excess(self._kind, len(parts), len(response)))
         return response
 
     def _bytes(self, item: AnyObject) -> bytes:
@@ -48,7 +48,9 @@ class Lists(Generic[AnyObject]):
             self._encoded = {id: known for id, known in self._encoded.copy().items() if id in objects}
 
 
-def selected(objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> Iterable[AnyObject]:
+def select_objects(
+    objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]
+) -> Iterable[AnyObject]:
     if id:
         return [objects[id]] if id in objects else []
     found: Iterable[AnyObject] = objects.values()
@@ -58,7 +60,7 @@ def selected(objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str
     return found
 
 
-def too_large(kind: RuntimeKind, count: int, size: int) -> str:
+def describe_excess(kind: RuntimeKind, count: int, size: int) -> str:
     return (
         f"{count} {KIND_NAMES[kind].lower()}s take {size / 2**20:.1f} MiB and a response holds "
         f"{LARGEST_MESSAGE_BYTES // 2**20} MiB: ask for fewer, by id or by label"

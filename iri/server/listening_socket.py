@@ -29,19 +29,19 @@ class ListeningSocket:
         if not path.parent.is_dir():
             raise FailedPrecondition(f"{path.parent} is no directory: make it, or choose another socket")
         try:
-            with sole_user(path.parent):
-                refuse_unless_dead(path)
-                self._identity = published(path, mode, bind)
+            with lock_directory(path.parent):
+                refuse_live_socket(path)
+                self._identity = publish_socket(path, mode, bind)
         except OSError as error:
             raise FailedPrecondition(f"cannot listen on {path}: {error.strerror}") from error
 
     def remove(self) -> None:
-        with sole_user(self.path.parent):
-            if identity(self.path) == self._identity:
+        with lock_directory(self.path.parent):
+            if file_identity(self.path) == self._identity:
                 self.path.unlink(missing_ok=True)
 
 
-def published(path: Path, mode: int, bind: Callable[[Path], object]) -> tuple[int, int] | None:
+def publish_socket(path: Path, mode: int, bind: Callable[[Path], object]) -> tuple[int, int] | None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as private:
         made = Path(private) / "s"
         if len(os.fsencode(made)) > LONGEST_SOCKET_PATH:
@@ -49,11 +49,11 @@ def published(path: Path, mode: int, bind: Callable[[Path], object]) -> tuple[in
         bind(made)
         made.chmod(mode)
         made.rename(path)
-    return identity(path)
+    return file_identity(path)
 
 
 @contextmanager
-def sole_user(directory: Path) -> Iterator[None]:
+def lock_directory(directory: Path) -> Iterator[None]:
     """Two servers that start at once take turns; the second then finds a live socket."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -63,7 +63,7 @@ def sole_user(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def refuse_unless_dead(path: Path) -> None:
+def refuse_live_socket(path: Path) -> None:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def peer_pid(connection: socket.socket) -> int:
     return pid
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path) -> tuple[int, int] | None:
     """Tells one file at a path from the next."""
     try:
         found = path.stat()

@@ -20,7 +20,7 @@ from iri.proto.machine.v1alpha1 import api_pb2 as pb
 from iri.runtime import Console, Runtime
 from iri.server import request_checks
 from iri.server.call_handlers import Call
-from iri.server.list_encoder import Lists
+from iri.server.list_encoder import ListEncoder
 from iri.wire.events import select_events
 from iri.wire.message_codec import fill, freeze
 
@@ -31,11 +31,11 @@ class ConsoleUrls(Protocol):
     def offer(self, machine_id: str, open_console: Callable[[], Console]) -> str: ...
 
 
-class MachineCalls:
+class MachineService:
     def __init__(self, runtime: Runtime, consoles: ConsoleUrls | None) -> None:
         self._runtime = runtime
         self._consoles = consoles
-        self._lists = Lists(RuntimeMachine, machine_message)
+        self._lists = ListEncoder(RuntimeMachine, encode_machine)
 
     def table(self) -> dict[str, Call]:
         return {
@@ -69,51 +69,51 @@ class MachineCalls:
         return self._lists.response(self._runtime.objects(RuntimeMachine), wanted.id, wanted.label_selector)
 
     def create_machine(self, request: pb.CreateMachineRequest) -> pb.CreateMachineResponse:
-        request_checks.part_given(request, "machine", "machine")
-        request_checks.machine(request.machine)
+        request_checks.require_part(request, "machine", "machine")
+        request_checks.check_machine(request.machine)
         machine = self._runtime.create(freeze(RuntimeMachine, request.machine))
-        return pb.CreateMachineResponse(machine=machine_message(machine))
+        return pb.CreateMachineResponse(machine=encode_machine(machine))
 
     def delete_machine(self, request: pb.DeleteMachineRequest) -> pb.DeleteMachineResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
+        request_checks.require_id(request.machine_id, "machine_id")
         self._runtime.remove(RuntimeMachine, request.machine_id)
         return pb.DeleteMachineResponse()
 
     def update_machine_annotations(
         self, request: pb.UpdateMachineAnnotationsRequest
     ) -> pb.UpdateMachineAnnotationsResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
-        request_checks.size_bounded(request, "annotations")
-        request_checks.keys(request.annotations, "annotations")
+        request_checks.require_id(request.machine_id, "machine_id")
+        request_checks.check_size(request, "annotations")
+        request_checks.check_keys(request.annotations, "annotations")
         self._runtime.change(request.machine_id, SetAnnotations(dict(request.annotations)))
         return pb.UpdateMachineAnnotationsResponse()
 
     def update_machine_power(self, request: pb.UpdateMachinePowerRequest) -> pb.UpdateMachinePowerResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
-        request_checks.power(request.power, "power")
+        request_checks.require_id(request.machine_id, "machine_id")
+        request_checks.check_power(request.power, "power")
         self._runtime.change(request.machine_id, SetPower(Power(request.power)))
         return pb.UpdateMachinePowerResponse()
 
     def attach_volume(self, request: pb.AttachVolumeRequest) -> pb.AttachVolumeResponse:
-        self._runtime.change(request.machine_id, AttachVolume(given_disk(request)))
+        self._runtime.change(request.machine_id, AttachVolume(decode_disk(request)))
         return pb.AttachVolumeResponse()
 
     def update_volume(self, request: pb.UpdateVolumeRequest) -> pb.UpdateVolumeResponse:
-        self._runtime.change(request.machine_id, UpdateVolume(given_disk(request)))
+        self._runtime.change(request.machine_id, UpdateVolume(decode_disk(request)))
         return pb.UpdateVolumeResponse()
 
     def detach_volume(self, request: pb.DetachVolumeRequest) -> pb.DetachVolumeResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
-        request_checks.id_given(request.name, "name")
+        request_checks.require_id(request.machine_id, "machine_id")
+        request_checks.require_id(request.name, "name")
         self._runtime.change(request.machine_id, DetachVolume(request.name))
         return pb.DetachVolumeResponse()
 
     def attach_network_interface(
         self, request: pb.AttachNetworkInterfaceRequest
     ) -> pb.AttachNetworkInterfaceResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
-        request_checks.part_given(request, "network_interface", "network_interface")
-        request_checks.network_interface(request.network_interface, "network_interface")
+        request_checks.require_id(request.machine_id, "machine_id")
+        request_checks.require_part(request, "network_interface", "network_interface")
+        request_checks.check_network_interface(request.network_interface, "network_interface")
         interface = freeze(RuntimeNetworkInterface, request.network_interface)
         self._runtime.change(request.machine_id, AttachInterface(interface))
         return pb.AttachNetworkInterfaceResponse()
@@ -121,8 +121,8 @@ class MachineCalls:
     def detach_network_interface(
         self, request: pb.DetachNetworkInterfaceRequest
     ) -> pb.DetachNetworkInterfaceResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
-        request_checks.id_given(request.name, "name")
+        request_checks.require_id(request.machine_id, "machine_id")
+        request_checks.require_id(request.name, "name")
         self._runtime.change(request.machine_id, DetachInterface(request.name))
         return pb.DetachNetworkInterfaceResponse()
 
@@ -133,7 +133,7 @@ class MachineCalls:
         return response
 
     def exec(self, request: pb.ExecRequest) -> pb.ExecResponse:
-        request_checks.id_given(request.machine_id, "machine_id")
+        request_checks.require_id(request.machine_id, "machine_id")
         machine_id = request.machine_id
         if machine_id not in self._runtime.objects(RuntimeMachine):
             raise NotFound(f"machine {machine_id} does not exist")
@@ -144,14 +144,14 @@ class MachineCalls:
         )
 
 
-def given_disk(request: pb.AttachVolumeRequest | pb.UpdateVolumeRequest) -> Disk:
-    request_checks.id_given(request.machine_id, "machine_id")
-    request_checks.part_given(request, "volume", "volume")
-    request_checks.disk(request.volume, "volume")
+def decode_disk(request: pb.AttachVolumeRequest | pb.UpdateVolumeRequest) -> Disk:
+    request_checks.require_id(request.machine_id, "machine_id")
+    request_checks.require_part(request, "volume", "volume")
+    request_checks.check_disk(request.volume, "volume")
     return freeze(Disk, request.volume)
 
 
-def machine_message(machine: RuntimeMachine) -> pb.Machine:
+def encode_machine(machine: RuntimeMachine) -> pb.Machine:
     message = pb.Machine()
     fill(message, machine)
     # Existing clients give up on a whole list when one machine is STOPPED.

@@ -26,14 +26,14 @@ DEVICE = re.compile(r"[a-z][a-z0-9]{0,15}")
 HOSTNAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 
 
-def id_given(value: str, field: str) -> None:
+def require_id(value: str, field: str) -> None:
     if not value:
         raise InvalidArgument(f"{field} is missing")
     if len(value) > LONGEST_ID:
         raise InvalidArgument(f"{field} is longer than {LONGEST_ID} characters")
 
 
-def name_given(value: str, field: str) -> None:
+def require_name(value: str, field: str) -> None:
     if not value:
         raise InvalidArgument(f"{field} is missing")
     if not NAME.fullmatch(value):
@@ -42,18 +42,18 @@ def name_given(value: str, field: str) -> None:
         )
 
 
-def part_given(message: Message, name: str, field: str) -> None:
+def require_part(message: Message, name: str, field: str) -> None:
     if not message.HasField(name):
         raise InvalidArgument(f"{field} is missing")
 
 
-def size_bounded(message: Message, field: str) -> None:
+def check_size(message: Message, field: str) -> None:
     size = message.ByteSize()
     if size > LARGEST_OBJECT_BYTES:
         raise InvalidArgument(f"{field} has {size} bytes; at most {LARGEST_OBJECT_BYTES} are allowed")
 
 
-def keys(mapping: Mapping[str, object], field: str) -> None:
+def check_keys(mapping: Mapping[str, object], field: str) -> None:
     for key in mapping:
         if not key:
             raise InvalidArgument(f"{field} has an empty key")
@@ -61,12 +61,12 @@ def keys(mapping: Mapping[str, object], field: str) -> None:
             raise InvalidArgument(f"{field} has a key longer than {LONGEST_KEY} characters")
 
 
-def not_negative(value: int, field: str) -> None:
+def check_not_negative(value: int, field: str) -> None:
     if value < 0:
         raise InvalidArgument(f"{field} is negative")
 
 
-def unique(values: Iterable[str], field: str) -> None:
+def check_unique(values: Iterable[str], field: str) -> None:
     seen = set()
     for value in values:
         if value in seen:
@@ -74,30 +74,30 @@ def unique(values: Iterable[str], field: str) -> None:
         seen.add(value)
 
 
-def metadata(value: meta_pb.ObjectMetadata, field: str) -> None:
-    keys(value.labels, f"{field}.labels")
-    keys(value.annotations, f"{field}.annotations")
+def check_metadata(value: meta_pb.ObjectMetadata, field: str) -> None:
+    check_keys(value.labels, f"{field}.labels")
+    check_keys(value.annotations, f"{field}.annotations")
 
 
-def power(value: int, field: str) -> None:
+def check_power(value: int, field: str) -> None:
     if value not in machine_pb.Power.values():
         raise InvalidArgument(f"{field} is neither POWER_ON (0) nor POWER_OFF (1)")
 
 
-def machine(value: machine_pb.Machine) -> None:
-    size_bounded(value, "machine")
-    metadata(value.metadata, "machine.metadata")
-    part_given(value, "spec", "machine.spec")
+def check_machine(value: machine_pb.Machine) -> None:
+    check_size(value, "machine")
+    check_metadata(value.metadata, "machine.metadata")
+    require_part(value, "spec", "machine.spec")
     spec, field = value.spec, "machine.spec"
-    power(spec.power, f"{field}.power")
-    name_given(getattr(spec, "class"), f"{field}.class")
+    check_power(spec.power, f"{field}.power")
+    require_name(getattr(spec, "class"), f"{field}.class")
     for number, volume in enumerate(spec.volumes):
-        disk(volume, f"{field}.volumes[{number}]")
-    unique((volume.name for volume in spec.volumes), f"the name of one of {field}.volumes")
-    unique((volume.device for volume in spec.volumes), f"the device of one of {field}.volumes")
+        check_disk(volume, f"{field}.volumes[{number}]")
+    check_unique((volume.name for volume in spec.volumes), f"the name of one of {field}.volumes")
+    check_unique((volume.device for volume in spec.volumes), f"the device of one of {field}.volumes")
     for number, interface in enumerate(spec.network_interfaces):
-        network_interface(interface, f"{field}.network_interfaces[{number}]")
-    unique(
+        check_network_interface(interface, f"{field}.network_interfaces[{number}]")
+    check_unique(
         (interface.name for interface in spec.network_interfaces),
         f"the name of one of {field}.network_interfaces",
     )
@@ -106,28 +106,30 @@ def machine(value: machine_pb.Machine) -> None:
         raise InvalidArgument(f"{field}.guest_config.hostname must be at most 63 letters, digits and '-'")
 
 
-def disk(value: machine_pb.Volume, field: str) -> None:
-    size_bounded(value, field)
-    name_given(value.name, f"{field}.name")
+def check_disk(value: machine_pb.Volume, field: str) -> None:
+    check_size(value, field)
+    require_name(value.name, f"{field}.name")
     if not DEVICE.fullmatch(value.device):
         raise InvalidArgument(f"{field}.device must be a device name such as oda")
     if value.HasField("local_disk") == value.HasField("connection"):
         raise InvalidArgument(f"{field} needs exactly one of local_disk and connection")
-    not_negative(value.local_disk.size_bytes, f"{field}.local_disk.size_bytes")
+    check_not_negative(value.local_disk.size_bytes, f"{field}.local_disk.size_bytes")
     if value.local_disk.HasField("image") and not value.local_disk.image.image:
         raise InvalidArgument(f"{field}.local_disk.image.image is missing")
     if value.HasField("connection"):
-        name_given(value.connection.driver, f"{field}.connection.driver")
-        keys(value.connection.attributes, f"{field}.connection.attributes")
-        keys(value.connection.secret_data, f"{field}.connection.secret_data")
-        keys(value.connection.encryption_data, f"{field}.connection.encryption_data")
-        not_negative(value.connection.effective_storage_bytes, f"{field}.connection.effective_storage_bytes")
+        require_name(value.connection.driver, f"{field}.connection.driver")
+        check_keys(value.connection.attributes, f"{field}.connection.attributes")
+        check_keys(value.connection.secret_data, f"{field}.connection.secret_data")
+        check_keys(value.connection.encryption_data, f"{field}.connection.encryption_data")
+        check_not_negative(
+            value.connection.effective_storage_bytes, f"{field}.connection.effective_storage_bytes"
+        )
 
 
-def network_interface(value: machine_pb.NetworkInterface, field: str) -> None:
-    size_bounded(value, field)
-    name_given(value.name, f"{field}.name")
-    keys(value.attributes, f"{field}.attributes")
+def check_network_interface(value: machine_pb.NetworkInterface, field: str) -> None:
+    check_size(value, field)
+    require_name(value.name, f"{field}.name")
+    check_keys(value.attributes, f"{field}.attributes")
     for number, ip in enumerate(value.ips):
         try:
             ipaddress.ip_address(ip)
@@ -135,49 +137,49 @@ def network_interface(value: machine_pb.NetworkInterface, field: str) -> None:
             raise InvalidArgument(f"{field}.ips[{number}] is not an IP address") from None
 
 
-def volume(value: volume_pb.Volume) -> None:
-    size_bounded(value, "volume")
-    metadata(value.metadata, "volume.metadata")
-    part_given(value, "spec", "volume.spec")
+def check_volume(value: volume_pb.Volume) -> None:
+    check_size(value, "volume")
+    check_metadata(value.metadata, "volume.metadata")
+    require_part(value, "spec", "volume.spec")
     spec = value.spec
-    name_given(getattr(spec, "class"), "volume.spec.class")
-    storage(spec.resources, "volume.spec.resources")
-    keys(spec.encryption.secret_data, "volume.spec.encryption.secret_data")
+    require_name(getattr(spec, "class"), "volume.spec.class")
+    check_storage(spec.resources, "volume.spec.resources")
+    check_keys(spec.encryption.secret_data, "volume.spec.encryption.secret_data")
     source, field = spec.volume_data_source, "volume.spec.volume_data_source"
     if source.HasField("image_data_source") and source.HasField("snapshot_data_source"):
         raise InvalidArgument(f"{field} has both an image and a snapshot")
     if source.HasField("image_data_source") and not source.image_data_source.image:
         raise InvalidArgument(f"{field}.image_data_source.image is missing")
     if source.HasField("snapshot_data_source"):
-        id_given(source.snapshot_data_source.snapshot_id, f"{field}.snapshot_data_source.snapshot_id")
+        require_id(source.snapshot_data_source.snapshot_id, f"{field}.snapshot_data_source.snapshot_id")
 
 
-def storage(value: volume_pb.VolumeResources, field: str) -> None:
+def check_storage(value: volume_pb.VolumeResources, field: str) -> None:
     if value.storage_bytes <= 0:
         raise InvalidArgument(f"{field}.storage_bytes must be greater than 0")
 
 
-def snapshot(value: volume_pb.VolumeSnapshot) -> None:
-    size_bounded(value, "volume_snapshot")
-    metadata(value.metadata, "volume_snapshot.metadata")
-    part_given(value, "spec", "volume_snapshot.spec")
-    id_given(value.spec.volume_id, "volume_snapshot.spec.volume_id")
+def check_snapshot(value: volume_pb.VolumeSnapshot) -> None:
+    check_size(value, "volume_snapshot")
+    check_metadata(value.metadata, "volume_snapshot.metadata")
+    require_part(value, "spec", "volume_snapshot.spec")
+    require_id(value.spec.volume_id, "volume_snapshot.spec.volume_id")
 
 
-def classes(request: host_pb.SetClassesRequest) -> None:
+def check_classes(request: host_pb.SetClassesRequest) -> None:
     for number, machine_class in enumerate(request.machine_classes):
         field = f"machine_classes[{number}]"
-        name_given(machine_class.name, f"{field}.name")
+        require_name(machine_class.name, f"{field}.name")
         resources = machine_class.capabilities.resources
-        keys(resources, f"{field}.capabilities.resources")
+        check_keys(resources, f"{field}.capabilities.resources")
         for required in ("cpu", "memory"):
             if resources.get(required, 0) <= 0:
                 raise InvalidArgument(f"{field}.capabilities.resources[{required}] must be greater than 0")
         for resource, amount in resources.items():
-            not_negative(amount, f"{field}.capabilities.resources[{resource}]")
-    unique((item.name for item in request.machine_classes), "the name of one of machine_classes")
+            check_not_negative(amount, f"{field}.capabilities.resources[{resource}]")
+    check_unique((item.name for item in request.machine_classes), "the name of one of machine_classes")
     for number, volume_class in enumerate(request.volume_classes):
-        name_given(volume_class.name, f"volume_classes[{number}].name")
-        not_negative(volume_class.capabilities.tps, f"volume_classes[{number}].capabilities.tps")
-        not_negative(volume_class.capabilities.iops, f"volume_classes[{number}].capabilities.iops")
-    unique((item.name for item in request.volume_classes), "the name of one of volume_classes")
+        require_name(volume_class.name, f"volume_classes[{number}].name")
+        check_not_negative(volume_class.capabilities.tps, f"volume_classes[{number}].capabilities.tps")
+        check_not_negative(volume_class.capabilities.iops, f"volume_classes[{number}].capabilities.iops")
+    check_unique((item.name for item in request.volume_classes), "the name of one of volume_classes")

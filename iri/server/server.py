@@ -25,12 +25,12 @@ from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import Runtime
-from iri.server.call_handlers import Around, Call, Stream, handlers, unhindered
-from iri.server.host_service import HostCalls
+from iri.server.call_handlers import Call, CallWrapper, StreamCall, build_handlers, run_unwrapped
+from iri.server.host_service import HostService
 from iri.server.list_encoder import LARGEST_MESSAGE_BYTES
 from iri.server.listening_socket import ListeningSocket
-from iri.server.machine_service import ConsoleUrls, MachineCalls
-from iri.server.volume_service import VolumeCalls
+from iri.server.machine_service import ConsoleUrls, MachineService
+from iri.server.volume_service import VolumeService
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Service(Enum):
 
 
 @dataclass(frozen=True)
-class Extra:
+class ExtraService:
     """A further service: its descriptor, and a function a call."""
 
     service: ServiceDescriptor
@@ -69,9 +69,9 @@ class Server:
         runtime: Runtime,
         addresses: Sequence[Address],
         *,
-        services: Sequence[Service | Extra] = tuple(Service),
+        services: Sequence[Service | ExtraService] = tuple(Service),
         consoles: ConsoleUrls | None = None,
-        around: Around = unhindered,
+        around: CallWrapper = run_unwrapped,
         socket_mode: int = SOCKET_MODE,
     ) -> None:
         self.addresses: tuple[Address, ...] = tuple(addresses)
@@ -83,10 +83,10 @@ class Server:
             options=OPTIONS,
             maximum_concurrent_rpcs=CALLS,
         )
-        self._host = HostCalls(runtime)
+        self._host = HostService(runtime)
         served = [self._served(service, runtime, consoles) for service in services]
         self._server.add_generic_rpc_handlers(
-            tuple(handlers(service, calls, around) for service, calls in served)
+            tuple(build_handlers(service, calls, around) for service, calls in served)
         )
         self._health = health.HealthServicer()
         self._serve_health([service.full_name for service, _ in served])
@@ -150,14 +150,14 @@ class Server:
         )
 
     def _served(
-        self, service: Service | Extra, runtime: Runtime, consoles: ConsoleUrls | None
-    ) -> tuple[ServiceDescriptor, Mapping[str, Call | Stream]]:
+        self, service: Service | ExtraService, runtime: Runtime, consoles: ConsoleUrls | None
+    ) -> tuple[ServiceDescriptor, Mapping[str, Call | StreamCall]]:
         match service:
-            case Extra():
+            case ExtraService():
                 return service.service, service.calls
             case Service.MACHINE:
-                return service.value, MachineCalls(runtime, consoles).table()
+                return service.value, MachineService(runtime, consoles).table()
             case Service.VOLUME:
-                return service.value, VolumeCalls(runtime).table()
+                return service.value, VolumeService(runtime).table()
             case Service.HOST:
                 return service.value, self._host.table()

@@ -7,17 +7,17 @@ from iri.proto.volume.v1alpha1 import api_pb2 as pb
 from iri.runtime import Runtime
 from iri.server import request_checks
 from iri.server.call_handlers import Call
-from iri.server.list_encoder import Lists
+from iri.server.list_encoder import ListEncoder
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from iri.wire.events import select_events
 from iri.wire.message_codec import fill, freeze
 
 
-class VolumeCalls:
+class VolumeService:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._volumes = Lists(RuntimeVolume, volume_message)
-        self._snapshots = Lists(RuntimeSnapshot, snapshot_message)
+        self._volumes = ListEncoder(RuntimeVolume, encode_volume)
+        self._snapshots = ListEncoder(RuntimeSnapshot, encode_snapshot)
 
     def table(self) -> dict[str, Call]:
         return {
@@ -47,35 +47,35 @@ class VolumeCalls:
         return self._volumes.response(self._runtime.objects(RuntimeVolume), wanted.id, wanted.label_selector)
 
     def create_volume(self, request: pb.CreateVolumeRequest) -> pb.CreateVolumeResponse:
-        request_checks.part_given(request, "volume", "volume")
-        request_checks.volume(request.volume)
+        request_checks.require_part(request, "volume", "volume")
+        request_checks.check_volume(request.volume)
         volume = self._runtime.create(freeze(RuntimeVolume, request.volume))
-        return pb.CreateVolumeResponse(volume=volume_message(volume))
+        return pb.CreateVolumeResponse(volume=encode_volume(volume))
 
     def expand_volume(self, request: pb.ExpandVolumeRequest) -> pb.ExpandVolumeResponse:
-        request_checks.id_given(request.volume_id, "volume_id")
-        request_checks.part_given(request, "resources", "resources")
-        request_checks.storage(request.resources, "resources")
+        request_checks.require_id(request.volume_id, "volume_id")
+        request_checks.require_part(request, "resources", "resources")
+        request_checks.check_storage(request.resources, "resources")
         self._runtime.change(request.volume_id, ExpandVolume(freeze(Resources, request.resources)))
         return pb.ExpandVolumeResponse()
 
     def delete_volume(self, request: pb.DeleteVolumeRequest) -> pb.DeleteVolumeResponse:
-        request_checks.id_given(request.volume_id, "volume_id")
+        request_checks.require_id(request.volume_id, "volume_id")
         self._runtime.remove(RuntimeVolume, request.volume_id)
         return pb.DeleteVolumeResponse()
 
     def create_volume_snapshot(
         self, request: pb.CreateVolumeSnapshotRequest
     ) -> pb.CreateVolumeSnapshotResponse:
-        request_checks.part_given(request, "volume_snapshot", "volume_snapshot")
-        request_checks.snapshot(request.volume_snapshot)
+        request_checks.require_part(request, "volume_snapshot", "volume_snapshot")
+        request_checks.check_snapshot(request.volume_snapshot)
         snapshot = self._runtime.create(freeze(RuntimeSnapshot, request.volume_snapshot))
-        return pb.CreateVolumeSnapshotResponse(volume_snapshot=snapshot_message(snapshot))
+        return pb.CreateVolumeSnapshotResponse(volume_snapshot=encode_snapshot(snapshot))
 
     def delete_volume_snapshot(
         self, request: pb.DeleteVolumeSnapshotRequest
     ) -> pb.DeleteVolumeSnapshotResponse:
-        request_checks.id_given(request.volume_snapshot_id, "volume_snapshot_id")
+        request_checks.require_id(request.volume_snapshot_id, "volume_snapshot_id")
         self._runtime.remove(RuntimeSnapshot, request.volume_snapshot_id)
         return pb.DeleteVolumeSnapshotResponse()
 
@@ -92,13 +92,13 @@ class VolumeCalls:
         return response
 
 
-def volume_message(volume: RuntimeVolume) -> pb.Volume:
+def encode_volume(volume: RuntimeVolume) -> pb.Volume:
     message = pb.Volume()
     fill(message, volume)
     return message
 
 
-def snapshot_message(snapshot: RuntimeSnapshot) -> pb.VolumeSnapshot:
+def encode_snapshot(snapshot: RuntimeSnapshot) -> pb.VolumeSnapshot:
     message = pb.VolumeSnapshot()
     fill(message, snapshot)
     return message

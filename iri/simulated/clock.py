@@ -25,7 +25,7 @@ def real_time() -> Callable[[], int]:
     return lambda: time.monotonic_ns() + offset
 
 
-class Clock:
+class SimulatedClock:
     """Thread-safe. `real` is where real time comes from; the tests bring their own."""
 
     def __init__(self, real: Callable[[], int] | None = None, state: ClockState | None = None) -> None:

@@ -17,11 +17,11 @@ from iri.errors import InvalidArgument
 from iri.machine import RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.simulated import machine_calls
-from iri.simulated.faults.fault_rules import Effect, Fault, Faults
-from iri.simulated.host import Host
+from iri.simulated.faults.fault_rules import FaultEffect, FaultRule, FaultRules
+from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
-from iri.simulated.profile import decoded, encoded
-from iri.simulated.provider_quirks import Behaviour, flags, with_flags
+from iri.simulated.profile import format_profile, parse_profile
+from iri.simulated.provider_quirks import ProviderQuirks, build_quirks, list_flags
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
@@ -40,8 +40,8 @@ class ClockMode(IntEnum):
     MANUAL = 1
 
 
-class Control:
-    def __init__(self, host: Host, faults: Faults) -> None:
+class ControlService:
+    def __init__(self, host: SimulatedHost, faults: FaultRules) -> None:
         self._host = host
         self._faults = faults
 
@@ -85,9 +85,9 @@ class Control:
     def add_fault(self, request: pb.AddFaultRequest) -> pb.AddFaultResponse:
         wanted = request.fault
         with _refusing():
-            fault = Fault(
+            fault = FaultRule(
                 call=wanted.call,
-                effect=_named(Effect, wanted.effect, "fault.effect"),
+                effect=_named(FaultEffect, wanted.effect, "fault.effect"),
                 code=wanted.code,
                 message=wanted.message,
                 delay_ns=wanted.delay_nanoseconds,
@@ -107,7 +107,7 @@ class Control:
     def act_on_guest(self, request: pb.ActOnGuestRequest) -> pb.ActOnGuestResponse:
         action = _named(GuestAction, request.action, "action")
         with self._host.entered() as now_ns:
-            guest = machine_calls.found(self._host, request.machine_id)
+            guest = machine_calls.find_machine(self._host, request.machine_id)
             machine_calls.act(self._host, guest, action, now_ns)
         return pb.ActOnGuestResponse()
 
@@ -126,24 +126,24 @@ class Control:
     def set_behaviour(self, request: pb.SetBehaviourRequest) -> pb.SetBehaviourResponse:
         name, changes = request.behaviour.name or "gitvirt", dict(request.behaviour.flags)
         with _refusing():
-            behaviour = with_flags(name, changes)
+            behaviour = build_quirks(name, changes)
         self._become(behaviour, name, changes)
         return pb.SetBehaviourResponse(behaviour=self._behaviour())
 
-    def _become(self, behaviour: Behaviour, name: str, changes: Mapping[str, bool]) -> None:
+    def _become(self, behaviour: ProviderQuirks, name: str, changes: Mapping[str, bool]) -> None:
         profile = replace(self._host.profile, behaviour=name, behaviour_flags=changes)
         self._host.become(profile, behaviour)
 
     def _behaviour(self) -> pb.Behaviour:
-        return pb.Behaviour(name=self._host.profile.behaviour, flags=flags(self._host.nature.behaviour))
+        return pb.Behaviour(name=self._host.profile.behaviour, flags=list_flags(self._host.nature.behaviour))
 
     def get_profile(self, _: pb.GetProfileRequest) -> pb.GetProfileResponse:
-        return pb.GetProfileResponse(json=encoded(self._host.profile))
+        return pb.GetProfileResponse(json=format_profile(self._host.profile))
 
     def set_profile(self, request: pb.SetProfileRequest) -> pb.SetProfileResponse:
-        profile = decoded(request.json, self._host.profile)
-        self._host.become(profile, with_flags(profile.behaviour, profile.behaviour_flags))
-        return pb.SetProfileResponse(json=encoded(profile))
+        profile = parse_profile(request.json, self._host.profile)
+        self._host.become(profile, build_quirks(profile.behaviour, profile.behaviour_flags))
+        return pb.SetProfileResponse(json=format_profile(profile))
 
     def get_statistics(self, _: pb.GetStatisticsRequest) -> pb.GetStatisticsResponse:
         with self._host.entered(even_when_down=True):
@@ -156,7 +156,7 @@ class Control:
             )
 
 
-def _fault_message(fault: Fault) -> pb.Fault:
+def _fault_message(fault: FaultRule) -> pb.Fault:
     return pb.Fault(
         id=fault.id,
         call=fault.call,

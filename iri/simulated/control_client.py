@@ -11,16 +11,16 @@ from iri.address import Address
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.control import SERVICE, HostAction
-from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.machine_calls import GuestAction
-from iri.wire.connection import Link
+from iri.wire.connection import ServerConnection
 
 DEADLINE_SECONDS = 10.0
 
 
-class Pilot:
+class ControlClient:
     def __init__(self, address: Address) -> None:
-        self._link = Link(address)
+        self._link = ServerConnection(address)
 
     def stop_clock(self) -> None:
         """From now on time passes only in `advance`."""
@@ -47,7 +47,7 @@ class Pilot:
         """Only what the JSON document names."""
         self.ask(pb.SetProfileRequest(json=json))
 
-    def fail(self, fault: Fault) -> str:
+    def fail(self, fault: FaultRule) -> str:
         """From now on; returns the id to `heal` by."""
         wanted = pb.Fault(
             call=fault.call,
@@ -78,7 +78,7 @@ class Pilot:
     def close(self) -> None:
         self._link.close()
 
-    def __enter__(self) -> Pilot:
+    def __enter__(self) -> ControlClient:
         return self
 
     def __exit__(

@@ -14,31 +14,30 @@ from msgspec.structs import replace
 
 from iri.errors import Unavailable
 from iri.host import RuntimeClasses
-from iri.identity import identity
+from iri.identity import derive_id
 from iri.journal import Journal
 from iri.runtime import Console, RuntimeKind, RuntimeObject
-from iri.simulated import machine_lifecycle as guests
-from iri.simulated import volume_lifecycle
-from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.host_model import NEVER_NS, Happening, Nature
-from iri.simulated.machine_lifecycle import Guest
+from iri.simulated import machine_lifecycle, volume_lifecycle
+from iri.simulated.clock import SECOND_NS, SimulatedClock
+from iri.simulated.host_model import NEVER_NS, HostModel, LifecycleEvent
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.profile import Profile
-from iri.simulated.provider_quirks import Behaviour, with_flags
-from iri.simulated.seeded_random import Chance
+from iri.simulated.provider_quirks import ProviderQuirks, build_quirks
+from iri.simulated.seeded_random import SeededRandom
 from iri.simulated.state import records
-from iri.simulated.state.host_state import State
-from iri.simulated.state.records import KINDS, TABLES, Facts, Put, Record, Table
-from iri.simulated.state.state_log import Ledger, LedgerError
-from iri.simulated.volume_lifecycle import Shot, Stored
+from iri.simulated.state.host_state import HostState
+from iri.simulated.state.records import KINDS, TABLES, HostRecord, Record, RecordChange, Table
+from iri.simulated.state.state_log import StateLog, StateLogError
+from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 
 
-class Host:
+class SimulatedHost:
     def __init__(
-        self, profile: Profile, seed: int, clock: Clock | None = None, ledger: Ledger | None = None
+        self, profile: Profile, seed: int, clock: SimulatedClock | None = None, ledger: StateLog | None = None
     ) -> None:
-        self.clock = clock or Clock()
-        self.facts = Facts(seed=seed)
-        self.state = State()
+        self.clock = clock or SimulatedClock()
+        self.facts = HostRecord(seed=seed)
+        self.state = HostState()
         self.journal = Journal(self.moment_ns)
         self._consoles: dict[str, list[Console]] = {}
         self._ledger = ledger
@@ -47,13 +46,13 @@ class Host:
         self._lock = threading.RLock()
         if ledger is not None:
             self._restore(ledger)
-        self.become(profile, with_flags(profile.behaviour, profile.behaviour_flags))
+        self.become(profile, build_quirks(profile.behaviour, profile.behaviour_flags))
 
-    def become(self, profile: Profile, behaviour: Behaviour) -> None:
+    def become(self, profile: Profile, behaviour: ProviderQuirks) -> None:
         """Another kind of host from now on; what is there stays."""
         with self._lock:
             self.profile = profile
-            self.nature = Nature(profile.times, Chance(self.facts.seed), behaviour)
+            self.nature = HostModel(profile.times, SeededRandom(self.facts.seed), behaviour)
 
     @property
     def classes(self) -> RuntimeClasses:
@@ -108,12 +107,12 @@ class Host:
         with self._lock:
             return self.state.agenda.next_due_ns()
 
-    def commit(self, *puts: Put, facts: Facts | None = None) -> None:
+    def commit(self, *puts: RecordChange, facts: HostRecord | None = None) -> None:
         """All of it, written down first; nothing when it cannot be written down."""
         if self._ledger is not None:
-            changes = [records.change(put) for put in puts]
+            changes = [records.encode_change(put) for put in puts]
             if facts is not None and facts is not self.facts:
-                changes.append(records.facts_change(facts))
+                changes.append(records.encode_host_record(facts))
             with _kept():
                 self._entry = self._ledger.append(changes)
         self.facts = facts or self.facts
@@ -122,11 +121,11 @@ class Host:
         if self._ledger is not None and self._ledger.wants_rewrite():
             self._rewrite(self._ledger)
 
-    def tell(self, subject: RuntimeObject, happenings: tuple[Happening, ...]) -> None:
+    def tell(self, subject: RuntimeObject, happenings: tuple[LifecycleEvent, ...]) -> None:
         for reason, action, message, is_warning in happenings:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
-    def pulled(self, facts: Facts, images: Iterable[str], now_ns: int) -> tuple[Facts, int]:
+    def pulled(self, facts: HostRecord, images: Iterable[str], now_ns: int) -> tuple[HostRecord, int]:
         """When all of them are there: the first to ask has an image pulled. NEVER_NS if one cannot be."""
         ready_ns = now_ns
         for image in images:
@@ -138,9 +137,9 @@ class Host:
             ready_ns = max(ready_ns, facts.images[image])
         return facts, ready_ns
 
-    def identified(self, kind: RuntimeKind, labels: Mapping[str, str]) -> tuple[Facts, str]:
+    def identified(self, kind: RuntimeKind, labels: Mapping[str, str]) -> tuple[HostRecord, str]:
         """The id of a new object: by its uid, or one that was never used."""
-        known = None if self.nature.behaviour.duplicates else identity(kind, labels)
+        known = None if self.nature.behaviour.duplicates else derive_id(kind, labels)
         if known is not None:
             return self.facts, known
         facts = replace(self.facts, nameless=self.facts.nameless + 1)
@@ -171,39 +170,44 @@ class Host:
     def _step(self, table: Table, id: str, due_ns: int) -> None:
         before = self.state.record(table, id)
         after, told = self._stepped(before, due_ns)
-        self._apply(Put(table, id, after))
+        self._apply(RecordChange(table, id, after))
         self.tell((after or before).told, told)
 
-    def _stepped(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[Happening, ...]]:
+    def _stepped(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[LifecycleEvent, ...]]:
         match record:
-            case Guest():
-                return guests.stepped(record, due_ns, self.nature)
-            case Stored():
-                return volume_lifecycle.stepped(record)
-            case Shot():
-                return volume_lifecycle.shot_stepped(record)
+            case SimulatedMachine():
+                return machine_lifecycle.step(record, due_ns, self.nature)
+            case SimulatedVolume():
+                return volume_lifecycle.step(record)
+            case SimulatedSnapshot():
+                return volume_lifecycle.step_snapshot(record)
 
-    def _apply(self, put: Put) -> None:
+    def _apply(self, put: RecordChange) -> None:
         applied = self.state.apply(put)
         if applied.what is not None:
             self.journal.notice(KINDS[put.table], put.id, applied.what)
         for address in applied.shared_addresses:
-            if isinstance(put.record, Guest):
+            if isinstance(put.record, SimulatedMachine):
                 message = f"{address} belongs to another machine as well"
                 self.tell(
-                    put.record.told, (Happening("AddressInUse", "AttachNetworkInterface", message, True),)
+                    put.record.told,
+                    (LifecycleEvent("AddressInUse", "AttachNetworkInterface", message, True),),
                 )
         for volume_id in applied.freed_volumes:
-            stored = self.state.get(Stored, volume_id)
-            if stored is not None and stored.phase is volume_lifecycle.Phase.WAITING:
+            stored = self.state.get(SimulatedVolume, volume_id)
+            if stored is not None and stored.phase is volume_lifecycle.VolumePhase.WAITING:
                 self._apply(
-                    Put(Stored, volume_id, volume_lifecycle.let_go(stored, self.moment_ns(), self.nature))
+                    RecordChange(
+                        SimulatedVolume,
+                        volume_id,
+                        volume_lifecycle.start_removal(stored, self.moment_ns(), self.nature),
+                    )
                 )
         if applied.went_off:
             _close_all(self._consoles.get(put.id, []))
 
-    def _restore(self, ledger: Ledger) -> None:
-        facts, puts = records.read(ledger.load())
+    def _restore(self, ledger: StateLog) -> None:
+        facts, puts = records.decode_records(ledger.load())
         if facts is not None:
             self.facts = facts
         else:
@@ -213,10 +217,10 @@ class Host:
         for put in puts:
             self.state.apply(put)
 
-    def _rewrite(self, ledger: Ledger) -> None:
-        changes = [records.change(put) for put in self.state.everything()]
+    def _rewrite(self, ledger: StateLog) -> None:
+        changes = [records.encode_change(put) for put in self.state.everything()]
         with _kept():
-            ledger.rewrite([*changes, records.facts_change(self.facts)])
+            ledger.rewrite([*changes, records.encode_host_record(self.facts)])
 
 
 def _close_all(consoles: list[Console]) -> None:
@@ -228,5 +232,5 @@ def _close_all(consoles: list[Console]) -> None:
 def _kept() -> Iterator[None]:
     try:
         yield
-    except LedgerError as error:
+    except StateLogError as error:
         raise Unavailable(f"the state cannot be kept: {error}") from error

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from iri.simulated.profile import Times
-from iri.simulated.provider_quirks import Behaviour
-from iri.simulated.seeded_random import Chance, Span
+from iri.simulated.provider_quirks import ProviderQuirks
+from iri.simulated.seeded_random import DurationRange, SeededRandom
 
 NEVER_NS = 1 << 62
 
 
-class Nature(NamedTuple):
+class HostModel(NamedTuple):
     times: Times
-    chance: Chance
-    behaviour: Behaviour
+    chance: SeededRandom
+    behaviour: ProviderQuirks
 
-    def after(self, now_ns: int, span: Span, *what: str | int) -> int:
+    def after(self, now_ns: int, span: DurationRange, *what: str | int) -> int:
         """When something is done that begins now; the same for the same question."""
         return now_ns + self.chance.nanoseconds(span, *what)
 
 
-class Happening(NamedTuple):
+class LifecycleEvent(NamedTuple):
     """What people are told of a step: an event without its object and time."""
 
     reason: str

@@ -21,17 +21,16 @@ from iri.change import (
     SetAnnotations,
     SetPower,
     UpdateVolume,
-    changed_machine,
+    change_machine,
 )
 from iri.errors import FailedPrecondition, Internal, InvalidArgument, NotFound
 from iri.machine import Disk, RuntimeMachine, RuntimeMachineSpec, RuntimeNetworkInterface
-from iri.simulated import hotplug, unavailable
-from iri.simulated import machine_lifecycle as guests
-from iri.simulated.host import Host
-from iri.simulated.host_model import NEVER_NS, Happening
-from iri.simulated.machine_lifecycle import IS_ON, Guest, Phase, Step
+from iri.simulated import hotplug, machine_lifecycle, unavailable
+from iri.simulated.host import SimulatedHost
+from iri.simulated.host_model import NEVER_NS, LifecycleEvent
+from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, MachineStep, SimulatedMachine
 from iri.simulated.state import usage
-from iri.simulated.state.records import Facts, Put
+from iri.simulated.state.records import HostRecord, RecordChange
 
 
 class GuestAction(IntEnum):
@@ -43,40 +42,40 @@ class GuestAction(IntEnum):
     HANG = 3
 
 
-def create(host: Host, wanted: RuntimeMachine, now_ns: int) -> RuntimeMachine:
+def create(host: SimulatedHost, wanted: RuntimeMachine, now_ns: int) -> RuntimeMachine:
     facts, id = host.identified(RuntimeMachine, wanted.labels)
-    existing = host.state.get(Guest, id)
+    existing = host.state.get(SimulatedMachine, id)
     if existing is not None:
         return existing.machine
-    spec = replace(wanted.spec, volumes=tuple(as_kept(host, disk) for disk in wanted.spec.volumes))
+    spec = replace(wanted.spec, volumes=tuple(drop_lost_fields(host, disk) for disk in wanted.spec.volumes))
     for disk in spec.volumes:
         host.state.attachments.refuse(disk, id)
-    images = images_of(spec)
+    images = list_images(spec)
     unavailable.refuse_images(host, images)
     unavailable.refuse_networks(host, spec.network_interfaces)
     machine = RuntimeMachine(
         id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=spec
     )
-    guest = Guest(
+    guest = SimulatedMachine(
         machine=replace(machine, status=replace(machine.status, image_ref=images[0] if images else "")),
-        resources=class_resources(host, spec.class_name),
-        local_bytes=usage.local_bytes(spec.volumes, host.profile.local_disk_bytes),
+        resources=find_class_resources(host, spec.class_name),
+        local_bytes=usage.sum_local_disks(spec.volumes, host.profile.local_disk_bytes),
         leases=host.state.networks.leases(spec.network_interfaces),
     )
     host.state.usage.refuse(host.profile.limit, None, guest)
     facts, ready_ns = host.pulled(facts, images, now_ns)
-    created, told = guests.created(guest, now_ns, ready_ns, host.nature)
-    _commit(host, created, (Happening("Created", "Create", "the machine is defined"), *told), facts)
+    created, told = machine_lifecycle.create(guest, now_ns, ready_ns, host.nature)
+    _commit(host, created, (LifecycleEvent("Created", "Create", "the machine is defined"), *told), facts)
     return created.machine
 
 
-def change(host: Host, guest: Guest, wanted: MachineChange, now_ns: int) -> None:
+def change(host: SimulatedHost, guest: SimulatedMachine, wanted: MachineChange, now_ns: int) -> None:
     """Records the wish and starts what follows from it. A change to what is already so starts at most the guest."""
     behaviour = host.nature.behaviour
     if isinstance(wanted, UpdateVolume) and behaviour.ignores_volume_updates:
         return
     if isinstance(wanted, AttachVolume | UpdateVolume):
-        wanted = type(wanted)(as_kept(host, wanted.disk))
+        wanted = type(wanted)(drop_lost_fields(host, wanted.disk))
         host.state.attachments.refuse(wanted.disk, guest.machine.id)
     if isinstance(wanted, AttachInterface):
         unavailable.refuse_networks(host, (wanted.interface,))
@@ -86,17 +85,17 @@ def change(host: Host, guest: Guest, wanted: MachineChange, now_ns: int) -> None
     if behaviour.counts_no_generations:
         machine = replace(machine, generation=0)
     after, told = _effects(host, replace(guest, machine=machine), wanted, now_ns)
-    after = guests.up_to_date(after, host.nature)
+    after = machine_lifecycle.refresh_status(after, host.nature)
     if after == guest:
         return
     host.state.usage.refuse(host.profile.limit, guest, after)
     _commit(host, after, told)
 
 
-def _changed(host: Host, machine: RuntimeMachine, wanted: MachineChange) -> RuntimeMachine:
+def _changed(host: SimulatedHost, machine: RuntimeMachine, wanted: MachineChange) -> RuntimeMachine:
     attaches = isinstance(wanted, AttachVolume | AttachInterface)
     if not (attaches and host.nature.behaviour.attaches_twice) or machine.deleted_at:
-        return changed_machine(machine, wanted)
+        return change_machine(machine, wanted)
     spec = machine.spec
     if isinstance(wanted, AttachVolume):
         return replace(machine, spec=replace(spec, volumes=(*spec.volumes, wanted.disk)))
@@ -107,16 +106,16 @@ def _changed(host: Host, machine: RuntimeMachine, wanted: MachineChange) -> Runt
 
 
 def _effects(
-    host: Host, guest: Guest, wanted: MachineChange, now_ns: int
-) -> tuple[Guest, tuple[Happening, ...]]:
+    host: SimulatedHost, guest: SimulatedMachine, wanted: MachineChange, now_ns: int
+) -> tuple[SimulatedMachine, tuple[LifecycleEvent, ...]]:
     """The wish is in the guest's spec already; here is what becomes of it."""
     match wanted:
         case SetAnnotations():
             return guest, ()
         case SetPower():
-            return guests.powered(guest, now_ns, host.nature)
+            return machine_lifecycle.apply_power(guest, now_ns, host.nature)
         case Resize(class_name):
-            return guests.resized(guest, class_resources(host, class_name)), ()
+            return machine_lifecycle.resize(guest, find_class_resources(host, class_name)), ()
         case AttachVolume(disk):
             return _attached(host, guest, disk, now_ns), ()
         case UpdateVolume(disk):
@@ -131,86 +130,90 @@ def _effects(
             assert_never(wanted)
 
 
-def _attached(host: Host, guest: Guest, device: Disk | RuntimeNetworkInterface, now_ns: int) -> Guest:
-    machine, moving = hotplug.attached(guest.machine, guest.plugs, device, now_ns, host.nature)
+def _attached(
+    host: SimulatedHost, guest: SimulatedMachine, device: Disk | RuntimeNetworkInterface, now_ns: int
+) -> SimulatedMachine:
+    machine, moving = hotplug.attach(guest.machine, guest.plugs, device, now_ns, host.nature)
     leases = guest.leases
     if isinstance(device, RuntimeNetworkInterface):
         leases = (*leases, *host.state.networks.leases((device,)))
-    local_bytes = usage.local_bytes(machine.spec.volumes, host.profile.local_disk_bytes)
+    local_bytes = usage.sum_local_disks(machine.spec.volumes, host.profile.local_disk_bytes)
     return replace(guest, machine=machine, plugs=moving, leases=leases, local_bytes=local_bytes)
 
 
-def _detached(host: Host, guest: Guest, name: str, is_disk: bool, now_ns: int) -> Guest:
+def _detached(
+    host: SimulatedHost, guest: SimulatedMachine, name: str, is_disk: bool, now_ns: int
+) -> SimulatedMachine:
     """Out of a guest that runs it takes a while, and one that hangs lets nothing go."""
     due_ns = now_ns
     if guest.phase in IS_ON:
         span = host.nature.times.detach
         due_ns = host.nature.after(now_ns, span, "detach", guest.machine.id, name, guest.machine.generation)
-    moving = hotplug.detached(guest.plugs, name, is_disk, NEVER_NS if guest.is_hung else due_ns)
+    moving = hotplug.detach(guest.plugs, name, is_disk, NEVER_NS if guest.is_hung else due_ns)
     leases = guest.leases if is_disk else tuple(lease for lease in guest.leases if lease[0] != name)
-    machine, moving, _ = hotplug.done(guest.machine, moving, now_ns)
-    local_bytes = usage.local_bytes(machine.spec.volumes, host.profile.local_disk_bytes)
+    machine, moving, _ = hotplug.finish_due(guest.machine, moving, now_ns)
+    local_bytes = usage.sum_local_disks(machine.spec.volumes, host.profile.local_disk_bytes)
     return replace(guest, machine=machine, plugs=moving, leases=leases, local_bytes=local_bytes)
 
 
-def _updated(host: Host, guest: Guest, disk: Disk, now_ns: int) -> Guest:
+def _updated(host: SimulatedHost, guest: SimulatedMachine, disk: Disk, now_ns: int) -> SimulatedMachine:
     """The same volume with another size or key stays plugged; another volume takes its place."""
     there = {entry.name: entry.handle for entry in guest.machine.status.volumes}
-    if hotplug.handle_of(guest.machine, disk, host.nature) == there.get(disk.name):
+    if hotplug.device_handle(guest.machine, disk, host.nature) == there.get(disk.name):
         return guest
     return _attached(host, guest, disk, now_ns)
 
 
-def remove(host: Host, guest: Guest, now_ns: int) -> None:
-    after, told = guests.removed(guest, now_ns, host.nature)
+def remove(host: SimulatedHost, guest: SimulatedMachine, now_ns: int) -> None:
+    after, told = machine_lifecycle.remove(guest, now_ns, host.nature)
     if after is not guest:
         _commit(host, after, told)
 
 
-def act(host: Host, guest: Guest, action: GuestAction, now_ns: int) -> None:
+def act(host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, now_ns: int) -> None:
     """Something happens in the guest, by nobody's order. FailedPrecondition when nothing runs there."""
-    if guest.phase is not Phase.RUNNING:
+    if guest.phase is not MachinePhase.RUNNING:
         raise FailedPrecondition(f"machine {guest.machine.id} has no guest running")
     _commit(host, *_acted(host, guest, action, now_ns))
 
 
-def _acted(host: Host, guest: Guest, action: GuestAction, now_ns: int) -> Step:
+def _acted(host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, now_ns: int) -> MachineStep:
     match action:
         case GuestAction.POWEROFF:
-            return guests.switched_itself_off(guest, now_ns, host.nature)
+            return machine_lifecycle.power_off_from_inside(guest, now_ns, host.nature)
         case GuestAction.CRASH:
-            return guests.crashed(guest, now_ns, host.nature)
+            return machine_lifecycle.crash(guest, now_ns, host.nature)
         case GuestAction.REBOOT:
-            return guests.restarted_itself(guest)
+            return machine_lifecycle.reboot_from_inside(guest)
         case GuestAction.HANG:
-            return guests.hung(guest)
+            return machine_lifecycle.hang(guest)
 
 
-def restart_host(host: Host, down_ns: int, now_ns: int, *, is_crash: bool = False) -> None:
+def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bool = False) -> None:
     """The host goes away for so long, with everything that runs on it; after a crash, it says so."""
     up_ns = now_ns + down_ns
     puts = [
-        Put(Guest, id, guests.after_host_restart(guest, up_ns, host.nature))
-        for id, guest in host.state.all(Guest).items()
+        RecordChange(SimulatedMachine, id, machine_lifecycle.restart_with_host(guest, up_ns, host.nature))
+        for id, guest in host.state.all(SimulatedMachine).items()
     ]
     host.commit(*puts, facts=replace(host.facts, down_until_ns=up_ns))
     reason, message = (
         ("HostCrashed", "the host crashed") if is_crash else ("HostRestarted", "the host restarted")
     )
-    for guest in list(host.state.all(Guest).values()):
+    for guest in list(host.state.all(SimulatedMachine).values()):
         if guest.phase in IS_ON:
-            host.tell(guest.machine, (Happening(reason, "Run", message, is_warning=is_crash),))
+            host.tell(guest.machine, (LifecycleEvent(reason, "Run", message, is_warning=is_crash),))
 
 
-def found(host: Host, id: str) -> Guest:
-    guest = host.state.get(Guest, id)
+def find_machine(host: SimulatedHost, id: str) -> SimulatedMachine:
+    guest = host.state.get(SimulatedMachine, id)
     if guest is not None:
         return guest
     error = Internal if host.nature.behaviour.says_internal_for_unknown_ids else NotFound
     raise error(f"there is no machine {id}")
 
 
-def class_resources(host: Host, name: str) -> Mapping[str, int]:
+def find_class_resources(host: SimulatedHost, name: str) -> Mapping[str, int]:
     for offered in host.classes.machines:
         if offered.name == name:
             return offered.resources
@@ -219,18 +222,23 @@ def class_resources(host: Host, name: str) -> Mapping[str, int]:
     raise error(f"there is no machine class {name!r} here; there are: {known}")
 
 
-def images_of(spec: RuntimeMachineSpec) -> tuple[str, ...]:
+def list_images(spec: RuntimeMachineSpec) -> tuple[str, ...]:
     disks = (disk.local_disk for disk in spec.volumes)
     return tuple(disk.image.image for disk in disks if disk is not None and disk.image is not None)
 
 
-def as_kept(host: Host, disk: Disk) -> Disk:
+def drop_lost_fields(host: SimulatedHost, disk: Disk) -> Disk:
     """As it was sent; some providers lose a field."""
     if disk.connection is None or not host.nature.behaviour.drops_effective_size:
         return disk
     return replace(disk, connection=replace(disk.connection, effective_storage_bytes=0))
 
 
-def _commit(host: Host, guest: Guest, told: tuple[Happening, ...], facts: Facts | None = None) -> None:
-    host.commit(Put(Guest, guest.machine.id, guest), facts=facts)
+def _commit(
+    host: SimulatedHost,
+    guest: SimulatedMachine,
+    told: tuple[LifecycleEvent, ...],
+    facts: HostRecord | None = None,
+) -> None:
+    host.commit(RecordChange(SimulatedMachine, guest.machine.id, guest), facts=facts)
     host.tell(guest.machine, told)

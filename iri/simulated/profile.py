@@ -9,8 +9,8 @@ import msgspec
 
 from iri.errors import InvalidArgument
 from iri.host import HostAddress, RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
-from iri.simulated.provider_quirks import with_flags
-from iri.simulated.seeded_random import Span
+from iri.simulated.provider_quirks import build_quirks
+from iri.simulated.seeded_random import DurationRange
 
 GIB = 1 << 30
 
@@ -18,17 +18,17 @@ GIB = 1 << 30
 class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long each step takes, in seconds of the host's clock."""
 
-    boot: Span = Span(0.5, 1.0, 3.0)
-    stop: Span = Span(0.5, 1.0, 3.0)  # of a guest that answers the power button
-    grace: Span = Span(10.0, 10.0, 10.0)  # until one that does not is switched off
-    attach: Span = Span(0.1, 0.2, 0.5)
-    detach: Span = Span(0.1, 0.2, 0.5)
-    pull: Span = Span(0.5, 1.0, 3.0)  # of an image, once a host
-    clone: Span = Span(0.2, 0.5, 1.0)  # of an image or a snapshot into a volume
-    prepare: Span = Span(0.1, 0.2, 0.5)  # of an empty volume
-    expand: Span = Span(0.1, 0.2, 0.5)
-    snapshot: Span = Span(0.2, 0.5, 1.0)
-    remove: Span = Span(0.1, 0.2, 0.5)  # of anything that is at rest
+    boot: DurationRange = DurationRange(0.5, 1.0, 3.0)
+    stop: DurationRange = DurationRange(0.5, 1.0, 3.0)  # of a guest that answers the power button
+    grace: DurationRange = DurationRange(10.0, 10.0, 10.0)  # until one that does not is switched off
+    attach: DurationRange = DurationRange(0.1, 0.2, 0.5)
+    detach: DurationRange = DurationRange(0.1, 0.2, 0.5)
+    pull: DurationRange = DurationRange(0.5, 1.0, 3.0)  # of an image, once a host
+    clone: DurationRange = DurationRange(0.2, 0.5, 1.0)  # of an image or a snapshot into a volume
+    prepare: DurationRange = DurationRange(0.1, 0.2, 0.5)  # of an empty volume
+    expand: DurationRange = DurationRange(0.1, 0.2, 0.5)
+    snapshot: DurationRange = DurationRange(0.2, 0.5, 1.0)
+    remove: DurationRange = DurationRange(0.1, 0.2, 0.5)  # of anything that is at rest
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,34 +61,34 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ValueError("capacity is not negative")
         if any(factor < 1 for factor in self.overcommit.values()):
             raise ValueError("an overcommit factor is 1 or more")
-        with_flags(self.behaviour, self.behaviour_flags)
+        build_quirks(self.behaviour, self.behaviour_flags)
 
     def limit(self, resource: str) -> int:
         """How much of it may be promised."""
         return int(self.capacity.get(resource, 0) * self.overcommit.get(resource, 1))
 
 
-def decoded(document: bytes, onto: Profile | None = None) -> Profile:
+def parse_profile(document: bytes, onto: Profile | None = None) -> Profile:
     """The profile, or one with only what the document names changed. InvalidArgument says which field is wrong."""
     try:
         changes = msgspec.json.decode(document)
         if not isinstance(changes, dict):
             raise InvalidArgument("a profile is a JSON object")
-        whole = merged(msgspec.to_builtins(onto or Profile()), changes)
+        whole = merge_settings(msgspec.to_builtins(onto or Profile()), changes)
         return msgspec.convert(whole, Profile)
     except msgspec.MsgspecError as error:
         raise InvalidArgument(f"the profile is not one: {error}") from None
 
 
-def encoded(profile: Profile) -> bytes:
+def format_profile(profile: Profile) -> bytes:
     return msgspec.json.format(msgspec.json.encode(profile), indent=2)
 
 
-def merged(whole: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_settings(whole: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Mappings are merged where they are settings; those keyed by people's names are replaced whole."""
     result = dict(whole)
     for key, change in changes.items():
         has = result.get(key)
         is_nested = isinstance(has, dict) and isinstance(change, dict) and key in ("times", "classes")
-        result[key] = merged(has, change) if is_nested and isinstance(has, dict) else change
+        result[key] = merge_settings(has, change) if is_nested and isinstance(has, dict) else change
     return result

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import fields, replace
 
 
-class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ProviderQuirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     duplicates: bool = False  # a create with a uid label that exists makes another object
     attaches_twice: bool = False  # an attachment name that exists is attached once more
     ignores_power: bool = False  # a machine boots whatever its power says, and is never switched off
@@ -29,11 +29,11 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     )
 
 
-STOCK = Behaviour(
+STOCK = ProviderQuirks(
     duplicates=True, counts_no_generations=True, has_no_host_service=True, gives_no_reasons=True
 )
-NAMED: Mapping[str, Behaviour] = {
-    "gitvirt": Behaviour(),
+PROVIDERS: Mapping[str, ProviderQuirks] = {
+    "gitvirt": ProviderQuirks(),
     "stock-libvirt": replace(
         STOCK,
         attaches_twice=True,
@@ -58,16 +58,16 @@ NAMED: Mapping[str, Behaviour] = {
 }
 
 
-def flags(behaviour: Behaviour) -> dict[str, bool]:
+def list_flags(behaviour: ProviderQuirks) -> dict[str, bool]:
     return {field.name: getattr(behaviour, field.name) for field in fields(behaviour)}
 
 
-def with_flags(name: str, changes: Mapping[str, bool]) -> Behaviour:
+def build_quirks(name: str, changes: Mapping[str, bool]) -> ProviderQuirks:
     """A named behaviour with single flags changed. A ValueError names what is not known."""
-    if name not in NAMED:
-        raise ValueError(f"no behaviour is called {name!r}; there are {', '.join(NAMED)}")
-    unknown = changes.keys() - flags(NAMED[name]).keys()
+    if name not in PROVIDERS:
+        raise ValueError(f"no behaviour is called {name!r}; there are {', '.join(PROVIDERS)}")
+    unknown = changes.keys() - list_flags(PROVIDERS[name]).keys()
     if unknown:
-        known = ", ".join(flags(NAMED[name]))
+        known = ", ".join(list_flags(PROVIDERS[name]))
         raise ValueError(f"no behaviour flag is called {min(unknown)!r}; there are {known}")
-    return replace(NAMED[name], **changes)
+    return replace(PROVIDERS[name], **changes)

@@ -27,10 +27,10 @@ from iri.journal import Watcher
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, Notice, RuntimeEvent, Subscription
 from iri.simulated import machine_calls, shell, volume_calls
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.machine_lifecycle import HAS_SYSTEM
-from iri.simulated.shell import Inside
+from iri.simulated.shell import GuestAccess
 from iri.simulated.state.usage import STORAGE
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
@@ -42,7 +42,7 @@ VERSION = version("gitvirt")
 class SimulatedRuntime:
     """Implements iri.runtime.Runtime. Thread-safe, because the host is."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: SimulatedHost) -> None:
         self.host = host
 
     def about(self) -> RuntimeInfo:
@@ -96,7 +96,7 @@ class SimulatedRuntime:
 
     def create(self, wanted: AnyObject) -> AnyObject:
         with self.host.entered() as now_ns:
-            match wanted := with_shared_keys(wanted):
+            match wanted := intern_keys(wanted):
                 case RuntimeMachine():
                     return machine_calls.create(self.host, wanted, now_ns)
                 case RuntimeVolume():
@@ -107,18 +107,18 @@ class SimulatedRuntime:
     def change(self, id: str, change: RuntimeChange) -> None:
         with self.host.entered() as now_ns:
             if isinstance(change, ExpandVolume):
-                volume_calls.expand(self.host, volume_calls.found(self.host, id), change, now_ns)
+                volume_calls.expand(self.host, volume_calls.find_volume(self.host, id), change, now_ns)
             else:
-                machine_calls.change(self.host, machine_calls.found(self.host, id), change, now_ns)
+                machine_calls.change(self.host, machine_calls.find_machine(self.host, id), change, now_ns)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
         with self.host.entered() as now_ns:
             if kind is RuntimeMachine:
-                machine_calls.remove(self.host, machine_calls.found(self.host, id), now_ns)
+                machine_calls.remove(self.host, machine_calls.find_machine(self.host, id), now_ns)
             elif kind is RuntimeVolume:
-                volume_calls.remove(self.host, volume_calls.found(self.host, id), now_ns)
+                volume_calls.remove(self.host, volume_calls.find_volume(self.host, id), now_ns)
             else:
-                volume_calls.remove_snapshot(self.host, volume_calls.found_snapshot(self.host, id), now_ns)
+                volume_calls.remove_snapshot(self.host, volume_calls.find_snapshot(self.host, id), now_ns)
 
     def events(self) -> Sequence[RuntimeEvent]:
         with self.host.entered():
@@ -129,7 +129,7 @@ class SimulatedRuntime:
 
     def console(self, machine_id: str) -> Console:
         with self.host.entered():
-            guest = machine_calls.found(self.host, machine_id)
+            guest = machine_calls.find_machine(self.host, machine_id)
             if self.host.nature.behaviour.has_no_console:
                 raise Unimplemented("machines have no console here")
             if guest.phase not in HAS_SYSTEM or guest.is_hung:
@@ -139,21 +139,26 @@ class SimulatedRuntime:
             )
             self.host.attend(machine_id, console)
         keeper = threading.Thread(
-            target=keep_time, args=(self.host, machine_id, console), name="guest-time", daemon=True
+            target=run_due_while_attached,
+            args=(self.host, machine_id, console),
+            name="guest-time",
+            daemon=True,
         )
         keeper.start()
         return console
 
-    def _inside(self, machine_id: str) -> Inside:
+    def _inside(self, machine_id: str) -> GuestAccess:
         def act(action: GuestAction) -> None:
             with self.host.entered() as now_ns:
-                machine_calls.act(self.host, machine_calls.found(self.host, machine_id), action, now_ns)
+                machine_calls.act(
+                    self.host, machine_calls.find_machine(self.host, machine_id), action, now_ns
+                )
 
         def machine() -> RuntimeMachine:
             with self.host.entered():
-                return machine_calls.found(self.host, machine_id).machine
+                return machine_calls.find_machine(self.host, machine_id).machine
 
-        return Inside(
+        return GuestAccess(
             machine,
             self.host.clock.now_ns,
             lambda: act(GuestAction.POWEROFF),
@@ -162,14 +167,14 @@ class SimulatedRuntime:
         )
 
 
-def keep_time(host: Host, machine_id: str, console: Console) -> None:
+def run_due_while_attached(host: SimulatedHost, machine_id: str, console: Console) -> None:
     """Who sits at a console sees the guest end in time, though nobody asks the host anything."""
     while host.is_attended(machine_id, console):
         host.settle()
         time.sleep(CONSOLE_TICK_SECONDS)
 
 
-def with_shared_keys(wanted: AnyObject) -> AnyObject:
+def intern_keys(wanted: AnyObject) -> AnyObject:
     """All objects have the same few keys; off a socket, each brings its own copies."""
     labels = {sys.intern(key): value for key, value in wanted.labels.items()}
     annotations = {sys.intern(key): value for key, value in wanted.annotations.items()}
@@ -179,7 +184,7 @@ def with_shared_keys(wanted: AnyObject) -> AnyObject:
 class DueSubscription:
     """Notices, those too that come of nothing but time: it waits itself until the next thing is due."""
 
-    def __init__(self, host: Host, watcher: Watcher) -> None:
+    def __init__(self, host: SimulatedHost, watcher: Watcher) -> None:
         self._host = host
         self._watcher = watcher
         self._is_closed = False

@@ -14,7 +14,7 @@ import msgspec
 from iri.simulated.clock import SECOND_NS
 
 
-class Span(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class DurationRange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """How long something takes: a triangle between `least` and `most` seconds with its peak at `usual`.
 
     Written as a list of the three.
@@ -41,7 +41,7 @@ class Span(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
         return round(seconds * SECOND_NS)
 
 
-class Chance:
+class SeededRandom:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._key = seed.to_bytes(16, "big", signed=True)
@@ -50,7 +50,7 @@ class Chance:
         """Between 0 and 1, evenly, the same for the same question."""
         return int.from_bytes(self._digest(what, 7), "big") / (1 << 56)
 
-    def nanoseconds(self, span: Span, *what: str | int) -> int:
+    def nanoseconds(self, span: DurationRange, *what: str | int) -> int:
         return span.at(self.share(*what))
 
     def hex(self, size_bytes: int, *what: str | int) -> str:

@@ -7,28 +7,28 @@ from collections.abc import Sequence
 from iri.address import Address
 from iri.errors import FailedPrecondition
 from iri.exec.exec_server import ExecServer
-from iri.server import Extra, Server, Service
-from iri.simulated.control import SERVICE, Control
-from iri.simulated.faults.fault_injection import around
-from iri.simulated.faults.fault_rules import Faults
-from iri.simulated.host import Host
+from iri.server import ExtraService, Server, Service
+from iri.simulated.control import SERVICE, ControlService
+from iri.simulated.faults.fault_injection import wrap_calls
+from iri.simulated.faults.fault_rules import FaultRules
+from iri.simulated.host import SimulatedHost
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.seeded_random import Chance
+from iri.simulated.seeded_random import SeededRandom
 
 
 class SimulatedServer:
     """`with SimulatedServer(host, addresses) as server:` serves until the block ends. The host is closed with it."""
 
-    def __init__(self, host: Host, addresses: Sequence[Address]) -> None:
+    def __init__(self, host: SimulatedHost, addresses: Sequence[Address]) -> None:
         self.host = host
-        self.faults = Faults(Chance(host.facts.seed))
+        self.faults = FaultRules(SeededRandom(host.facts.seed))
         self.consoles = ExecServer()
         self._server = Server(
             SimulatedRuntime(host),
             addresses,
             consoles=self.consoles,
-            around=around(host, self.faults),
-            services=[*Service, Extra(SERVICE, Control(host, self.faults).table())],
+            around=wrap_calls(host, self.faults),
+            services=[*Service, ExtraService(SERVICE, ControlService(host, self.faults).table())],
         )
 
     @property

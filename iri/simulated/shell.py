@@ -22,7 +22,7 @@ LINE_BYTES = 4096
 NOT_FOUND_STATUS = 127
 
 
-class Inside(NamedTuple):
+class GuestAccess(NamedTuple):
     """What the guest can see of itself and do to itself."""
 
     machine: Callable[[], RuntimeMachine]
@@ -36,7 +36,7 @@ class _SessionOverError(Exception):
     """The line is closed, or the session over."""
 
 
-def open_console(inside: Inside, closed: Callable[[Console], None]) -> Console:
+def open_console(inside: GuestAccess, closed: Callable[[Console], None]) -> Console:
     """A console with a shell behind it; `closed` is told when the shell has gone."""
     master, slave = pty.openpty()
     settings = termios.tcgetattr(slave)
@@ -54,7 +54,7 @@ def open_console(inside: Inside, closed: Callable[[Console], None]) -> Console:
 
 
 class Shell:
-    def __init__(self, terminal: int, inside: Inside) -> None:
+    def __init__(self, terminal: int, inside: GuestAccess) -> None:
         self._terminal = terminal
         self._inside = inside
         self._status = 0

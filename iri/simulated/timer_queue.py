@@ -5,19 +5,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-Thing = tuple[str, str]  # a kind and an id
+TimerKey = tuple[str, str]  # a kind and an id
 
 
-class Agenda:
+class TimerQueue:
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Thing]] = []
-        self._due: dict[Thing, int] = {}
+        self._heap: list[tuple[int, int, TimerKey]] = []
+        self._due: dict[TimerKey, int] = {}
         self._count = 0
 
     def __len__(self) -> int:
         return len(self._due)
 
-    def put(self, thing: Thing, due_ns: int) -> None:
+    def put(self, thing: TimerKey, due_ns: int) -> None:
         """Equal times come up in the order they were put, so a run can be repeated."""
         if self._due.get(thing) == due_ns:
             return
@@ -27,7 +27,7 @@ class Agenda:
         if len(self._heap) > 64 and len(self._heap) > 4 * len(self._due):
             self._tidy()
 
-    def drop(self, thing: Thing) -> None:
+    def drop(self, thing: TimerKey) -> None:
         self._due.pop(thing, None)
 
     def next_due_ns(self) -> int | None:
@@ -38,7 +38,7 @@ class Agenda:
             heapq.heappop(self._heap)
         return None
 
-    def take_due(self, now_ns: int) -> Iterator[tuple[int, Thing]]:
+    def take_due(self, now_ns: int) -> Iterator[tuple[int, TimerKey]]:
         """In order of time, including what is put meanwhile and is due by then too."""
         while (due_ns := self.next_due_ns()) is not None and due_ns <= now_ns:
             _, _, thing = heapq.heappop(self._heap)

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from iri.errors import ImageNotResolvable, Internal, NetworkNotReady
 from iri.machine import RuntimeNetworkInterface
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 
 
-def refuse_networks(host: Host, interfaces: Iterable[RuntimeNetworkInterface]) -> None:
+def refuse_networks(host: SimulatedHost, interfaces: Iterable[RuntimeNetworkInterface]) -> None:
     for interface in interfaces:
         if interface.network_id in host.profile.unavailable_networks:
             error = Internal if host.nature.behaviour.gives_no_reasons else NetworkNotReady
@@ -21,7 +21,7 @@ def refuse_networks(host: Host, interfaces: Iterable[RuntimeNetworkInterface]) -
             )
 
 
-def refuse_images(host: Host, images: Iterable[str]) -> None:
+def refuse_images(host: SimulatedHost, images: Iterable[str]) -> None:
     for image in images:
         if image.startswith("/") and image in host.profile.unavailable_images:
             error = Internal if host.nature.behaviour.gives_no_reasons else ImageNotResolvable

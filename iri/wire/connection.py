@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError, Message
 
 from iri.address import Address, TcpAddress, UnixAddress
 from iri.errors import Internal, IRIError, TimedOut, Unavailable
-from iri.wire.error_status import DETAILS, error_of
+from iri.wire.error_status import DETAILS, decode_error
 
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 PATIENCE_SECONDS = 2.0
@@ -43,16 +43,16 @@ OPTIONS = (
 )
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
-Identity = tuple[int, int, int]
+SocketIdentity = tuple[int, int, int]
 
 
-class Link:
+class ServerConnection:
     def __init__(self, address: Address, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self.address = address
         self._patience = patience_seconds
         self._channel: grpc.Channel | None = None
         self._retired: grpc.Channel | None = None
-        self._identity: Identity | None = None
+        self._identity: SocketIdentity | None = None
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -64,11 +64,11 @@ class Link:
 
     def call(self, method: MethodDescriptor, request: Message, seconds: float) -> Message:
         """One call, at most so long; raises an IRIError."""
-        return decoded(method, self.fetch(method, request, seconds))
+        return decode_response(method, self.fetch(method, request, seconds))
 
     def read(self, method: MethodDescriptor, request: Message, seconds: float) -> Message:
         """A call that changes nothing, tried again while nobody answers."""
-        return decoded(method, self.read_bytes(method, request, seconds))
+        return decode_response(method, self.read_bytes(method, request, seconds))
 
     def read_bytes(self, method: MethodDescriptor, request: Message, seconds: float) -> bytes:
         end = time.monotonic() + min(self._patience, seconds)
@@ -86,7 +86,7 @@ class Link:
 
     def fetch(self, method: MethodDescriptor, request: Message, seconds: float) -> bytes:
         """The encoded response."""
-        call = self._connected().unary_unary(path_of(method), None, None)
+        call = self._connected().unary_unary(method_path(method), None, None)
         try:
             response: bytes = call(request.SerializeToString(), timeout=seconds)
         except grpc.RpcError as error:
@@ -96,19 +96,19 @@ class Link:
             raise Unavailable(f"{self.address}: the connection was closed") from error
         return response
 
-    def stream(self, method: MethodDescriptor, request: Message) -> Stream:
+    def stream(self, method: MethodDescriptor, request: Message) -> ResponseStream:
         """The responses of a streaming call, without a deadline."""
-        call = self._connected().unary_stream(path_of(method), None, None)
-        return Stream(self, method, call(request.SerializeToString()))
+        call = self._connected().unary_stream(method_path(method), None, None)
+        return ResponseStream(self, method, call(request.SerializeToString()))
 
     def _connected(self) -> grpc.Channel:
         with self._lock:
-            now = identity(self.address)
+            now = socket_identity(self.address)
             if self._channel is not None and now is not None and now != self._identity:
                 self._retire()
             if self._channel is None:
                 self._identity = now
-                self._channel = grpc.insecure_channel(target(self.address), options=OPTIONS)
+                self._channel = grpc.insecure_channel(grpc_target(self.address), options=OPTIONS)
             return self._channel
 
     def _retire(self) -> None:
@@ -121,7 +121,7 @@ class Link:
         code, details = error.code(), error.details() or ""
         found = [one.value for one in error.trailing_metadata() or () if one.key == DETAILS]
         precise = found[0] if found and isinstance(found[0], bytes) else b""
-        translated = error_of(code, details or f"{method.name}: {code.name}", precise)
+        translated = decode_error(code, details or f"{method.name}: {code.name}", precise)
         if isinstance(translated, TimedOut):
             return TimedOut(f"{self.address} did not answer {method.name} in time")
         if isinstance(translated, Unavailable):
@@ -129,10 +129,12 @@ class Link:
         return translated
 
 
-class Stream:
+class ResponseStream:
     """The responses of one streaming call, read by one thread; `cancel` from another ends it."""
 
-    def __init__(self, link: Link, method: MethodDescriptor, call: grpc.CallIterator[bytes]) -> None:
+    def __init__(
+        self, link: ServerConnection, method: MethodDescriptor, call: grpc.CallIterator[bytes]
+    ) -> None:
         self._link = link
         self._method = method
         self._call = call
@@ -140,7 +142,7 @@ class Stream:
     def __iter__(self) -> Iterator[Message]:
         try:
             for data in self._call:
-                yield decoded(self._method, data)
+                yield decode_response(self._method, data)
         except grpc.RpcError as error:
             raise self._link.translated(self._method, error) from None
 
@@ -148,18 +150,18 @@ class Stream:
         self._call.cancel()  # type: ignore[no-untyped-call]
 
 
-def decoded(method: MethodDescriptor, data: bytes) -> Message:
+def decode_response(method: MethodDescriptor, data: bytes) -> Message:
     try:
         return message_factory.GetMessageClass(method.output_type).FromString(data)
     except DecodeError:
         raise Internal(f"the answer to {method.name} is no valid {method.output_type.full_name}") from None
 
 
-def path_of(method: MethodDescriptor) -> str:
+def method_path(method: MethodDescriptor) -> str:
     return f"/{method.containing_service.full_name}/{method.name}"
 
 
-def target(address: Address) -> str:
+def grpc_target(address: Address) -> str:
     match address:
         case UnixAddress(path):
             return f"unix:{path}"
@@ -167,7 +169,7 @@ def target(address: Address) -> str:
             return f"dns:///{address}"
 
 
-def identity(address: Address) -> Identity | None:
+def socket_identity(address: Address) -> SocketIdentity | None:
     """Tells a unix socket from the one that was at its path before; always the same for TCP."""
     match address:
         case UnixAddress(path):
@@ -176,7 +178,7 @@ def identity(address: Address) -> Identity | None:
             return 0, 0, 0
 
 
-def file_identity(path: Path) -> Identity | None:
+def file_identity(path: Path) -> SocketIdentity | None:
     try:
         found = path.stat()
     except OSError:

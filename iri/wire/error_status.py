@@ -40,7 +40,7 @@ CODES: dict[type[IRIError], grpc.StatusCode] = {
     Internal: grpc.StatusCode.INTERNAL,
 }
 # Statuses that our runtimes never send, by what a caller should make of them.
-FOREIGN: dict[grpc.StatusCode, type[IRIError]] = {
+FOREIGN_CODES: dict[grpc.StatusCode, type[IRIError]] = {
     grpc.StatusCode.OUT_OF_RANGE: InvalidArgument,
     grpc.StatusCode.ABORTED: Unavailable,
     grpc.StatusCode.CANCELLED: Unavailable,
@@ -49,7 +49,9 @@ FOREIGN: dict[grpc.StatusCode, type[IRIError]] = {
     grpc.StatusCode.DATA_LOSS: Internal,
     grpc.StatusCode.UNKNOWN: Internal,
 }
-ERRORS: dict[grpc.StatusCode, type[IRIError]] = {code: error for error, code in CODES.items()} | FOREIGN
+ERRORS_BY_CODE: dict[grpc.StatusCode, type[IRIError]] = {
+    code: error for error, code in CODES.items()
+} | FOREIGN_CODES
 
 
 REASONS: dict[type[IRIError], str] = {
@@ -57,40 +59,40 @@ REASONS: dict[type[IRIError], str] = {
     NetworkNotOffered: "NETWORK_NOT_OFFERED",
     ImageNotResolvable: "IMAGE_NOT_RESOLVABLE",
 }
-PRECISE: dict[str, type[IRIError]] = {reason: error for error, reason in REASONS.items()}
+ERRORS_BY_REASON: dict[str, type[IRIError]] = {reason: error for error, reason in REASONS.items()}
 
 
-def code_of(error: IRIError) -> grpc.StatusCode:
+def status_code(error: IRIError) -> grpc.StatusCode:
     return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
 
 
-def details_of(error: IRIError, message: str) -> bytes | None:
+def encode_details(error: IRIError, message: str) -> bytes | None:
     """What the trailer `DETAILS` says of it; None when the code says all."""
     reason = next((REASONS[kind] for kind in type(error).__mro__ if kind in REASONS), None)
     if reason is None:
         return None
-    number: int = code_of(error).value[0]
+    number: int = status_code(error).value[0]
     status = Status(code=number, message=message)
     info = ErrorInfo(reason=reason, domain=DOMAIN)
     status.details.add(type_url=ERROR_INFO, value=info.SerializeToString())
     return status.SerializeToString()
 
 
-def error_of(code: grpc.StatusCode, message: str, details: bytes = b"") -> IRIError:
-    kind = ERRORS.get(code, Internal)
-    precise = precise_of(details)
+def decode_error(code: grpc.StatusCode, message: str, details: bytes = b"") -> IRIError:
+    kind = ERRORS_BY_CODE.get(code, Internal)
+    precise = decode_details(details)
     return (precise if precise is not None and issubclass(precise, kind) else kind)(message)
 
 
-def precise_of(details: bytes) -> type[IRIError] | None:
+def decode_details(details: bytes) -> type[IRIError] | None:
     """None for what is nobody's, another's, or of a newer runtime: the code stands for it then."""
     try:
         for any in Status.FromString(details).details:
             if any.type_url != ERROR_INFO:
                 continue
             info = ErrorInfo.FromString(any.value)
-            if info.domain == DOMAIN and info.reason in PRECISE:
-                return PRECISE[info.reason]
+            if info.domain == DOMAIN and info.reason in ERRORS_BY_REASON:
+                return ERRORS_BY_REASON[info.reason]
     except DecodeError:
         return None
     return None

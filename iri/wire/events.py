@@ -20,14 +20,14 @@ KIND_ANNOTATION = "gitvirt.dev/kind"
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
 
-def event_message(event: RuntimeEvent) -> pb.Event:
+def encode_event(event: RuntimeEvent) -> pb.Event:
     message = pb.Event()
     fill(message, event)
     message.spec.involved_object_meta.annotations[KIND_ANNOTATION] = KIND_NAMES[event.kind]
     return message
 
 
-def event_of(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
+def decode_event(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
     named = message.spec.involved_object_meta.annotations.get(KIND_ANNOTATION, "")
     return freeze(RuntimeEvent, message, kind=KINDS.get(named, default))
 
@@ -35,7 +35,7 @@ def event_of(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
 def select_events(
     events: Iterable[RuntimeEvent], kinds: Collection[RuntimeKind], wanted: EventFilter
 ) -> list[pb.Event]:
-    return [event_message(event) for event in events if event.kind in kinds and is_selected(event, wanted)]
+    return [encode_event(event) for event in events if event.kind in kinds and is_selected(event, wanted)]
 
 
 def is_selected(event: RuntimeEvent, wanted: EventFilter) -> bool:

@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorP
 from google.protobuf.descriptor_pool import DescriptorPool
 
 
-def described() -> FileDescriptorProto:
+def define_list() -> FileDescriptorProto:
     file = FileDescriptorProto(name="entries.proto", package="gitvirt.wire", syntax="proto3")
     field = file.message_type.add(name="Entries").field.add(name="items", number=1)
     field.label = FieldDescriptorProto.LABEL_REPEATED
@@ -20,17 +20,17 @@ def described() -> FileDescriptorProto:
 
 
 POOL = DescriptorPool()
-POOL.Add(described())
-Entries = message_factory.GetMessageClass(POOL.FindMessageTypeByName("gitvirt.wire.Entries"))
+POOL.Add(define_list())
+ItemList = message_factory.GetMessageClass(POOL.FindMessageTypeByName("gitvirt.wire.Entries"))
 
 
-def joined(items: Iterable[bytes]) -> bytes:
+def join_items(items: Iterable[bytes]) -> bytes:
     """The message whose field 1 is these, as all list responses are built."""
-    data: bytes = Entries(items=items).SerializeToString()
+    data: bytes = ItemList(items=items).SerializeToString()
     return data
 
 
-def parted(response: bytes) -> Sequence[bytes]:
+def split_items(response: bytes) -> Sequence[bytes]:
     """Field 1 of a message. Raises google.protobuf.message.DecodeError."""
-    items: Sequence[bytes] = Entries.FromString(response).items  # type: ignore[attr-defined]
+    items: Sequence[bytes] = ItemList.FromString(response).items  # type: ignore[attr-defined]
     return items

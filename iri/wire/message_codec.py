@@ -54,16 +54,16 @@ PLACES: Mapping[Struct, Mapping[str, str | None]] = {
 
 def freeze(struct: type[AnyStruct], message: Message, **others: object) -> AnyStruct:
     """The struct of a message; `others` are fields that the message does not have."""
-    mirror = mirror_of(struct, message.DESCRIPTOR)
+    mirror = codec_of(struct, message.DESCRIPTOR)
     return struct(**mirror.values(message), **others)
 
 
 def fill(message: Message, value: msgspec.Struct) -> None:
     """Writes `value` into a message that holds nothing of it yet."""
-    mirror_of(type(value), message.DESCRIPTOR).fill(message, value)
+    codec_of(type(value), message.DESCRIPTOR).fill(message, value)
 
 
-class Mirror:
+class MessageCodec:
     """One struct and one message type: how each field is read and written."""
 
     def __init__(self, struct: Struct, descriptor: Descriptor) -> None:
@@ -74,13 +74,13 @@ class Mirror:
         for name in struct.__struct_fields__:
             place = places.get(name, name)
             if name != "unknown" and place is not None:
-                self.fields.append((name, *access(descriptor, place, hints[name])))
+                self.fields.append((name, *resolve_place(descriptor, place, hints[name])))
         self.keeps_unknown = "unknown" in struct.__struct_fields__
 
     def values(self, message: Message) -> dict[str, Any]:
         values = {name: read(message) for name, read, _ in self.fields}
         if self.keeps_unknown and len(UnknownFieldSet(message)):
-            values["unknown"] = unknown_of(message)
+            values["unknown"] = encode_unknown(message)
         return values
 
     def freeze(self, message: Message) -> Any:
@@ -94,35 +94,35 @@ class Mirror:
 
 
 @cache
-def mirror_of(struct: Struct, descriptor: Descriptor) -> Mirror:
-    return Mirror(struct, descriptor)
+def codec_of(struct: Struct, descriptor: Descriptor) -> MessageCodec:
+    return MessageCodec(struct, descriptor)
 
 
-def access(descriptor: Descriptor, place: str, hint: Any) -> tuple[Read, Write]:
+def resolve_place(descriptor: Descriptor, place: str, hint: Any) -> tuple[Read, Write]:
     """How the field at a dotted place is read, and written into a message where it is unset."""
     *parents, name = place.split(".")
     for parent in parents:
         inner = descriptor.fields_by_name[parent].message_type
         assert inner is not None, f"{parent} of {descriptor.full_name} is no message"
         descriptor = inner
-    read, write = of_field(descriptor.fields_by_name[name], hint)
+    read, write = resolve_field(descriptor.fields_by_name[name], hint)
     if not parents:
         return read, write
     into = attrgetter(".".join(parents))
     return lambda message: read(into(message)), lambda message, value: write(into(message), value)
 
 
-def of_field(field: FieldDescriptor, hint: Any) -> tuple[Read, Write]:
+def resolve_field(field: FieldDescriptor, hint: Any) -> tuple[Read, Write]:
     struct = next((part for part in (hint, *get_args(hint)) if is_struct(part)), None)
     get = attrgetter(field.name)
     if field.is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
         return lambda message: dict(get(message)), lambda message, value: get(message).update(value)
     if field.is_repeated and struct:
-        return repeated(field, struct)
+        return resolve_repeated(field, struct)
     if field.is_repeated:
         return lambda message: tuple(get(message)), lambda message, value: get(message).extend(value)
     if struct:
-        return single(field, struct, is_optional=type(None) in get_args(hint))
+        return resolve_message(field, struct, is_optional=type(None) in get_args(hint))
     name = field.name
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         first = next(iter(hint))
@@ -131,14 +131,14 @@ def of_field(field: FieldDescriptor, hint: Any) -> tuple[Read, Write]:
             lambda message, value: setattr(message, name, value),
         )
     if isinstance(hint, type) and issubclass(hint, IntEnum):
-        return lambda message: named(hint, get(message)), lambda message, value: setattr(
+        return lambda message: decode_enum(hint, get(message)), lambda message, value: setattr(
             message, name, int(value)
         )
     return get, lambda message, value: setattr(message, name, value)
 
 
-def repeated(field: FieldDescriptor, struct: Struct) -> tuple[Read, Write]:
-    mirror, get = mirror_of(struct, field.message_type), attrgetter(field.name)
+def resolve_repeated(field: FieldDescriptor, struct: Struct) -> tuple[Read, Write]:
+    mirror, get = codec_of(struct, field.message_type), attrgetter(field.name)
 
     def write(message: Any, values: Any) -> None:
         items = get(message)
@@ -148,9 +148,9 @@ def repeated(field: FieldDescriptor, struct: Struct) -> tuple[Read, Write]:
     return lambda message: tuple(mirror.freeze(item) for item in get(message)), write
 
 
-def single(field: FieldDescriptor, struct: Struct, *, is_optional: bool) -> tuple[Read, Write]:
+def resolve_message(field: FieldDescriptor, struct: Struct, *, is_optional: bool) -> tuple[Read, Write]:
     """A message that is there or not. Where the struct has no None for it, a missing one reads as an empty one."""
-    mirror, get, name = mirror_of(struct, field.message_type), attrgetter(field.name), field.name
+    mirror, get, name = codec_of(struct, field.message_type), attrgetter(field.name), field.name
 
     def read(message: Any) -> Any:
         if is_optional and not message.HasField(name):
@@ -170,14 +170,14 @@ def is_struct(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
-def named(enum: type[AnyEnum], number: int) -> AnyEnum:
+def decode_enum(enum: type[AnyEnum], number: int) -> AnyEnum:
     try:
         return enum(number)
     except ValueError:
         return enum(-1)
 
 
-def unknown_of(message: Message) -> bytes:
+def encode_unknown(message: Message) -> bytes:
     """The fields of the message that its type has no name for, encoded."""
     rest = type(message)()
     rest.CopyFrom(message)

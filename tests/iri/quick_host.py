@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile, Times
-from iri.simulated.seeded_random import Span
+from iri.simulated.seeded_random import DurationRange
 
-BRIEFLY = Span(0.001, 0.005, 0.02)
+BRIEFLY = DurationRange(0.001, 0.005, 0.02)
 CLASSES = RuntimeClasses(
     machines=(
         RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30}),
@@ -19,5 +19,5 @@ TIMES = Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY))
 PROFILE = Profile(classes=CLASSES, times=TIMES)
 
 
-def quick_host(profile: Profile = PROFILE) -> Host:
-    return Host(profile, seed=7)
+def quick_host(profile: Profile = PROFILE) -> SimulatedHost:
+    return SimulatedHost(profile, seed=7)

@@ -17,8 +17,8 @@ from iri.change import (
     SetAnnotations,
     SetPower,
     UpdateVolume,
-    changed_machine,
-    expanded_volume,
+    change_machine,
+    expand_volume,
 )
 from iri.errors import AlreadyExists, FailedPrecondition, IRIError, NotFound
 from iri.machine import (
@@ -115,7 +115,7 @@ REFUSALS: list[tuple[str, MachineChange, type[IRIError], str]] = [
     ("change", "spec"), [case[1:] for case in CHANGES], ids=[case[0] for case in CHANGES]
 )
 def test_change_touches_its_part_of_spec_and_counts(change: MachineChange, spec: RuntimeMachineSpec) -> None:
-    changed = changed_machine(MACHINE, change)
+    changed = change_machine(MACHINE, change)
     assert changed.spec == spec
     assert changed.generation == MACHINE.generation + 1
     assert changed.annotations == MACHINE.annotations
@@ -126,17 +126,17 @@ def test_change_touches_its_part_of_spec_and_counts(change: MachineChange, spec:
 )
 def test_change_that_cannot_be_is_refused(change: MachineChange, error: type[IRIError], words: str) -> None:
     with pytest.raises(error, match=words):
-        changed_machine(MACHINE, change)
+        change_machine(MACHINE, change)
 
 
 @pytest.mark.parametrize("change", [SetPower(Power.ON), Resize("small"), UpdateVolume(DATA)])
 def test_change_to_what_is_so_is_none(change: MachineChange) -> None:
-    assert changed_machine(MACHINE, change) is MACHINE
+    assert change_machine(MACHINE, change) is MACHINE
 
 
 @given(st.dictionaries(st.text(), st.text()))
 def test_annotations_are_replaced_and_are_no_new_generation(annotations: dict[str, str]) -> None:
-    changed = changed_machine(MACHINE, SetAnnotations(annotations))
+    changed = change_machine(MACHINE, SetAnnotations(annotations))
     assert changed.annotations == annotations
     assert (changed.generation, changed.spec) == (MACHINE.generation, MACHINE.spec)
 
@@ -144,12 +144,12 @@ def test_annotations_are_replaced_and_are_no_new_generation(annotations: dict[st
 @pytest.mark.parametrize("change", [case[1] for case in CHANGES], ids=[case[0] for case in CHANGES])
 def test_machine_under_deletion_takes_no_change(change: MachineChange) -> None:
     with pytest.raises(FailedPrecondition, match="being deleted"):
-        changed_machine(RuntimeMachine(id="m1", deleted_at=1, spec=MACHINE.spec), change)
+        change_machine(RuntimeMachine(id="m1", deleted_at=1, spec=MACHINE.spec), change)
 
 
 def test_attach_after_detach_of_the_same_name() -> None:
     other = Disk(name="root", device="oda", local_disk=RuntimeLocalDisk(size_bytes=2))
-    changed = changed_machine(changed_machine(MACHINE, DetachVolume("root")), AttachVolume(other))
+    changed = change_machine(change_machine(MACHINE, DetachVolume("root")), AttachVolume(other))
     assert changed.spec.volumes == (DATA, other)
 
 
@@ -163,14 +163,14 @@ def volume(size: int, deleted_at: int = 0) -> RuntimeVolume:
 
 
 def test_volume_grows() -> None:
-    grown = expanded_volume(volume(5), ExpandVolume(Resources(storage_bytes=6)))
+    grown = expand_volume(volume(5), ExpandVolume(Resources(storage_bytes=6)))
     assert grown.spec.resources == Resources(storage_bytes=6)
     assert grown.generation == 2
 
 
 def test_volume_of_that_size_already_is_left_alone() -> None:
     before = volume(5)
-    assert expanded_volume(before, ExpandVolume(Resources(storage_bytes=5))) is before
+    assert expand_volume(before, ExpandVolume(Resources(storage_bytes=5))) is before
 
 
 @pytest.mark.parametrize(
@@ -178,4 +178,4 @@ def test_volume_of_that_size_already_is_left_alone() -> None:
 )
 def test_volume_refuses(before: RuntimeVolume, size: int, words: str) -> None:
     with pytest.raises(FailedPrecondition, match=words):
-        expanded_volume(before, ExpandVolume(Resources(storage_bytes=size)))
+        expand_volume(before, ExpandVolume(Resources(storage_bytes=size)))

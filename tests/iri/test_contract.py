@@ -13,7 +13,7 @@ from iri.client import Client
 from iri.exec.exec_server import ExecServer
 from iri.server import Server
 from iri.simulated import machine_calls
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.runtime import SimulatedRuntime
 from tests.iri.contract.devices import DevicePromises
@@ -26,7 +26,7 @@ from tests.iri.quick_host import PROFILE, quick_host
 
 
 @pytest.fixture
-def host() -> Host:
+def host() -> SimulatedHost:
     lacking = replace(
         PROFILE,
         unavailable_networks=("libvirt:gone",),
@@ -35,10 +35,10 @@ def host() -> Host:
     return quick_host(lacking)
 
 
-def subject_of(host: Host, runtime: SimulatedRuntime | Client) -> Subject:
+def subject_of(host: SimulatedHost, runtime: SimulatedRuntime | Client) -> Subject:
     def powers_itself_off(id: str) -> None:
         with host.entered() as now_ns:
-            machine_calls.act(host, machine_calls.found(host, id), GuestAction.POWEROFF, now_ns)
+            machine_calls.act(host, machine_calls.find_machine(host, id), GuestAction.POWEROFF, now_ns)
 
     return Subject(
         runtime=runtime,
@@ -59,13 +59,13 @@ class EveryPromise(MachinePromises, DevicePromises, LackingPromises, VolumePromi
 
 class TestSimulated(EveryPromise):
     @pytest.fixture
-    def subject(self, host: Host) -> Subject:
+    def subject(self, host: SimulatedHost) -> Subject:
         return subject_of(host, SimulatedRuntime(host))
 
 
 class TestSimulatedOverASocket(EveryPromise):
     @pytest.fixture
-    def subject(self, host: Host, socket_directory: Path) -> Iterator[Subject]:
+    def subject(self, host: SimulatedHost, socket_directory: Path) -> Iterator[Subject]:
         address = UnixAddress(socket_directory / "s")
         consoles = ExecServer()
         consoles.start()

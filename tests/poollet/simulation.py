@@ -15,7 +15,7 @@ from typing import Literal
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import KIND_NAMES, AnyObject, Runtime, RuntimeKind
-from iri.simulated.faults.fault_injection import Around, HinderedRuntime
+from iri.simulated.faults.fault_injection import CallWrapper, FaultInjectingRuntime
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide
@@ -28,7 +28,7 @@ from schemas.model import Object
 from schemas.model import Volume as DeclaredVolume
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, MAIN, REPORTS, Fleet
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 When = Literal["before", "after"]
 ROUND_MS = 2_500
@@ -93,10 +93,10 @@ class Watched:
             self._simulation.check_removed(before, self._simulation.leaving(self._name))
 
 
-class Lying(HinderedRuntime):
+class Lying(FaultInjectingRuntime):
     """A runtime whose lists are empty in some rounds, although everything is there."""
 
-    def __init__(self, simulation: Simulation, name: str, runtime: Runtime, around: Around) -> None:
+    def __init__(self, simulation: Simulation, name: str, runtime: Runtime, around: CallWrapper) -> None:
         super().__init__(runtime, around)
         self._simulation, self._name = simulation, name
 
@@ -122,7 +122,7 @@ class Simulation:
     fleet: Fleet = field(init=False)
     time: Time = field(default_factory=Time)
     dooms: dict[str, Doom] = field(default_factory=dict)
-    machines: dict[str, SimulatedMachine] = field(default_factory=dict)
+    machines: dict[str, StagedHost] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     reconciler: Reconciler | None = None
     host_ids: dict[str, str] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Simulation:
         for who in (RECONCILER, *self.hosts):
             self.dooms[who] = Doom(frozenset(kill for kill in self.kills if kill.who == who))
         for number, name in enumerate(self.hosts):
-            self.machines[name] = SimulatedMachine(self.time, self.profile, seed=number + 1)
+            self.machines[name] = StagedHost(self.time, self.profile, seed=number + 1)
 
     def settle(self) -> None:
         """Rounds until nothing is written any more but heartbeats."""
@@ -243,7 +243,7 @@ class Simulation:
         if name not in self.runs:
             self.lives += 1
             doom, machine = self.dooms[name], self.machines[name]
-            watched = HinderedRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
+            watched = FaultInjectingRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
             self.runs[name] = Run(
                 self.fleet,
                 self.time,

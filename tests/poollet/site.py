@@ -11,13 +11,13 @@ from iri.host import RuntimeClasses, RuntimeVolumeClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import Runtime, RuntimeKind
-from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.faults.fault_injection import HinderedRuntime, around
-from iri.simulated.faults.fault_rules import Faults
-from iri.simulated.host import Host
+from iri.simulated.clock import SECOND_NS, SimulatedClock
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime, wrap_calls
+from iri.simulated.faults.fault_rules import FaultRules
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.seeded_random import Chance
+from iri.simulated.seeded_random import SeededRandom
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.decide.decide import decide
@@ -58,17 +58,19 @@ Edit = Callable[[Place, dict[str, object]], dict[str, object]]
 class Runner:
     """A simulated runtime, its faults, and what it was told."""
 
-    host: Host
-    faults: Faults
+    host: SimulatedHost
+    faults: FaultRules
     runtime: Runtime
 
 
 def runner(now_ms: Callable[[], int], profile: Profile | None = None, seed: int = 1) -> Runner:
-    host = Host(
-        profile or Profile(classes=CLASSES_THERE), seed, Clock(lambda: now_ms() * (SECOND_NS // 1000))
+    host = SimulatedHost(
+        profile or Profile(classes=CLASSES_THERE),
+        seed,
+        SimulatedClock(lambda: now_ms() * (SECOND_NS // 1000)),
     )
-    faults = Faults(Chance(seed))
-    return Runner(host, faults, HinderedRuntime(SimulatedRuntime(host), around(host, faults)))
+    faults = FaultRules(SeededRandom(seed))
+    return Runner(host, faults, FaultInjectingRuntime(SimulatedRuntime(host), wrap_calls(host, faults)))
 
 
 @dataclass

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from iri.runtime import Runtime
-from iri.simulated.clock import Clock as HostClock
-from iri.simulated.faults.fault_injection import HinderedRuntime, around
-from iri.simulated.faults.fault_rules import Faults
-from iri.simulated.host import Host
+from iri.simulated.clock import SimulatedClock
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime, wrap_calls
+from iri.simulated.faults.fault_rules import FaultRules
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.seeded_random import Chance
+from iri.simulated.seeded_random import SeededRandom
 from poollet.agent import Parts, Poollet, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
@@ -63,25 +63,25 @@ class Time:
     def clock(self) -> Clock:
         return Clock(lambda: self.ms + self.wall_ms, lambda: self.ms)
 
-    def host_clock(self) -> HostClock:
-        return HostClock(lambda: self.ms * 1_000_000)
+    def host_clock(self) -> SimulatedClock:
+        return SimulatedClock(lambda: self.ms * 1_000_000)
 
 
 @dataclass
-class SimulatedMachine:
+class StagedHost:
     """A host below a poollet; it outlives the poollet's runs."""
 
     time: Time
     profile: Profile = PROFILE
     seed: int = 7
-    host: Host = field(init=False)
-    faults: Faults = field(init=False)
+    host: SimulatedHost = field(init=False)
+    faults: FaultRules = field(init=False)
     runtime: Runtime = field(init=False)
 
     def __post_init__(self) -> None:
-        self.host = Host(self.profile, self.seed, self.time.host_clock())
-        self.faults = Faults(Chance(self.seed))
-        self.runtime = HinderedRuntime(SimulatedRuntime(self.host), around(self.host, self.faults))
+        self.host = SimulatedHost(self.profile, self.seed, self.time.host_clock())
+        self.faults = FaultRules(SeededRandom(self.seed))
+        self.runtime = FaultInjectingRuntime(SimulatedRuntime(self.host), wrap_calls(self.host, self.faults))
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Run:
 
     fleet: Fleet
     time: Time
-    machine: SimulatedMachine
+    machine: StagedHost
     name: str = "host-1"
     host_id: str = "host-1's own"
     instance: int = 1

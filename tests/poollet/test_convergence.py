@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.machine import RuntimeMachine
-from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.faults.fault_rules import FaultRule
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, SETTINGS, machine, machine_class
 from tests.poollet.simulation import Kill, Simulation, When
@@ -142,7 +142,7 @@ def disturbed(
 def silence(call: str, code: str, times: int = 0) -> Callable[[Simulation], None]:
     def act(simulation: Simulation) -> None:
         for host in simulation.machines.values():
-            host.faults.add(Fault(call=call, code=code, times=times))
+            host.faults.add(FaultRule(call=call, code=code, times=times))
 
     return act
 

@@ -14,7 +14,7 @@ from iri.errors import Internal, InvalidArgument, IRIError, NotFound, Unavailabl
 from iri.identity import UID_LABELS
 from iri.machine import Power, RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import Runtime
-from iri.simulated.faults.fault_injection import HinderedRuntime
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.runtime import SimulatedRuntime
 from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
 from poollet.runtimes.execute import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Execution
@@ -57,7 +57,7 @@ def test_what_exists_is_not_created_again_and_what_is_gone_is_gone() -> None:
     assert desk.ended[-1][1]
 
 
-def around(error: IRIError | None, calls: list[str], only: str = "") -> HinderedRuntime:
+def around(error: IRIError | None, calls: list[str], only: str = "") -> FaultInjectingRuntime:
     @contextmanager
     def hindered(call: str) -> Iterator[None]:
         calls.append(call)
@@ -65,7 +65,7 @@ def around(error: IRIError | None, calls: list[str], only: str = "") -> Hindered
             raise error
         yield
 
-    return HinderedRuntime(SimulatedRuntime(quick_host()), hindered)
+    return FaultInjectingRuntime(SimulatedRuntime(quick_host()), hindered)
 
 
 def test_to_detach_what_is_not_attached_has_succeeded() -> None:
@@ -111,7 +111,7 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
         yield
 
     runtimes: dict[str, Runtime] = {
-        "r1": HinderedRuntime(SimulatedRuntime(quick_host()), slow),
+        "r1": FaultInjectingRuntime(SimulatedRuntime(quick_host()), slow),
         "r2": SimulatedRuntime(quick_host()),
     }
     ended: list[str] = []
@@ -147,7 +147,7 @@ def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
         assert gate.wait(60)
         yield
 
-    runtime = HinderedRuntime(SimulatedRuntime(quick_host()), slow)
+    runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), slow)
     ended: list[str] = []
 
     def over(step: Step, fault: str) -> None:

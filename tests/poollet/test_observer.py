@@ -13,8 +13,8 @@ from iri.host import RuntimeClasses, RuntimeMachineClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import Runtime
-from iri.simulated.faults.fault_injection import HinderedRuntime
-from iri.simulated.provider_quirks import NAMED
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime
+from iri.simulated.provider_quirks import PROVIDERS
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot
 from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
@@ -63,7 +63,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(HinderedRuntime(below, weather.around))
+    one = connection(FaultInjectingRuntime(below, weather.around))
     created(below)
     assert one.look()
     weather.fails = {"ListMachines", "ListVolumes"}
@@ -85,7 +85,7 @@ def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
 @pytest.mark.parametrize("is_known", [False, True])
 def test_another_server_behind_the_socket_is_no_empty_host(is_known: bool) -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(HinderedRuntime(below, weather.around))
+    one = connection(FaultInjectingRuntime(below, weather.around))
     created(below)
     if is_known:
         one.look()
@@ -97,7 +97,7 @@ def test_another_server_behind_the_socket_is_no_empty_host(is_known: bool) -> No
 
 def test_a_runtime_without_snapshots_has_none() -> None:
     weather = Weather()
-    one = connection(HinderedRuntime(SimulatedRuntime(quick_host()), weather.around))
+    one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
     weather.error = Unimplemented
     weather.fails = {"ListVolumeSnapshots"}
     one.look()
@@ -127,7 +127,7 @@ def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:
 def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
     weather = Weather()
     profile = type(PROFILE)(classes=PROFILE.classes, times=PROFILE.times, class_policy="fixed")
-    one = connection(HinderedRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
+    one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
     one.want(RuntimeClasses(machines=(SMALL,)))
     for _ in range(3):
         one.probe()
@@ -137,7 +137,7 @@ def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
 
 def test_a_brief_probe_asks_on_only_where_something_is_different() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(HinderedRuntime(below, weather.around))
+    one = connection(FaultInjectingRuntime(below, weather.around))
     one.want(RuntimeClasses(machines=(SMALL,)))
     assert one.probe(is_brief=True), "nothing was known of it"
     weather.calls.clear()
@@ -182,7 +182,7 @@ def test_that_a_runtime_is_silent_is_told_before_it_is_asked_for_lists() -> None
     weather, below = Weather(), SimulatedRuntime(quick_host())
     last: list[str] = []
     with observed(
-        HinderedRuntime(below, weather.around), 0.05, lambda: last.append(weather.calls[-1])
+        FaultInjectingRuntime(below, weather.around), 0.05, lambda: last.append(weather.calls[-1])
     ) as one:
         weather.fails = {"Version"}
         until(lambda: bool(one.answers.trouble) and "Version" in last)
@@ -204,7 +204,7 @@ def test_after_a_look_that_took_long_comes_a_long_rest(spent: float, is_answered
 @pytest.mark.parametrize("fails", ["Version", "ListMachines", "ListVolumeSnapshots"])
 def test_who_leaves_one_question_open_does_not_answer(fails: str) -> None:
     weather = Weather()
-    one = connection(HinderedRuntime(SimulatedRuntime(quick_host()), weather.around))
+    one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
     for weather.fails in (set(), {fails}, set()):
         one.probe()
         one.look()
@@ -213,18 +213,18 @@ def test_who_leaves_one_question_open_does_not_answer(fails: str) -> None:
 
 def test_a_runtime_that_tells_nothing_is_listed_again_and_again() -> None:
     host = quick_host()
-    host.become(PROFILE, NAMED["stock-libvirt"])
+    host.become(PROFILE, PROVIDERS["stock-libvirt"])
     weather = Weather()
     weather.fails = {"WatchEvents"}
     below = SimulatedRuntime(host)
-    with observed(HinderedRuntime(below, weather.around), 0.05) as one:
+    with observed(FaultInjectingRuntime(below, weather.around), 0.05) as one:
         created(below)
         until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
 
 
 def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(HinderedRuntime(below, weather.around))
+    one = connection(FaultInjectingRuntime(below, weather.around))
     observers: list[Observer] = []
     observer = Observer(one, 0.1, lambda: observers[0].ask())  # whoever is woken asks again at once
     observers.append(observer)
@@ -245,7 +245,7 @@ def is_early(found: Connection) -> bool:
 
 def test_an_answer_from_before_anybody_knew_the_classes_is_early() -> None:
     weather = Weather()
-    runtime = HinderedRuntime(SimulatedRuntime(quick_host()), weather.around)
+    runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around)
     found = connection(runtime)
     assert not is_early(found), "nothing was answered yet"
     found.probe()

@@ -13,7 +13,7 @@ from iri.machine import (
     RuntimeMachineSpec,
     RuntimeNetworkInterface,
 )
-from iri.simulated.faults.fault_rules import Fault as Order
+from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
 from poollet.decide.memory import Fault
@@ -193,7 +193,9 @@ def test_what_is_waited_for_is_told_the_same_after_a_restart() -> None:
 def test_a_network_that_this_host_does_not_give_is_for_another_one() -> None:
     here = site(LAN, machine(spec=WITH_LAN))
     here.sim.faults.add(
-        Order(call="CreateMachine", code="NETWORK_NOT_OFFERED", message="this host allows no libvirt:office")
+        FaultRule(
+            call="CreateMachine", code="NETWORK_NOT_OFFERED", message="this host allows no libvirt:office"
+        )
     )
     found = told_of(here, 5)
     assert found.phase == "rejected"

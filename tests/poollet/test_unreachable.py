@@ -8,7 +8,7 @@ import pytest
 
 from iri.simulated import machine_calls
 from iri.simulated.machine_calls import GuestAction
-from iri.simulated.machine_lifecycle import IS_ON, Guest
+from iri.simulated.machine_lifecycle import IS_ON, SimulatedMachine
 from poollet import run_once
 from poollet.clock import Clock
 from poollet.decide.decide import decide
@@ -16,7 +16,7 @@ from poollet.threads import Member, Running
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.waker import Waker
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 REPLACE = "  onPoolLost: Replace\n"
 AWAY = RemoteUnavailable(RemoteErrorKind.NETWORK, "no route", "wait")
@@ -26,7 +26,7 @@ WEB = ("default", "web")
 class Scene:
     def __init__(self, spec: str) -> None:
         self.time, self.is_away, self.instance = Time(), False, 0
-        self.host = SimulatedMachine(self.time)
+        self.host = StagedHost(self.time)
         self.fleet = Fleet({"classes/small.yaml": machine_class()})
         self.order(spec)
         self.run = self.start()
@@ -53,12 +53,12 @@ class Scene:
 
     def upset(self, action: GuestAction) -> None:
         with self.host.host.entered(even_when_down=True) as now_ns:
-            (guest,) = self.host.host.state.all(Guest).values()
+            (guest,) = self.host.host.state.all(SimulatedMachine).values()
             machine_calls.act(self.host.host, guest, action, now_ns)
 
     @property
     def is_on(self) -> bool:
-        return any(one.phase in IS_ON for one in self.host.host.state.all(Guest).values())
+        return any(one.phase in IS_ON for one in self.host.host.state.all(SimulatedMachine).values())
 
     @property
     def state(self) -> str | None:

@@ -14,9 +14,9 @@ from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.simulated import machine_calls
-from iri.simulated.faults.fault_injection import HinderedRuntime
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.machine_calls import GuestAction
-from iri.simulated.machine_lifecycle import IS_ON, Guest, Phase
+from iri.simulated.machine_lifecycle import IS_ON, MachinePhase, SimulatedMachine
 from poollet.decide.actions import Remove
 from poollet.decide.decide import decide
 from poollet.sync.live_index import Live
@@ -33,7 +33,7 @@ from schemas.model import MachinePool, Volume
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import LIVE, REPORTS
 from tests.poollet.simulation import Doom, Kill, KilledError, Lying, Simulation, Watched, When
-from tests.poollet.stage import Run, SimulatedMachine
+from tests.poollet.stage import Run, StagedHost
 from tests.soak import laws
 
 GIB = 1 << 30
@@ -139,7 +139,7 @@ class Stage(Simulation):
 
     def running(self, name: str) -> list[str]:
         """The uids of the machines that are on."""
-        guests = self.machines[name].host.state.all(Guest).values()
+        guests = self.machines[name].host.state.all(SimulatedMachine).values()
         return [
             one.machine.labels.get(UID_LABELS[RuntimeMachine], "") for one in guests if one.phase in IS_ON
         ]
@@ -153,7 +153,11 @@ class Stage(Simulation):
         """Something happens in a guest."""
         host = self.machines[name].host
         with host.entered(even_when_down=True) as now_ns:
-            guests = [one for _, one in sorted(host.state.all(Guest).items()) if one.phase is Phase.RUNNING]
+            guests = [
+                one
+                for _, one in sorted(host.state.all(SimulatedMachine).items())
+                if one.phase is MachinePhase.RUNNING
+            ]
             if not guests:
                 return ""
             guest = guests[number % len(guests)]
@@ -166,7 +170,7 @@ class Stage(Simulation):
         self.off.add(name)
         self.burnt[name] = self.burnt.get(name, 0) + 1
         seed = self.hosts.index(name) + 1 + 10 * self.burnt[name]
-        self.machines[name] = SimulatedMachine(self.time, self.profile, seed=seed)
+        self.machines[name] = StagedHost(self.time, self.profile, seed=seed)
 
     def is_destroyed(self, name: str) -> bool:
         """Whether live follows what people said of its pool, or knows of none: then nothing is there to be let go."""
@@ -229,7 +233,7 @@ class Stage(Simulation):
     def _run(self, name: str) -> Run:
         self.lives += 1
         weather, machine = self.weathers[name], self.machines[name]
-        watched = HinderedRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
+        watched = FaultInjectingRuntime(machine.runtime, Watched(self, name, machine.runtime).around)
         return Run(
             self.fleet,
             self.time,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from iri.simulated.faults.fault_rules import Effect, Fault
+from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.simulated.machine_calls import GuestAction
 from reconciler.loop.outcome import Rested, Wrote
 from tests.soak.laws import Laws, fulfilled
@@ -220,10 +220,10 @@ class Life:
 
     def fault(self) -> str:
         name, code = self.host(), self.chance.choice(CODES)
-        effect = self.chance.choice((Effect.BEFORE, Effect.AFTER))
+        effect = self.chance.choice((FaultEffect.BEFORE, FaultEffect.AFTER))
         call = self.chance.choice(("", "CreateMachine", "CreateVolume", "DeleteMachine", "AttachVolume"))
         times = self.chance.randint(1, 6)
-        self.stage.machines[name].faults.add(Fault(call=call, effect=effect, code=code, times=times))
+        self.stage.machines[name].faults.add(FaultRule(call=call, effect=effect, code=code, times=times))
         return f"{name} {call or 'any call'} {code} {effect.name} {times} times"
 
     def lie(self) -> str:

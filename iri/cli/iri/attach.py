@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from iri.change import AttachInterface, AttachVolume
-from iri.cli.iri.connection import connected
-from iri.cli.iri.files import messages
-from iri.cli.iri.nouns import Noun, noun_of
+from iri.cli.iri.connection import connect_runtimes
+from iri.cli.iri.files import read_messages
+from iri.cli.iri.nouns import Noun, noun_type
 from iri.client import MACHINE
 from iri.machine import Disk, RuntimeNetworkInterface
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
@@ -32,7 +32,7 @@ a network interface:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     nouns = (Noun.VOLUME, Noun.INTERFACE)
-    parser.add_argument("noun", type=noun_of(*nouns), metavar="KIND", help=", ".join(nouns))
+    parser.add_argument("noun", type=noun_type(*nouns), metavar="KIND", help=", ".join(nouns))
     parser.add_argument("--machine-id", required=True, metavar="ID")
     parser.add_argument(
         "-f", "--filename", required=True, metavar="FILE", help="YAML or JSON; - reads standard input"
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     terminal = out()
-    changes = wanted(arguments.noun, arguments.filename)
-    with connected(arguments, MACHINE) as client:
+    changes = read_changes(arguments.noun, arguments.filename)
+    with connect_runtimes(arguments, MACHINE) as client:
         for name, change in changes:
             client.change(arguments.machine_id, change)
             terminal.line(
@@ -51,10 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def wanted(noun: Noun, path: str) -> list[tuple[str, AttachVolume | AttachInterface]]:
+def read_changes(noun: Noun, path: str) -> list[tuple[str, AttachVolume | AttachInterface]]:
     if noun is Noun.VOLUME:
-        return [(disk.name, AttachVolume(freeze(Disk, disk))) for disk in messages(path, pb.Volume)]
+        return [(disk.name, AttachVolume(freeze(Disk, disk))) for disk in read_messages(path, pb.Volume)]
     return [
         (nic.name, AttachInterface(freeze(RuntimeNetworkInterface, nic)))
-        for nic in messages(path, pb.NetworkInterface)
+        for nic in read_messages(path, pb.NetworkInterface)
     ]

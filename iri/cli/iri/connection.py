@@ -39,7 +39,7 @@ CURES: Mapping[type[IRIError], str] = {
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """What a runtime answers instead of doing it becomes one line of cause and one of cure."""
     try:
         yield
@@ -54,9 +54,9 @@ def command_error(error: IRIError) -> CommandError:
 
 
 @contextmanager
-def connected(arguments: argparse.Namespace, *endpoints: Endpoint) -> Iterator[Client]:
+def connect_runtimes(arguments: argparse.Namespace, *endpoints: Endpoint) -> Iterator[Client]:
     """A client of the runtimes that the work needs; without any named, of whichever there are."""
-    with answering():
+    with translate_errors():
         if endpoints:
             found = {endpoint: _address(arguments, endpoint) for endpoint in endpoints}
         else:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
 
-from iri.cli.iri.connection import connected
-from iri.cli.iri.files import messages
-from iri.cli.iri.nouns import Noun, noun_of
+from iri.cli.iri.connection import connect_runtimes
+from iri.cli.iri.files import read_messages
+from iri.cli.iri.nouns import Noun, noun_type
 from iri.cli.iri.output import FORMATS, show_object
 from iri.client import MACHINE, VOLUME, Endpoint
 from iri.machine import RuntimeMachine
@@ -61,7 +61,7 @@ FORMS: Mapping[Noun, Form] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noun", type=noun_of(*FORMS), metavar="KIND", help=", ".join(FORMS))
+    parser.add_argument("noun", type=noun_type(*FORMS), metavar="KIND", help=", ".join(FORMS))
     parser.add_argument(
         "-f",
         "--filename",
@@ -77,9 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     form = FORMS[arguments.noun]
-    wanted = [freeze(form.struct, message) for message in messages(arguments.filename, form.message)]
+    wanted = [freeze(form.struct, message) for message in read_messages(arguments.filename, form.message)]
     terminal = out()
-    with connected(arguments, form.endpoint) as client:
+    with connect_runtimes(arguments, form.endpoint) as client:
         for item in wanted:
             made = client.create(item)
             if arguments.output is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from iri.cli.iri.connection import connected
+from iri.cli.iri.connection import connect_runtimes
 from iri.cli.iri.get import KINDS
-from iri.cli.iri.nouns import noun_of
+from iri.cli.iri.nouns import noun_type
 from iri.errors import NotFound
 from reconciler.cli.exits import Exit
 from reconciler.cli.terminal import out, printable
@@ -17,14 +17,14 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noun", type=noun_of(*KINDS), metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("noun", type=noun_type(*KINDS), metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("ids", nargs="+", metavar="ID")
 
 
 def run(arguments: argparse.Namespace) -> int:
     kind, endpoint = KINDS[arguments.noun]
     terminal = out()
-    with connected(arguments, endpoint) as client:
+    with connect_runtimes(arguments, endpoint) as client:
         for id in arguments.ids:
             try:
                 client.remove(kind, id)

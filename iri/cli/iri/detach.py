@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from iri.change import DetachInterface, DetachVolume
-from iri.cli.iri.connection import connected
-from iri.cli.iri.nouns import Noun, noun_of
+from iri.cli.iri.connection import connect_runtimes
+from iri.cli.iri.nouns import Noun, noun_type
 from iri.client import MACHINE
 from iri.errors import NotFound
 from reconciler.cli.exits import Exit
@@ -19,7 +19,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     nouns = (Noun.VOLUME, Noun.INTERFACE)
-    parser.add_argument("noun", type=noun_of(*nouns), metavar="KIND", help=", ".join(nouns))
+    parser.add_argument("noun", type=noun_type(*nouns), metavar="KIND", help=", ".join(nouns))
     parser.add_argument("names", nargs="+", metavar="NAME", help="of the attachment")
     parser.add_argument("--machine-id", required=True, metavar="ID")
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = out()
     change = DetachVolume if arguments.noun is Noun.VOLUME else DetachInterface
     machine_id = printable(arguments.machine_id)
-    with connected(arguments, MACHINE) as client:
+    with connect_runtimes(arguments, MACHINE) as client:
         for name in arguments.names:
             try:
                 client.change(arguments.machine_id, change(name))

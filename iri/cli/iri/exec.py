@@ -6,9 +6,9 @@ import argparse
 import sys
 from typing import assert_never
 
-from iri.cli.iri.connection import connected
+from iri.cli.iri.connection import connect_runtimes
 from iri.client import MACHINE, Client
-from iri.exec.console_client import LINGER_SECONDS, Broken, Ended, Left, attach
+from iri.exec.console_client import LINGER_SECONDS, SessionBroken, SessionEnded, SessionLeft, attach
 from iri.exec.keyboard import Keyboard
 from reconciler.cli import interrupt
 from reconciler.cli.exits import CommandError, Exit
@@ -37,11 +37,11 @@ def add_linger(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with interrupt.end_at_once(), connected(arguments, MACHINE) as client:
-        return attended(client, arguments.id, arguments.linger)
+    with interrupt.end_at_once(), connect_runtimes(arguments, MACHINE) as client:
+        return attach_terminal(client, arguments.id, arguments.linger)
 
 
-def attended(client: Client, machine_id: str, linger_seconds: float) -> int:
+def attach_terminal(client: Client, machine_id: str, linger_seconds: float) -> int:
     """Attaches this terminal to the machine until one side leaves."""
     url = client.console_url(machine_id)
     if not url:
@@ -55,13 +55,13 @@ def attended(client: Client, machine_id: str, linger_seconds: float) -> int:
         terminal.stream.flush()
     outcome = attach(url, keyboard, sys.stdout.fileno(), linger_seconds)
     match outcome:
-        case Ended(exit_status):
+        case SessionEnded(exit_status):
             return exit_status
-        case Left():
+        case SessionLeft():
             if keyboard.is_terminal:
                 terminal.line("")
             return interrupt.CODE if keyboard.is_interrupted else Exit.OK
-        case Broken(reason):
+        case SessionBroken(reason):
             cure = f"`gitvirt iri get machine {printable(machine_id)}` shows its state; one session at a time"
             raise CommandError(printable(reason), cure)
         case _:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from iri.change import ExpandVolume
-from iri.cli.iri.connection import connected
-from iri.cli.iri.nouns import Noun, noun_of
+from iri.cli.iri.connection import connect_runtimes
+from iri.cli.iri.nouns import Noun, noun_type
 from iri.client import VOLUME
 from iri.volume import Resources
 from reconciler.cli.exits import Exit
@@ -18,12 +18,12 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noun", type=noun_of(Noun.VOLUME), metavar="volume")
+    parser.add_argument("noun", type=noun_type(Noun.VOLUME), metavar="volume")
     parser.add_argument("id", metavar="ID")
-    parser.add_argument("size", type=size_bytes, metavar="SIZE", help="in all: 20Gi, or a number of bytes")
+    parser.add_argument("size", type=parse_size, metavar="SIZE", help="in all: 20Gi, or a number of bytes")
 
 
-def size_bytes(text: str) -> int:
+def parse_size(text: str) -> int:
     try:
         size = quantity.parse(text)
     except quantity.QuantityError as error:
@@ -34,7 +34,7 @@ def size_bytes(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with connected(arguments, VOLUME) as client:
+    with connect_runtimes(arguments, VOLUME) as client:
         client.change(arguments.id, ExpandVolume(Resources(storage_bytes=arguments.size)))
     size = quantity.units(arguments.size)
     out().line(f"Volume {printable(arguments.id)} is to have {size}")

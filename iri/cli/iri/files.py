@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from iri.cli.iri.messages import SpecError, parsed
+from iri.cli.iri.messages import SpecError, parse_message
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 from schemas.reader import read
@@ -20,7 +20,7 @@ LARGEST_FILE_BYTES = 64 << 20
 STDIN = "-"
 
 
-def messages(path: str, message_type: type[AnyMessage]) -> list[AnyMessage]:
+def read_messages(path: str, message_type: type[AnyMessage]) -> list[AnyMessage]:
     """What a file says, a message for each document. A CommandError says where it is wrong."""
     name = "standard input" if path == STDIN else path
     values = read(_text(path, name))
@@ -28,7 +28,7 @@ def messages(path: str, message_type: type[AnyMessage]) -> list[AnyMessage]:
         place = f"{name}:{values.line}:{values.column}" if values.line else name
         raise CommandError(f"{place}: {printable(values.message)}", printable(values.hint), Exit.PROBLEMS)
     try:
-        found = [parsed(value, message_type) for value in values if value is not None]
+        found = [parse_message(value, message_type) for value in values if value is not None]
     except SpecError as error:
         raise CommandError(f"{name}: {printable(str(error))}", printable(error.hint), Exit.PROBLEMS) from None
     if not found:
@@ -36,9 +36,9 @@ def messages(path: str, message_type: type[AnyMessage]) -> list[AnyMessage]:
     return found
 
 
-def message(path: str, message_type: type[AnyMessage]) -> AnyMessage:
+def read_message(path: str, message_type: type[AnyMessage]) -> AnyMessage:
     """What a file with a single document says."""
-    first, *others = messages(path, message_type)
+    first, *others = read_messages(path, message_type)
     if others:
         raise CommandError(
             f"{path}: {len(others) + 1} documents, where one belongs", "a file each", Exit.PROBLEMS

@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from iri.cli.iri.connection import connected
-from iri.cli.iri.nouns import Noun, label, noun_of
+from iri.cli.iri.connection import connect_runtimes
+from iri.cli.iri.nouns import Noun, noun_type, parse_label
 from iri.cli.iri.output import add_output, show_object, show_objects
-from iri.cli.iri.selection import selected
+from iri.cli.iri.selection import select_objects
 from iri.cli.iri.watch import watch
 from iri.client import MACHINE, VOLUME, Endpoint
 from iri.host import Offers
@@ -40,13 +40,13 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     nouns = (*KINDS, Noun.STATUS, Noun.EVENTS, Noun.VERSION)
-    parser.add_argument("noun", type=noun_of(*nouns), metavar="KIND", help=", ".join(nouns))
+    parser.add_argument("noun", type=noun_type(*nouns), metavar="KIND", help=", ".join(nouns))
     parser.add_argument("id", nargs="?", metavar="ID", help="only that object")
     parser.add_argument(
         "-l",
         "--label",
         action="append",
-        type=label,
+        type=parse_label,
         default=[],
         metavar="KEY=VALUE",
         help="only with this label",
@@ -96,11 +96,11 @@ def _refuse_misfits(arguments: argparse.Namespace) -> None:
 def _objects(
     terminal: Terminal, arguments: argparse.Namespace, kind: RuntimeKind, endpoint: Endpoint
 ) -> None:
-    with connected(arguments, endpoint) as client:
+    with connect_runtimes(arguments, endpoint) as client:
         if arguments.watch:
             watch(terminal, arguments, client, kind)
             return
-        items = selected(client, kind, arguments.id or "", dict(arguments.label))
+        items = select_objects(client, kind, arguments.id or "", dict(arguments.label))
         if not arguments.id:
             show_objects(terminal, arguments, kind, items)
         elif items:
@@ -112,7 +112,7 @@ def _objects(
 
 
 def _status(terminal: Terminal, arguments: argparse.Namespace) -> None:
-    with connected(arguments) as client:
+    with connect_runtimes(arguments) as client:
         offers = client.offers()
     if arguments.output in ("json", "yaml"):
         show_value(terminal, arguments.output, _offer_values(offers))
@@ -173,7 +173,7 @@ def _offer_values(offers: Offers) -> dict[str, object]:
 def _events(terminal: Terminal, arguments: argparse.Namespace) -> None:
     now = time.time()
     first = int(now) - arguments.duration
-    with connected(arguments) as client:
+    with connect_runtimes(arguments) as client:
         events = client.events_between(first, int(now) + 1, dict(arguments.label))
     if arguments.output in ("json", "yaml"):
         show_value(terminal, arguments.output, [_event_value(event) for event in events])
@@ -207,7 +207,7 @@ def _event_value(event: RuntimeEvent) -> dict[str, object]:
 
 
 def _version(terminal: Terminal, arguments: argparse.Namespace) -> None:
-    with connected(arguments) as client:
+    with connect_runtimes(arguments) as client:
         about = client.about()
     if arguments.output in ("json", "yaml"):
         value = {"runtime_name": about.name, "runtime_version": about.version}

@@ -35,7 +35,7 @@ class SpecError(Exception):
         self.hint = hint
 
 
-def parsed(value: object, message_type: type[AnyMessage], where: str = "") -> AnyMessage:
+def parse_message(value: object, message_type: type[AnyMessage], where: str = "") -> AnyMessage:
     """The message that a value of a spec file says."""
     message = message_type()
     _fill(message, value, where)
@@ -175,7 +175,7 @@ def _unknown_hint(key: str, known: list[str]) -> str:
     return f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
 
 
-def rendered(message: Message, *, with_secrets: bool = False) -> dict[str, object]:
+def render_message(message: Message, *, with_secrets: bool = False) -> dict[str, object]:
     """The value of a message, as a spec file says it. Secrets are hidden unless they are asked for."""
     value: dict[str, object] = {}
     for field, item in message.ListFields():
@@ -197,7 +197,7 @@ def rendered(message: Message, *, with_secrets: bool = False) -> dict[str, objec
 
 def _shown(field: FieldDescriptor, with_secrets: bool) -> Callable[[Any], object]:
     if field.message_type is not None:
-        return lambda item: rendered(item, with_secrets=with_secrets)
+        return lambda item: render_message(item, with_secrets=with_secrets)
     if field.type == FieldDescriptor.TYPE_BYTES:
         return lambda item: base64.b64encode(item).decode("ascii")
     return lambda item: item

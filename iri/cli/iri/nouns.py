@@ -38,7 +38,7 @@ ALIASES: Mapping[str, Noun] = {noun.value: noun for noun in Noun} | {
 }
 
 
-def noun_of(*known: Noun) -> Callable[[str], Noun]:
+def noun_type(*known: Noun) -> Callable[[str], Noun]:
     """The type of an argument that takes these nouns."""
 
     def parse(text: str) -> Noun:
@@ -52,7 +52,7 @@ def noun_of(*known: Noun) -> Callable[[str], Noun]:
     return parse
 
 
-def label(text: str) -> tuple[str, str]:
+def parse_label(text: str) -> tuple[str, str]:
     """`key=value`, as -l takes it."""
     key, separator, value = text.partition("=")
     if not key or not separator:

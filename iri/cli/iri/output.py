@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from google.protobuf.message import Message
 
-from iri.cli.iri.messages import rendered
+from iri.cli.iri.messages import render_message
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
@@ -51,7 +51,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def columns_of(kind: RuntimeKind, format: str, now_seconds: float) -> list[Column[RuntimeObject]]:
+def select_columns(kind: RuntimeKind, format: str, now_seconds: float) -> list[Column[RuntimeObject]]:
     columns = COLUMNS[kind](now_seconds)
     return [column for column in columns if format == "wide" or not column.is_wide]
 
@@ -66,7 +66,7 @@ def show_objects(
             for item in items:
                 terminal.line(printable(item.id))
         case format:
-            show_table(terminal, columns_of(kind, format, time.time()), items)
+            show_table(terminal, select_columns(kind, format, time.time()), items)
 
 
 def show_object(terminal: Terminal, arguments: argparse.Namespace, item: RuntimeObject) -> None:
@@ -78,10 +78,10 @@ def show_object(terminal: Terminal, arguments: argparse.Namespace, item: Runtime
 
 
 def value_of(item: RuntimeObject, with_secrets: bool) -> dict[str, object]:
-    return rendered(message_of(item), with_secrets=with_secrets)
+    return render_message(build_message(item), with_secrets=with_secrets)
 
 
-def message_of(item: RuntimeObject) -> Message:
+def build_message(item: RuntimeObject) -> Message:
     message: Message
     match item:
         case RuntimeMachine():
@@ -102,7 +102,7 @@ def state_name(state: State) -> str:
     return state.name.capitalize()
 
 
-def attached(entries: Sequence[AttachmentStatus], wanted: int) -> str:
+def count_attached(entries: Sequence[AttachmentStatus], wanted: int) -> str:
     there = sum(entry.state is AttachmentState.ATTACHED for entry in entries)
     return f"{there}/{max(wanted, len(entries))}"
 
@@ -121,15 +121,15 @@ def _machine_columns(now_seconds: float) -> list[Column[RuntimeMachine]]:
         Column("POWER", lambda machine: machine.spec.power.name.capitalize(), is_wide=True),
         Column(
             "VOLUMES",
-            lambda machine: attached(machine.status.volumes, len(machine.spec.volumes)),
+            lambda machine: count_attached(machine.status.volumes, len(machine.spec.volumes)),
             is_wide=True,
         ),
-        Column("IPS", ips_of, is_wide=True),
+        Column("IPS", list_ips, is_wide=True),
         Column("REASON", lambda machine: machine.detail.reason, is_wide=True),
     ]
 
 
-def ips_of(machine: RuntimeMachine) -> str:
+def list_ips(machine: RuntimeMachine) -> str:
     seen = [ip for interface in machine.detail.network_interfaces for ip in interface.ips]
     wanted = [ip for interface in machine.spec.network_interfaces for ip in interface.ips]
     return ",".join(seen or wanted)
@@ -140,7 +140,7 @@ def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
         Column("ID", lambda volume: volume.id),
         Column("NAME", name_of),
         Column("CLASS", lambda volume: volume.spec.class_name),
-        Column("SIZE", size_of),
+        Column("SIZE", format_size),
         Column(
             "STATE",
             lambda volume: state_name(volume.status.state) + (" (going)" if volume.deleted_at else ""),
@@ -157,7 +157,7 @@ def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
     ]
 
 
-def size_of(volume: RuntimeVolume) -> str:
+def format_size(volume: RuntimeVolume) -> str:
     resources = volume.status.resources or volume.spec.resources
     return str(units(resources.storage_bytes)) if resources else ""
 

@@ -14,13 +14,15 @@ from iri.runtime import RuntimeObject
 from iri.volume import RuntimeVolume
 
 
-def selected(client: Client, kind: type[Any], id: str, labels: Mapping[str, str]) -> list[RuntimeObject]:
+def select_objects(
+    client: Client, kind: type[Any], id: str, labels: Mapping[str, str]
+) -> list[RuntimeObject]:
     """By age, then id: the order in which they came."""
     items: list[RuntimeObject] = list(client.select(kind, id, labels).values())
-    return sorted(described(client, kind, items), key=lambda item: (item.created_at, item.id))
+    return sorted(add_details(client, kind, items), key=lambda item: (item.created_at, item.id))
 
 
-def described(client: Client, kind: type[Any], items: Sequence[RuntimeObject]) -> list[RuntimeObject]:
+def add_details(client: Client, kind: type[Any], items: Sequence[RuntimeObject]) -> list[RuntimeObject]:
     """With what the host service knows of them, if there is one."""
     details: Mapping[str, object] = {}
     ids = [item.id for item in items]

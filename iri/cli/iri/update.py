@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from iri.change import SetPower, UpdateVolume
-from iri.cli.iri.connection import connected
-from iri.cli.iri.files import message
-from iri.cli.iri.nouns import Noun, noun_of
+from iri.cli.iri.connection import connect_runtimes
+from iri.cli.iri.files import read_message
+from iri.cli.iri.nouns import Noun, noun_type
 from iri.client import MACHINE
 from iri.machine import Disk, Power
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
@@ -23,7 +23,7 @@ POWERS = {"on": Power.ON, "0": Power.ON, "off": Power.OFF, "1": Power.OFF}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     nouns = (Noun.POWER, Noun.VOLUME)
-    parser.add_argument("noun", type=noun_of(*nouns), metavar="WHAT", help=", ".join(nouns))
+    parser.add_argument("noun", type=noun_type(*nouns), metavar="WHAT", help=", ".join(nouns))
     parser.add_argument("--machine-id", required=True, metavar="ID")
     parser.add_argument("--power", choices=tuple(POWERS), help="of the machine")
     parser.add_argument(
@@ -42,9 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
         change = SetPower(POWERS[arguments.power])
         done = f"Power of machine {machine_id} is to be {change.power.name.lower()}"
     else:
-        change = UpdateVolume(freeze(Disk, message(arguments.filename, pb.Volume)))
+        change = UpdateVolume(freeze(Disk, read_message(arguments.filename, pb.Volume)))
         done = f"Updated volume {printable(change.disk.name)} of machine {machine_id}"
-    with connected(arguments, MACHINE) as client:
+    with connect_runtimes(arguments, MACHINE) as client:
         client.change(arguments.machine_id, change)
     out().line(done)
     return Exit.OK

@@ -9,8 +9,8 @@ import argparse
 import time
 from collections.abc import Iterator
 
-from iri.cli.iri.output import columns_of
-from iri.cli.iri.selection import selected
+from iri.cli.iri.output import select_columns
+from iri.cli.iri.selection import select_objects
 from iri.client import Client
 from iri.errors import Unimplemented
 from iri.runtime import RuntimeKind, RuntimeObject, Subscription
@@ -23,22 +23,22 @@ GONE = "Gone"
 
 
 def watch(terminal: Terminal, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
-    lines = Lines(terminal, arguments.output)
+    lines = GrowingTable(terminal, arguments.output)
     with end_at_once():
         _watch(lines, arguments, client, kind)
 
 
-def _watch(lines: Lines, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
+def _watch(lines: GrowingTable, arguments: argparse.Namespace, client: Client, kind: RuntimeKind) -> None:
     known: dict[str, RuntimeObject] = {}
-    for _ in moments(client):
-        items = selected(client, kind, arguments.id or "", dict(arguments.label))
-        columns = columns_of(kind, arguments.output, time.time())
+    for _ in wait_for_changes(client):
+        items = select_objects(client, kind, arguments.id or "", dict(arguments.label))
+        columns = select_columns(kind, arguments.output, time.time())
         lines.show(columns, [item for item in items if known.get(item.id) != item])
         lines.show_gone(columns, [known[id] for id in known.keys() - {item.id for item in items}])
         known = {item.id: item for item in items}
 
 
-def moments(client: Client) -> Iterator[None]:
+def wait_for_changes(client: Client) -> Iterator[None]:
     """When to look again; first at once."""
     subscription = _subscription(client)
     if subscription is None:
@@ -61,7 +61,7 @@ def _subscription(client: Client) -> Subscription | None:
         return None
 
 
-class Lines:
+class GrowingTable:
     """A table that goes on: columns are as wide as anything in them so far."""
 
     def __init__(self, terminal: Terminal, format: str) -> None:

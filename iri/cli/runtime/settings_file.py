@@ -67,7 +67,9 @@ def resolve_quantities(value: object, is_count: IsCount, *, within: bool = False
 
 def read_profile(path: str) -> simulated.Profile:
     """A simulated host's profile. A CommandError says what is wrong with the file."""
-    return read_document(path, "--profile", PROFILE_EXAMPLE, PROFILE_COUNTS.__contains__, simulated.decoded)
+    return read_document(
+        path, "--profile", PROFILE_EXAMPLE, PROFILE_COUNTS.__contains__, simulated.parse_profile
+    )
 
 
 def read_libvirt_settings(path: str | None, default: str = DEFAULT_SETTINGS) -> libvirt.Settings:

@@ -11,10 +11,10 @@ from pathlib import Path
 from iri.address import Address, parse
 from iri.cli.runtime.settings_file import read_profile
 from iri.errors import IRIError
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
 from iri.simulated.server import SimulatedServer
-from iri.simulated.state.state_log import Ledger, LedgerError
+from iri.simulated.state.state_log import StateLog, StateLogError
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
@@ -81,9 +81,9 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
         raise CommandError(f"a seed is between 0 and {LARGEST_SEED}", "", Exit.USAGE)
     try:
         addresses = [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
-        ledger = Ledger(arguments.state) if arguments.state else None
-        return SimulatedServer(Host(profile, seed, ledger=ledger), addresses)
-    except LedgerError as error:
+        ledger = StateLog(arguments.state) if arguments.state else None
+        return SimulatedServer(SimulatedHost(profile, seed, ledger=ledger), addresses)
+    except StateLogError as error:
         raise CommandError(printable(str(error)), "another --state DIR starts an empty host") from None
     except IRIError as error:
         raise CommandError(printable(str(error)), "gitvirt runtime simulated --help", Exit.USAGE) from None

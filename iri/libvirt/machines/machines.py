@@ -18,10 +18,10 @@ from iri.change import (
     Resize,
     SetPower,
     UpdateVolume,
-    changed_machine,
+    change_machine,
 )
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, TimedOut, Unavailable
-from iri.identity import identity
+from iri.identity import derive_id
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.domain.domain_state import RunState
 from iri.libvirt.domain.record import MachineRecord, wish
@@ -78,7 +78,7 @@ class Machines:
         return self._site.roster.machines
 
     def create(self, wanted: RuntimeMachine) -> RuntimeMachine:
-        id = identity(RuntimeMachine, wanted.labels) or str(uuid.uuid4())
+        id = derive_id(RuntimeMachine, wanted.labels) or str(uuid.uuid4())
         with self._site.roster.one(id), self._claim(wanted.spec.volumes):
             existing = self._site.roster.machines.get(id)
             if existing is not None:
@@ -106,7 +106,7 @@ class Machines:
         with roster.one(id), self._claim(disks_of(change)):
             guest = roster.get(id)
             machine = wish(guest.record, id)
-            after = changed_machine(machine, change)
+            after = change_machine(machine, change)
             self._refuse_change(machine, change)
             resources = guest.record.resources
             if isinstance(change, Resize):

@@ -17,10 +17,10 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from iri.change import ExpandVolume, expanded_volume
+from iri.change import ExpandVolume, expand_volume
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
 from iri.host import RuntimeVolumeClass, VolumeOffer
-from iri.identity import identity
+from iri.identity import derive_id
 from iri.journal import Journal
 from iri.libvirt.images import resolving
 from iri.libvirt.images.images import Images
@@ -152,7 +152,7 @@ class Volumes:
 
     def create(self, wanted: Stored) -> Stored:
         with self._creating:
-            id = identity(type(wanted), wanted.labels) or str(uuid.uuid4())
+            id = derive_id(type(wanted), wanted.labels) or str(uuid.uuid4())
             there = self._catalogue.get(id)
             if there is not None and isinstance(there.told, type(wanted)) and not there.is_gone:
                 return there.told
@@ -216,7 +216,7 @@ class Volumes:
 
         def expanded(record: Record) -> Record:
             assert isinstance(record, VolumeRecord)
-            volume = expanded_volume(record.volume, change)
+            volume = expand_volume(record.volume, change)
             if volume is record.volume:
                 return record
             self._refuse_size(there.shelf, rounded(change.resources.storage_bytes) - record.charged_bytes)

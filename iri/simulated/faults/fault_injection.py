@@ -24,10 +24,10 @@ from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import KIND_NAMES, AnyObject, Console, Runtime, RuntimeEvent, Subscription
 from iri.simulated.control import SERVICE
-from iri.simulated.faults.fault_rules import Faults
-from iri.simulated.host import Host
+from iri.simulated.faults.fault_rules import FaultRules
+from iri.simulated.host import SimulatedHost
 
-Around = Callable[[str], AbstractContextManager[None]]
+CallWrapper = Callable[[str], AbstractContextManager[None]]
 
 CHANGES: Mapping[type[RuntimeChange], str] = {
     SetAnnotations: "UpdateMachineAnnotations",
@@ -44,7 +44,7 @@ CONTROL_CALLS = frozenset(method.name for method in SERVICE.methods)
 HOST_CALLS = frozenset(method.name for method in host_pb.DESCRIPTOR.services_by_name["Host"].methods)
 
 
-def around(host: Host, faults: Faults) -> Around:
+def wrap_calls(host: SimulatedHost, faults: FaultRules) -> CallWrapper:
     @contextmanager
     def hindered(call: str) -> Iterator[None]:
         if call in CONTROL_CALLS:
@@ -58,10 +58,10 @@ def around(host: Host, faults: Faults) -> Around:
     return hindered
 
 
-class HinderedRuntime:
+class FaultInjectingRuntime:
     """Implements iri.runtime.Runtime in front of another one."""
 
-    def __init__(self, runtime: Runtime, around: Around) -> None:
+    def __init__(self, runtime: Runtime, around: CallWrapper) -> None:
         self._runtime = runtime
         self._around = around
 

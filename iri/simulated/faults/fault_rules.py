@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from iri import errors
 from iri.simulated.clock import SECOND_NS
-from iri.simulated.seeded_random import Chance
+from iri.simulated.seeded_random import SeededRandom
 
 CODES: Mapping[str, type[errors.IRIError]] = {
     "NOT_FOUND": errors.NotFound,
@@ -33,15 +33,15 @@ ANY_CALL = ("", "*")
 LIMIT = 1000
 
 
-class Effect(IntEnum):
+class FaultEffect(IntEnum):
     BEFORE = 0
     AFTER = 1
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class FaultRule(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     call: str = ""  # an IRI call such as "CreateMachine"; empty or "*" is any
-    effect: Effect = Effect.BEFORE
+    effect: FaultEffect = FaultEffect.BEFORE
     code: str = ""  # empty: the call succeeds, after the delay
     message: str = ""
     delay_ns: int = 0  # of real time: it is there to try deadlines, which are real
@@ -56,18 +56,18 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("delay, skip and times are not negative, a probability is between 0 and 1")
 
 
-class Faults:
+class FaultRules:
     """Thread-safe. Also counts the calls, because whoever makes them fail wants to know."""
 
-    def __init__(self, chance: Chance) -> None:
+    def __init__(self, chance: SeededRandom) -> None:
         self._chance = chance
-        self._faults: dict[str, Fault] = {}
+        self._faults: dict[str, FaultRule] = {}
         self._count = 0
         self._calls: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._over = threading.Event()
 
-    def add(self, fault: Fault) -> Fault:
+    def add(self, fault: FaultRule) -> FaultRule:
         with self._lock:
             if len(self._faults) >= LIMIT:
                 raise errors.ResourceExhausted(f"there are {LIMIT} faults, which is the limit")
@@ -76,7 +76,7 @@ class Faults:
             self._faults[fault.id] = fault
             return fault
 
-    def all(self) -> tuple[Fault, ...]:
+    def all(self) -> tuple[FaultRule, ...]:
         """Those that can still strike, with what is left of `skip` and `times`."""
         with self._lock:
             return tuple(self._faults.values())
@@ -100,11 +100,11 @@ class Faults:
     def around(self, call: str) -> Iterator[None]:
         with self._lock:
             self._calls[call] += 1
-        self._strike(call, Effect.BEFORE)
+        self._strike(call, FaultEffect.BEFORE)
         yield
-        self._strike(call, Effect.AFTER)
+        self._strike(call, FaultEffect.AFTER)
 
-    def _strike(self, call: str, effect: Effect) -> None:
+    def _strike(self, call: str, effect: FaultEffect) -> None:
         if not self._faults:
             return
         fault = self._struck_by(call, effect)
@@ -115,7 +115,7 @@ class Faults:
         if fault.code:
             raise CODES[fault.code](fault.message or f"{call} fails by order of {fault.id}")
 
-    def _struck_by(self, call: str, effect: Effect) -> Fault | None:
+    def _struck_by(self, call: str, effect: FaultEffect) -> FaultRule | None:
         with self._lock:
             for fault in self._faults.values():
                 if fault.effect is not effect or (fault.call != call and fault.call not in ANY_CALL):
@@ -129,11 +129,11 @@ class Faults:
                 return fault
         return None
 
-    def _is_lucky(self, fault: Fault) -> bool:
+    def _is_lucky(self, fault: FaultRule) -> bool:
         self._count += 1
         return self._chance.share("fault", fault.id, self._count) >= fault.probability
 
-    def _used(self, fault: Fault) -> None:
+    def _used(self, fault: FaultRule) -> None:
         if fault.times == 1:
             del self._faults[fault.id]
         elif fault.times:

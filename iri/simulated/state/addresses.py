@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable
 
 from iri.machine import RuntimeNetworkInterface
-from iri.simulated.machine_lifecycle import Guest
+from iri.simulated.machine_lifecycle import SimulatedMachine
 
 PREFIX_LENGTH = 16  # of a network that says nothing: room for fleets on one network
 
@@ -50,7 +50,7 @@ class AddressRange:
                 self._cursor = address
 
 
-class Networks:
+class SimulatedNetworks:
     def __init__(self) -> None:
         self._ranges: dict[tuple[str, str], AddressRange] = {}
 
@@ -70,7 +70,7 @@ class Networks:
             self._forget_unused(interface)
         return tuple((interface.name, str(ipaddress.IPv4Address(address))) for interface, address in found)
 
-    def change(self, before: Guest | None, after: Guest | None) -> list[str]:
+    def change(self, before: SimulatedMachine | None, after: SimulatedMachine | None) -> list[str]:
         """Keeps up with a machine; returns the addresses that somebody else has too."""
         if before is not None and after is not None:
             is_same = before.machine.spec is after.machine.spec and before.leases is after.leases
@@ -102,7 +102,7 @@ def _key(interface: RuntimeNetworkInterface) -> tuple[str, str]:
     return interface.network_id, interface.attributes.get("cidr", "")
 
 
-def _addresses(guest: Guest | None) -> list[tuple[RuntimeNetworkInterface, int]]:
+def _addresses(guest: SimulatedMachine | None) -> list[tuple[RuntimeNetworkInterface, int]]:
     if guest is None or not guest.machine.spec.network_interfaces:
         return []
     leases = dict(guest.leases)

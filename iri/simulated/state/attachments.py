@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from iri.errors import FailedPrecondition
 from iri.machine import Disk
-from iri.simulated.machine_lifecycle import Guest
-from iri.simulated.volume_lifecycle import DRIVER, handle_of
+from iri.simulated.machine_lifecycle import SimulatedMachine
+from iri.simulated.volume_lifecycle import DRIVER, volume_handle
 
 
 class Attachments:
@@ -14,13 +14,13 @@ class Attachments:
         self._holders: dict[str, set[str]] = {}  # machines by handle
 
     def add_volume(self, volume_id: str) -> None:
-        self._volumes[handle_of(volume_id)] = volume_id
+        self._volumes[volume_handle(volume_id)] = volume_id
 
     def drop_volume(self, volume_id: str) -> None:
-        self._volumes.pop(handle_of(volume_id), None)
+        self._volumes.pop(volume_handle(volume_id), None)
 
     def is_held(self, volume_id: str) -> bool:
-        return bool(self._holders.get(handle_of(volume_id)))
+        return bool(self._holders.get(volume_handle(volume_id)))
 
     def refuse(self, disk: Disk, machine_id: str) -> None:
         """A disk that is a volume of this host must be there, and nobody else's."""
@@ -35,7 +35,9 @@ class Attachments:
                 f"volume {disk.name} is attached to machine {min(others)}; detach it there first"
             )
 
-    def change(self, machine_id: str, before: Guest | None, after: Guest | None) -> list[str]:
+    def change(
+        self, machine_id: str, before: SimulatedMachine | None, after: SimulatedMachine | None
+    ) -> list[str]:
         """Keeps up with a machine; returns the volumes that nobody holds any more."""
         if before is not None and after is not None:
             was, now = before.machine, after.machine
@@ -52,7 +54,7 @@ class Attachments:
                 del self._holders[handle]
         return [self._volumes[handle] for handle in sorted(had - has) if handle not in self._holders]
 
-    def _handles(self, guest: Guest | None) -> set[str]:
+    def _handles(self, guest: SimulatedMachine | None) -> set[str]:
         if guest is None or not (guest.machine.spec.volumes or guest.machine.status.volumes):
             return set()
         wanted = {

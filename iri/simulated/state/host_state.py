@@ -12,13 +12,13 @@ from typing import NamedTuple, cast
 
 from iri.runtime import AnyObject, ChangeType, RuntimeKind, RuntimeObject
 from iri.simulated.host_model import NEVER_NS
-from iri.simulated.machine_lifecycle import HAS_SYSTEM, Guest
-from iri.simulated.state.addresses import Networks
+from iri.simulated.machine_lifecycle import HAS_SYSTEM, SimulatedMachine
+from iri.simulated.state.addresses import SimulatedNetworks
 from iri.simulated.state.attachments import Attachments
-from iri.simulated.state.records import KINDS, NAMES, AnyRecord, Put, Record, Table
+from iri.simulated.state.records import KINDS, NAMES, AnyRecord, Record, RecordChange, Table
 from iri.simulated.state.usage import Usage
-from iri.simulated.timer_queue import Agenda
-from iri.simulated.volume_lifecycle import Stored
+from iri.simulated.timer_queue import TimerQueue
+from iri.simulated.volume_lifecycle import SimulatedVolume
 
 
 class Applied(NamedTuple):
@@ -30,12 +30,12 @@ class Applied(NamedTuple):
     went_off: bool  # a machine without a running system has no console
 
 
-class State:
+class HostState:
     def __init__(self) -> None:
         self.usage = Usage()
-        self.networks = Networks()
+        self.networks = SimulatedNetworks()
         self.attachments = Attachments()
-        self.agenda = Agenda()
+        self.agenda = TimerQueue()
         self._records: dict[Table, dict[str, Record]] = {table: {} for table in KINDS}
         self._told: dict[RuntimeKind, dict[str, RuntimeObject]] = {kind: {} for kind in KINDS.values()}
         self._snapshots: dict[RuntimeKind, Mapping[str, RuntimeObject]] = {}
@@ -50,9 +50,11 @@ class State:
     def all(self, table: type[AnyRecord]) -> Mapping[str, AnyRecord]:
         return cast("Mapping[str, AnyRecord]", self._records[table])
 
-    def everything(self) -> list[Put]:
+    def everything(self) -> list[RecordChange]:
         return [
-            Put(table, id, record) for table, kept in self._records.items() for id, record in kept.items()
+            RecordChange(table, id, record)
+            for table, kept in self._records.items()
+            for id, record in kept.items()
         ]
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
@@ -62,25 +64,25 @@ class State:
             snapshot = self._snapshots[kind] = MappingProxyType(dict(self._told[kind]))
         return cast("Mapping[str, AnyObject]", snapshot)
 
-    def apply(self, put: Put) -> Applied:
+    def apply(self, put: RecordChange) -> Applied:
         before, after = self._records[put.table].get(put.id), put.record
         self._keep(put, after)
         self.usage.change(before, after)
-        if isinstance(before, Stored) and after is None:
+        if isinstance(before, SimulatedVolume) and after is None:
             self.attachments.drop_volume(put.id)
-        elif isinstance(after, Stored) and before is None:
+        elif isinstance(after, SimulatedVolume) and before is None:
             self.attachments.add_volume(put.id)
         what = self._publish(put, before, after)
-        if put.table is not Guest:
+        if put.table is not SimulatedMachine:
             return Applied(what, [], [], False)
-        was = before if isinstance(before, Guest) else None
-        now = after if isinstance(after, Guest) else None
+        was = before if isinstance(before, SimulatedMachine) else None
+        now = after if isinstance(after, SimulatedMachine) else None
         shared = self.networks.change(was, now)
         had_system = was is not None and was.phase in HAS_SYSTEM
         went_off = had_system and (now is None or now.phase not in HAS_SYSTEM)
         return Applied(what, self.attachments.change(put.id, was, now), shared, went_off)
 
-    def _keep(self, put: Put, after: Record | None) -> None:
+    def _keep(self, put: RecordChange, after: Record | None) -> None:
         thing = (NAMES[put.table], put.id)
         if after is None:
             self._records[put.table].pop(put.id, None)
@@ -91,7 +93,7 @@ class State:
         else:
             self.agenda.put(thing, after.due_ns)
 
-    def _publish(self, put: Put, before: Record | None, after: Record | None) -> ChangeType | None:
+    def _publish(self, put: RecordChange, before: Record | None, after: Record | None) -> ChangeType | None:
         kind = KINDS[put.table]
         if after is None:
             if self._told[kind].pop(put.id, None) is None:

@@ -11,13 +11,13 @@ from iri.host import RuntimeClasses
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.simulated.clock import ClockState
-from iri.simulated.machine_lifecycle import Guest
-from iri.simulated.state.state_log import Change, Key, LedgerError
-from iri.simulated.volume_lifecycle import Shot, Stored
+from iri.simulated.machine_lifecycle import SimulatedMachine
+from iri.simulated.state.state_log import LogChange, LogKey, StateLogError
+from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What belongs to the host and to no object. Without classes it offers the profile's, without a clock real time."""
 
     seed: int
@@ -28,18 +28,26 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     images: Mapping[str, int] = {}  # when each is there
 
 
-Record = Guest | Stored | Shot
-AnyRecord = TypeVar("AnyRecord", Guest, Stored, Shot)
-Table = type[Guest] | type[Stored] | type[Shot]
+Record = SimulatedMachine | SimulatedVolume | SimulatedSnapshot
+AnyRecord = TypeVar("AnyRecord", SimulatedMachine, SimulatedVolume, SimulatedSnapshot)
+Table = type[SimulatedMachine] | type[SimulatedVolume] | type[SimulatedSnapshot]
 
 # Volumes come before machines: who holds them is worked out from both.
-TABLES: Mapping[str, Table] = {"volume": Stored, "snapshot": Shot, "machine": Guest}
+TABLES: Mapping[str, Table] = {
+    "volume": SimulatedVolume,
+    "snapshot": SimulatedSnapshot,
+    "machine": SimulatedMachine,
+}
 NAMES: Mapping[Table, str] = {table: name for name, table in TABLES.items()}
-KINDS: Mapping[Table, RuntimeKind] = {Guest: RuntimeMachine, Stored: RuntimeVolume, Shot: RuntimeSnapshot}
-FACTS = ("facts", "")
+KINDS: Mapping[Table, RuntimeKind] = {
+    SimulatedMachine: RuntimeMachine,
+    SimulatedVolume: RuntimeVolume,
+    SimulatedSnapshot: RuntimeSnapshot,
+}
+HOST_RECORD = ("facts", "")
 
 
-class Put(msgspec.Struct, frozen=True):
+class RecordChange(msgspec.Struct, frozen=True):
     """A record as it is to be, or None when there is to be none. For the facts, table and id say nothing."""
 
     table: Table
@@ -47,24 +55,24 @@ class Put(msgspec.Struct, frozen=True):
     record: Record | None
 
 
-def change(put: Put) -> Change:
+def encode_change(put: RecordChange) -> LogChange:
     return NAMES[put.table], put.id, None if put.record is None else msgspec.msgpack.encode(put.record)
 
 
-def facts_change(facts: Facts) -> Change:
-    return (*FACTS, msgspec.msgpack.encode(facts))
+def encode_host_record(facts: HostRecord) -> LogChange:
+    return (*HOST_RECORD, msgspec.msgpack.encode(facts))
 
 
-def read(written: Mapping[Key, bytes]) -> tuple[Facts | None, list[Put]]:
+def decode_records(written: Mapping[LogKey, bytes]) -> tuple[HostRecord | None, list[RecordChange]]:
     """In the order in which they can be applied."""
-    facts = written.get(FACTS)
+    facts = written.get(HOST_RECORD)
     try:
         puts = [
-            Put(table, id, msgspec.msgpack.decode(data, type=table))
+            RecordChange(table, id, msgspec.msgpack.decode(data, type=table))
             for name, table in TABLES.items()
             for (kind, id), data in written.items()
             if kind == name
         ]
-        return (msgspec.msgpack.decode(facts, type=Facts) if facts else None), puts
+        return (msgspec.msgpack.decode(facts, type=HostRecord) if facts else None), puts
     except msgspec.MsgspecError as error:
-        raise LedgerError(f"the state was written by another version: {error}") from None
+        raise StateLogError(f"the state was written by another version: {error}") from None

@@ -22,20 +22,20 @@ FRAME = struct.Struct("<III")  # length and CRC-32 of what follows, and the CRC-
 REWRITE_FROM_BYTES = 4 << 20
 REWRITE_FACTOR = 4
 
-Key = tuple[str, str]  # a kind and an id
-Change = tuple[str, str, bytes | None]
+LogKey = tuple[str, str]  # a kind and an id
+LogChange = tuple[str, str, bytes | None]
 
 
-class LedgerError(Exception):
+class StateLogError(Exception):
     """The state cannot be read or written; the message names the file."""
 
 
-class Ledger:
+class StateLog:
     def __init__(self, directory: Path, rewrite_from_bytes: int = REWRITE_FROM_BYTES) -> None:
         """Only one process at a time may have the directory."""
         self._rewrite_from_bytes = rewrite_from_bytes
         self._path = directory / "ledger"
-        self._records: dict[Key, int] = {}  # the size of each, to know how much of the file is alive
+        self._records: dict[LogKey, int] = {}  # the size of each, to know how much of the file is alive
         self._alive = 0
         self._written = self._synced = 0
         self._lock = threading.Lock()
@@ -44,25 +44,25 @@ class Ledger:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._guard = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise LedgerError(f"{directory}: {error.strerror}") from error
+            raise StateLogError(f"{directory}: {error.strerror}") from error
         try:
             fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._guard)
-            raise LedgerError(f"{directory}: another simulated runtime keeps its state there") from None
+            raise StateLogError(f"{directory}: another simulated runtime keeps its state there") from None
         self._file = -1
         self._size = 0
 
-    def load(self) -> Mapping[Key, bytes]:
+    def load(self) -> Mapping[LogKey, bytes]:
         """Everything there is, read once before anything is appended."""
         data = self._path.read_bytes() if self._path.exists() else b""
-        records: dict[Key, bytes] = {}
+        records: dict[LogKey, bytes] = {}
         end = 0
         if data:
             end = len(MAGIC)
             if not data.startswith(MAGIC):
-                raise LedgerError(f"{self._path}: not the state of a simulated host")
-            for position, changes in entries(data, self._path):
+                raise StateLogError(f"{self._path}: not the state of a simulated host")
+            for position, changes in read_entries(data, self._path):
                 end = position
                 for kind, id, record in changes:
                     if record is None:
@@ -74,17 +74,17 @@ class Ledger:
             self._note(key, len(record))
         return records
 
-    def append(self, changes: Sequence[Change]) -> int:
+    def append(self, changes: Sequence[LogChange]) -> int:
         """All of them or none, in one entry. Returns what to `sync`."""
         payload = msgspec.msgpack.encode(changes)
-        entry = framed(payload)
+        entry = frame_entry(payload)
         with self._lock:
             try:
                 self._write(entry)
             except OSError as error:
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._file, self._size)
-                raise LedgerError(f"{self._path}: {error.strerror}") from error
+                raise StateLogError(f"{self._path}: {error.strerror}") from error
             self._size += len(entry)
             self._written += 1
             for kind, id, record in changes:
@@ -101,7 +101,7 @@ class Ledger:
             try:
                 os.fdatasync(file)
             except OSError as error:
-                raise LedgerError(f"{self._path}: {error.strerror}") from error
+                raise StateLogError(f"{self._path}: {error.strerror}") from error
             finally:
                 os.close(file)
             self._synced = written
@@ -109,13 +109,13 @@ class Ledger:
     def wants_rewrite(self) -> bool:
         return self._size > self._rewrite_from_bytes and self._size > REWRITE_FACTOR * self._alive
 
-    def rewrite(self, everything: Sequence[Change]) -> None:
+    def rewrite(self, everything: Sequence[LogChange]) -> None:
         """Only what is alive; the old file stays until the new one is whole and on disk."""
         with self._sync_lock, self._lock:
             try:
                 self._rewrite(everything)
             except OSError as error:
-                raise LedgerError(f"{self._path}: {error.strerror}") from error
+                raise StateLogError(f"{self._path}: {error.strerror}") from error
             self._synced = self._written
 
     def close(self) -> None:
@@ -129,11 +129,11 @@ class Ledger:
         while rest:
             rest = rest[os.write(self._file, rest) :]
 
-    def _rewrite(self, everything: Sequence[Change]) -> None:
+    def _rewrite(self, everything: Sequence[LogChange]) -> None:
         payload = msgspec.msgpack.encode(everything)
         new = self._path.with_suffix(".new")
         with open(new, "wb", opener=_private) as file:
-            file.write(MAGIC + framed(payload))
+            file.write(MAGIC + frame_entry(payload))
             file.flush()
             os.fsync(file.fileno())
         new.rename(self._path)
@@ -149,19 +149,19 @@ class Ledger:
         os.ftruncate(self._file, end)
         self._size = end
 
-    def _note(self, key: Key, size: int | None) -> None:
+    def _note(self, key: LogKey, size: int | None) -> None:
         self._alive -= self._records.pop(key, 0)
         if size is not None:
             self._records[key] = size
             self._alive += size
 
 
-def framed(payload: bytes) -> bytes:
+def frame_entry(payload: bytes) -> bytes:
     length, checksum = len(payload), zlib.crc32(payload)
     return FRAME.pack(length, checksum, _header_checksum(length, checksum)) + payload
 
 
-def entries(data: bytes, path: Path) -> Iterator[tuple[int, list[Change]]]:
+def read_entries(data: bytes, path: Path) -> Iterator[tuple[int, list[LogChange]]]:
     """Each whole entry with the offset of its end. Only the last may be torn: cut short, or zeros."""
     position = len(MAGIC)
     while len(data) - position >= FRAME.size:
@@ -175,10 +175,10 @@ def entries(data: bytes, path: Path) -> Iterator[tuple[int, list[Change]]]:
             return
         payload = data[start:end]
         if not is_true or zlib.crc32(payload) != checksum:
-            raise LedgerError(
+            raise StateLogError(
                 f"{path}: damaged at byte {position}; restore it or start with another directory"
             )
-        yield end, msgspec.msgpack.decode(payload, type=list[Change])
+        yield end, msgspec.msgpack.decode(payload, type=list[LogChange])
         position = end
 
 

@@ -7,24 +7,24 @@ from collections.abc import Callable, Mapping
 
 from iri.errors import ResourceExhausted
 from iri.machine import Disk
-from iri.simulated.machine_lifecycle import Guest
+from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.state.records import Record
-from iri.simulated.volume_lifecycle import Shot, Stored
+from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 
 STORAGE = "storage"
 
 
 def charge(record: Record | None) -> Counter[str]:
     match record:
-        case Guest():
+        case SimulatedMachine():
             return _of_guest(record)
-        case Stored():
+        case SimulatedVolume():
             return Counter({STORAGE: record.size_bytes})
-        case Shot() | None:
+        case SimulatedSnapshot() | None:
             return Counter()
 
 
-def _of_guest(guest: Guest) -> Counter[str]:
+def _of_guest(guest: SimulatedMachine) -> Counter[str]:
     """While a new class waits for a boot, the larger of each resource is charged: either may be the true one."""
     charged = Counter(guest.resources)
     if guest.resources_at_boot is not None:
@@ -33,7 +33,7 @@ def _of_guest(guest: Guest) -> Counter[str]:
     return charged
 
 
-def local_bytes(disks: tuple[Disk, ...], default_bytes: int) -> int:
+def sum_local_disks(disks: tuple[Disk, ...], default_bytes: int) -> int:
     local = (disk.local_disk for disk in disks)
     return sum(disk.size_bytes or default_bytes for disk in local if disk is not None)
 
@@ -65,10 +65,14 @@ class Usage:
 
 def _is_same(before: Record, after: Record) -> bool:
     """Cheap, because it is asked at each step of each object; a wrong no costs only time."""
-    if isinstance(before, Guest) and isinstance(after, Guest):
+    if isinstance(before, SimulatedMachine) and isinstance(after, SimulatedMachine):
         return (
             before.resources is after.resources
             and before.resources_at_boot is after.resources_at_boot
             and before.local_bytes == after.local_bytes
         )
-    return isinstance(before, Stored) and isinstance(after, Stored) and before.size_bytes == after.size_bytes
+    return (
+        isinstance(before, SimulatedVolume)
+        and isinstance(after, SimulatedVolume)
+        and before.size_bytes == after.size_bytes
+    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from iri.client.list_decoder import SPARE, Decoded
+from iri.client.list_decoder import SPARE, ListDecoder
 from iri.errors import Internal
-from iri.wire.list_items import joined
+from iri.wire.list_items import join_items
 
 
 class Counted:
@@ -20,9 +20,9 @@ class Counted:
 
 def test_same_bytes_are_the_same_object() -> None:
     decode = Counted()
-    decoded = Decoded(decode)
-    first = decoded.items(joined([b"a", b"b"]), is_complete=True)
-    second = decoded.items(joined([b"b", b"c"]), is_complete=True)
+    decoded = ListDecoder(decode)
+    first = decoded.items(join_items([b"a", b"b"]), is_complete=True)
+    second = decoded.items(join_items([b"b", b"c"]), is_complete=True)
     assert (first, second) == ([["a"], ["b"]], [["b"], ["c"]])
     assert second[0] is first[1]
     assert decode.count == 3
@@ -30,24 +30,24 @@ def test_same_bytes_are_the_same_object() -> None:
 
 def test_part_of_a_list_does_not_make_the_rest_forgotten() -> None:
     decode = Counted()
-    decoded = Decoded(decode)
-    decoded.items(joined([b"a", b"b"]), is_complete=True)
-    decoded.items(joined([b"b"]), is_complete=False)
-    decoded.items(joined([b"a", b"b"]), is_complete=True)
+    decoded = ListDecoder(decode)
+    decoded.items(join_items([b"a", b"b"]), is_complete=True)
+    decoded.items(join_items([b"b"]), is_complete=False)
+    decoded.items(join_items([b"a", b"b"]), is_complete=True)
     assert decode.count == 2
 
 
 def test_parts_do_not_add_up_for_ever() -> None:
-    decoded = Decoded(Counted())
+    decoded = ListDecoder(Counted())
     for number in range(3 * SPARE):
-        decoded.items(joined([str(number).encode()]), is_complete=False)
+        decoded.items(join_items([str(number).encode()]), is_complete=False)
     assert len(decoded._known) <= SPARE + 1
 
 
 def test_fields_of_newer_servers_are_passed_over() -> None:
-    assert Decoded(Counted()).items(joined([b"a"]) + b"\xa0\x38\x07", is_complete=True) == [["a"]]
+    assert ListDecoder(Counted()).items(join_items([b"a"]) + b"\xa0\x38\x07", is_complete=True) == [["a"]]
 
 
 def test_what_is_no_list_is_a_bug_of_the_runtime() -> None:
     with pytest.raises(Internal):
-        Decoded(Counted()).items(b"\x0a\xff", is_complete=True)
+        ListDecoder(Counted()).items(b"\x0a\xff", is_complete=True)

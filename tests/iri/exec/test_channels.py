@@ -15,14 +15,14 @@ from iri.exec.channels import Channel, ProtocolError
 
 @given(st.sampled_from(Channel), st.binary())
 def test_a_message_comes_apart_as_it_was_put_together(channel: Channel, data: bytes) -> None:
-    assert channels.split(channels.message(channel, data)) == (channel, data)
+    assert channels.split_message(channels.encode_message(channel, data)) == (channel, data)
 
 
 @given(st.integers(1, 0xFFFF), st.integers(1, 0xFFFF))
 def test_a_resize_comes_back(columns: int, rows: int) -> None:
-    channel, data = channels.split(channels.resize(columns, rows))
+    channel, data = channels.split_message(channels.encode_resize(columns, rows))
     assert channel is Channel.RESIZE
-    assert channels.window(data) == (columns, rows)
+    assert channels.decode_resize(data) == (columns, rows)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_resize_comes_back(columns: int, rows: int) -> None:
     ],
 )
 def test_a_resize_of_any_client(data: bytes) -> None:
-    assert channels.window(data) == (120, 40)
+    assert channels.decode_resize(data) == (120, 40)
 
 
 @pytest.mark.parametrize(
@@ -53,29 +53,29 @@ def test_a_resize_of_any_client(data: bytes) -> None:
 )
 def test_a_resize_that_is_none(data: bytes) -> None:
     with pytest.raises(ProtocolError):
-        channels.window(data)
+        channels.decode_resize(data)
 
 
 @pytest.mark.parametrize("received", [b"", b"\x05x", b"\xff", "text"])
 def test_a_message_that_is_none(received: bytes | str) -> None:
     with pytest.raises(ProtocolError):
-        channels.split(received)
+        channels.split_message(received)
 
 
 @pytest.mark.parametrize("status", [None, 0, 1, 130, 255])
 def test_an_exit_status_comes_back(status: int | None) -> None:
-    channel, data = channels.split(channels.ended(status))
+    channel, data = channels.split_message(channels.encode_end(status))
     assert channel is Channel.STATUS
-    assert channels.exit_status(data) == (status or 0, "")
+    assert channels.decode_status(data) == (status or 0, "")
 
 
 def test_a_failure_comes_back_with_its_text() -> None:
-    _, data = channels.split(channels.failed("the guest is off"))
-    assert channels.exit_status(data) == (1, "the guest is off")
+    _, data = channels.split_message(channels.encode_failure("the guest is off"))
+    assert channels.decode_status(data) == (1, "the guest is off")
 
 
 def test_the_status_is_one_that_kubernetes_writes() -> None:
-    _, data = channels.split(channels.ended(3))
+    _, data = channels.split_message(channels.encode_end(3))
     status = json.loads(data)
     assert (status["status"], status["reason"]) == ("Failure", "NonZeroExitCode")
     assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "3"}]
@@ -93,11 +93,11 @@ def test_the_status_is_one_that_kubernetes_writes() -> None:
 )
 def test_a_status_that_is_none(data: bytes) -> None:
     with pytest.raises(ProtocolError):
-        channels.exit_status(data)
+        channels.decode_status(data)
 
 
 @given(st.binary(max_size=64))
 def test_no_status_or_resize_does_more_than_be_refused(data: bytes) -> None:
-    for parse in (channels.exit_status, channels.window):
+    for parse in (channels.decode_status, channels.decode_resize):
         with contextlib.suppress(ProtocolError):
             parse(data)

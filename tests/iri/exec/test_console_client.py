@@ -50,7 +50,7 @@ def test_a_shell_is_used_and_left(server: ExecServer, screens: list[Screen]) -> 
     screen.type(b"\x03")  # goes to the guest, not to us
     screen.expect(b"$ ")
     screen.type(b"\x1d")
-    screen.expect(b"<Left()>")
+    screen.expect(b"<SessionLeft()>")
     assert screen.end() == 0
     assert screen.is_restored()
 
@@ -60,7 +60,7 @@ def test_the_exit_status_comes_here(server: ExecServer, screens: list[Screen]) -
     screens.append(screen)
     screen.expect(b"$ ")
     screen.type(b"exit 3\r")
-    screen.expect(b"<Ended(exit_status=3)>")
+    screen.expect(b"<SessionEnded(exit_status=3)>")
     assert screen.end() == 0
     assert screen.is_restored()
 
@@ -75,7 +75,7 @@ def test_the_window_and_its_changes_reach_the_guest(server: ExecServer, screens:
     screen.type(b"until stty size | grep '^50 132'; do sleep 0.05; done\r")
     screen.expect(b"50 132\r\n")  # perhaps behind a prompt, when the keys came before it
     screen.type(b"\x1d")
-    screen.expect(b"<Left()>")
+    screen.expect(b"<SessionLeft()>")
 
 
 def test_a_closed_window_leaves_the_terminal_as_it_was(server: ExecServer, screens: list[Screen]) -> None:
@@ -83,7 +83,7 @@ def test_a_closed_window_leaves_the_terminal_as_it_was(server: ExecServer, scree
     screens.append(screen)
     screen.expect(b"$ ")
     screen.process.send_signal(signal.SIGTERM)
-    screen.expect(b"<Left()>")
+    screen.expect(b"<SessionLeft()>")
     assert screen.end() == 0
     assert screen.is_restored()
 
@@ -94,7 +94,7 @@ def test_a_runtime_that_stops_is_named(server: ExecServer, screens: list[Screen]
     screen.expect(b"$ ")
     stopping = threading.Thread(target=server.stop)
     stopping.start()
-    screen.expect(b"<Broken(reason='the runtime is stopping')>")
+    screen.expect(b"<SessionBroken(reason='the runtime is stopping')>")
     stopping.join()
     assert screen.is_restored()
 
@@ -108,13 +108,13 @@ def piped(url: str, keys: bytes, linger: str = "2") -> bytes:
 def test_input_from_a_pipe_ends_as_if_typed(server: ExecServer) -> None:
     said = piped(server.offer("m1", shell), b"echo $((6*7))\nexit 4\n")
     assert b"42\r\n" in said
-    assert said.endswith(b"<Ended(exit_status=4)>\n")
+    assert said.endswith(b"<SessionEnded(exit_status=4)>\n")
 
 
 def test_the_end_of_a_pipe_ends_the_shell(server: ExecServer) -> None:
     said = piped(server.offer("m1", shell), b"echo $((6*7))\n")
     assert b"42\r\n" in said
-    assert said.endswith(b"<Ended(exit_status=0)>\n")
+    assert said.endswith(b"<SessionEnded(exit_status=0)>\n")
 
 
 def test_a_line_that_never_ends_is_left_after_a_silence(server: ExecServer) -> None:
@@ -123,7 +123,7 @@ def test_a_line_that_never_ends_is_left_after_a_silence(server: ExecServer) -> N
     url = server.offer("m1", lambda: process_console("sh", "-c", program))
     said = piped(url, b"", linger="0.3")
     assert b"ready" in said
-    assert said.endswith(b"<Left()>\n")
+    assert said.endswith(b"<SessionLeft()>\n")
 
 
 def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
@@ -131,7 +131,7 @@ def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
     host, port = server.address
     server.stop()
     said = piped(f"http://{host}:{port}/exec/secret-token", b"")
-    assert b"<Broken(reason='no console at" in said
+    assert b"<SessionBroken(reason='no console at" in said
     assert b"secret-token" not in said
 
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
 )
 def test_a_url_that_is_none_is_told_without_its_token(url: str) -> None:
     said = piped(url, b"")
-    assert b"<Broken(reason='the runtime answered with a URL that is none')>" in said
+    assert b"<SessionBroken(reason='the runtime answered with a URL that is none')>" in said
     assert b"secret-token" not in said
 
 

@@ -49,25 +49,25 @@ def cat() -> Console:
 def until(connection: ClientConnection, wanted: bytes) -> bytes:
     said = b""
     while wanted not in said:
-        channel, data = channels.split(connection.recv(timeout=60))
+        channel, data = channels.split_message(connection.recv(timeout=60))
         assert channel is Channel.STDOUT, (channel, data, said)
         said += data
     return said
 
 
 def attached(connection: ClientConnection) -> None:
-    assert connection.recv(timeout=60) == channels.message(Channel.STDOUT)
+    assert connection.recv(timeout=60) == channels.encode_message(Channel.STDOUT)
 
 
 def the_end(connection: ClientConnection) -> tuple[bytes, tuple[int, str]]:
     """What was said until the status, the status, and that nothing follows it."""
     said = b""
     while True:
-        channel, data = channels.split(connection.recv(timeout=60))
+        channel, data = channels.split_message(connection.recv(timeout=60))
         if channel is Channel.STATUS:
             with pytest.raises(ConnectionClosed):
                 connection.recv(timeout=60)
-            return said, channels.exit_status(data)
+            return said, channels.decode_status(data)
         said += data
 
 
@@ -84,9 +84,9 @@ def answer(url: str, method: str = "GET", headers: dict[str, str] | None = None)
 def test_keys_go_there_and_bytes_come_back(server: ExecServer) -> None:
     with opened(server.offer("m1", cat)) as connection:
         attached(connection)
-        connection.send(channels.message(Channel.STDIN, b"hello\n"))
+        connection.send(channels.encode_message(Channel.STDIN, b"hello\n"))
         until(connection, b"hello\r\nhello\r\n")
-        connection.send(channels.message(Channel.STDIN, b"\x04"))
+        connection.send(channels.encode_message(Channel.STDIN, b"\x04"))
         assert the_end(connection)[1] == (0, "")
 
 
@@ -99,7 +99,7 @@ def test_a_resize_reaches_the_pty(server: ExecServer) -> None:
     program = "trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.05; done"
     with opened(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
         until(connection, b"ready")
-        connection.send(channels.resize(132, 43))
+        connection.send(channels.encode_resize(132, 43))
         until(connection, b"43 132")
 
 
@@ -107,7 +107,7 @@ def test_control_characters_act_on_the_guest(server: ExecServer) -> None:
     program = "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done"
     with opened(server.offer("m1", lambda: process_console("sh", "-c", program))) as connection:
         until(connection, b"ready")
-        connection.send(channels.message(Channel.STDIN, b"\x03"))
+        connection.send(channels.encode_message(Channel.STDIN, b"\x03"))
         said, status = the_end(connection)
         assert b"interrupted" in said
         assert status == (5, "")
@@ -161,7 +161,7 @@ def test_a_second_session_of_a_machine_is_refused_until_the_first_ends(server: E
         assert refused.value.response.status_code == 409
         with opened(server.offer("m2", cat)):
             pass
-        first.send(channels.message(Channel.STDIN, b"\x04"))
+        first.send(channels.encode_message(Channel.STDIN, b"\x04"))
         the_end(first)
     _eventually_offers(server, "m1")
 
@@ -186,7 +186,7 @@ def test_two_who_race_for_one_console_get_one(server: ExecServer) -> None:
         start.wait()
         try:
             with opened(url) as connection:
-                channel, _ = channels.split(connection.recv(timeout=60))
+                channel, _ = channels.split_message(connection.recv(timeout=60))
                 outcomes.append("in" if channel is Channel.STDOUT else "told")
                 if channel is Channel.STDOUT:
                     finish.wait(60)

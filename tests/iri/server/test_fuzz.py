@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
-from iri.server import Extra, Service
-from iri.simulated.control import SERVICE, Control
-from iri.simulated.faults.fault_rules import Faults
+from iri.server import ExtraService, Service
+from iri.simulated.control import SERVICE, ControlService
+from iri.simulated.faults.fault_rules import FaultRules
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.seeded_random import Chance
+from iri.simulated.seeded_random import SeededRandom
 from tests.iri.proto.messages import messages
 from tests.iri.quick_host import quick_host
 from tests.iri.server.raw_client import METHODS, Raw, raw
@@ -49,7 +49,7 @@ def client() -> Iterator[Raw]:
 @pytest.fixture
 def controlled() -> Iterator[Raw]:
     host = quick_host()
-    extra = Extra(SERVICE, Control(host, Faults(Chance(7))).table())
+    extra = ExtraService(SERVICE, ControlService(host, FaultRules(SeededRandom(7))).table())
     with (
         tempfile.TemporaryDirectory(prefix="iri") as directory,
         raw(SimulatedRuntime(host), Path(directory) / "s", services=[*Service, extra]) as connected,

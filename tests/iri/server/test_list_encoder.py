@@ -9,8 +9,8 @@ import pytest
 from iri.errors import ResourceExhausted
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
-from iri.server.list_encoder import LARGEST_MESSAGE_BYTES, Lists
-from iri.server.machine_service import machine_message
+from iri.server.list_encoder import LARGEST_MESSAGE_BYTES, ListEncoder
+from iri.server.machine_service import encode_machine
 
 MACHINES = {
     machine.id: machine
@@ -40,7 +40,7 @@ class Counted:
 
     def __call__(self, machine: RuntimeMachine) -> pb.Machine:
         self.count += 1
-        return machine_message(machine)
+        return encode_machine(machine)
 
 
 def ids(response: bytes) -> list[str]:
@@ -51,12 +51,12 @@ def ids(response: bytes) -> list[str]:
 def test_id_alone_decides_and_labels_must_all_match(
     id: str, labels: Mapping[str, str], expected: list[str]
 ) -> None:
-    assert ids(Lists(RuntimeMachine, machine_message).response(MACHINES, id, labels)) == expected
+    assert ids(ListEncoder(RuntimeMachine, encode_machine).response(MACHINES, id, labels)) == expected
 
 
 def test_only_what_has_changed_is_encoded_again() -> None:
     encode = Counted()
-    lists = Lists(RuntimeMachine, encode)
+    lists = ListEncoder(RuntimeMachine, encode)
     for _ in range(3):
         lists.response(MACHINES, "", {})
     assert encode.count == 3
@@ -67,7 +67,7 @@ def test_only_what_has_changed_is_encoded_again() -> None:
 
 
 def test_what_is_gone_is_forgotten() -> None:
-    lists = Lists(RuntimeMachine, machine_message)
+    lists = ListEncoder(RuntimeMachine, encode_machine)
     lists.response({str(number): RuntimeMachine(id=str(number)) for number in range(1000)}, "", {})
     lists.response(MACHINES, "", {})
     assert len(lists._encoded) <= len(MACHINES)
@@ -78,7 +78,7 @@ def test_ten_thousand_machines_fit_or_are_refused_by_name() -> None:
         spec = RuntimeMachineSpec(class_name="small", ignition_data=b"x" * size)
         return {str(number): RuntimeMachine(id=str(number), spec=spec) for number in range(10_000)}
 
-    lists = Lists(RuntimeMachine, machine_message)
+    lists = ListEncoder(RuntimeMachine, encode_machine)
     small = lists.response(many(4000), "", {})
     assert len(ids(small)) == 10_000
     assert len(small) < LARGEST_MESSAGE_BYTES

@@ -68,7 +68,7 @@ def _do(world: World, deed: tuple[str, ...]) -> None:
         case "inside":
             with world.host.entered() as now_ns:
                 machine_calls.act(
-                    world.host, machine_calls.found(world.host, id), GuestAction[argument], now_ns
+                    world.host, machine_calls.find_machine(world.host, id), GuestAction[argument], now_ns
                 )
         case "volume":
             runtime.create(volume(argument, size_bytes=GIB))

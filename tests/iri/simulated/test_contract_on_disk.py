@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.state.state_log import Ledger
+from iri.simulated.state.state_log import StateLog
 from tests.iri.contract.devices import DevicePromises
 from tests.iri.contract.machines import MachinePromises
 from tests.iri.contract.subject import Subject
@@ -21,6 +21,6 @@ from tests.iri.test_contract import subject_of
 class TestSimulatedOnDisk(MachinePromises, DevicePromises, VolumePromises):
     @pytest.fixture
     def subject(self, tmp_path: Path) -> Iterator[Subject]:
-        host = Host(PROFILE, seed=7, ledger=Ledger(tmp_path))
+        host = SimulatedHost(PROFILE, seed=7, ledger=StateLog(tmp_path))
         yield subject_of(host, SimulatedRuntime(host))
         host.close()

@@ -12,11 +12,11 @@ from iri.host import RuntimeClasses
 from iri.machine import MachineState, Power, RuntimeMachine
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.simulated.clock import SECOND_NS
-from iri.simulated.control import SERVICE, Control
-from iri.simulated.faults.fault_injection import CHANGES, HinderedRuntime, around
-from iri.simulated.faults.fault_rules import Faults
-from iri.simulated.provider_quirks import Behaviour, flags
-from iri.simulated.seeded_random import Chance
+from iri.simulated.control import SERVICE, ControlService
+from iri.simulated.faults.fault_injection import CHANGES, FaultInjectingRuntime, wrap_calls
+from iri.simulated.faults.fault_rules import FaultRules
+from iri.simulated.provider_quirks import ProviderQuirks, list_flags
+from iri.simulated.seeded_random import SeededRandom
 from iri.volume import RuntimeVolume
 from tests.iri.simulated.world import World, machine, volume
 
@@ -24,9 +24,9 @@ from tests.iri.simulated.world import World, machine, volume
 class Cockpit:
     def __init__(self) -> None:
         self.world = World()
-        self.faults = Faults(Chance(1))
-        self.control = Control(self.world.host, self.faults)
-        self.runtime = HinderedRuntime(self.world.runtime, around(self.world.host, self.faults))
+        self.faults = FaultRules(SeededRandom(1))
+        self.control = ControlService(self.world.host, self.faults)
+        self.runtime = FaultInjectingRuntime(self.world.runtime, wrap_calls(self.world.host, self.faults))
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_faults_reach_every_call_and_are_counted(cockpit: Cockpit) -> None:
 
 def test_no_fault_reaches_the_control_itself(cockpit: Cockpit) -> None:
     cockpit.control.add_fault(pb.AddFaultRequest(fault=pb.Fault(code="INTERNAL")))
-    hindered = around(cockpit.world.host, cockpit.faults)
+    hindered = wrap_calls(cockpit.world.host, cockpit.faults)
     for method in SERVICE.methods:
         with hindered(method.name):
             pass
@@ -141,7 +141,7 @@ def test_things_happen_in_guests(cockpit: Cockpit) -> None:
 
 def test_the_behaviour_is_changed_and_said(cockpit: Cockpit) -> None:
     plain = cockpit.control.get_behaviour(pb.GetBehaviourRequest()).behaviour
-    assert (plain.name, dict(plain.flags)) == ("gitvirt", flags(Behaviour()))
+    assert (plain.name, dict(plain.flags)) == ("gitvirt", list_flags(ProviderQuirks()))
     wanted = pb.Behaviour(name="stock-libvirt", flags={"ignores_power": False})
     said = cockpit.control.set_behaviour(pb.SetBehaviourRequest(behaviour=wanted)).behaviour
     assert said.name == "stock-libvirt"

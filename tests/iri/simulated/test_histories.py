@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from iri.machine import AttachmentState, MachineState, RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.simulated.clock import SECOND_NS
-from iri.simulated.machine_lifecycle import STATES, Guest
+from iri.simulated.machine_lifecycle import STATES, SimulatedMachine
 from iri.simulated.profile import Profile
 from iri.simulated.state.records import KINDS
 from iri.simulated.state.usage import charge
@@ -141,7 +141,7 @@ def check_laws(world: World) -> None:
     assert len(state.agenda) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
     holders: dict[str, str] = {}
     addresses: list[str] = []
-    for guest in state.all(Guest).values():
+    for guest in state.all(SimulatedMachine).values():
         told = guest.machine
         assert told.status.state is STATES[guest.phase] is not MachineState.STOPPED
         assert (told.status.state is MachineState.TERMINATING) == bool(told.deleted_at)

@@ -20,14 +20,14 @@ from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.machine import Disk, MachineState, Power, RuntimeMachine, VolumeConnection
 from iri.runtime import ChangeType, RuntimeEvent
 from iri.simulated import machine_calls
-from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.host import Host
+from iri.simulated.clock import SECOND_NS, SimulatedClock
+from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
-from iri.simulated.machine_lifecycle import Guest
-from iri.simulated.profile import Profile, Times, decoded, encoded
-from iri.simulated.provider_quirks import NAMED, with_flags
+from iri.simulated.machine_lifecycle import SimulatedMachine
+from iri.simulated.profile import Profile, Times, format_profile, parse_profile
+from iri.simulated.provider_quirks import PROVIDERS, build_quirks
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.state.state_log import Ledger, LedgerError
+from iri.simulated.state.state_log import StateLog, StateLogError
 from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.simulated.operations import do
 from tests.iri.simulated.world import (
@@ -88,13 +88,13 @@ def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(tmp_p
 
 
 def test_a_state_of_another_version_is_named(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
+    ledger = StateLog(tmp_path)
     ledger.load()
     ledger.append([("machine", "m1", b"\x81\xa7machine\x05")])
     ledger.close()
-    ledger = Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="written by another version"):
-        Host(Profile(), 1, ledger=ledger)
+    ledger = StateLog(tmp_path)
+    with pytest.raises(StateLogError, match="written by another version"):
+        SimulatedHost(Profile(), 1, ledger=ledger)
     ledger.close()
 
 
@@ -160,7 +160,7 @@ def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
     assert (told.generation, told.status.observed_generation) == (0, 0)
     assert [disk.name for disk in told.spec.volumes] == ["a", "a"]
     with world.host.entered() as now_ns:
-        guest = machine_calls.found(world.host, first.id)
+        guest = machine_calls.find_machine(world.host, first.id)
         machine_calls.act(world.host, guest, GuestAction.POWEROFF, now_ns)
     world.pass_seconds(60)
     assert world.machine(first.id).status.state is MachineState.RUNNING
@@ -196,14 +196,14 @@ def test_a_flag_changes_one_oddity() -> None:
     world = odd("stock-libvirt", ignores_power=False)
     assert world.running(machine("m1", power=Power.OFF)).status.state is MachineState.SUSPENDED
     with pytest.raises(ValueError, match="no behaviour is called"):
-        with_flags("stock-vmware", {})
+        build_quirks("stock-vmware", {})
     with pytest.raises(ValueError, match="no behaviour flag is called 'levitates'"):
-        with_flags("gitvirt", {"levitates": True})
-    assert set(NAMED) >= {"gitvirt", "stock-libvirt", "stock-ceph"}
+        build_quirks("gitvirt", {"levitates": True})
+    assert set(PROVIDERS) >= {"gitvirt", "stock-libvirt", "stock-ceph"}
 
 
 def test_a_watcher_hears_of_what_only_time_brings() -> None:
-    host = Host(replace(Profile(), times=quick()), 1)
+    host = SimulatedHost(replace(Profile(), times=quick()), 1)
     runtime = SimulatedRuntime(host)
     watch = runtime.watch()
     assert [notice.what for notice in watch.next(1)] == [ChangeType.RESYNC]
@@ -220,13 +220,13 @@ def test_a_watcher_hears_of_what_only_time_brings() -> None:
 
 
 def quick() -> Times:
-    return decoded(b'{"times": {"boot": [0.05, 0.05, 0.05], "remove": [0.02, 0.02, 0.02]}}').times
+    return parse_profile(b'{"times": {"boot": [0.05, 0.05, 0.05], "remove": [0.02, 0.02, 0.02]}}').times
 
 
 def test_a_watcher_hears_when_the_clock_is_advanced() -> None:
-    clock = Clock()
+    clock = SimulatedClock()
     clock.run(0)
-    host = Host(Profile(), 1, clock)
+    host = SimulatedHost(Profile(), 1, clock)
     runtime = SimulatedRuntime(host)
     made = runtime.create(machine("m1"))
     watch = runtime.watch()
@@ -251,7 +251,7 @@ def test_events_bear_the_time_at_which_they_happened() -> None:
 
 
 def test_threads_may_use_it_at_once() -> None:
-    host = Host(with_capacity(cpu=10_000, memory=10_000 * GIB, storage=10_000 * GIB), 1)
+    host = SimulatedHost(with_capacity(cpu=10_000, memory=10_000 * GIB, storage=10_000 * GIB), 1)
     runtime = SimulatedRuntime(host)
     made: list[str] = []
 
@@ -270,18 +270,18 @@ def test_threads_may_use_it_at_once() -> None:
     for thread in threads:
         thread.join()
     assert len(set(made)) == 400
-    leases = [lease for guest in host.state.all(Guest).values() for lease in guest.leases]
+    leases = [lease for guest in host.state.all(SimulatedMachine).values() for lease in guest.leases]
     assert len({address for _, address in leases}) == len(leases)
 
 
 def test_a_profile_is_read_strictly_and_changed_in_part() -> None:
-    profile = decoded(b'{"host": "h1", "times": {"boot": [0, 0, 0]}, "capacity": {"cpu": 4}}')
+    profile = parse_profile(b'{"host": "h1", "times": {"boot": [0, 0, 0]}, "capacity": {"cpu": 4}}')
     assert profile.host == "h1"
     assert profile.times.boot.most == 0
     assert profile.times.stop == Profile().times.stop
     assert profile.capacity == {"cpu": 4}
-    assert decoded(encoded(profile)) == profile
-    assert decoded(b'{"architecture": "aarch64"}', profile) == replace(profile, architecture="aarch64")
+    assert parse_profile(format_profile(profile)) == profile
+    assert parse_profile(b'{"architecture": "aarch64"}', profile) == replace(profile, architecture="aarch64")
 
 
 @pytest.mark.parametrize(
@@ -302,4 +302,4 @@ def test_a_profile_is_read_strictly_and_changed_in_part() -> None:
 )
 def test_a_profile_that_is_none_is_refused(wrong: bytes) -> None:
     with pytest.raises(errors.InvalidArgument):
-        decoded(wrong)
+        parse_profile(wrong)

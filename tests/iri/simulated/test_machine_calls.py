@@ -39,7 +39,7 @@ def world() -> World:
 
 def act(world: World, id: str, action: GuestAction) -> None:
     with world.host.entered() as now_ns:
-        machine_calls.act(world.host, machine_calls.found(world.host, id), action, now_ns)
+        machine_calls.act(world.host, machine_calls.find_machine(world.host, id), action, now_ns)
 
 
 def state(world: World, id: str) -> MachineState:

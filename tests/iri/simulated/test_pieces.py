@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from iri import errors
 from iri.machine import RuntimeMachine
-from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.faults.fault_rules import Effect, Fault, Faults
-from iri.simulated.seeded_random import Chance, Span
+from iri.simulated.clock import SECOND_NS, SimulatedClock
+from iri.simulated.faults.fault_rules import FaultEffect, FaultRule, FaultRules
+from iri.simulated.seeded_random import DurationRange, SeededRandom
 from iri.simulated.state.addresses import AddressRange
-from iri.simulated.timer_queue import Agenda
+from iri.simulated.timer_queue import TimerQueue
 from tests.iri.simulated.world import World, interface, machine
 
 pytestmark = pytest.mark.clock
@@ -31,7 +31,7 @@ class Real:
 
 def test_a_clock_follows_real_time_until_it_is_told_otherwise() -> None:
     real = Real()
-    clock = Clock(real)
+    clock = SimulatedClock(real)
     real.now_ns += SECOND_NS
     assert clock.now_ns() == 101 * SECOND_NS
     clock.advance(9 * SECOND_NS)
@@ -50,7 +50,7 @@ def test_a_clock_follows_real_time_until_it_is_told_otherwise() -> None:
 
 def test_a_clock_never_goes_back() -> None:
     real = Real()
-    clock = Clock(real)
+    clock = SimulatedClock(real)
     assert clock.now_ns() == 100 * SECOND_NS
     real.now_ns -= 50 * SECOND_NS
     assert clock.now_ns() == 100 * SECOND_NS
@@ -60,28 +60,28 @@ def test_a_clock_never_goes_back() -> None:
 
 def test_a_clock_resumes_as_if_it_had_gone_on() -> None:
     real = Real()
-    clock = Clock(real)
+    clock = SimulatedClock(real)
     clock.run(10)
     real.now_ns += SECOND_NS
-    other = Clock(real)
+    other = SimulatedClock(real)
     other.resume(clock.state)
     real.now_ns += SECOND_NS
     assert other.now_ns() == clock.now_ns() == 120 * SECOND_NS
 
 
 spans = st.tuples(st.floats(0, 1e3), st.floats(0, 1e3), st.floats(0, 1e3)).map(
-    lambda three: Span(*sorted(three))
+    lambda three: DurationRange(*sorted(three))
 )
 
 
 @given(spans, st.floats(0, 1, exclude_max=True))
-def test_a_span_gives_what_lies_in_it(span: Span, share: float) -> None:
+def test_a_span_gives_what_lies_in_it(span: DurationRange, share: float) -> None:
     seconds = span.at(share) / SECOND_NS
     assert span.least - 1e-6 <= seconds <= span.most + 1e-6
 
 
 def test_a_span_is_around_its_usual() -> None:
-    span, chance = Span(1, 2, 9), Chance(7)
+    span, chance = DurationRange(1, 2, 9), SeededRandom(7)
     draws = [chance.nanoseconds(span, "boot", str(number)) / SECOND_NS for number in range(2000)]
     assert 3.7 < sum(draws) / len(draws) < 4.3  # the mean of that triangle is 4
     assert min(draws) < 1.2
@@ -91,22 +91,22 @@ def test_a_span_is_around_its_usual() -> None:
 @pytest.mark.parametrize("wrong", [(2, 1, 3), (-1, 0, 1), (0, 2, 1)])
 def test_a_span_that_is_none(wrong: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="a span needs"):
-        Span(*wrong)
+        DurationRange(*wrong)
 
 
 def test_chance_depends_on_the_question_and_the_seed_alone() -> None:
-    one, other = Chance(1), Chance(1)
+    one, other = SeededRandom(1), SeededRandom(1)
     first = one.share("boot", "m1")
     other.share("boot", "m2")
     assert other.share("boot", "m1") == first
     assert one.share("boot", "m2") != first
-    assert Chance(2).share("boot", "m1") != first
+    assert SeededRandom(2).share("boot", "m1") != first
     assert one.uuid("id", 1) == other.uuid("id", 1) != one.uuid("id", 2)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 50)))), st.integers(0, 50))
 def test_the_agenda_gives_what_is_due_in_order_and_once(puts: list[tuple[int, int | None]], now: int) -> None:
-    agenda = Agenda()
+    agenda = TimerQueue()
     wanted: dict[str, int] = {}
     for number, due in puts:
         if due is None:
@@ -124,7 +124,7 @@ def test_the_agenda_gives_what_is_due_in_order_and_once(puts: list[tuple[int, in
 
 
 def test_the_agenda_does_not_keep_what_was_put_off() -> None:
-    agenda = Agenda()
+    agenda = TimerQueue()
     for due in range(100_000):
         agenda.put(("thing", "1"), due)
     assert len(agenda._heap) < 1000
@@ -174,7 +174,7 @@ def test_an_address_held_twice_is_free_after_both() -> None:
     addresses.release(address)
 
 
-def called(faults: Faults, call: str, effects: list[str]) -> str:
+def called(faults: FaultRules, call: str, effects: list[str]) -> str:
     try:
         with faults.around(call):
             effects.append(call)
@@ -184,9 +184,9 @@ def called(faults: Faults, call: str, effects: list[str]) -> str:
 
 
 def test_a_fault_before_its_effect_and_one_after() -> None:
-    faults = Faults(Chance(1))
-    faults.add(Fault(call="CreateMachine", code="UNAVAILABLE", times=1))
-    faults.add(Fault(call="DeleteMachine", effect=Effect.AFTER, code="DEADLINE_EXCEEDED", times=1))
+    faults = FaultRules(SeededRandom(1))
+    faults.add(FaultRule(call="CreateMachine", code="UNAVAILABLE", times=1))
+    faults.add(FaultRule(call="DeleteMachine", effect=FaultEffect.AFTER, code="DEADLINE_EXCEEDED", times=1))
     effects: list[str] = []
     assert called(faults, "CreateMachine", effects) == "Unavailable"
     assert effects == []
@@ -198,16 +198,16 @@ def test_a_fault_before_its_effect_and_one_after() -> None:
 
 
 def test_a_fault_skips_and_strikes_as_often_as_it_says() -> None:
-    faults = Faults(Chance(1))
-    faults.add(Fault(call="*", code="INTERNAL", skip=2, times=3))
+    faults = FaultRules(SeededRandom(1))
+    faults.add(FaultRule(call="*", code="INTERNAL", skip=2, times=3))
     said = [called(faults, "Status", []) for _ in range(7)]
     assert said == ["fine"] * 2 + ["Internal"] * 3 + ["fine"] * 2
 
 
 def test_a_fault_strikes_with_its_probability_and_the_same_each_time() -> None:
     def run(seed: int) -> list[str]:
-        faults = Faults(Chance(seed))
-        faults.add(Fault(code="UNAVAILABLE", probability=0.3))
+        faults = FaultRules(SeededRandom(seed))
+        faults.add(FaultRule(code="UNAVAILABLE", probability=0.3))
         return [called(faults, "Status", []) for _ in range(500)]
 
     assert run(1) == run(1) != run(2)
@@ -215,12 +215,12 @@ def test_a_fault_strikes_with_its_probability_and_the_same_each_time() -> None:
 
 
 def test_a_slow_call_is_slow_and_waits_no_longer_once_released() -> None:
-    faults = Faults(Chance(1))
-    faults.add(Fault(call="Status", delay_ns=50_000_000, times=1))
+    faults = FaultRules(SeededRandom(1))
+    faults.add(FaultRule(call="Status", delay_ns=50_000_000, times=1))
     start = time.monotonic()
     assert called(faults, "Status", []) == "fine"
     assert time.monotonic() - start >= 0.05
-    faults.add(Fault(call="Status", delay_ns=3600 * SECOND_NS))
+    faults.add(FaultRule(call="Status", delay_ns=3600 * SECOND_NS))
     faults.release()
     assert called(faults, "Status", []) == "fine"
 
@@ -230,13 +230,13 @@ def test_a_slow_call_is_slow_and_waits_no_longer_once_released() -> None:
 )
 def test_a_fault_that_is_none(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"."):
-        Fault(**wrong)  # type: ignore[arg-type]
+        FaultRule(**wrong)  # type: ignore[arg-type]
 
 
 def test_a_fault_is_cleared_by_name_or_with_all() -> None:
-    faults = Faults(Chance(1))
-    first = faults.add(Fault(code="INTERNAL"))
-    faults.add(Fault(code="UNAVAILABLE"))
+    faults = FaultRules(SeededRandom(1))
+    first = faults.add(FaultRule(code="INTERNAL"))
+    faults.add(FaultRule(code="UNAVAILABLE"))
     faults.clear(first.id)
     assert called(faults, "Status", []) == "Unavailable"
     with pytest.raises(errors.NotFound):

@@ -19,9 +19,9 @@ from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as pb
 from iri.runtime import ChangeType
 from iri.simulated.clock import SECOND_NS
 from iri.simulated.control import HostAction
-from iri.simulated.control_client import Pilot
-from iri.simulated.faults.fault_rules import Effect, Fault
-from iri.simulated.host import Host
+from iri.simulated.control_client import ControlClient
+from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
+from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.profile import Profile
 from iri.simulated.server import SimulatedServer
@@ -30,7 +30,7 @@ from tests.iri.simulated.world import machine
 
 @pytest.fixture
 def served(socket_directory: Path) -> Iterator[SimulatedServer]:
-    with SimulatedServer(Host(Profile(), seed=1), [UnixAddress(socket_directory / "s")]) as server:
+    with SimulatedServer(SimulatedHost(Profile(), seed=1), [UnixAddress(socket_directory / "s")]) as server:
         yield server
 
 
@@ -42,12 +42,12 @@ def client(served: SimulatedServer) -> Iterator[Client]:
 
 
 @pytest.fixture
-def pilot(served: SimulatedServer) -> Iterator[Pilot]:
-    with Pilot(served.addresses[0]) as pilot:
+def pilot(served: SimulatedServer) -> Iterator[ControlClient]:
+    with ControlClient(served.addresses[0]) as pilot:
         yield pilot
 
 
-def test_a_day_passes_in_a_moment(client: Client, pilot: Pilot) -> None:
+def test_a_day_passes_in_a_moment(client: Client, pilot: ControlClient) -> None:
     pilot.stop_clock()
     made = client.create(machine("m1"))
     watch = client.watch()
@@ -61,7 +61,7 @@ def test_a_day_passes_in_a_moment(client: Client, pilot: Pilot) -> None:
     watch.close()
 
 
-def test_a_guest_that_ends_is_known_at_once(client: Client, pilot: Pilot) -> None:
+def test_a_guest_that_ends_is_known_at_once(client: Client, pilot: ControlClient) -> None:
     pilot.change_profile(b'{"times": {"boot": [0, 0, 0], "stop": [0.3, 0.3, 0.3]}}')
     made = client.create(machine("m1"))
     watch = client.watch()
@@ -78,8 +78,8 @@ def test_a_guest_that_ends_is_known_at_once(client: Client, pilot: Pilot) -> Non
     watch.close()
 
 
-def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, pilot: Pilot) -> None:
-    fault_id = pilot.fail(Fault(call="CreateMachine", effect=Effect.AFTER, code="UNAVAILABLE"))
+def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, pilot: ControlClient) -> None:
+    fault_id = pilot.fail(FaultRule(call="CreateMachine", effect=FaultEffect.AFTER, code="UNAVAILABLE"))
     with pytest.raises(errors.Unavailable):
         client.create(machine("m1"))
     pilot.heal(fault_id)
@@ -90,14 +90,16 @@ def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, pilot: Pilo
 
 def test_a_slow_answer_is_a_deadline_that_passed(served: SimulatedServer, client: Client) -> None:
     made = client.create(machine("m1"))
-    served.faults.add(Fault(call="UpdateMachinePower", effect=Effect.AFTER, delay_ns=SECOND_NS, times=1))
+    served.faults.add(
+        FaultRule(call="UpdateMachinePower", effect=FaultEffect.AFTER, delay_ns=SECOND_NS, times=1)
+    )
     with pytest.raises(errors.TimedOut):
         client.change(made.id, SetPower(Power.OFF))
     assert client.objects(RuntimeMachine)[made.id].spec.power is Power.OFF
     client.change(made.id, SetPower(Power.OFF))
 
 
-def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, pilot: Pilot) -> None:
+def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, pilot: ControlClient) -> None:
     made = client.create(machine("m1"))
     pilot.host(HostAction.CRASH, down_seconds=3600)
     with pytest.raises(errors.Unavailable, match="the host is restarting"):
@@ -106,7 +108,7 @@ def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, pilot:
     assert client.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
 
 
-def test_a_stock_provider_has_no_host_service(client: Client, pilot: Pilot) -> None:
+def test_a_stock_provider_has_no_host_service(client: Client, pilot: ControlClient) -> None:
     pilot.behave("stock-libvirt")
     with pytest.raises(errors.Unimplemented):
         client.set_classes(RuntimeClasses())
@@ -120,7 +122,7 @@ def test_a_stock_provider_has_no_host_service(client: Client, pilot: Pilot) -> N
 
 def test_many_hosts_in_one_process_share_nothing(socket_directory: Path) -> None:
     servers = [
-        SimulatedServer(Host(Profile(), seed=number), [UnixAddress(socket_directory / str(number))])
+        SimulatedServer(SimulatedHost(Profile(), seed=number), [UnixAddress(socket_directory / str(number))])
         for number in range(10)
     ]
     for server in servers:

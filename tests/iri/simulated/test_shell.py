@@ -136,7 +136,9 @@ def test_it_ends_with_the_machine(world: World, line: Line, action: str) -> None
         world.runtime.remove(RuntimeMachine, id)
     elif action == "crash":
         with world.host.entered() as now_ns:
-            machine_calls.act(world.host, machine_calls.found(world.host, id), GuestAction.CRASH, now_ns)
+            machine_calls.act(
+                world.host, machine_calls.find_machine(world.host, id), GuestAction.CRASH, now_ns
+            )
     else:
         world.restart_host(1)
     world.pass_seconds(20)
@@ -153,7 +155,9 @@ def test_there_is_none_without_a_running_guest(world: World) -> None:
         world.runtime.console("nope")
     hung = world.running(machine("m2"))
     with world.host.entered() as now_ns:
-        machine_calls.act(world.host, machine_calls.found(world.host, hung.id), GuestAction.HANG, now_ns)
+        machine_calls.act(
+            world.host, machine_calls.find_machine(world.host, hung.id), GuestAction.HANG, now_ns
+        )
     with pytest.raises(errors.FailedPrecondition):
         world.runtime.console(hung.id)
 

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iri.simulated.state.state_log import MAGIC, REWRITE_FROM_BYTES, Change, Ledger, LedgerError, entries
+from iri.simulated.state.state_log import (
+    MAGIC,
+    REWRITE_FROM_BYTES,
+    LogChange,
+    StateLog,
+    StateLogError,
+    read_entries,
+)
 
 batches = st.lists(
     st.lists(
@@ -25,7 +32,7 @@ batches = st.lists(
 )
 
 
-def kept(changes: list[list[Change]]) -> dict[tuple[str, str], bytes]:
+def kept(changes: list[list[LogChange]]) -> dict[tuple[str, str], bytes]:
     records: dict[tuple[str, str], bytes] = {}
     for batch in changes:
         for kind, id, record in batch:
@@ -39,10 +46,10 @@ def kept(changes: list[list[Change]]) -> dict[tuple[str, str], bytes]:
 @given(batches, st.data())
 @settings(max_examples=60)
 def test_any_cut_leaves_the_entries_before_it(
-    tmp_path_factory: pytest.TempPathFactory, changes: list[list[Change]], data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, changes: list[list[LogChange]], data: st.DataObject
 ) -> None:
     directory = tmp_path_factory.mktemp("ledger")
-    ledger = Ledger(directory)
+    ledger = StateLog(directory)
     assert ledger.load() == {}
     ends = []
     for batch in changes:
@@ -52,18 +59,18 @@ def test_any_cut_leaves_the_entries_before_it(
     size = (directory / "ledger").stat().st_size
     cut = data.draw(st.integers(len(MAGIC), size))
     os.truncate(directory / "ledger", cut)
-    reopened = Ledger(directory)
+    reopened = StateLog(directory)
     whole = sum(end <= cut for end in ends)
     assert reopened.load() == kept(changes[:whole])
     reopened.sync(reopened.append([("machine", "z", b"after")]))
     reopened.close()
-    again = Ledger(directory)
+    again = StateLog(directory)
     assert again.load() == {**kept(changes[:whole]), ("machine", "z"): b"after"}
     again.close()
 
 
-def written(directory: Path, *batches: list[Change]) -> Path:
-    ledger = Ledger(directory)
+def written(directory: Path, *batches: list[LogChange]) -> Path:
+    ledger = StateLog(directory)
     ledger.load()
     for batch in batches:
         ledger.sync(ledger.append(batch))
@@ -75,11 +82,11 @@ def written(directory: Path, *batches: list[Change]) -> Path:
 def test_damage_in_the_middle_is_an_error_that_names_the_place(tmp_path: Path, back: int) -> None:
     path = written(tmp_path, [("machine", "a", b"x" * 50)], [("machine", "b", b"y" * 50)])
     data = bytearray(path.read_bytes())
-    ends = [end for end, _ in entries(bytes(data), path)]
+    ends = [end for end, _ in read_entries(bytes(data), path)]
     data[ends[-2] - back] ^= 0x40
     path.write_bytes(data)
-    ledger = Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="damaged at byte"):
+    ledger = StateLog(tmp_path)
+    with pytest.raises(StateLogError, match="damaged at byte"):
         ledger.load()
     ledger.close()
 
@@ -87,36 +94,36 @@ def test_damage_in_the_middle_is_an_error_that_names_the_place(tmp_path: Path, b
 def test_zeros_at_the_end_are_a_torn_end(tmp_path: Path) -> None:
     path = written(tmp_path, [("machine", "a", b"1")])
     path.write_bytes(path.read_bytes() + b"\0" * 4096)
-    ledger = Ledger(tmp_path)
+    ledger = StateLog(tmp_path)
     assert ledger.load() == {("machine", "a"): b"1"}
     ledger.close()
 
 
 def test_another_file_is_not_taken_for_a_ledger(tmp_path: Path) -> None:
     (tmp_path / "ledger").write_text("my diary")
-    ledger = Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="not the state of a simulated host"):
+    ledger = StateLog(tmp_path)
+    with pytest.raises(StateLogError, match="not the state of a simulated host"):
         ledger.load()
     ledger.close()
     assert (tmp_path / "ledger").read_text() == "my diary"
 
 
 def test_two_do_not_share_a_directory(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="another simulated runtime"):
-        Ledger(tmp_path)
+    ledger = StateLog(tmp_path)
+    with pytest.raises(StateLogError, match="another simulated runtime"):
+        StateLog(tmp_path)
     ledger.close()
-    Ledger(tmp_path).close()
+    StateLog(tmp_path).close()
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LedgerError, match="file"):
-        Ledger(tmp_path / "file" / "state")
+    with pytest.raises(StateLogError, match="file"):
+        StateLog(tmp_path / "file" / "state")
 
 
 def test_a_rewrite_keeps_what_is_alive_and_shrinks_the_file(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path)
+    ledger = StateLog(tmp_path)
     ledger.load()
     record = b"x" * 100_000
     while not ledger.wants_rewrite():
@@ -127,7 +134,7 @@ def test_a_rewrite_keeps_what_is_alive_and_shrinks_the_file(tmp_path: Path) -> N
     assert not ledger.wants_rewrite()
     ledger.sync(ledger.append([("machine", "b", b"2")]))
     ledger.close()
-    reopened = Ledger(tmp_path)
+    reopened = StateLog(tmp_path)
     assert reopened.load() == {("machine", "a"): record, ("machine", "b"): b"2"}
     reopened.close()
 
@@ -135,7 +142,7 @@ def test_a_rewrite_keeps_what_is_alive_and_shrinks_the_file(tmp_path: Path) -> N
 def test_a_death_during_a_rewrite_leaves_the_old_file(tmp_path: Path) -> None:
     path = written(tmp_path, [("machine", "a", b"1")])
     path.with_suffix(".new").write_bytes(MAGIC + b"half of")
-    ledger = Ledger(tmp_path)
+    ledger = StateLog(tmp_path)
     assert ledger.load() == {("machine", "a"): b"1"}
     ledger.close()
 

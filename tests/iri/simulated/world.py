@@ -17,11 +17,11 @@ from iri.machine import (
     VolumeConnection,
 )
 from iri.simulated import machine_calls
-from iri.simulated.clock import SECOND_NS, Clock
-from iri.simulated.host import Host
+from iri.simulated.clock import SECOND_NS, SimulatedClock
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
-from iri.simulated.state.state_log import REWRITE_FROM_BYTES, Ledger
+from iri.simulated.state.state_log import REWRITE_FROM_BYTES, StateLog
 from iri.volume import (
     ImageSource,
     Resources,
@@ -54,8 +54,8 @@ class World:
         self.profile = profile or Profile()
         self.seed = seed
         self.now_ns = START_NS
-        self.ledger = Ledger(directory, rewrite_from_bytes) if directory else None
-        self.host = Host(self.profile, seed, Clock(lambda: self.now_ns), self.ledger)
+        self.ledger = StateLog(directory, rewrite_from_bytes) if directory else None
+        self.host = SimulatedHost(self.profile, seed, SimulatedClock(lambda: self.now_ns), self.ledger)
         self.runtime = SimulatedRuntime(self.host)
 
     def pass_seconds(self, seconds: float) -> None:
@@ -66,8 +66,10 @@ class World:
         assert self.ledger is not None
         assert self.directory is not None
         self.ledger.close()
-        self.ledger = Ledger(self.directory)
-        self.host = Host(self.profile, self.seed + 1, Clock(lambda: self.now_ns), self.ledger)
+        self.ledger = StateLog(self.directory)
+        self.host = SimulatedHost(
+            self.profile, self.seed + 1, SimulatedClock(lambda: self.now_ns), self.ledger
+        )
         self.runtime = SimulatedRuntime(self.host)
 
     def restart_host(self, down_seconds: float) -> None:

@@ -15,21 +15,21 @@ from iri.errors import (
     TimedOut,
     Unavailable,
 )
-from iri.wire.error_status import CODES, REASONS, code_of, details_of, error_of
+from iri.wire.error_status import CODES, REASONS, decode_error, encode_details, status_code
 
 FAILED_PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
 
 
 @pytest.mark.parametrize("kind", [*CODES, *REASONS], ids=lambda kind: kind.__name__)
 def test_error_crosses_the_wire_as_itself(kind: type[IRIError]) -> None:
-    error = error_of(code_of(kind("words")), "words", details_of(kind("words"), "words") or b"")
+    error = decode_error(status_code(kind("words")), "words", encode_details(kind("words"), "words") or b"")
     assert type(error) is kind
     assert str(error) == "words"
 
 
 @pytest.mark.parametrize("kind", REASONS, ids=lambda kind: kind.__name__)
 def test_callers_that_know_the_codes_alone_see_the_nearest(kind: type[IRIError]) -> None:
-    error = error_of(code_of(kind("words")), "words")
+    error = decode_error(status_code(kind("words")), "words")
     assert type(error) in CODES
     assert issubclass(kind, type(error))
 
@@ -41,14 +41,14 @@ def published(reason: str, domain: str = "gitvirt.dev") -> bytes:
 
 
 def test_details_are_those_of_the_published_types() -> None:
-    made = details_of(NetworkNotReady("words"), "words")
+    made = encode_details(NetworkNotReady("words"), "words")
     assert made is not None
     status = Status.FromString(made)
     info = ErrorInfo()
     assert (status.code, status.message) == (9, "words")
     assert status.details[0].Unpack(info)
     assert (info.reason, info.domain) == ("NETWORK_NOT_READY", "gitvirt.dev")
-    assert type(error_of(FAILED_PRECONDITION, "words", published("NETWORK_NOT_READY"))) is NetworkNotReady
+    assert type(decode_error(FAILED_PRECONDITION, "words", published("NETWORK_NOT_READY"))) is NetworkNotReady
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,25 @@ def test_details_are_those_of_the_published_types() -> None:
     ids=["garbage", "of others", "newer", "of another code"],
 )
 def test_details_that_say_nothing_to_us_leave_the_code(details: bytes) -> None:
-    assert type(error_of(FAILED_PRECONDITION, "words", details)) is FailedPrecondition
+    assert type(decode_error(FAILED_PRECONDITION, "words", details)) is FailedPrecondition
 
 
 def test_an_error_that_its_code_tells_whole_has_no_details() -> None:
-    assert details_of(FailedPrecondition("words"), "words") is None
+    assert encode_details(FailedPrecondition("words"), "words") is None
 
 
 @pytest.mark.parametrize("code", [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK])
 def test_every_status_is_an_error(code: grpc.StatusCode) -> None:
-    assert isinstance(error_of(code, "words"), IRIError)
+    assert isinstance(decode_error(code, "words"), IRIError)
 
 
 def test_kind_of_an_error_is_sent_as_its_nearest() -> None:
     class Special(Unavailable):
         pass
 
-    assert code_of(Special("words")) is grpc.StatusCode.UNAVAILABLE
+    assert status_code(Special("words")) is grpc.StatusCode.UNAVAILABLE
 
 
 def test_tree() -> None:
     assert issubclass(TimedOut, Unavailable)
-    assert type(error_of(grpc.StatusCode.UNKNOWN, "")) is Internal
+    assert type(decode_error(grpc.StatusCode.UNKNOWN, "")) is Internal

@@ -35,7 +35,7 @@ from iri.volume import (
     SnapshotSpec,
     VolumeDetail,
 )
-from iri.wire.events import event_message, event_of
+from iri.wire.events import decode_event, encode_event
 from iri.wire.message_codec import fill, freeze
 from tests.iri.proto.messages import messages
 
@@ -139,14 +139,14 @@ def test_number_without_a_name_is_unknown() -> None:
     )
 )
 def test_event_survives_the_wire_with_its_kind(event: RuntimeEvent) -> None:
-    assert event_of(event_message(event), RuntimeVolume) == event
+    assert decode_event(encode_event(event), RuntimeVolume) == event
 
 
 def test_event_of_another_runtime_is_about_the_main_kind_of_its_service() -> None:
-    message = event_message(
+    message = encode_event(
         RuntimeEvent(kind=RuntimeMachine, id="m", reason="R", action="A", message="m", time=1)
     )
     message.spec.involved_object_meta.ClearField("annotations")
     message.spec.type = "Alarm"
-    event = event_of(message, RuntimeVolume)
+    event = decode_event(message, RuntimeVolume)
     assert (event.kind, event.type) == (RuntimeVolume, EventType.NORMAL)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iri.address import UnixAddress
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from tests.iri.quick_host import PROFILE
 from tests.poollet.cli.process import Ground, running, until, web
@@ -32,7 +32,7 @@ def ground(gitolite: GitoliteServer) -> Ground:
 @pytest.fixture
 def socket(short_folder: Path) -> Iterator[Path]:
     place = short_folder / "rights.sock"
-    with SimulatedServer(Host(PROFILE, 7), [UnixAddress(place)]):
+    with SimulatedServer(SimulatedHost(PROFILE, 7), [UnixAddress(place)]):
         yield place
 
 

@@ -15,7 +15,7 @@ import pytest
 from iri.address import UnixAddress
 from iri.client import Client
 from iri.machine import RuntimeMachine
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from tests.iri.quick_host import PROFILE
 from tests.poollet.cli.process import Ground, running, until, web
@@ -32,7 +32,7 @@ def ground() -> Iterator[Ground]:
 def socket(ground: Ground) -> Iterator[Path]:
     """Where a simulated host is served."""
     place = ground.folder / "h.sock"
-    with SimulatedServer(Host(PROFILE, 7), [UnixAddress(place)]):
+    with SimulatedServer(SimulatedHost(PROFILE, 7), [UnixAddress(place)]):
         yield place
 
 
@@ -197,7 +197,7 @@ def test_several_of_one_repo_share_a_process(ground: Ground, socket: Path) -> No
             f"runtimes: [{{name: sim, machine: {place}}}]\n"
         )
         configs += ["--config", str(path)]
-    with SimulatedServer(Host(PROFILE, 8), [UnixAddress(second)]):
+    with SimulatedServer(SimulatedHost(PROFILE, 8), [UnixAddress(second)]):
         with running(ground.folder, *configs) as process:
             until(lambda: state(ground) == "Running")
             until(lambda: ("default", "web-2") in ground.report("host-2").machines)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from iri.change import SetPower
 from iri.identity import UID_LABELS
 from iri.machine import MachineState, Power, RuntimeMachine
-from iri.simulated.faults.fault_rules import CODES, Effect, Fault
+from iri.simulated.faults.fault_rules import CODES, FaultEffect, FaultRule
 from iri.simulated.profile import Profile
-from iri.simulated.provider_quirks import NAMED
+from iri.simulated.provider_quirks import PROVIDERS
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, orders
@@ -172,9 +172,9 @@ class Story:
 
     def trouble(self) -> None:
         self.site.sim.faults.add(
-            Fault(
+            FaultRule(
                 call=self.chance.choice(CALLS),
-                effect=self.chance.choice(tuple(Effect)),
+                effect=self.chance.choice(tuple(FaultEffect)),
                 code=self.chance.choice(TROUBLE),
                 times=self.chance.randrange(1, 3),
             )
@@ -227,7 +227,7 @@ class Story:
         return "" if wish is None or wish.is_going else self.people.claims.get(disk, "")
 
 
-@pytest.mark.parametrize("behaviour", sorted(NAMED))
+@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_happens_it_ends_as_it_is_wished(behaviour: str, seed: int) -> None:
     story = Story(seed, behaviour)
@@ -244,7 +244,7 @@ def test_whatever_happens_it_ends_as_it_is_wished(behaviour: str, seed: int) -> 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("behaviour", sorted(NAMED))
+@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_so_do_many_more(behaviour: str, seed: int) -> None:

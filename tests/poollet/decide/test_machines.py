@@ -11,7 +11,7 @@ import pytest
 from iri.change import DetachInterface, Resize, RuntimeChange, SetAnnotations, SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
 from iri.simulated import machine_calls
-from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.machine_calls import GuestAction
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeState
 from poollet.decide.actions import Alter
@@ -86,7 +86,9 @@ def test_a_guest_that_does_not_switch_itself_off_is_removed_after_the_grace() ->
     here.settle()
     (there,) = here.machines()
     with here.sim.host.entered() as now_ns:
-        machine_calls.act(here.sim.host, machine_calls.found(here.sim.host, there), GuestAction.HANG, now_ns)
+        machine_calls.act(
+            here.sim.host, machine_calls.find_machine(here.sim.host, there), GuestAction.HANG, now_ns
+        )
     here.put(machine(going=True))
     here.facts = replace(here.facts, grace_seconds=5)
     started_ms = here.now_ms
@@ -323,7 +325,10 @@ def test_a_guest_that_goes_down_again_and_again_is_started_ever_more_rarely() ->
         if there.status.state is MachineState.RUNNING:
             with here.sim.host.entered() as now_ns:
                 machine_calls.act(
-                    here.sim.host, machine_calls.found(here.sim.host, there.id), GuestAction.CRASH, now_ns
+                    here.sim.host,
+                    machine_calls.find_machine(here.sim.host, there.id),
+                    GuestAction.CRASH,
+                    now_ns,
                 )
         before = len(here.calls)
         here.round(2)
@@ -336,7 +341,7 @@ def test_a_guest_that_goes_down_again_and_again_is_started_ever_more_rarely() ->
 def test_a_call_that_fails_holds_up_no_other() -> None:
     here = site(machine(), volume(claim="web"))
     here.settle()
-    here.sim.faults.add(Fault(call="AttachVolume", code="FAILED_PRECONDITION"))
+    here.sim.faults.add(FaultRule(call="AttachVolume", code="FAILED_PRECONDITION"))
     here.put(machine(spec={"volumes": referring("data"), "power": "Off"}))
     decision = here.rounds(10)
     (there,) = here.machines().values()

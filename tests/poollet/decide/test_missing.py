@@ -8,9 +8,9 @@ import pytest
 
 from iri.machine import RuntimeMachine
 from iri.runtime import KIND_NAMES
-from iri.simulated.faults.fault_rules import Effect, Fault
+from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.simulated.profile import Profile
-from iri.simulated.provider_quirks import NAMED
+from iri.simulated.provider_quirks import PROVIDERS
 from poollet.decide.memory import Memory
 from poollet.runtimes.observed import Place
 from schemas.kinds import Kind
@@ -94,7 +94,7 @@ def test_what_was_never_there_is_gone_only_when_two_lists_say_so() -> None:
 def test_a_runtime_that_does_not_answer_keeps_everything_as_it_was() -> None:
     here = running(machine(), volume())
     before = here.round()
-    here.sim.faults.add(Fault(code="UNAVAILABLE"))
+    here.sim.faults.add(FaultRule(code="UNAVAILABLE"))
     here.put(machine(going=True), machine("new"), volume(going=True))
     decision = here.rounds(20, 5)
     assert here.calls == []
@@ -109,7 +109,7 @@ def test_a_runtime_that_does_not_answer_keeps_everything_as_it_was() -> None:
 
 def test_one_object_in_trouble_leaves_the_others() -> None:
     here = site(*(machine(f"m{number}") for number in range(4)))
-    here.sim.faults.add(Fault(call="CreateMachine", code="INTERNAL", skip=1, times=1))
+    here.sim.faults.add(FaultRule(call="CreateMachine", code="INTERNAL", skip=1, times=1))
     first = here.rounds(3)
     states = [entry.status.machine_id != "" for entry in first.machines.values()]  # type: ignore[union-attr]
     assert sorted(states) == [False, True, True, True]
@@ -117,12 +117,12 @@ def test_one_object_in_trouble_leaves_the_others() -> None:
     assert len(here.machines()) == 4
 
 
-@pytest.mark.parametrize("behaviour", sorted(NAMED))
-@pytest.mark.parametrize("effect", Effect)
-def test_an_answer_that_is_lost_makes_no_second_object(behaviour: str, effect: Effect) -> None:
+@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
+@pytest.mark.parametrize("effect", FaultEffect)
+def test_an_answer_that_is_lost_makes_no_second_object(behaviour: str, effect: FaultEffect) -> None:
     here = site(machine(), volume(), profile=Profile(classes=CLASSES_THERE, behaviour=behaviour))
     for call in ("CreateMachine", "CreateVolume"):
-        here.sim.faults.add(Fault(call=call, effect=effect, code="DEADLINE_EXCEEDED", times=2))
+        here.sim.faults.add(FaultRule(call=call, effect=effect, code="DEADLINE_EXCEEDED", times=2))
     here.settle()
     assert len(here.machines()) == 1
     assert len(here.volumes()) == 1
@@ -168,7 +168,7 @@ def test_a_runtime_that_drops_sizes_and_ignores_updates_comes_to_rest() -> None:
     assert len(here.calls) == count
 
 
-@pytest.mark.parametrize("behaviour", sorted(NAMED))
+@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
 def test_a_whole_life_at_any_provider(behaviour: str) -> None:
     profile = Profile(classes=CLASSES_THERE, behaviour=behaviour)
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"), profile=profile)
@@ -189,7 +189,7 @@ def test_internal_on_an_unknown_id_is_settled_by_the_next_list() -> None:
     here = running(volume(), profile=profile)
     here.put(volume(going=True))
     (id,) = here.volumes()
-    here.sim.faults.add(Fault(call="DeleteVolume", effect=Effect.AFTER, code="INTERNAL", times=1))
+    here.sim.faults.add(FaultRule(call="DeleteVolume", effect=FaultEffect.AFTER, code="INTERNAL", times=1))
     decision = here.settle()
     assert decision.volumes[("default", "data")].phase == "gone"
     assert id not in here.volumes()

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.machine import RuntimeMachine
-from iri.simulated.faults.fault_rules import Effect, Fault
+from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, Have, Intent, Keep, Leave, orders
 from poollet.decide.memory import Memory
@@ -147,8 +147,8 @@ def test_an_order_of_people_for_an_orphan_is_none_for_what_is_ordered() -> None:
 def test_an_orphan_stays_in_the_report_while_its_runtime_says_nothing_or_too_little() -> None:
     here = orphaned()
     before = here.settle().orphans
-    here.sim.faults.add(Fault(call="ListMachines", code="UNAVAILABLE", times=2))
-    here.sim.faults.add(Fault(call="ListVolumes", code="UNAVAILABLE", times=2))
+    here.sim.faults.add(FaultRule(call="ListMachines", code="UNAVAILABLE", times=2))
+    here.sim.faults.add(FaultRule(call="ListVolumes", code="UNAVAILABLE", times=2))
     assert here.round().orphans == before
     here.restart()
     assert here.round().orphans == before
@@ -280,7 +280,9 @@ def test_a_rejection_outlives_a_file_that_cannot_be_read_for_a_while() -> None:
 def test_a_refused_machine_that_is_there_all_the_same_is_an_orphan() -> None:
     """The runtime said no and made it all the same, which shows only later."""
     here = site(machine())
-    here.sim.faults.add(Fault(call="CreateMachine", effect=Effect.AFTER, code="RESOURCE_EXHAUSTED", times=1))
+    here.sim.faults.add(
+        FaultRule(call="CreateMachine", effect=FaultEffect.AFTER, code="RESOURCE_EXHAUSTED", times=1)
+    )
     here.tamper = lambda _place, _objects: {}
     assert here.rounds(4).machines[WEB].phase == "rejected"
     here.tamper = lambda _place, objects: objects
@@ -308,7 +310,7 @@ def test_two_runtimes_and_several_pools_mind_their_own() -> None:
     here.runners["other"] = runner(lambda: here.now_ms, seed=2)
     here.settle()
     assert (list(here.machines()), list(here.machines("other"))) == ([WEB_UID], [uid_of(Kind.MACHINE, "db")])
-    here.runners["other"].faults.add(Fault(code="UNAVAILABLE"))
+    here.runners["other"].faults.add(FaultRule(code="UNAVAILABLE"))
     here.put(machine(spec={"power": "Off"}), machine("db", pool="b", spec={"power": "Off"}))
     decision = here.settle()
     assert decision.machines[WEB].status.state == "Shutdown"  # type: ignore[union-attr]

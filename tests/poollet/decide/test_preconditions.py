@@ -11,7 +11,7 @@ import pytest
 
 from iri.change import SetPower
 from iri.machine import Power, RuntimeMachine
-from iri.simulated.faults.fault_injection import HinderedRuntime
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from poollet.decide.actions import Alter, Ref, Remove, Step
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
@@ -21,7 +21,7 @@ from tests.poollet.documents import machine, snapshot, uid_of, volume
 from tests.poollet.fleet import Fleet, machine_class, uid
 from tests.poollet.fleet import machine as machine_text
 from tests.poollet.site import site
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 WEB, DATA = uid_of(Kind.MACHINE, "web"), uid_of(Kind.VOLUME, "data")
 SNAP = uid_of(Kind.VOLUME_SNAPSHOT, "shot")
@@ -181,7 +181,7 @@ def texts(more: str = "", names: tuple[str, ...] = ("m1", "m2", "m3")) -> dict[s
 def queued(gate: threading.Event, removals: list[str]) -> tuple[Fleet, Run]:
     """Three machines that are to go, the first of which waits for its runtime, and the others for the first."""
     time = Time()
-    host = SimulatedMachine(time)
+    host = StagedHost(time)
 
     @contextmanager
     def slow(call: str) -> Iterator[None]:
@@ -191,7 +191,9 @@ def queued(gate: threading.Event, removals: list[str]) -> tuple[Fleet, Run]:
         yield
 
     grounds = Fleet({"classes/small.yaml": machine_class(cpu="1m", memory="1Mi"), **texts()})
-    run = Run(grounds, time, host, decide=decide, runtime=HinderedRuntime(host.runtime, slow), workers=1)
+    run = Run(
+        grounds, time, host, decide=decide, runtime=FaultInjectingRuntime(host.runtime, slow), workers=1
+    )
     until(run, lambda: len(host.host.state.objects(RuntimeMachine)) == 3 and run.poollet.is_at_rest)
     grounds.commit(dict(texts(GOING)))
     until(run, lambda: len(removals) == 1 and len(run.poollet.execution.attempts().busy) == 3)

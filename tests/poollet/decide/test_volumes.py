@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from iri.runtime import KIND_NAMES
-from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
@@ -141,7 +141,7 @@ def test_while_machines_are_not_known_no_volume_goes() -> None:
     here = site(volume())
     here.settle()
     here.put(volume(going=True))
-    here.sim.faults.add(Fault(call="ListMachines", code="UNAVAILABLE"))
+    here.sim.faults.add(FaultRule(call="ListMachines", code="UNAVAILABLE"))
     decision = here.rounds(5)
     assert said(decision.volumes[DATA])["UpToDate"] == ("False", "HoldersUnknown")
     assert here.removed == []

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from iri.errors import Internal
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
-from iri.simulated.faults.fault_injection import HinderedRuntime
-from iri.simulated.provider_quirks import NAMED
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime
+from iri.simulated.provider_quirks import PROVIDERS
 from poollet.decide.decide import decide
 from schemas.report import Report
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import Fleet, machine, machine_class, uid
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 GIB = 1 << 30
 CLASSES = RuntimeClasses(
@@ -61,7 +61,7 @@ def begun(behaviour: str) -> Run:
         "office.yaml": OFFICE,
         "web.yaml": text("On", "small"),
     }
-    run = Run(Fleet(files), time, SimulatedMachine(time, profile), decide=decide)
+    run = Run(Fleet(files), time, StagedHost(time, profile), decide=decide)
     turned(run, 120)
     return run
 
@@ -75,13 +75,13 @@ def at_rest(behaviour: str) -> Run:
     return run
 
 
-@pytest.mark.parametrize("behaviour", sorted(NAMED))
+@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
 def test_at_rest_the_words_stay(behaviour: str) -> None:
     said = turned(at_rest(behaviour), SECONDS)
     assert [one.machines for one in said[1:]] == []
 
 
-STOCK = sorted(NAMED.keys() - {"gitvirt"})
+STOCK = sorted(PROVIDERS.keys() - {"gitvirt"})
 
 
 @pytest.mark.parametrize("behaviour", STOCK)
@@ -122,10 +122,10 @@ def fault_of(report: Report) -> str:
     return said[0].message if said else ""
 
 
-class Counting(HinderedRuntime):
+class Counting(FaultInjectingRuntime):
     """Its errors name each request."""
 
-    def __init__(self, machine: SimulatedMachine) -> None:
+    def __init__(self, machine: StagedHost) -> None:
         super().__init__(machine.runtime, self._hindered)
         self.count = 0
 

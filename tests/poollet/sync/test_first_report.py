@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from iri.host import RuntimeClasses
-from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.faults.fault_rules import FaultRule
 from schemas.report import Report
 from tests.iri.quick_host import PROFILE
 from tests.poollet.fleet import REPORTS, Fleet, machine_class
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 BARE = replace(PROFILE, classes=RuntimeClasses())  # offers what it is told, and nothing before
 
@@ -19,7 +19,7 @@ BARE = replace(PROFILE, classes=RuntimeClasses())  # offers what it is told, and
 def run() -> Run:
     fleet, time = Fleet(), Time()
     fleet.commit({"classes/small.yaml": machine_class()})
-    return Run(fleet, time, SimulatedMachine(time, profile=BARE))
+    return Run(fleet, time, StagedHost(time, profile=BARE))
 
 
 def classes(report: Report) -> tuple[str, list[str]]:
@@ -53,7 +53,7 @@ def test_a_runtime_that_did_not_answer_yet_is_pending(run: Run) -> None:
 
 def test_one_that_falls_silent_before_it_was_told_is_reported_and_not_ready(run: Run) -> None:
     run.connection.probe()
-    run.machine.faults.add(Fault(call="Version", code="UNAVAILABLE"))
+    run.machine.faults.add(FaultRule(call="Version", code="UNAVAILABLE"))
     turned(run)
     run.connection.probe()
     turned(run)
@@ -73,7 +73,7 @@ def test_a_restart_says_nothing_of_a_pool_that_has_lost_its_classes_for_a_moment
     run.turn()
     before = run.fleet.head(REPORTS + "host-1")
     assert classes(run.report()) == ("Ready", ["small"])
-    forgetful = SimulatedMachine(run.time, profile=BARE)  # restarted with its poollet, and nobody told it yet
+    forgetful = StagedHost(run.time, profile=BARE)  # restarted with its poollet, and nobody told it yet
     again = Run(run.fleet, run.time, forgetful, instance=2)
     again.connection.probe()
     turned(again)

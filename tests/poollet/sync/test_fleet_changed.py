@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import pytest
 
 from iri.machine import RuntimeMachine
-from iri.simulated.faults.fault_injection import HinderedRuntime
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from poollet.decide.decide import decide
 from tests.poollet.fleet import FLEET, LIVE, SETTINGS, Fleet, machine, machine_class, uid
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 OTHER = "11111111-7425-40de-944b-e07fc1f90ae7"
 
@@ -34,7 +34,7 @@ def turned(run: Run, times: int = 12) -> None:
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_another_fleets_id_makes_nothing_anew(is_restarted: bool) -> None:
     grounds, time = fleet(), Time()
-    host = SimulatedMachine(time)
+    host = StagedHost(time)
     run = Run(grounds, time, host, decide=decide)
     turned(run)
     before = dict(host.host.state.objects(RuntimeMachine))
@@ -57,9 +57,9 @@ def test_another_fleets_id_makes_nothing_anew(is_restarted: bool) -> None:
 
 def test_a_fork_with_an_id_of_its_own_begins_anew_at_another_host() -> None:
     grounds, time = fleet(), Time()
-    turned(Run(grounds, time, SimulatedMachine(time), decide=decide))
+    turned(Run(grounds, time, StagedHost(time), decide=decide))
     grounds.commit({"gitvirt.yaml": SETTINGS.replace(FLEET, OTHER)})
-    host = SimulatedMachine(time, seed=8)
+    host = StagedHost(time, seed=8)
     run = Run(grounds, time, host, decide=decide, host_id="another one", instance=2)
     turned(run, 40)
     found = run.report()
@@ -70,7 +70,7 @@ def test_a_fork_with_an_id_of_its_own_begins_anew_at_another_host() -> None:
 
 def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them() -> None:
     gate, time = threading.Event(), Time()
-    host = SimulatedMachine(time)
+    host = StagedHost(time)
 
     @contextmanager
     def slow(call: str) -> Iterator[None]:
@@ -82,7 +82,7 @@ def test_orders_that_wait_for_a_slow_runtime_end_with_the_branch_that_gave_them(
         for number in range(1, 4)
     }
     grounds = Fleet({"classes/small.yaml": machine_class(cpu="1m", memory="1Mi"), **machines})
-    runtime = HinderedRuntime(host.runtime, slow)
+    runtime = FaultInjectingRuntime(host.runtime, slow)
     run = Run(grounds, time, host, decide=decide, runtime=runtime, workers=1)
     turned(run, 4)
     assert len(run.poollet.execution.attempts().busy) == 3

@@ -7,13 +7,13 @@ from typing import Literal
 import pytest
 
 from iri.machine import RuntimeMachine
-from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
 from poollet.sync.report_publisher import EARLY
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from tests.poollet.fleet import LIVE, REPORTS, SETTINGS, Fleet, machine_class, uid
 from tests.poollet.fleet import machine as declared
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 pytestmark = pytest.mark.clock
 
@@ -33,11 +33,11 @@ def time() -> Time:
 
 
 @pytest.fixture
-def machine(time: Time) -> SimulatedMachine:
-    return SimulatedMachine(time)
+def machine(time: Time) -> StagedHost:
+    return StagedHost(time)
 
 
-def begun(fleet: Fleet, time: Time, machine: SimulatedMachine) -> Run:
+def begun(fleet: Fleet, time: Time, machine: StagedHost) -> Run:
     run = Run(fleet, time, machine)
     run.turn()
     run.turn()
@@ -45,7 +45,7 @@ def begun(fleet: Fleet, time: Time, machine: SimulatedMachine) -> Run:
 
 
 def test_the_first_report_says_who_where_and_what_there_is(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
+    fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
     run = begun(fleet, time, machine)
     report = run.report()
@@ -59,9 +59,7 @@ def test_the_first_report_says_who_where_and_what_there_is(
     assert run.post.has_landed
 
 
-def test_at_rest_nothing_is_written_but_heartbeats(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
-) -> None:
+def test_at_rest_nothing_is_written_but_heartbeats(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     run = begun(fleet, time, machine)
     first, files = fleet.head(REF), run.files()
     for _ in range(5):
@@ -74,7 +72,7 @@ def test_at_rest_nothing_is_written_but_heartbeats(
     assert run.files() == files
 
 
-def test_that_live_moved_waits_for_the_next_push(fleet: Fleet, time: Time, machine: SimulatedMachine) -> None:
+def test_that_live_moved_waits_for_the_next_push(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     run = begun(fleet, time, machine)
     first = fleet.head(REF)
     head = fleet.commit({"README.md": "more"})
@@ -88,7 +86,7 @@ def test_that_live_moved_waits_for_the_next_push(fleet: Fleet, time: Time, machi
 
 
 def test_what_changes_is_written_at_once_and_no_more_than_that(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
+    fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
     run = begun(fleet, time, machine)
     before = run.files()
@@ -99,7 +97,7 @@ def test_what_changes_is_written_at_once_and_no_more_than_that(
     assert changed == {"pools/host-1.json", "poollet.json"}
 
 
-def test_a_restart_takes_its_own_ref_at_once(fleet: Fleet, time: Time, machine: SimulatedMachine) -> None:
+def test_a_restart_takes_its_own_ref_at_once(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     first = begun(fleet, time, machine)
     second = Run(fleet, time, machine, instance=2)
     second.turn()
@@ -112,11 +110,9 @@ def test_a_restart_takes_its_own_ref_at_once(fleet: Fleet, time: Time, machine: 
     assert fleet.head(REF) == head
 
 
-def test_two_hosts_of_one_name_one_goes_and_says_so(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
-) -> None:
+def test_two_hosts_of_one_name_one_goes_and_says_so(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     first = begun(fleet, time, machine)
-    second = Run(fleet, time, SimulatedMachine(time), host_id="another", instance=2)
+    second = Run(fleet, time, StagedHost(time), host_id="another", instance=2)
     second.turn()
     assert "it is taken over unless that moves" in second.post.waits
     time.ms += HEARTBEAT_MS
@@ -127,11 +123,9 @@ def test_two_hosts_of_one_name_one_goes_and_says_so(
     assert not first.post.ended
 
 
-def test_a_host_that_is_gone_is_followed_after_a_grace(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
-) -> None:
+def test_a_host_that_is_gone_is_followed_after_a_grace(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     first = begun(fleet, time, machine)
-    second = Run(fleet, time, SimulatedMachine(time), host_id="another", instance=2)
+    second = Run(fleet, time, StagedHost(time), host_id="another", instance=2)
     second.turn()
     time.ms += 5 * HEARTBEAT_MS
     second.turn()
@@ -141,7 +135,7 @@ def test_a_host_that_is_gone_is_followed_after_a_grace(
 
 
 def test_without_a_first_report_of_its_own_nothing_is_begun(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
+    fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
     fleet.remote.hook = lambda updates: "not you" if any(one.ref == REF for one in updates) else ""
     run = begun(fleet, time, machine)
@@ -167,7 +161,7 @@ class Weather:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_push_without_an_answer_is_found_out(
-    fleet: Fleet, time: Time, machine: SimulatedMachine, when: Literal["before", "after"]
+    fleet: Fleet, time: Time, machine: StagedHost, when: Literal["before", "after"]
 ) -> None:
     weather = Weather()
     run = Run(fleet, time, machine, fault=weather)
@@ -180,9 +174,7 @@ def test_a_push_without_an_answer_is_found_out(
     assert not run.post.ended
 
 
-def test_an_unreachable_remote_is_said_and_outlived(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
-) -> None:
+def test_an_unreachable_remote_is_said_and_outlived(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     is_gone = False
     run = Run(fleet, time, machine, fault=lambda _call, _when: GONE if is_gone else None)
     run.turn()
@@ -204,7 +196,7 @@ def test_an_unreachable_remote_is_said_and_outlived(
 
 @pytest.mark.parametrize(("leaving", "state"), [("stopping", "Ready"), ("leaving", "Offline")])
 def test_who_goes_says_how(
-    fleet: Fleet, time: Time, machine: SimulatedMachine, leaving: Literal["stopping", "leaving"], state: str
+    fleet: Fleet, time: Time, machine: StagedHost, leaving: Literal["stopping", "leaving"], state: str
 ) -> None:
     run = begun(fleet, time, machine)
     run.poollet.leaving = leaving
@@ -215,7 +207,7 @@ def test_who_goes_says_how(
 
 
 def test_a_live_that_was_begun_anew_is_told_and_not_obeyed(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
+    fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
     run = begun(fleet, time, machine)
     old = fleet.head()
@@ -236,11 +228,11 @@ def test_a_live_that_was_begun_anew_is_told_and_not_obeyed(
 
 
 def test_several_poollets_push_at_once_and_one_that_lost_holds_up_nobody(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
+    fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
     one = begun(fleet, time, machine)
-    two = Run(fleet, time, SimulatedMachine(time), name="host-2", instance=2)
-    rival = Run(fleet, time, SimulatedMachine(time), name="host-2", instance=3)
+    two = Run(fleet, time, StagedHost(time), name="host-2", instance=2)
+    rival = Run(fleet, time, StagedHost(time), name="host-2", instance=3)
     two.turn()
     one.remote.posts.append(two.post)
     time.ms += HEARTBEAT_MS
@@ -254,7 +246,7 @@ def test_several_poollets_push_at_once_and_one_that_lost_holds_up_nobody(
     assert two.post.ended
 
 
-def test_the_last_words_wait_for_no_interval(fleet: Fleet, time: Time, machine: SimulatedMachine) -> None:
+def test_the_last_words_wait_for_no_interval(fleet: Fleet, time: Time, machine: StagedHost) -> None:
     run = Run(fleet, time, machine, least_ms=60_000)
     run.turn()
     assert run.post.has_landed
@@ -269,7 +261,7 @@ def test_the_last_words_wait_for_no_interval(fleet: Fleet, time: Time, machine: 
     assert found.leaving == "stopping"
 
 
-def test_a_clock_on_the_wall_that_is_put_back_holds_up_nothing(time: Time, machine: SimulatedMachine) -> None:
+def test_a_clock_on_the_wall_that_is_put_back_holds_up_nothing(time: Time, machine: StagedHost) -> None:
     web = declared("web", "host-1", uid(1), uid(9))
     fleet = Fleet({"classes/small.yaml": machine_class(), "machines/web.yaml": web})
     run = Run(fleet, time, machine, decide=decide)
@@ -286,7 +278,7 @@ def test_a_clock_on_the_wall_that_is_put_back_holds_up_nothing(time: Time, machi
 
 
 def test_reports_that_are_to_stand_elsewhere_end_this_run(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
+    fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
     run = begun(fleet, time, machine)
     fleet.commit({"gitvirt.yaml": SETTINGS + "reports: {ref: refs/heads/gitvirt/poollets/}\n"})
@@ -299,9 +291,9 @@ def test_reports_that_are_to_stand_elsewhere_end_this_run(
 
 
 def test_what_fails_again_and_again_is_counted_and_costs_no_push_of_its_own(
-    fleet: Fleet, time: Time, machine: SimulatedMachine
+    fleet: Fleet, time: Time, machine: StagedHost
 ) -> None:
-    machine.faults.add(Fault(call="CreateMachine", code="INTERNAL", message="no luck"))
+    machine.faults.add(FaultRule(call="CreateMachine", code="INTERNAL", message="no luck"))
     run = Run(fleet, time, machine, decide=decide)
     fleet.commit({"web.yaml": declared("web", "host-1", uid(1), uid(9))})
     for _ in range(4):

@@ -10,7 +10,7 @@ from poollet.decide.decide import decide
 from schemas import report
 from tests.poollet.fleet import LIVE, MAIN, REPORTS, SETTINGS, Fleet, machine, machine_class, uid
 from tests.poollet.simulation import Simulation
-from tests.poollet.stage import Run, SimulatedMachine, Time
+from tests.poollet.stage import Run, StagedHost, Time
 
 WEB = ("default", "web")
 GOING = "  deletionTimestamp: '2026-05-04T12:00:00Z'\n"
@@ -23,13 +23,13 @@ class Scene:
     def __init__(self, more: str = "", more_pools: tuple[str, ...] = ()) -> None:
         self.time, self.more_pools = Time(), more_pools
         self.fleet = Fleet({"classes/small.yaml": machine_class()})
-        self.first = SimulatedMachine(self.time, seed=1)
-        self.second = SimulatedMachine(self.time, seed=2)
+        self.first = StagedHost(self.time, seed=1)
+        self.second = StagedHost(self.time, seed=2)
         self.wish(more=more)
         self.run = self.begun("first", self.first, 1)
         self.turns(8)
 
-    def begun(self, host: str, machine: SimulatedMachine, instance: int) -> Run:
+    def begun(self, host: str, machine: StagedHost, instance: int) -> Run:
         return Run(
             self.fleet,
             self.time,
@@ -48,7 +48,7 @@ class Scene:
             self.run.turn()
             self.time.ms += 5_000
 
-    def take_over(self, machine: SimulatedMachine | None = None) -> None:
+    def take_over(self, machine: StagedHost | None = None) -> None:
         self.run = self.begun("second", machine or self.second, 2)
         self.run.turn()
         assert self.run.post.waits
@@ -60,7 +60,7 @@ class Scene:
     def said(self) -> report.MachineReport:
         return self.run.report().machines[WEB]
 
-    def count(self, host: SimulatedMachine) -> int:
+    def count(self, host: StagedHost) -> int:
         return len(host.runtime.objects(RuntimeMachine)) + len(host.runtime.objects(RuntimeVolume))
 
 
@@ -364,7 +364,7 @@ def test_once_people_say_that_the_first_host_is_gone_the_second_one_makes_it_all
     rounds(world, 12)
     first = world.machines["host-1"]
     assert len(first.runtime.objects(RuntimeMachine)) == 1
-    world.machines["host-1"] = SimulatedMachine(world.time, seed=9)
+    world.machines["host-1"] = StagedHost(world.time, seed=9)
     world.host_ids["host-1"] = "second"
     del world.runs["host-1"]
     rounds(world, 60)

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pytest
 
 from iri.address import UnixAddress
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.profile import Profile, Times
-from iri.simulated.seeded_random import Span
+from iri.simulated.seeded_random import DurationRange
 from iri.simulated.server import SimulatedServer
 from reconciler.cli import main
 
-BRIEFLY = Span(0.01, 0.02, 0.03)
+BRIEFLY = DurationRange(0.01, 0.02, 0.03)
 QUICK = Profile(times=Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY)))
 
 
@@ -65,7 +65,7 @@ class Command:
 def server() -> Iterator[SimulatedServer]:
     with (
         tempfile.TemporaryDirectory(prefix="iri") as directory,
-        SimulatedServer(Host(QUICK, seed=1), [UnixAddress(Path(directory) / "s")]) as server,
+        SimulatedServer(SimulatedHost(QUICK, seed=1), [UnixAddress(Path(directory) / "s")]) as server,
     ):
         yield server
 

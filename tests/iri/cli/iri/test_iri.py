@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from iri.proto.gitvirt.sim.v1alpha1 import api_pb2 as sim_pb
-from iri.simulated.control import Control
-from iri.simulated.faults.fault_rules import Fault
+from iri.simulated.control import ControlService
+from iri.simulated.faults.fault_rules import FaultRule
 from reconciler.cli import main
 from reconciler.cli.duration import format_age
 from reconciler.cli.exits import Exit
@@ -220,14 +220,14 @@ def test_what_a_runtime_refuses_is_said_as_it_says_it(gitvirt: Command, files: P
     assert (said.code, said.err.splitlines()[0]) == (Exit.FAILED, "error: there is no machine nope")
     said = gitvirt("iri", "update", "power", "--machine-id", "nope", "--power", "on")
     assert said.code == Exit.FAILED
-    gitvirt.server.faults.add(Fault(call="ListMachines", code="INTERNAL", message="it broke"))
+    gitvirt.server.faults.add(FaultRule(call="ListMachines", code="INTERNAL", message="it broke"))
     said = gitvirt("iri", "get", "machine")
     assert "it broke" in said.err
     assert "Traceback" not in said.err
 
 
 def test_a_call_that_times_out_has_its_own_exit_code(gitvirt: Command) -> None:
-    gitvirt.server.faults.add(Fault(call="ListMachines", code="DEADLINE_EXCEEDED"))
+    gitvirt.server.faults.add(FaultRule(call="ListMachines", code="DEADLINE_EXCEEDED"))
     assert gitvirt("iri", "get", "machine").code == Exit.TIMED_OUT
 
 
@@ -295,7 +295,7 @@ def test_what_a_server_says_is_printed_without_its_control_characters(gitvirt: C
 @pytest.mark.parametrize("has_host_service", [True, False])
 def test_watch_prints_every_change(gitvirt: Command, files: Path, has_host_service: bool) -> None:
     if not has_host_service:
-        control = Control(gitvirt.server.host, gitvirt.server.faults)
+        control = ControlService(gitvirt.server.host, gitvirt.server.faults)
         control.set_behaviour(
             sim_pb.SetBehaviourRequest(behaviour=sim_pb.Behaviour(flags={"has_no_host_service": True}))
         )

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iri.cli.iri.messages import HIDDEN, SpecError, parsed, rendered
+from iri.cli.iri.messages import HIDDEN, SpecError, parse_message, render_message
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 
@@ -42,7 +42,7 @@ STOCK = {
 
 
 def test_a_stock_file_becomes_its_message() -> None:
-    machine = parsed(STOCK, machine_pb.Machine)
+    machine = parse_message(STOCK, machine_pb.Machine)
     assert machine.spec.power == machine_pb.POWER_OFF
     assert getattr(machine.spec, "class") == "t3-small"
     assert machine.spec.ignition_data == b"hello"
@@ -54,17 +54,17 @@ def test_a_stock_file_becomes_its_message() -> None:
 
 
 def test_a_message_becomes_the_file_again() -> None:
-    assert rendered(parsed(STOCK, machine_pb.Machine), with_secrets=True) == STOCK
+    assert render_message(parse_message(STOCK, machine_pb.Machine), with_secrets=True) == STOCK
 
 
 @pytest.mark.parametrize("power", [1, "off", "OFF", "POWER_OFF", "power_off"])
 def test_an_enum_by_number_or_name(power: object) -> None:
-    assert parsed({"power": power}, machine_pb.MachineSpec).power == machine_pb.POWER_OFF
+    assert parse_message({"power": power}, machine_pb.MachineSpec).power == machine_pb.POWER_OFF
 
 
 def test_nothing_is_as_good_as_unset() -> None:
-    assert parsed({"power": None, "volumes": None}, machine_pb.MachineSpec) == machine_pb.MachineSpec()
-    has = parsed({"guest_config": {}}, machine_pb.MachineSpec)
+    assert parse_message({"power": None, "volumes": None}, machine_pb.MachineSpec) == machine_pb.MachineSpec()
+    has = parse_message({"guest_config": {}}, machine_pb.MachineSpec)
     assert has.HasField("guest_config")
 
 
@@ -100,7 +100,7 @@ def test_nothing_is_as_good_as_unset() -> None:
 )
 def test_what_cannot_be_is_named_with_its_place(value: object, where: str, hint: str) -> None:
     with pytest.raises(SpecError) as refused:
-        parsed(value, machine_pb.Machine)
+        parse_message(value, machine_pb.Machine)
     assert where in str(refused.value)
     assert hint in refused.value.hint
 
@@ -108,20 +108,20 @@ def test_what_cannot_be_is_named_with_its_place(value: object, where: str, hint:
 def test_an_error_never_quotes_a_secret() -> None:
     wrong = {"spec": {"volumes": [{"connection": {"secret_data": {"key": "hunter2 hunter2"}}}]}}
     with pytest.raises(SpecError) as refused:
-        parsed(wrong, machine_pb.Machine)
+        parse_message(wrong, machine_pb.Machine)
     assert "hunter2" not in f"{refused.value} {refused.value.hint}"
 
 
 def test_secrets_are_hidden_wherever_they_are() -> None:
-    machine = parsed(STOCK, machine_pb.Machine)
-    shown = str(rendered(machine))
+    machine = parse_message(STOCK, machine_pb.Machine)
+    shown = str(render_message(machine))
     assert base64.b64encode(b"secret").decode() not in shown
     assert base64.b64encode(b"hello").decode() not in shown
     assert shown.count(HIDDEN) == 2
     volume = volume_pb.Volume()
     volume.spec.encryption.secret_data["encryptionKey"] = b"key"
     volume.status.access.secret_data["userKey"] = b"key"
-    assert rendered(volume) == {
+    assert render_message(volume) == {
         "spec": {"encryption": {"secret_data": {"encryptionKey": HIDDEN}}},
         "status": {"access": {"secret_data": {"userKey": HIDDEN}}},
     }
@@ -169,7 +169,7 @@ machines = st.builds(
 @given(machines)
 @settings(max_examples=50)
 def test_rendered_and_parsed_is_the_same_message(machine: Message) -> None:
-    assert parsed(rendered(machine, with_secrets=True), machine_pb.Machine) == machine
+    assert parse_message(render_message(machine, with_secrets=True), machine_pb.Machine) == machine
 
 
 json_values = st.recursive(
@@ -185,4 +185,4 @@ json_values = st.recursive(
 @given(json_values)
 def test_any_value_is_a_message_or_a_spec_error(value: object) -> None:
     with contextlib.suppress(SpecError):
-        assert isinstance(parsed(value, machine_pb.Machine), machine_pb.Machine)
+        assert isinstance(parse_message(value, machine_pb.Machine), machine_pb.Machine)

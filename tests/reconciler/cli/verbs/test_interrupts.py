@@ -18,7 +18,7 @@ import pytest
 from iri.address import UnixAddress
 from iri.client import Client
 from iri.machine import MachineState, RuntimeMachine, RuntimeMachineSpec
-from iri.simulated.host import Host
+from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from tests.iri.exec.screen import Screen
 from tests.iri.quick_host import PROFILE
@@ -119,7 +119,7 @@ def test_a_remote_that_hangs_holds_nobody_up(fleet: Path, tmp_path: Path) -> Non
 def server() -> Iterator[UnixAddress]:
     with tempfile.TemporaryDirectory(prefix="gv-") as folder:
         place = UnixAddress(Path(folder) / "s")
-        with SimulatedServer(Host(PROFILE, 1), [place]):
+        with SimulatedServer(SimulatedHost(PROFILE, 1), [place]):
             yield place
 
 
