@@ -69,6 +69,7 @@ def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.set_defaults(verb=argv[0])  # a module may serve two verbs
     module.add_arguments(parser)
     arguments = parser.parse_args(list(argv[1:]))
     begins()

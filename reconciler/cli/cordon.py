@@ -1,4 +1,4 @@
-"""`gitvirt cordon`: no new machines on a pool; those there stay."""
+"""`gitvirt cordon` and `gitvirt uncordon`: whether a pool takes new machines. Uncordon ends a drain too."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from reconciler.cli.mutate import change, pools
 
 EXAMPLES = """examples:
   gitvirt cordon rack-a1
-  gitvirt cordon rack-a1 --dry-run
   gitvirt cordon rack-a1 --branch maintenance-rack-a1
+  gitvirt uncordon rack-a1 --dry-run
 
-It commits `spec.unschedulable: true` to the source branch. A pool that only its host announced gets a file for it."""
+Cordon commits `spec.unschedulable: true` to the source branch; machines on the pool stay. A pool that only its host
+announced gets a file for it. Uncordon takes it back, and the taint of a drain with it."""
 
-INTENT = change.Intent("cordon", pools.cordon, "takes no new machines", "cordoned already", may_declare=True)
+INTENTS = {
+    "cordon": change.Mutation(
+        "cordon", pools.cordon, "takes no new machines", "already cordoned", may_declare=True
+    ),
+    "uncordon": change.Mutation("uncordon", pools.uncordon, "takes machines again", "already uncordoned"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,4 +28,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.apply_change(arguments, change.pool_key(arguments), INTENT)
+    return change.apply_change(arguments, change.pool_key(arguments), INTENTS[arguments.verb])

@@ -57,25 +57,25 @@ def run(arguments: argparse.Namespace) -> int:
         item = find_item(
             read_current(fleet, arguments.kind), arguments.kind, arguments.name, arguments.namespace
         )
-        told = ObjectDescription(item, events_of(fleet, item), commits_of(fleet, item))
+        description = ObjectDescription(item, events_of(fleet, item), commits_of(fleet, item))
     body = body_of(item, arguments.show_secrets)
     if is_value(arguments.output):
-        show_value(out(), arguments.output, value(told, body))
+        show_value(out(), arguments.output, value(description, body))
     else:
-        show(out(), told, body)
+        show(out(), description, body)
     return Exit.OK
 
 
-def value(told: ObjectDescription, body: dict[str, Any]) -> dict[str, object]:
-    item = told.item
+def value(description: ObjectDescription, body: dict[str, Any]) -> dict[str, object]:
+    item = description.item
     return {
         "object": body,
         "file": item.path,
         "state": columns.state(item),
         "reason": columns.reason(item),
         "message": columns.message(item),
-        "events": [event_value(poollet, event) for poollet, event in told.events],
-        "commits": [history_value(event) for event in told.commits],
+        "events": [event_value(poollet, event) for poollet, event in description.events],
+        "commits": [history_value(event) for event in description.commits],
     }
 
 
@@ -87,7 +87,7 @@ def events_of(fleet: FleetRepo, item: InventoryItem) -> tuple[tuple[str, report.
         for event in each.events
         if (event.kind, event.namespace, event.name) == (key.kind.value, key.namespace, key.name)
     ]
-    return tuple(sorted(found, key=lambda told: (told[1].last, told[0])))
+    return tuple(sorted(found, key=lambda description: (description[1].last, description[0])))
 
 
 def commits_of(fleet: FleetRepo, item: InventoryItem) -> tuple[HistoryEntry, ...]:
@@ -95,16 +95,16 @@ def commits_of(fleet: FleetRepo, item: InventoryItem) -> tuple[HistoryEntry, ...
     return () if head is None else tuple(islice(list_history(fleet.repo, head, item.path, item.key), COMMITS))
 
 
-def show(terminal: Terminal, told: ObjectDescription, body: dict[str, Any]) -> None:
-    item = told.item
+def show(terminal: Terminal, description: ObjectDescription, body: dict[str, Any]) -> None:
+    item = description.item
     state = terminal.paint(columns.state(item), columns.style(item) or TextStyle.BOLD)
     terminal.line(f"{terminal.paint(str(item.key), TextStyle.BOLD)}  {state}  {printable(item.path)}")
     if why := columns.message(item):
         terminal.line(f"{printable(columns.reason(item))}: {printable(why)}")
     conditions = columns.conditions(item)
     section(terminal, "Conditions", CONDITIONS, conditions)
-    section(terminal, "Events", EVENTS, [event for _, event in told.events])
-    section(terminal, "Commits", HISTORY, told.commits)
+    section(terminal, "Events", EVENTS, [event for _, event in description.events])
+    section(terminal, "Commits", HISTORY, description.commits)
     terminal.line()
     terminal.line(terminal.paint("Document", TextStyle.BOLD))
     status = body.get("status")

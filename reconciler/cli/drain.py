@@ -23,5 +23,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     changes = pools.force_drain if arguments.force else pools.drain
-    intent = change.Intent("drain", changes, "is being drained", "being drained already", may_declare=True)
+    intent = change.Mutation("drain", changes, "is being drained", "being drained already", may_declare=True)
     return change.apply_change(arguments, change.pool_key(arguments), intent)

@@ -1,4 +1,4 @@
-"""`gitvirt pause`: nothing is done to an object until it is resumed."""
+"""`gitvirt pause` and `gitvirt resume`: whether gitvirt may change an object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ A paused object keeps running as it is: it is not moved, changed, restarted or d
 host announced gets a file for it."""
 
 PAUSED = Annotation(live_layout.PAUSED)
-INTENT = change.Intent("pause", lambda _: {PAUSED: "true"}, "is paused", "paused already", may_declare=True)
+INTENTS = {
+    "pause": change.Mutation(
+        "pause", lambda _: {PAUSED: "true"}, "is paused", "already paused", may_declare=True
+    ),
+    "resume": change.Mutation("resume", lambda _: {PAUSED: None}, "is resumed", "not paused"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,4 +32,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return change.apply_change(arguments, change.object_key(arguments), INTENT)
+    return change.apply_change(arguments, change.object_key(arguments), INTENTS[arguments.verb])

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     token = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    intent = change.Intent(
+    intent = change.Mutation(
         "restart",
         lambda _: {RESTART: token},
         f"restarts (token {token})",

@@ -53,10 +53,10 @@ VERBS = {
         "reconciler.cli.explain", "why a machine or a volume is where it is, or nowhere: one row per pool"
     ),
     "cordon": Verb("reconciler.cli.cordon", "no new machines on a pool"),
-    "uncordon": Verb("reconciler.cli.uncordon", "a pool takes machines again"),
+    "uncordon": Verb("reconciler.cli.cordon", "a pool takes machines again"),
     "drain": Verb("reconciler.cli.drain", "the machines of a pool leave it"),
     "pause": Verb("reconciler.cli.pause", "nothing is done to an object until it is resumed"),
-    "resume": Verb("reconciler.cli.resume", "the end of a pause"),
+    "resume": Verb("reconciler.cli.pause", "the end of a pause"),
     "restart": Verb("reconciler.cli.restart", "stop and start a machine once, where it is"),
     "validate": Verb(
         "reconciler.cli.validate", "everything that is wrong with a repo, with where and what to do"

@@ -50,12 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError("there is no git on this machine", "apt-get install git")
     interrupt = Interrupt()
     with DemoFolder() as folder:
-        cast = DemoProcesses(folder.path, folder.held, interrupt, hosts_of(arguments, folder))
+        processes = DemoProcesses(folder.path, folder.held, interrupt, hosts_of(arguments, folder))
         try:
-            run_scenario(DemoScreen(out()), cast, keep=arguments.keep)
+            run_scenario(DemoScreen(out()), processes, keep=arguments.keep)
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is in a hurry still wants nothing left
-            cast.close()
+            processes.close()
     return Exit.OK
 
 

@@ -24,17 +24,17 @@ LONG_SILENCE_SECONDS = 10.0  # then Enter is pressed again
 class ConsoleSession:
     """One that ends with the block, and the machine goes on."""
 
-    def __init__(self, cast: DemoProcesses, host: str, machine: str) -> None:
-        self._cast = cast
-        command = gitvirt("console", "--address", str(cast.socket(host)), machine)
+    def __init__(self, processes: DemoProcesses, host: str, machine: str) -> None:
+        self._cast = processes
+        command = gitvirt("console", "--address", str(processes.socket(host)), machine)
         self._process = subprocess.Popen(
-            [*cast.hosts.inside(host), *command],
+            [*processes.hosts.inside(host), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=cast.environment,
+            env=processes.environment,
             start_new_session=True,
-            pass_fds=(cast.held,),
+            pass_fds=(processes.held,),
             preexec_fn=partial(die_with, os.getpid()),
         )
         assert self._process.stdin is not None
@@ -73,11 +73,11 @@ class ConsoleSession:
         self._screen.close()
 
 
-def open_session(cast: DemoProcesses, host: str, machine: str, keys: Sequence[str]) -> list[str]:
+def open_session(processes: DemoProcesses, host: str, machine: str, keys: Sequence[str]) -> list[str]:
     """Lines of a session in which these are typed, each at a prompt. CommandError when none comes."""
-    at = ConsoleSession(cast, host, machine)
+    at = ConsoleSession(processes, host, machine)
     try:
-        await_prompt(at, machine, "", is_silent=cast.hosts.is_silent)
+        await_prompt(at, machine, "", is_silent=processes.hosts.is_silent)
         at.settle()  # what is typed while a shell answers an Enter of before is echoed twice
         at.said = at.said.replace("\r\n", "\n").rpartition("\n")[2]  # what it said before is the past
         for line in keys:

@@ -39,48 +39,54 @@ NEXT = (
 )
 
 
-def run_scenario(screen: DemoScreen, cast: DemoProcesses, *, keep: bool) -> None:
+def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) -> None:
     start = time.monotonic()
-    cast.hosts.prepare()
+    processes.hosts.prepare()
     screen.say("A fleet is a Git repository: three hosts, four machines, a database volume")
-    cast.make_repo()
-    for line in cast.git(cast.checkout, "log", "--format=%h %an: %s", "main").splitlines():
+    processes.make_repo()
+    for line in processes.git(processes.checkout, "log", "--format=%h %an: %s", "main").splitlines():
         screen.quote(line)
-    screen.say(cast.hosts.title)
-    cast.reconcile()
-    cast.begin_hosts()
+    screen.say(processes.hosts.title)
+    processes.reconcile()
+    processes.begin_hosts()
     with open_fleet(
-        locate_repo(str(cast.repo), cast.environment, cast.folder), cast.environment, with_reports=False
+        locate_repo(str(processes.repo), processes.environment, processes.folder),
+        processes.environment,
+        with_reports=False,
     ) as fleet:
-        acts(cast, screen, fleet)
-        finish(cast, screen, time.monotonic() - start)
+        acts(processes, screen, fleet)
+        finish(processes, screen, time.monotonic() - start)
         if keep:
-            play(cast, screen, fleet)
+            play(processes, screen, fleet)
 
 
-def acts(cast: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
-    took = until(cast, screen, fleet, all_running, "all machines run")
+def acts(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
+    took = until(processes, screen, fleet, all_running, "all machines run")
     screen.say(f"All run, after {took:.1f} s. One more, by commit")
-    (cast.checkout / "machines/web-3.yaml").write_text(cast.hosts.fitted(WEB_3))
-    cast.commit("add web-3")
-    took = until(cast, screen, fleet, lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
-    lost = where(fleet, cast, "web-3")
-    screen.say(f"web-3 runs on {lost}, {took:.1f} s after its commit. {cast.hosts.failing.format(name=lost)}")
-    guests = cast.hosts.guests(lost)
-    cast.fail(lost)
-    took = until(cast, screen, fleet, lambda now: not is_ready(now, lost), f"{lost} is not ready")
+    (processes.checkout / "machines/web-3.yaml").write_text(processes.hosts.fitted(WEB_3))
+    processes.commit("add web-3")
+    took = until(processes, screen, fleet, lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
+    lost = where(fleet, processes, "web-3")
+    screen.say(
+        f"web-3 runs on {lost}, {took:.1f} s after its commit. {processes.hosts.failing.format(name=lost)}"
+    )
+    guests = processes.hosts.guests(lost)
+    processes.fail(lost)
+    took = until(processes, screen, fleet, lambda now: not is_ready(now, lost), f"{lost} is not ready")
     still = describe_guests(len(guests))
     screen.say(f"Noticed after {took:.1f} s. {still}, so nothing there is touched. It comes back")
-    cast.come_back(lost)
-    took = until(cast, screen, fleet, lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back")
-    same = " and in the same process of QEMU" if guests and guests == cast.hosts.guests(lost) else ""
+    processes.come_back(lost)
+    took = until(
+        processes, screen, fleet, lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back"
+    )
+    same = " and in the same process of QEMU" if guests and guests == processes.hosts.guests(lost) else ""
     screen.say(f"Back after {took:.1f} s, every machine as it was{same}. Someone removes web-3 from the repo")
-    (cast.checkout / "machines/web-3.yaml").unlink()
-    cast.commit("web-3 has done its work")
-    took = until(cast, screen, fleet, lambda now: not has(now, "web-3"), "web-3 is gone")
+    (processes.checkout / "machines/web-3.yaml").unlink()
+    processes.commit("web-3 has done its work")
+    took = until(processes, screen, fleet, lambda now: not has(now, "web-3"), "web-3 is gone")
     screen.say(f"Gone after {took:.1f} s: first an order on live, then the host's word, then the file")
-    host = where(fleet, cast, "web-1")
-    said = open_session(cast, host, "web-1", cast.hosts.keys)
+    host = where(fleet, processes, "web-1")
+    said = open_session(processes, host, "web-1", processes.hosts.keys)
     screen.say(f"And web-1 is there to talk to. On {host}: gitvirt console web-1")
     for line in said:
         screen.quote(line)
@@ -92,37 +98,46 @@ def describe_guests(guests: int) -> str:
     return "Its guest goes on" if guests == 1 else f"Its {guests} guests go on"
 
 
-def finish(cast: DemoProcesses, screen: DemoScreen, seconds: float) -> None:
+def finish(processes: DemoProcesses, screen: DemoScreen, seconds: float) -> None:
     screen.say(f"Who did what, and why, in {seconds:.0f} s: git log --graph live")
-    for line in cast.git(cast.repo, "log", "--graph", "--format=%h %an: %s", "live").rstrip().splitlines():
+    for line in (
+        processes.git(processes.repo, "log", "--graph", "--format=%h %an: %s", "live").rstrip().splitlines()
+    ):
         screen.quote(line)
     screen.say("What to try next")
     for command, about in NEXT:
         screen.suggest(command, about)
 
 
-def play(cast: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
-    host = where(fleet, cast, "web-1")
+def play(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
+    host = where(fleet, processes, "web-1")
     screen.say("The fleet goes on until Ctrl-C. In another terminal:")
     for line in (
-        f"export GITVIRT_REPO={cast.repo}",
+        f"export GITVIRT_REPO={processes.repo}",
         "gitvirt get machines -A; gitvirt tree; gitvirt top; gitvirt explain machine db",
-        f"cd {cast.checkout}    # change something, commit, push",
+        f"cd {processes.checkout}    # change something, commit, push",
         " ".join(
-            (*cast.hosts.inside(host), "gitvirt", "console", "--address", str(cast.socket(host)), "web-1")
+            (
+                *processes.hosts.inside(host),
+                "gitvirt",
+                "console",
+                "--address",
+                str(processes.socket(host)),
+                "web-1",
+            )
         ),
-        f"less {cast.folder / 'logs'}/*",
+        f"less {processes.folder / 'logs'}/*",
     ):
         screen.quote(line)
     screen.terminal.line()
     now = fleet.again()
-    while not cast.interrupt.came:
+    while not processes.interrupt.came:
         screen.show(now.repo, read_inventory(now.repo, now.snapshot.target), "Ctrl-C ends it")
-        now = next(follow_fleet(now, cast.interrupt.waker, 1.0), now)
+        now = next(follow_fleet(now, processes.interrupt.waker, 1.0), now)
 
 
 def until(
-    cast: DemoProcesses,
+    processes: DemoProcesses,
     screen: DemoScreen,
     fleet: FleetRepo,
     is_so: Callable[[FleetInventory], bool],
@@ -139,13 +154,13 @@ def until(
             screen.settle()
             return took
         screen.show(now.repo, found, f"{took:.0f} s  until {what}")
-        cast.check()
+        processes.check()
         if took > PATIENCE_SECONDS:
             cause = f"{what}: not so after {PATIENCE_SECONDS:.0f} s"
             raise CommandError(
-                cause, f"this is a bug; the logs were in {cast.folder / 'logs'}", Exit.TIMED_OUT
+                cause, f"this is a bug; the logs were in {processes.folder / 'logs'}", Exit.TIMED_OUT
             )
-        now = next(follow_fleet(now, cast.interrupt.waker, 1.0), now)
+        now = next(follow_fleet(now, processes.interrupt.waker, 1.0), now)
 
 
 def all_running(fleet: FleetInventory) -> bool:
@@ -162,9 +177,9 @@ def is_ready(fleet: FleetInventory, pool: str) -> bool:
     return item is not None and columns.state(item) == "Ready"
 
 
-def where(fleet: FleetRepo, cast: DemoProcesses, name: str) -> str:
+def where(fleet: FleetRepo, processes: DemoProcesses, name: str) -> str:
     now = fleet.again()
     item = read_inventory(now.repo, now.snapshot.target).get(Kind.MACHINE, "default", name)
     if item is None:
-        raise CommandError(f"{name} is gone", f"the logs are in {cast.folder / 'logs'}")
+        raise CommandError(f"{name} is gone", f"the logs are in {processes.folder / 'logs'}")
     return pool_of(item)

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import HEADS, FleetRepo, add_repo, check_settings, locate_repo, open_fleet
-from reconciler.cli.mutate import output as telling
+from reconciler.cli.mutate import output as output
 from reconciler.cli.mutate.branch_name import parse_branch_name
 from reconciler.cli.mutate.output import FileEdit, MutationResult
 from reconciler.cli.objects import nouns
@@ -35,7 +35,7 @@ PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class Mutation:
     """What a verb is for. `changes` says what to write, given the object as the source has it; `done` and `already` are
     how a sentence about the object ends."""
 
@@ -60,29 +60,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
 
 
-def apply_change(arguments: argparse.Namespace, key: Key, intent: Intent) -> int:
+def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> int:
     location = locate_repo(arguments.repo, os.environ, Path.cwd())
     with open_fleet(location, with_reports=False) as fleet:
         check_settings(fleet, changes=True)
         refuse_unsigned(fleet, arguments)
         for turn in range(TRIES):
             made = find_edit(fleet, key, intent)
-            told = MutationResult(
+            result = MutationResult(
                 intent.verb, key, intent.done if made else intent.already, made, "", intent.facts
             )
             if made is None or arguments.dry_run:
-                telling.show(out(), told, fleet, arguments)
+                output.show(out(), result, fleet, arguments)
                 return Exit.OK
-            commit = push_edit(fleet, made, arguments, f"{intent.verb} {telling.describe_key(key)}")
+            commit = push_edit(fleet, made, arguments, f"{intent.verb} {output.describe_key(key)}")
             if commit is not None:
-                telling.show(out(), replace(told, commit=commit), fleet, arguments)
+                output.show(out(), replace(result, commit=commit), fleet, arguments)
                 return Exit.OK
             time.sleep(jittered(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
             fleet = fleet.again()
     raise CommandError("others pushed first, again and again", "try it again")
 
 
-def find_edit(fleet: FleetRepo, key: Key, intent: Intent) -> FileEdit | None:
+def find_edit(fleet: FleetRepo, key: Key, intent: Mutation) -> FileEdit | None:
     """None when it is so already."""
     source = read_inventory(fleet.repo, fleet.snapshot.source)
     if key not in source.items and is_announced(fleet, key):
@@ -104,7 +104,7 @@ def is_announced(fleet: FleetRepo, key: Key) -> bool:
     )
 
 
-def declare_pool(key: Key, intent: Intent, source: FleetInventory) -> FileEdit:
+def declare_pool(key: Key, intent: Mutation, source: FleetInventory) -> FileEdit:
     """A first file for a pool that a host announced by itself: only what people decide about it."""
     body: dict[str, Value] = {
         "apiVersion": api_version(key.kind),

@@ -36,29 +36,29 @@ class MutationResult:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-def show(terminal: Terminal, told: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace) -> None:
+def show(terminal: Terminal, result: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace) -> None:
     if is_value(arguments.output):
-        show_value(terminal, arguments.output, value(told, branch_of(fleet, arguments)))
+        show_value(terminal, arguments.output, value(result, branch_of(fleet, arguments)))
     elif arguments.output == "name":
-        terminal.line("/".join(part for part in (told.key.namespace, told.key.name) if part))
-    elif told.edit is None:
-        terminal.line(f"{describe_key(told.key)} is {told.sentence}: nothing to change")
-    elif not told.commit:
-        show_patch(terminal, told.edit)
+        terminal.line("/".join(part for part in (result.key.namespace, result.key.name) if part))
+    elif result.edit is None:
+        terminal.line(f"{describe_key(result.key)} is {result.sentence}: nothing to change")
+    elif not result.commit:
+        show_patch(terminal, result.edit)
     else:
-        show_commit(terminal, told, fleet, arguments)
+        show_commit(terminal, result, fleet, arguments)
 
 
-def value(told: MutationResult, branch: str) -> dict[str, object]:
+def value(result: MutationResult, branch: str) -> dict[str, object]:
     return {
-        "verb": told.verb,
-        "object": str(told.key),
-        "changed": bool(told.commit),
+        "verb": result.verb,
+        "object": str(result.key),
+        "changed": bool(result.commit),
         "branch": branch,
-        "commit": told.commit,
-        "file": "" if told.edit is None else told.edit.path,
-        "patch": "" if told.edit is None else "".join(f"{line}\n" for line in patch(told.edit)),
-        **dict(told.facts),
+        "commit": result.commit,
+        "file": "" if result.edit is None else result.edit.path,
+        "patch": "" if result.edit is None else "".join(f"{line}\n" for line in patch(result.edit)),
+        **dict(result.facts),
     }
 
 
@@ -89,11 +89,11 @@ def patch(made: FileEdit) -> Iterator[str]:
 
 
 def show_commit(
-    terminal: Terminal, told: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace
+    terminal: Terminal, result: MutationResult, fleet: FleetRepo, arguments: argparse.Namespace
 ) -> None:
     branch, checkout = branch_of(fleet, arguments), fleet.location.checkout
-    commit = terminal.paint(told.commit[:10], TextStyle.YELLOW)
-    terminal.line(f"{describe_key(told.key)} {told.sentence}: {commit} on {printable(branch)}")
+    commit = terminal.paint(result.commit[:10], TextStyle.YELLOW)
+    terminal.line(f"{describe_key(result.key)} {result.sentence}: {commit} on {printable(branch)}")
     if arguments.branch:
         terminal.line("open a pull request for it; nothing happens before it is merged")
     elif checkout and (command := update_command(checkout, branch)):

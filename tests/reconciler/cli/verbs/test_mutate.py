@@ -162,7 +162,7 @@ def test_an_announced_pool_gets_a_file(fleet: Path, words: str) -> None:
     ("words", "said"),
     [
         ("resume pool rack-b", "machine pool rack-b is not paused: nothing to change"),
-        ("uncordon rack-b", "machine pool rack-b is open already: nothing to change"),
+        ("uncordon rack-b", "machine pool rack-b is already uncordoned: nothing to change"),
     ],
 )
 def test_of_an_announced_pool_there_is_nothing_to_take_back(
