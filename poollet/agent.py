@@ -13,7 +13,7 @@ from typing import Literal
 
 from poollet.clock import Clock
 from poollet.decide import elsewhere
-from poollet.decide.actions import NAMES, Happening, Step
+from poollet.decide.actions import NAMES, EventText, ObjectAction
 from poollet.decide.decision import Decision, Situation
 from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Memory, remembered
@@ -22,9 +22,9 @@ from poollet.report import pool_report
 from poollet.report.assemble import Pools, assembled, stamp
 from poollet.report.events import Events, Subject
 from poollet.report.pool_report import Matter, Wanted
-from poollet.runtimes.connection import Connection
-from poollet.runtimes.execute import Ended, Execution, Stands
-from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+from poollet.runtimes.executor import Ended, Executor, StillValid
+from poollet.runtimes.runtime_client import RuntimeClient
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.git_sync import Remote
 from poollet.sync.live_policy import Followed, Hold
 from poollet.sync.live_view import LiveView
@@ -63,9 +63,9 @@ class Parts:
 
     remote: Remote
     post: Post
-    connections: Mapping[str, Connection]
+    connections: Mapping[str, RuntimeClient]
     decide: Callable[[Situation], Decision]
-    execution: Callable[[Ended, Stands], Execution]
+    execution: Callable[[Ended, StillValid], Executor]
     ask: Callable[[str], None]
     clock: Clock
 
@@ -150,7 +150,7 @@ class Poollet:
         self._events = Events(last.events)
         if former := self._memory.former:
             told = f"the host {former} had this name before; what it may have is not made here"
-            self._record(Subject("Poollet", self.setup.name), Happening("NameTakenOver", told, True))
+            self._record(Subject("Poollet", self.setup.name), EventText("NameTakenOver", told, True))
         self._last = last
         self._good = last.poollet.live_commit if last.poollet else None
         self._fleet = last.poollet.fleet if last.poollet else ""
@@ -207,7 +207,7 @@ class Poollet:
         settings: FleetSettings,
         is_obeyed: bool,
     ) -> Decision:
-        lists: dict[Place, Listing | Unanswered] = {}
+        lists: dict[ListKey, Listing | ListFailed] = {}
         for connection in self.connections.values():
             lists |= connection.lists
         providers = {
@@ -219,7 +219,7 @@ class Poollet:
         return self._decide(
             Situation(
                 view=view,
-                observed=Observed(lists),
+                observed=RuntimeLists(lists),
                 attempts=self.execution.attempts(),
                 memory=self._memory,
                 facts=HostFacts(
@@ -247,7 +247,7 @@ class Poollet:
         if matter != self._matter:
             told = matter or Matter("Following", "the target branch is followed again", False)
             self._record(
-                Subject("Poollet", self.setup.name), Happening(told.reason, told.message, matter is not None)
+                Subject("Poollet", self.setup.name), EventText(told.reason, told.message, matter is not None)
             )
         self._matter = matter
 
@@ -268,7 +268,7 @@ class Poollet:
         self._last = assembled(by, pools, decision, self._events.all(), self._last, at)
         self.post.offer(render(self._last), settings.heartbeat.interval)
 
-    def _still_stands(self, step: Step) -> bool:
+    def _still_stands(self, step: ObjectAction) -> bool:
         """By the newest target branch that was seen, in the thread that is about to make a call."""
         known, orders = self.remote.ruling(self._good), self._orders
         if known is not None and orders is not None and known.use == orders.commit:
@@ -283,22 +283,22 @@ class Poollet:
                 self._orders = self._view(followed) or self._orders
             return self._is_justified(step, followed, self._orders)
 
-    def _is_justified(self, step: Step, followed: Followed, orders: LiveView | None) -> bool:
+    def _is_justified(self, step: ObjectAction, followed: Followed, orders: LiveView | None) -> bool:
         settings = self.remote.live.settings
         is_own = settings is not None and settings.fleet.id == self._fleet
         if not followed.is_obeyed or not is_own or self.post.ended:
             return False
         return orders is not None and orders.commit == followed.use and still_holds(step, orders)
 
-    def _step_ended(self, step: Step, fault: str) -> None:
+    def _step_ended(self, step: ObjectAction, fault: str) -> None:
         subject = Subject(NAMES[step.ref.kind], step.name, step.namespace, step.ref.uid)
         if fault:
-            self._record(subject, Happening("Failed", fault, True))
+            self._record(subject, EventText("Failed", fault, True))
         for happening in step.events if not fault else ():
             self._record(subject, happening)
         self._ask(step.runtime)
 
-    def _record(self, subject: Subject, happening: Happening) -> None:
+    def _record(self, subject: Subject, happening: EventText) -> None:
         self._events.record(subject, happening, stamp(self._clock.now()))
 
 
@@ -310,7 +310,7 @@ def _matter(followed: Followed, good: ObjectId | None) -> Matter | None:
     return Matter(reason, followed.message, followed.hold is not None and not is_first)
 
 
-def _runtime(connection: Connection) -> report.RuntimeReport:
+def _runtime(connection: RuntimeClient) -> report.RuntimeReport:
     answers = connection.answers
     about = answers.about
     return report.RuntimeReport(

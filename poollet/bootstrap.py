@@ -22,10 +22,10 @@ from poollet.agent import Parts, Poollet, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
 from poollet.host_secrets import SecretsFile
-from poollet.runtimes.children import Child
-from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
-from poollet.runtimes.execute import Execution
-from poollet.runtimes.observer import Observer
+from poollet.runtimes.executor import Executor
+from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
+from poollet.runtimes.runtime_poller import RuntimePoller
+from poollet.runtimes.runtime_processes import RuntimeProcess
 from poollet.sync.git_sync import Remote
 from poollet.sync.live_policy import Trust
 from poollet.sync.report_lease import Claimant
@@ -167,7 +167,7 @@ def runtimes_of(settings: PoolletSettings) -> tuple[host.RuntimeSettings, ...]:
     return settings.runtimes or (host.RuntimeSettings(name="default"),)
 
 
-def pools_of(settings: PoolletSettings, connections: Mapping[str, Connection]) -> tuple[PoolSettings, ...]:
+def pools_of(settings: PoolletSettings, connections: Mapping[str, RuntimeClient]) -> tuple[PoolSettings, ...]:
     """The pools with their runtimes; without any, one of each kind that the first runtime serves."""
     first = runtimes_of(settings)[0].name
     if settings.pools:
@@ -203,7 +203,7 @@ def reaches(pools: Sequence[PoolSettings]) -> dict[str, tuple[str, ...] | None]:
     return found
 
 
-def children(settings: PoolletSettings) -> list[Child]:
+def children(settings: PoolletSettings) -> list[RuntimeProcess]:
     found = []
     for runtime in runtimes_of(settings):
         if runtime.start is None:
@@ -212,11 +212,11 @@ def children(settings: PoolletSettings) -> list[Child]:
         if not places:
             hint = f"say where it listens: runtimes: [{{name: {runtime.name}, machine: /run/gitvirt/{runtime.name}.sock}}]"
             raise SetupError(f"the runtime {runtime.name} is to be started and has no address", hint)
-        found.append(Child(runtime.name, runtime.start, places, runtime.options))
+        found.append(RuntimeProcess(runtime.name, runtime.start, places, runtime.options))
     return found
 
 
-def connection(runtime: host.RuntimeSettings, ambient: Ambient) -> Connection:
+def connection(runtime: host.RuntimeSettings, ambient: Ambient) -> RuntimeClient:
     try:
         machine, volume = _addresses(runtime, ambient)
     except IRIError as error:
@@ -225,7 +225,7 @@ def connection(runtime: host.RuntimeSettings, ambient: Ambient) -> Connection:
         *(MACHINE_KINDS if machine is not None else ()),
         *(VOLUME_KINDS if volume is not None else ()),
     )
-    return Connection(runtime.name, Client(machine, volume), kinds, ambient.clock.moment_ms)
+    return RuntimeClient(runtime.name, Client(machine, volume), kinds, ambient.clock.moment_ms)
 
 
 def _addresses(runtime: host.RuntimeSettings, ambient: Ambient) -> tuple[Address | None, Address | None]:
@@ -285,7 +285,7 @@ def member(
     connections = {one.name: connection(one, ambient) for one in runtimes_of(settings)}
     seconds = milliseconds(settings.intervals.list) / 1000
     observers = {
-        name: Observer(found, seconds, lambda: waker.wake(WakeReason.CALLED))
+        name: RuntimePoller(found, seconds, lambda: waker.wake(WakeReason.CALLED))
         for name, found in connections.items()
     }
     pools = pools_of(settings, connections)
@@ -306,7 +306,7 @@ def member(
         post=post,
         connections=connections,
         decide=decide,
-        execution=lambda ended, stands: Execution(
+        execution=lambda ended, stands: Executor(
             runtimes, ambient.clock.moment_ms, ambient.chance, ended, stands=stands
         ),
         ask=lambda runtime: observers[runtime].ask(),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from poollet.agent import Leaving, Poollet
 from poollet.clock import Clock
-from poollet.runtimes.observer import Observer
+from poollet.runtimes.runtime_poller import RuntimePoller
 from poollet.sync.git_sync import Remote
 from reconciler.gitstore.waker import Waker, WakeReason
 from schemas.backoff import Backoff, jittered
@@ -35,7 +35,7 @@ class Member:
     """One poollet with the observers of its runtimes."""
 
     poollet: Poollet
-    observers: Sequence[Observer]
+    observers: Sequence[RuntimePoller]
     waker: Waker
 
 

@@ -20,7 +20,7 @@ from poollet.cli import settings
 from poollet.clock import Clock
 from poollet.decide.decide import decide
 from poollet.host_secrets import HostSecretsError
-from poollet.runtimes.children import Children
+from poollet.runtimes.runtime_processes import RuntimeProcesses
 from poollet.threads import Running
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
@@ -85,7 +85,7 @@ def serve(
     return Exit.OK
 
 
-def what_stays(children: Children, *, ends_runtimes: bool) -> str:
+def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
     """A simulated guest is part of its runtime; one of libvirt's needs none to run. Only what was started here ends."""
     own = {child.kind for child in children.own} if ends_runtimes else set()
     if not own:
@@ -94,7 +94,7 @@ def what_stays(children: Children, *, ends_runtimes: bool) -> str:
     return f"its runtimes end{ends}{found_running(children)}"
 
 
-def found_running(children: Children) -> str:
+def found_running(children: RuntimeProcesses) -> str:
     names = ", ".join(child.name for child in children.found)
     return f"; runtimes that ran already run on: {names}" if names else ""
 
@@ -102,9 +102,9 @@ def found_running(children: Children) -> str:
 @contextmanager
 def runtimes(
     hosts: Sequence[PoolletSettings], arguments: argparse.Namespace, ambient: Ambient
-) -> Iterator[Children]:
+) -> Iterator[RuntimeProcesses]:
     """The runtimes that are to be started run meanwhile, and go on afterwards unless they are to end."""
-    children = Children([child for one in hosts for child in assembly.children(one)], ambient.chance)
+    children = RuntimeProcesses([child for one in hosts for child in assembly.children(one)], ambient.chance)
     if not arguments.leave:
         children.start()
     try:

@@ -41,7 +41,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Alter:
+class Update:
     """To detach what is not attached any more has succeeded."""
 
     id: str
@@ -59,10 +59,10 @@ class Remove:
     id: str
 
 
-Call = Create | Alter | Remove
+Call = Create | Update | Remove
 
 
-class Happening(NamedTuple):
+class EventText(NamedTuple):
     """An event about the object, for people; whoever records it adds object, count and time."""
 
     reason: str
@@ -71,7 +71,7 @@ class Happening(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ObjectAction:
     """The calls run in order, the first error ends it. There is one step at a time for an object.
 
     `precondition` is the digest of the order that it follows from (preconditions.py), asked for again right before each call.
@@ -82,5 +82,5 @@ class Step:
     namespace: str
     name: str
     calls: tuple[Call, ...]
-    events: tuple[Happening, ...] = ()
+    events: tuple[EventText, ...] = ()
     precondition: str = ""

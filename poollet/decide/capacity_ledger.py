@@ -33,7 +33,7 @@ from schemas.model.charge import MACHINE, VOLUME, machine_charge, volume_charge
 PoolId = tuple[Kind, str]
 
 
-class Ledger:
+class CapacityLedger:
     """What is left of each pool. It only ever gets fuller."""
 
     def __init__(self, facts: HostFacts, classes: Lookup) -> None:

@@ -15,15 +15,15 @@ from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
-from poollet.decide.actions import Create, Ref, Step
+from poollet.decide.actions import Create, ObjectAction, Ref
 from poollet.decide.assignments import Go, Have, Order, orders
 from poollet.decide.capacity_ledger import larger, pool_of
 from poollet.decide.decision import Decision, Situation, by_name
 from poollet.decide.decision_pass import FINAL, Round, Standing, next_memory
+from poollet.decide.dependencies import volume_key
 from poollet.decide.inventory import Absent, Inventory, Presence, Present, Several, Unsettled
 from poollet.decide.machines import machine_entry
 from poollet.decide.memory import Entry
-from poollet.decide.prerequisites import volume_key
 from poollet.decide.snapshots import snapshot_entry
 from poollet.decide.standstill import standstill
 from poollet.decide.volumes import Holders, volume_entry
@@ -250,7 +250,7 @@ def unreadable(round: Round) -> dict[Key, Entry]:
     }
 
 
-def rank(step: Step, priorities: dict[Ref, int]) -> tuple[bool, int, int, str, str]:
+def rank(step: ObjectAction, priorities: dict[Ref, int]) -> tuple[bool, int, int, str, str]:
     """What lets go comes first, then what others wait for, then the more important."""
     is_new = any(isinstance(call, Create) for call in step.calls)
     kind = KINDS.index(step.ref.kind)

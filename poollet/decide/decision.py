@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from poollet.decide.actions import Step
+from poollet.decide.actions import ObjectAction
 from poollet.decide.host_facts import HostFacts
 from poollet.decide.memory import Attempts, Entry, Memory
-from poollet.runtimes.observed import Observed
+from poollet.runtimes.runtime_lists import RuntimeLists
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
@@ -23,7 +23,7 @@ class Situation:
     """`now_ms` is a moment of a clock that never jumps. Without a view, or with one that is not to be obeyed, nothing is done and all is reported as before."""
 
     view: LiveView | None
-    observed: Observed
+    observed: RuntimeLists
     attempts: Attempts
     memory: Memory
     facts: HostFacts
@@ -36,7 +36,7 @@ class Decision:
     """`steps` in the order to begin them. `again_ms`: look at fresh lists by then, though nothing else happens.
     `waits` is what keeps all of it from being reported."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ObjectAction, ...] = ()
     machines: Mapping[Name, report.MachineReport] = field(default_factory=dict)
     volumes: Mapping[Name, report.VolumeReport] = field(default_factory=dict)
     snapshots: Mapping[Name, report.SnapshotReport] = field(default_factory=dict)

@@ -12,15 +12,24 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from poollet.decide.actions import Call, Happening, Ref, Step
+from poollet.decide.actions import Call, EventText, ObjectAction, Ref
 from poollet.decide.assignments import Order
-from poollet.decide.capacity_ledger import Ledger
+from poollet.decide.capacity_ledger import CapacityLedger
 from poollet.decide.decision import Situation
+from poollet.decide.dependencies import Lookups
 from poollet.decide.inventory import Doubtful, Inventory, Presence
-from poollet.decide.memory import Entry, Fault, Memory, Missing, Pace, Refused, Settled, is_of_other_host
+from poollet.decide.memory import (
+    CachedMachine,
+    CallError,
+    Entry,
+    Memory,
+    Missing,
+    Pace,
+    Refused,
+    is_of_other_host,
+)
 from poollet.decide.pacing import Paced, paced
 from poollet.decide.preconditions import digest_orders
-from poollet.decide.prerequisites import Surroundings
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
@@ -42,17 +51,17 @@ class Round:
         self.situation = situation
         self.view = view
         self.inventory = inventory
-        self.around = Surroundings(view.objects, inventory, situation.facts)
-        self.ledger = Ledger(situation.facts, view.objects)
-        self.steps: list[Step] = []
+        self.around = Lookups(view.objects, inventory, situation.facts)
+        self.ledger = CapacityLedger(situation.facts, view.objects)
+        self.steps: list[ObjectAction] = []
         self.entries: dict[Key, Entry] = {}
         self.missing: dict[Ref, Missing] = {}
         self.going: dict[Ref, int] = {}
         self.paces: dict[Ref, tuple[Pace, ...]] = {}
-        self.inherited: dict[Ref, Fault] = {}
+        self.inherited: dict[Ref, CallError] = {}
         self.refused: dict[Ref, tuple[Refused, ...]] = {}
         self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
-        self.settled: dict[Ref, Settled] = {}
+        self.settled: dict[Ref, CachedMachine] = {}
         self._again_ms: list[int] = []
         self._stepped: set[Ref] = set()
 
@@ -63,15 +72,17 @@ class Round:
     def provider(self, runtime: str) -> str:
         return self.situation.facts.providers.get(runtime, runtime)
 
-    def step(self, standing: Order, needed: tuple[Call, ...], events: tuple[Happening, ...] = ()) -> Paced:
+    def step(self, standing: Order, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()) -> Paced:
         """Of the calls that are needed those that are due become the object's step."""
         key = standing.key
         precondition = digest_orders(standing.ref.uid, self.view) if needed else ""
         return self.due_of(
-            Step(standing.ref, standing.runtime, key.namespace, key.name, needed, events, precondition)
+            ObjectAction(
+                standing.ref, standing.runtime, key.namespace, key.name, needed, events, precondition
+            )
         )
 
-    def due_of(self, whole: Step) -> Paced:
+    def due_of(self, whole: ObjectAction) -> Paced:
         ref, needed = whole.ref, whole.calls
         self._stepped.add(ref)
         found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)

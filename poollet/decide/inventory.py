@@ -16,7 +16,7 @@ from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref, Remove
 from poollet.decide.memory import Attempts, Memory, Missing
-from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import live_layout
 
 KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
@@ -77,7 +77,7 @@ def is_ours(object: RuntimeObject, kind: RuntimeKind, fleet: str) -> bool:
 class Inventory:
     """Made anew for each decision, in one pass over the lists."""
 
-    def __init__(self, observed: Observed, attempts: Attempts, memory: Memory, fleet: str) -> None:
+    def __init__(self, observed: RuntimeLists, attempts: Attempts, memory: Memory, fleet: str) -> None:
         self.observed = observed
         self.attempts = attempts
         self.memory = memory
@@ -103,7 +103,7 @@ class Inventory:
 
     def presence(self, ref: Ref, runtime: str, *, was_there: bool, is_doubted: bool) -> Presence:
         """`was_there`: it was reported before. `is_doubted`: that one list lacks it is not enough all the same."""
-        answer = self.observed.lists.get(Place(runtime, ref.kind))
+        answer = self.observed.lists.get(ListKey(runtime, ref.kind))
         if not isinstance(answer, Listing):
             return Unknown(answer.reason if answer is not None else "the runtime has not answered yet")
         if not self.is_settled(ref, answer):
@@ -142,18 +142,18 @@ class Inventory:
         found = self.ours.get(ref, [])
         if len(found) != 1 or found[0].runtime != runtime:
             return None
-        return found[0].object if self.observed.listing(Place(runtime, ref.kind)) is not None else None
+        return found[0].object if self.observed.listing(ListKey(runtime, ref.kind)) is not None else None
 
     def knows_all_machines(self, runtimes: Iterable[str]) -> bool:
         """Whether each of these runtimes says now which machines it has, and every other that was asked too."""
         asked = {place.runtime for place in self.observed.lists if place.kind is RuntimeMachine}
         return all(
-            self.observed.listing(Place(runtime, RuntimeMachine)) is not None
+            self.observed.listing(ListKey(runtime, RuntimeMachine)) is not None
             for runtime in asked | set(runtimes)
         )
 
 
-def _objects(answer: Listing | Unanswered) -> Mapping[str, RuntimeObject]:
+def _objects(answer: Listing | ListFailed) -> Mapping[str, RuntimeObject]:
     """The last list there was, where there is none now: what was there is charged, and held, until it is known better."""
     if isinstance(answer, Listing):
         return answer.objects

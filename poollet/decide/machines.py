@@ -10,16 +10,16 @@ from msgspec.structs import replace
 
 from iri.change import Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
-from poollet.decide import differences, prerequisites, refusals, translate
-from poollet.decide.actions import Alter, Call, Create, Happening
+from poollet.decide import create_errors, dependencies, machine_diff, model_to_iri
+from poollet.decide.actions import Call, Create, EventText, Update
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.decision_pass import FINAL, Round, Standing
+from poollet.decide.dependencies import MachineDependencies
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
-from poollet.decide.prerequisites import MachineNeeds
 from poollet.decide.removal import removal_calls
-from poollet.decide.secrets import Unready
-from poollet.decide.unchanged_cache import Tracked, settle, still_settled
-from poollet.report import told
+from poollet.decide.secrets import NotReady
+from poollet.decide.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
+from poollet.report import iri_to_report
 from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition
 from poollet.report.machine_conditions import (
     faults_of,
@@ -89,51 +89,53 @@ def created(
     was_there = round.was_reported(order)
     if shortfalls:
         return rejected(order, shortfalls)
-    needs = prerequisites.of_machine(order, machine, round.around)
+    needs = dependencies.of_machine(order, machine, round.around)
     if not round.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
         fault = condition(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
         )
         return pending(order, (*waiting(needs), fault))
-    held = differences.held(needs, round.inventory.holders)
+    held = machine_diff.held(needs, round.inventory.holders)
     if held or not needs.is_complete:
         return pending(order, waiting(needs, held))
     wanted = wanted_machine(order, machine, needs, round)
     told_as = (
-        Happening("Recreated", "it was gone, and is made anew", True)
+        EventText("Recreated", "it was gone, and is made anew", True)
         if was_there
-        else Happening("Created", "created")
+        else EventText("Created", "created")
     )
     result = round.step(order, (Create(wanted),), (told_as,))
-    refused = refusals.told(known_faults(result), wanted)
+    refused = create_errors.told(known_faults(result), wanted)
     if refused.rejecting and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         return rejected(order, reasons_of(refused.rejecting))
     return pending(order, waiting(needs, refused=refused))
 
 
-def wanted_machine(order: Order, machine: Machine, needs: MachineNeeds, round: Round) -> RuntimeMachine:
+def wanted_machine(
+    order: Order, machine: Machine, needs: MachineDependencies, round: Round
+) -> RuntimeMachine:
     """All of it is at hand. A new machine has nothing to restart, so its token counts as carried out."""
     token = machine.metadata.annotations.get(live_layout.RESTART, "")
     return RuntimeMachine(
-        labels=translate.labels(order, round.situation.facts.fleet),
-        annotations=translate.notes(machine, needs.mapping, token),
+        labels=model_to_iri.labels(order, round.situation.facts.fleet),
+        annotations=model_to_iri.notes(machine, needs.mapping, token),
         spec=wanted_spec(machine, needs),
     )
 
 
-def wanted_spec(machine: Machine, needs: MachineNeeds) -> RuntimeMachineSpec:
-    disks = [disk for disk in needs.disks.values() if not isinstance(disk, Unready)]
-    interfaces = [nic for nic in needs.interfaces.values() if not isinstance(nic, Unready)]
+def wanted_spec(machine: Machine, needs: MachineDependencies) -> RuntimeMachineSpec:
+    disks = [disk for disk in needs.disks.values() if not isinstance(disk, NotReady)]
+    interfaces = [nic for nic in needs.interfaces.values() if not isinstance(nic, NotReady)]
     ignition = needs.ignition if isinstance(needs.ignition, bytes) else b""
-    return translate.machine_spec(machine, ignition, disks, interfaces)
+    return model_to_iri.machine_spec(machine, ignition, disks, interfaces)
 
 
 def of_present(order: Order, machine: Machine, there: RuntimeMachine, round: Round) -> report.MachineReport:
     match order.intent:
         case Go(reason):
             found = round.step(
-                order, removal_calls(order.ref, there, round), (Happening("Removing", reason),)
+                order, removal_calls(order.ref, there, round), (EventText("Removing", reason),)
             )
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
             return entry_of(order, machine, there, (ending, *up_to_date(found, ())), round)
@@ -149,15 +151,15 @@ def of_present(order: Order, machine: Machine, there: RuntimeMachine, round: Rou
 
 def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) -> report.MachineReport:
     """There, and to be there: what differs is put right."""
-    known = still_settled(order, there, round)
+    known = find_unchanged(order, there, round)
     if known is not None:
         round.step(order, ())
         round.settled[order.ref] = known
         return known.entry
-    tracked = Tracked(round.view.objects)
-    needs = prerequisites.of_machine(order, machine, replaced(round.around, objects=tracked))
-    disks = differences.disks(needs, there, round.inventory.holders)
-    interfaces = differences.interfaces(needs, there)
+    tracked = TrackedLookup(round.view.objects)
+    needs = dependencies.of_machine(order, machine, replaced(round.around, objects=tracked))
+    disks = machine_diff.disks(needs, there, round.inventory.holders)
+    interfaces = machine_diff.interfaces(needs, there)
     token = restart_token(machine, there)
     resize, resize_fault = resizing(order, machine, there, needs, round)
     changes: list[RuntimeChange] = [
@@ -167,7 +169,7 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
         *resize,
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
-    needed = () if there.deleted_at else tuple(Alter(there.id, change) for change in changes)
+    needed = () if there.deleted_at else tuple(Update(there.id, change) for change in changes)
     waits = (*disks.waits, *interfaces.waits, *resize_fault, *fixed(machine, there, needs))
     revision = wish_revision(machine, needs)
     before = round.before(order, report.MachineReport)
@@ -181,16 +183,18 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
     taken_in = revision if settled and revision else said_before
     entry = replace(entry, status=replace(entry.status, observed_revision=taken_in))
     if settled and revision:
-        settle(order, machine, there, entry, tracked, round)
+        remember_machine(order, machine, there, entry, tracked, round)
     return entry
 
 
-def wish_revision(machine: Machine, needs: MachineNeeds) -> str:
+def wish_revision(machine: Machine, needs: MachineDependencies) -> str:
     """Empty while a part of the wish is not at hand."""
     if not needs.is_complete:
         return ""
     token = machine.metadata.annotations.get(live_layout.RESTART, "")
-    return translate.revision(wanted_spec(machine, needs), translate.notes(machine, needs.mapping, token))
+    return model_to_iri.revision(
+        wanted_spec(machine, needs), model_to_iri.notes(machine, needs.mapping, token)
+    )
 
 
 def restart_token(machine: Machine, there: RuntimeMachine) -> str:
@@ -208,22 +212,24 @@ def is_restarting(machine: Machine, token: str) -> bool:
     return asked != "" and asked != token
 
 
-def renoted(machine: Machine, there: RuntimeMachine, needs: MachineNeeds, token: str) -> list[RuntimeChange]:
+def renoted(
+    machine: Machine, there: RuntimeMachine, needs: MachineDependencies, token: str
+) -> list[RuntimeChange]:
     """The annotations are replaced as a whole, so those of others are kept. While interfaces are not ready their entry stays,
     and only a restart is noted: one that is carried out without that would begin again and again."""
-    if any(isinstance(found, Unready) for found in needs.interfaces.values()):
+    if any(isinstance(found, NotReady) for found in needs.interfaces.values()):
         noted = dict(there.annotations) | ({live_layout.RESTART: token} if token else {})
         return [] if noted == there.annotations else [SetAnnotations(noted)]
-    wanted = translate.notes(machine, needs.mapping, token)
-    own = wanted.keys() | translate.OWN_NOTES
+    wanted = model_to_iri.notes(machine, needs.mapping, token)
+    own = wanted.keys() | model_to_iri.OWN_NOTES
     rest = {key: value for key, value in there.annotations.items() if key not in own}
     annotations = rest | wanted
     return [] if annotations == there.annotations else [SetAnnotations(annotations)]
 
 
 def resizing(
-    order: Order, machine: Machine, there: RuntimeMachine, needs: MachineNeeds, round: Round
-) -> tuple[list[RuntimeChange], tuple[Unready, ...]]:
+    order: Order, machine: Machine, there: RuntimeMachine, needs: MachineDependencies, round: Round
+) -> tuple[list[RuntimeChange], tuple[NotReady, ...]]:
     name = machine.spec.machine_class_ref.name
     if there.spec.class_name == name:
         return [], ()
@@ -232,13 +238,13 @@ def resizing(
     reasons = round.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
-        return [], (Unready("InsufficientForResize", f"there is no room for class {name}: {message}"),)
+        return [], (NotReady("InsufficientForResize", f"there is no room for class {name}: {message}"),)
     return [Resize(name)], ()
 
 
 def powered(machine: Machine, there: RuntimeMachine, *, is_restarting: bool) -> list[RuntimeChange]:
     """On means on: a guest that went off is started again. A restart is off first, and on once it is off."""
-    wanted = translate.power(machine)
+    wanted = model_to_iri.power(machine)
     if is_restarting and there.status.state not in OFF:
         wanted = Power.OFF
     is_off = there.status.state in OFF
@@ -248,13 +254,13 @@ def powered(machine: Machine, there: RuntimeMachine, *, is_restarting: bool) -> 
     return [SetPower(Power.OFF)] if is_running or there.spec.power is not Power.OFF else []
 
 
-def fixed(machine: Machine, there: RuntimeMachine, needs: MachineNeeds) -> tuple[Unready, ...]:
+def fixed(machine: Machine, there: RuntimeMachine, needs: MachineDependencies) -> tuple[NotReady, ...]:
     """What is given to a guest when it is made, and cannot be changed afterwards."""
     result = []
     hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
     if hostname and hostname != machine.hostname:
         result.append(
-            Unready("HostnameDiffers", "the guest has read its host name; a new one is for a new machine")
+            NotReady("HostnameDiffers", "the guest has read its host name; a new one is for a new machine")
         )
     if (
         there.spec.ignition_data
@@ -262,21 +268,21 @@ def fixed(machine: Machine, there: RuntimeMachine, needs: MachineNeeds) -> tuple
         and there.spec.ignition_data != needs.ignition
     ):
         result.append(
-            Unready("IgnitionDiffers", "the guest has read its ignition; a new one is for a new machine")
+            NotReady("IgnitionDiffers", "the guest has read its ignition; a new one is for a new machine")
         )
     return tuple(result)
 
 
-def happenings(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[Happening, ...]:
+def happenings(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[EventText, ...]:
     if not needed:
         return ()
-    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, Alter))
+    names = ", ".join(type(call.change).__name__ for call in needed if isinstance(call, Update))
     is_drift = is_drift and not all(
-        isinstance(call, Alter) and isinstance(call.change, UpdateVolume) for call in needed
+        isinstance(call, Update) and isinstance(call.change, UpdateVolume) for call in needed
     )  # A volume may have grown.
     if is_drift:
-        return (Happening("DriftCorrected", f"it was changed on the host; put right: {names}", True),)
-    return (Happening("Changed", names),)
+        return (EventText("DriftCorrected", f"it was changed on the host; put right: {names}", True),)
+    return (EventText("Changed", names),)
 
 
 def entry_of(
@@ -285,7 +291,7 @@ def entry_of(
     there: RuntimeMachine,
     said: tuple[report.ReportedCondition, ...],
     round: Round,
-    needs: MachineNeeds | None = None,
+    needs: MachineDependencies | None = None,
 ) -> report.MachineReport:
     """Present, with what the runtime tells and what we add to it."""
     before = round.before(order, report.MachineReport)
@@ -293,15 +299,15 @@ def entry_of(
     mapping: Mapping[str, tuple[str, str]] = needs.mapping if needs is not None else {}
     ours = (*said, *readiness(there, tuple(said)))
     types = {one.type for one in ours}
-    others = tuple(one for one in told.runtime_conditions(there) if one.type not in types)
+    others = tuple(one for one in iri_to_report.runtime_conditions(there) if one.type not in types)
     status = report.ReportedMachineStatus(
-        machine_id=told.full_id(round.provider(order.runtime), there.id),
-        state=told.machine_state(there),
+        machine_id=iri_to_report.full_id(round.provider(order.runtime), there.id),
+        state=iri_to_report.machine_state(there),
         observed_revision=last.observed_revision if last is not None else "",
         conditions=ordered((*ours, *others)),
-        volumes=told.attached_volumes(machine, there),
-        network_interfaces=told.attached_interfaces(machine, there, mapping),
-        restart=there.annotations.get(live_layout.RESTART, "")[: told.LONGEST_NAME],
+        volumes=iri_to_report.attached_volumes(machine, there),
+        network_interfaces=iri_to_report.attached_interfaces(machine, there, mapping),
+        restart=there.annotations.get(live_layout.RESTART, "")[: iri_to_report.LONGEST_NAME],
     )
     return report.MachineReport(order.ref.uid, order.assignment, "present", order.pool, status=status)
 

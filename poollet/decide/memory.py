@@ -59,7 +59,7 @@ class Pace:
     was_needless: bool = False
 
 
-class Fault(NamedTuple):
+class CallError(NamedTuple):
     """Why a call is not made now, or did not succeed when it was."""
 
     code: str
@@ -76,7 +76,7 @@ class Refused(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class CachedMachine:
     """A machine that is as it is to be, and what is said of it: true as long as nothing that this follows from is another.
 
     `facts` are what the host contributed, `reads` what references led to. Objects are held against each other by identity.
@@ -104,8 +104,8 @@ class Memory:
     going: Mapping[Ref, int] = field(default_factory=dict)
     paces: Mapping[Ref, tuple[Pace, ...]] = field(default_factory=dict)
     refused: Mapping[Ref, tuple[Refused, ...]] = field(default_factory=dict)
-    inherited: Mapping[Ref, Fault] = field(default_factory=dict)
-    settled: Mapping[Ref, Settled] = field(default_factory=dict)
+    inherited: Mapping[Ref, CallError] = field(default_factory=dict)
+    settled: Mapping[Ref, CachedMachine] = field(default_factory=dict)
     former: str = ""
     former_pools: frozenset[Pool] = frozenset()
 
@@ -172,10 +172,10 @@ def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -
     return Memory(entries=entries, orphans=orphans, inherited=dict(_inherited(entries)))
 
 
-def _inherited(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, Fault]]:
+def _inherited(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, CallError]]:
     """What was told of calls that failed is true until they are made again. Of what is there, parts are told of by the runtime."""
     for key, entry in entries.items():
         types = OF_CREATION if entry.status is not None and entry.status.state == "Pending" else (UP_TO_DATE,)
         for said in entry.status.conditions if entry.status is not None else ():
             if said.type in types and said.status == "False" and said.reason in OF_CALLS:
-                yield Ref(RUNTIME_KINDS[key.kind], entry.uid), Fault(said.reason, said.message)
+                yield Ref(RUNTIME_KINDS[key.kind], entry.uid), CallError(said.reason, said.message)

@@ -8,15 +8,15 @@ from typing import Literal
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide import translate
-from poollet.decide.actions import NAMES, Call, Happening, Ref, Remove, Step
+from poollet.decide import model_to_iri
+from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, Remove
 from poollet.decide.assignments import UID
 from poollet.decide.capacity_ledger import pool_of
 from poollet.decide.decision_pass import Round
 from poollet.decide.inventory import Absent, Doubtful, Found
 from poollet.decide.preconditions import digest_orders
 from poollet.decide.removal import removal_calls
-from poollet.runtimes.observed import Place
+from poollet.runtimes.runtime_lists import ListKey
 from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model.charge import format_vector
@@ -59,7 +59,7 @@ def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
     pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     if pool is None:
         return None
-    namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
+    namespace, name = model_to_iri.named(ref, KINDS[ref.kind], found.object.labels)
     return report.Orphan(
         kind=NAMES[ref.kind],
         pool=pool[1],
@@ -80,7 +80,7 @@ def held_over(round: Round, ordered: Collection[Ref]) -> Iterable[report.Orphan]
         ref = Ref(kind, orphan.uid or "")
         if pool is None or ref in ordered:
             continue
-        listing = round.inventory.observed.listing(Place(pool.runtime, kind))
+        listing = round.inventory.observed.listing(ListKey(pool.runtime, kind))
         if listing is None:
             yield orphan
         elif orphan.id not in listing.objects and orphan.uid is not None:
@@ -109,14 +109,14 @@ def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
             calls = () if is_held(volume, round) else removed(ref, found)
         case RuntimeSnapshot():
             calls = removed(ref, found)
-    namespace, name = translate.named(ref, KINDS[ref.kind], found.object.labels)
-    events = (Happening("RemovingOrphan", "by order of people"),)
+    namespace, name = model_to_iri.named(ref, KINDS[ref.kind], found.object.labels)
+    events = (EventText("RemovingOrphan", "by order of people"),)
     precondition = digest_orders(ref.uid, round.view)
-    round.due_of(Step(ref, found.runtime, namespace, name, calls, events, precondition))
+    round.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
 
 def is_settled(ref: Ref, found: Found, round: Round) -> bool:
-    listing = round.inventory.observed.listing(Place(found.runtime, ref.kind))
+    listing = round.inventory.observed.listing(ListKey(found.runtime, ref.kind))
     return listing is not None and round.inventory.is_settled(ref, listing)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from poollet.decide.actions import Call, Create, Ref, Remove
-from poollet.decide.memory import NO_EFFECT, Attempts, Failure, Fault, Memory, Pace, Refused
+from poollet.decide.memory import NO_EFFECT, Attempts, CallError, Failure, Memory, Pace, Refused
 
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 5_000, 300_000
 TELLING = 3  # so often without effect, and people are told
@@ -31,8 +31,8 @@ class Paced:
     calls: tuple[Call, ...] = ()
     paces: tuple[Pace, ...] = ()
     refused: tuple[Refused, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    inherited: Fault | None = None
+    faults: tuple[CallError, ...] = ()
+    inherited: CallError | None = None
     is_repeated: bool = False  # all of them had been made before, in vain
     again_ms: int | None = None
 
@@ -68,7 +68,7 @@ def paced(ref: Ref, needed: tuple[Call, ...], memory: Memory, attempts: Attempts
         calls=tuple(call for call, turn in turns if turn.is_due),
         paces=tuple(one for one in paces if one is not None),
         refused=refused,
-        faults=tuple(Fault(*one) for one in dict.fromkeys(told)),
+        faults=tuple(CallError(*one) for one in dict.fromkeys(told)),
         inherited=memory.inherited.get(ref) if needed and not is_known else None,
         is_repeated=bool(due) and all(turn.is_repeated for turn in due),
         again_ms=min((turn.again_ms for _, turn in turns if turn.again_ms is not None), default=None),

@@ -22,7 +22,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from poollet.decide.actions import Step
+from poollet.decide.actions import ObjectAction
 from poollet.decide.assignments import intent
 from poollet.sync.live_view import Document, LiveView
 from schemas.model import Machine, Volume, VolumeSnapshot
@@ -37,7 +37,7 @@ def digest_orders(uid: str, view: LiveView) -> str:
     return blake2b(msgspec.msgpack.encode((documents, orphans)), digest_size=16).hexdigest()
 
 
-def still_holds(action: Step, view: LiveView) -> bool:
+def still_holds(action: ObjectAction, view: LiveView) -> bool:
     return action.precondition != "" and action.precondition == digest_orders(action.ref.uid, view)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iri.change import SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
-from poollet.decide.actions import Alter, Call, Ref, Remove
+from poollet.decide.actions import Call, Ref, Remove, Update
 from poollet.decide.decision_pass import Round
 
 
@@ -13,7 +13,7 @@ def removal_calls(ref: Ref, there: RuntimeMachine, round: Round) -> tuple[Call, 
     round.going[ref] = since_ms
     if there.deleted_at:
         return ()
-    off = Alter(there.id, SetPower(Power.OFF))
+    off = Update(there.id, SetPower(Power.OFF))
     deadline_ms = since_ms + 1000 * round.situation.facts.grace_seconds
     is_refused = any(failure.call == off for failure in round.situation.attempts.failures.get(ref, ()))
     if there.status.state is not MachineState.RUNNING or is_refused or round.now_ms >= deadline_ms:

@@ -13,7 +13,7 @@ from schemas.model import Secret
 
 
 @dataclass(frozen=True, slots=True)
-class Unready:
+class NotReady:
     """Why something cannot be had yet: a reason in CamelCase and the same for people."""
 
     reason: str
@@ -30,34 +30,34 @@ class Values:
         return f"Values({sorted(self.by_key)})"
 
 
-def values(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> Values | Unready:
+def values(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> Values | NotReady:
     """All values of the Secret."""
     own = facts.secrets.get(namespace, name)
     if own is not None:
         return Values(own)
     secret = objects.get(Key(Kind.SECRET, namespace, name))
     if not isinstance(secret, Secret):
-        return Unready("SecretMissing", f"there is no Secret {namespace}/{name}, on this host neither")
+        return NotReady("SecretMissing", f"there is no Secret {namespace}/{name}, on this host neither")
     if secret.is_encrypted:
-        return Unready(
+        return NotReady(
             "SecretEncrypted",
             f"Secret {namespace}/{name} is encrypted; put its values into this host's secrets file",
         )
     if not facts.plain_secrets:
-        return Unready(
+        return NotReady(
             "SecretPlain", f"Secret {namespace}/{name} is in plain text, which gitvirt.yaml denies"
         )
     try:
         found = {key: secret.value(key) for key in secret.keys}
     except (binascii.Error, ValueError):
-        return Unready("SecretMalformed", f"a value of Secret {namespace}/{name} is not base64")
+        return NotReady("SecretMalformed", f"a value of Secret {namespace}/{name} is not base64")
     return Values({key: value for key, value in found.items() if value is not None})
 
 
-def value(namespace: str, name: str, key: str, objects: Lookup, facts: HostFacts) -> bytes | Unready:
+def value(namespace: str, name: str, key: str, objects: Lookup, facts: HostFacts) -> bytes | NotReady:
     found = values(namespace, name, objects, facts)
-    if isinstance(found, Unready):
+    if isinstance(found, NotReady):
         return found
     if key not in found.by_key:
-        return Unready("SecretKeyMissing", f"Secret {namespace}/{name} has no key {key}")
+        return NotReady("SecretKeyMissing", f"Secret {namespace}/{name} has no key {key}")
     return found.by_key[key]

@@ -10,15 +10,15 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotSpec, SnapshotState, VolumeState
-from poollet.decide import translate
-from poollet.decide.actions import Call, Create, Happening, Ref, Remove
+from poollet.decide import model_to_iri
+from poollet.decide.actions import Call, Create, EventText, Ref, Remove
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.decision_pass import Round, Standing
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.decide.machines import DUPLICATES, ordered
-from poollet.decide.secrets import Unready
+from poollet.decide.secrets import NotReady
 from poollet.decide.volumes import LOST
-from poollet.report import told
+from poollet.report import iri_to_report
 from poollet.report.conditions import READY, SOURCE_READY, UP_TO_DATE, all_of, condition
 from poollet.report.machine_conditions import up_to_date
 from schemas import report
@@ -75,40 +75,40 @@ def lost(order: Order, round: Round) -> report.SnapshotReport:
 
 def created(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.SnapshotReport:
     source = source_id(order, snapshot, round)
-    if isinstance(source, Unready):
+    if isinstance(source, NotReady):
         return pending(order, (all_of(SOURCE_READY, [(source.reason, source.message)]),))
     wanted = RuntimeSnapshot(
-        labels=translate.labels(order, round.situation.facts.fleet), spec=SnapshotSpec(volume_id=source)
+        labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
-    found = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
+    found = round.step(order, (Create(wanted),), (EventText("Created", "created"),))
     return pending(order, up_to_date(found, ()))
 
 
-def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | Unready:
+def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | NotReady:
     """The runtime's id of the volume that it is taken of."""
     name = snapshot.spec.volume_ref.name
     volume = round.view.objects.get(Key(Kind.VOLUME, snapshot.namespace, name))
     if not isinstance(volume, Volume):
-        return Unready("VolumeMissing", f"there is no Volume {name}")
+        return NotReady("VolumeMissing", f"there is no Volume {name}")
     there = round.inventory.at(Ref(RuntimeVolume, volume.metadata.uid), order.runtime)
     if (
         not isinstance(there, RuntimeVolume)
         or there.status.state is not VolumeState.AVAILABLE
         or there.deleted_at
     ):
-        return Unready("VolumeNotReady", f"Volume {name} is not available yet")
+        return NotReady("VolumeNotReady", f"Volume {name} is not available yet")
     return there.id
 
 
 def of_present(order: Order, there: RuntimeSnapshot, round: Round) -> report.SnapshotReport:
-    status = told.snapshot_status(there, round.provider(order.runtime))
+    status = iri_to_report.snapshot_status(there, round.provider(order.runtime))
     is_ready = there.status.state is SnapshotState.READY and not there.deleted_at
     ready = condition(READY, is_ready, status.state or "Unknown")
     match order.intent:
         case Go(reason):
             round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
             calls: tuple[Call, ...] = () if there.deleted_at else (Remove(RuntimeSnapshot, there.id),)
-            found = round.step(order, calls, (Happening("Removing", reason),))
+            found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
             return said_of(order, status, (ending, *up_to_date(found, ())))
         case Leave(reason, message):

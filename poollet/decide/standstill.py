@@ -20,8 +20,8 @@ from poollet.decide.decision import Decision, Situation, by_name
 from poollet.decide.decision_pass import FINAL, Round
 from poollet.decide.inventory import Inventory
 from poollet.decide.memory import Entry, Memory, pool_of
-from poollet.report import told
-from poollet.runtimes.observed import Place
+from poollet.report import iri_to_report
+from poollet.runtimes.runtime_lists import ListKey
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Kind
@@ -73,13 +73,13 @@ def refreshed(entry: Entry, ref: Ref, round: Round) -> Entry:
     pool = round.situation.facts.pools.get(pool_of(entry))
     if pool is None:
         return entry
-    if round.inventory.observed.listing(Place(pool.runtime, ref.kind)) is None:
+    if round.inventory.observed.listing(ListKey(pool.runtime, ref.kind)) is None:
         return replace(entry, phase="unknown")
     there = round.inventory.at(ref, pool.runtime)
     if there is None:
         return entry
     if isinstance(there, RuntimeMachine) and isinstance(entry, report.MachineReport):
         status = entry.status or report.ReportedMachineStatus()
-        status = replace(status, state=told.machine_state(there))
+        status = replace(status, state=iri_to_report.machine_state(there))
         return replace(entry, phase="present", status=status)
     return replace(entry, phase="present")

@@ -8,15 +8,15 @@ from __future__ import annotations
 from iri.machine import RuntimeMachine
 from poollet.decide.assignments import Order
 from poollet.decide.decision_pass import Round
-from poollet.decide.memory import Settled
-from poollet.decide.prerequisites import volume_key
+from poollet.decide.dependencies import volume_key
+from poollet.decide.memory import CachedMachine
 from poollet.sync.live_view import Lookup
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Object
 
 
-class Tracked:
+class TrackedLookup:
     """Remembers what was looked up, and what was found."""
 
     def __init__(self, objects: Lookup) -> None:
@@ -37,7 +37,7 @@ def facts_of(order: Order, round: Round) -> tuple[object, ...]:
     return facts.fleet, classes, facts.secrets, facts.plain_secrets, provider, order.pool, order.assignment
 
 
-def still_settled(order: Order, there: RuntimeMachine, round: Round) -> Settled | None:
+def find_unchanged(order: Order, there: RuntimeMachine, round: Round) -> CachedMachine | None:
     known = round.situation.memory.settled.get(order.ref)
     if known is None or known.document is not order.object or known.there is not there:
         return None
@@ -47,16 +47,16 @@ def still_settled(order: Order, there: RuntimeMachine, round: Round) -> Settled 
     return known if all(objects.get(key) is found for key, found in known.reads) else None
 
 
-def settle(
+def remember_machine(
     order: Order,
     machine: Machine,
     there: RuntimeMachine,
     entry: report.MachineReport,
-    tracked: Tracked,
+    tracked: TrackedLookup,
     round: Round,
 ) -> None:
     """Machines with volumes are looked at each time: how a volume is reached follows from more than documents."""
     if any(volume_key(machine, entry) is not None for entry in machine.spec.volumes):
         return
     reads = tuple(tracked.reads.items())
-    round.settled[order.ref] = Settled(machine, there, facts_of(order, round), reads, entry)
+    round.settled[order.ref] = CachedMachine(machine, there, facts_of(order, round), reads, entry)

@@ -13,16 +13,16 @@ from msgspec.structs import replace
 
 from iri.change import ExpandVolume
 from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
-from poollet.decide import prerequisites, refusals, translate
-from poollet.decide.actions import Alter, Call, Create, Happening, Remove
+from poollet.decide import create_errors, dependencies, model_to_iri
+from poollet.decide.actions import Call, Create, EventText, Remove, Update
 from poollet.decide.assignments import UID, Go, Have, Keep, Leave, Order
+from poollet.decide.create_errors import CreateErrors
 from poollet.decide.decision_pass import FINAL, Round, Standing
+from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
 from poollet.decide.machines import DUPLICATES, ordered
-from poollet.decide.prerequisites import VolumeNeeds
-from poollet.decide.refusals import Told
-from poollet.decide.secrets import Unready
-from poollet.report import told
+from poollet.decide.secrets import NotReady
+from poollet.report import iri_to_report
 from poollet.report.conditions import (
     CLASS_READY,
     READY,
@@ -122,7 +122,7 @@ def created(
 ) -> report.VolumeReport:
     if shortfalls:
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
-    needs = prerequisites.of_volume(order, volume, round.around)
+    needs = dependencies.of_volume(order, volume, round.around)
     if not round.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
         fault = condition(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
@@ -131,10 +131,10 @@ def created(
     if not needs.is_complete:
         return pending(order, waiting(needs))
     wanted = RuntimeVolume(
-        labels=translate.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
+        labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
     )
-    result = round.step(order, (Create(wanted),), (Happening("Created", "created"),))
-    refused = refusals.told(known_faults(result), wanted)
+    result = round.step(order, (Create(wanted),), (EventText("Created", "created"),))
+    refused = create_errors.told(known_faults(result), wanted)
     if refused.rejecting:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         reasons = reasons_of(refused.rejecting)
@@ -142,10 +142,10 @@ def created(
     return pending(order, waiting(needs, refused))
 
 
-def wanted_spec(volume: Volume, needs: VolumeNeeds) -> RuntimeVolumeSpec:
+def wanted_spec(volume: Volume, needs: VolumeDependencies) -> RuntimeVolumeSpec:
     assert volume.spec.volume_class_ref is not None
-    assert not isinstance(needs.encryption, Unready)
-    assert not isinstance(needs.source, Unready)
+    assert not isinstance(needs.encryption, NotReady)
+    assert not isinstance(needs.source, NotReady)
     return RuntimeVolumeSpec(
         class_name=volume.spec.volume_class_ref.name,
         resources=Resources(storage_bytes=volume.spec.storage_bytes),
@@ -166,7 +166,7 @@ def of_present(
             if there.deleted_at or not blocked:
                 round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
                 calls = () if there.deleted_at else (Remove(RuntimeVolume, there.id),)
-            found = round.step(order, calls, (Happening("Removing", reason),))
+            found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
             return entry_of(order, there, (ending, *up_to_date(found, blocked)), round)
         case Leave(reason, message):
@@ -175,7 +175,7 @@ def of_present(
             return entry_of(order, there, (), round)
         case Have():
             calls, waits = grown(order, volume, there, round)
-            found = round.step(order, calls, (Happening("Expanding", "it is being made larger"),))
+            found = round.step(order, calls, (EventText("Expanding", "it is being made larger"),))
             return entry_of(order, there, up_to_date(found, waits), round)
         case _:
             assert_never(order.intent)
@@ -183,17 +183,17 @@ def of_present(
 
 def held_by(
     order: Order, volume: Volume, there: RuntimeVolume, holders: Holders, round: Round
-) -> tuple[Unready, ...]:
+) -> tuple[NotReady, ...]:
     """Why it may not be removed. An attached volume is never removed, and neither is one of which that is not known."""
     if not round.inventory.knows_all_machines(round.situation.facts.machine_runtimes):
-        return (Unready("HoldersUnknown", "a runtime does not say which machines there are"),)
+        return (NotReady("HoldersUnknown", "a runtime does not say which machines there are"),)
     if order.key in holders.being_attached:
-        return (Unready("Attaching", "a machine that refers to it is being changed"),)
+        return (NotReady("Attaching", "a machine that refers to it is being changed"),)
     claim = volume.spec.claim_ref
     if claim is not None and claim.uid not in holders.gone:
-        return (Unready("Claimed", f"machine {claim.name} holds the claim to it"),)
+        return (NotReady("Claimed", f"machine {claim.name} holds the claim to it"),)
     ids = sorted(holders_of(order, there, round))
-    return (Unready("Attached", f"attached to {', '.join(ids)}"),) if ids else ()
+    return (NotReady("Attached", f"attached to {', '.join(ids)}"),) if ids else ()
 
 
 def is_to_stay(volume: Volume) -> bool:
@@ -217,30 +217,30 @@ def holders_of(order: Order, there: RuntimeVolume, round: Round) -> set[str]:
 
 def grown(
     order: Order, volume: Volume, there: RuntimeVolume, round: Round
-) -> tuple[tuple[Call, ...], tuple[Unready, ...]]:
+) -> tuple[tuple[Call, ...], tuple[NotReady, ...]]:
     asked = volume.spec.storage_bytes
     has = there.spec.resources.storage_bytes if there.spec.resources is not None else 0
     name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref is not None else ""
     if there.deleted_at or asked == has:
         other = there.spec.class_name != name
-        return (), (Unready("ClassDiffers", f"it stays of class {there.spec.class_name}"),) if other else ()
+        return (), (NotReady("ClassDiffers", f"it stays of class {there.spec.class_name}"),) if other else ()
     if asked < has:
-        return (), (Unready("Shrinks", f"it has {has} bytes, and a volume never gets smaller"),)
+        return (), (NotReady("Shrinks", f"it has {has} bytes, and a volume never gets smaller"),)
     declared = round.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
     if not isinstance(declared, VolumeClass) or declared.resize_policy != "ExpandOnly":
-        return (), (Unready("NotExpandable", f"volumes of class {name} keep the size they were made with"),)
+        return (), (NotReady("NotExpandable", f"volumes of class {name} keep the size they were made with"),)
     reasons = round.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
-        return (), (Unready("InsufficientForExpansion", message),)
-    return (Alter(there.id, ExpandVolume(Resources(storage_bytes=asked))),), ()
+        return (), (NotReady("InsufficientForExpansion", message),)
+    return (Update(there.id, ExpandVolume(Resources(storage_bytes=asked))),), ()
 
 
 def entry_of(
     order: Order, there: RuntimeVolume, said: tuple[report.ReportedCondition, ...], round: Round
 ) -> report.VolumeReport:
-    status = told.volume_status(there, round.provider(order.runtime))
-    conditions = (*said, *faulty(there, said), *told.access_conditions(there))
+    status = iri_to_report.volume_status(there, round.provider(order.runtime))
+    conditions = (*said, *faulty(there, said), *iri_to_report.access_conditions(there))
     holders = holders_of(order, there, round)
     uids = sorted(uid for id in holders if UID.fullmatch(uid := round.inventory.uids.get(id, "")))
     return report.VolumeReport(
@@ -257,12 +257,12 @@ def faulty(
     there: RuntimeVolume, said: tuple[report.ReportedCondition, ...]
 ) -> tuple[report.ReportedCondition, ...]:
     """Whether it is ready, and what its runtime says keeps it from being as it was asked for."""
-    reason, message = there.detail.reason[: told.LONGEST_NAME], there.detail.message
+    reason, message = there.detail.reason[: iri_to_report.LONGEST_NAME], there.detail.message
     is_available = there.status.state is VolumeState.AVAILABLE and not there.deleted_at
-    state = told.VOLUME_STATES.get(there.status.state) or "Unknown"
+    state = iri_to_report.VOLUME_STATES.get(there.status.state) or "Unknown"
     ready = condition(READY, is_available, *((state, "") if is_available else (reason or state, message)))
     found = [ready]
-    if reason == refusals.IMAGE_NOT_RESOLVABLE:
+    if reason == create_errors.IMAGE_NOT_RESOLVABLE:
         found.append(condition(SOURCE_READY, False, reason, message))
     elif reason:
         found.append(condition(UP_TO_DATE, False, reason, message))
@@ -270,10 +270,12 @@ def faulty(
     return tuple(one for one in found if one.type not in types)
 
 
-def waiting(needs: VolumeNeeds, refused: Told = NOTHING) -> tuple[report.ReportedCondition, ...]:
+def waiting(
+    needs: VolumeDependencies, refused: CreateErrors = NOTHING
+) -> tuple[report.ReportedCondition, ...]:
     """`refused`: why its runtime did not make it."""
     parts: list[tuple[str, list[tuple[str, str]]]] = [
-        (type, [(part.reason, part.message)] if isinstance(part, Unready) else [])
+        (type, [(part.reason, part.message)] if isinstance(part, NotReady) else [])
         for type, part in (
             (CLASS_READY, needs.class_fault),
             (SECRETS_READY, needs.encryption),

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from poollet.decide.actions import Happening
+from poollet.decide.actions import EventText
 from schemas.report import ReportedEvent
 
 MOST_KEPT = 200
@@ -26,14 +26,14 @@ class Events:
     """`kept` are those of the last report, so that a restart forgets nothing."""
 
     def __init__(self, kept: Iterable[ReportedEvent] = ()) -> None:
-        self._events: dict[tuple[Subject, Happening], ReportedEvent] = {}
+        self._events: dict[tuple[Subject, EventText], ReportedEvent] = {}
         self._writing = threading.Lock()
         for event in kept:
             subject = Subject(event.kind, event.name, event.namespace, event.uid)
-            happening = Happening(event.reason, event.message, event.type == "Warning")
+            happening = EventText(event.reason, event.message, event.type == "Warning")
             self._events[subject, happening] = event
 
-    def record(self, subject: Subject, happening: Happening, at: str) -> None:
+    def record(self, subject: Subject, happening: EventText, at: str) -> None:
         """`at` in RFC 3339. What happens again comes last again, with its count."""
         happening = happening._replace(message=happening.message[:LONGEST_MESSAGE])
         with self._writing:
@@ -44,7 +44,7 @@ class Events:
         with self._writing:
             return tuple(self._events.values())
 
-    def _record(self, subject: Subject, happening: Happening, at: str) -> None:
+    def _record(self, subject: Subject, happening: EventText, at: str) -> None:
         before = self._events.pop((subject, happening), None)
         self._events[subject, happening] = ReportedEvent(
             kind=subject.kind,

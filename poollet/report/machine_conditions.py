@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
-from poollet.decide import refusals
-from poollet.decide.memory import Fault
+from poollet.decide import create_errors
+from poollet.decide.create_errors import CreateErrors
+from poollet.decide.dependencies import MachineDependencies
+from poollet.decide.memory import CallError
 from poollet.decide.pacing import Paced
-from poollet.decide.prerequisites import MachineNeeds
-from poollet.decide.refusals import Told
-from poollet.decide.secrets import Unready
-from poollet.report import told
+from poollet.decide.secrets import NotReady
+from poollet.report import iri_to_report
 from poollet.report.conditions import (
     CLASS_READY,
     IMAGE_READY,
@@ -26,7 +26,7 @@ from poollet.report.conditions import (
 from schemas import report
 from schemas.live_layout import MAX_TEXT
 
-NOTHING = Told()
+NOTHING = CreateErrors()
 
 
 def readiness(
@@ -35,7 +35,7 @@ def readiness(
     """Ready or not, and why by the runtime's own words where it has some."""
     if any(one.type == READY for one in said):
         return ()
-    state = told.machine_state(there) or "Unknown"
+    state = iri_to_report.machine_state(there) or "Unknown"
     is_ready = state == "Running" and not there.deleted_at
     trouble = trouble_of(there)
     if is_ready or there.deleted_at or trouble is None:
@@ -43,23 +43,23 @@ def readiness(
     parts = [
         condition(type, False, trouble.code, trouble.message)
         for type, code in (
-            (INTERFACES_READY, refusals.NETWORK_NOT_READY),
-            (IMAGE_READY, refusals.IMAGE_NOT_RESOLVABLE),
+            (INTERFACES_READY, create_errors.NETWORK_NOT_READY),
+            (IMAGE_READY, create_errors.IMAGE_NOT_RESOLVABLE),
         )
         if trouble.code == code
     ]
     return (*parts, condition(READY, False, trouble.code, trouble.message))
 
 
-def trouble_of(there: RuntimeMachine) -> Fault | None:
+def trouble_of(there: RuntimeMachine) -> CallError | None:
     """What keeps the machine from being made, when its runtime tells."""
-    for one in told.runtime_conditions(there):
+    for one in iri_to_report.runtime_conditions(there):
         if one.type == READY and one.status == "False" and one.reason and one.message:
-            return refusals.understood(Fault(one.reason, one.message), there)
+            return create_errors.understood(CallError(one.reason, one.message), there)
     return None
 
 
-def faults_of(needs: MachineNeeds, there: RuntimeMachine) -> tuple[report.ReportedCondition, ...]:
+def faults_of(needs: MachineDependencies, there: RuntimeMachine) -> tuple[report.ReportedCondition, ...]:
     """What is not at hand, and in a guest that runs what has not arrived."""
     volumes, interfaces = unready(needs.disks), unready(needs.interfaces)
     if there.status.state is MachineState.RUNNING:
@@ -69,7 +69,7 @@ def faults_of(needs: MachineNeeds, there: RuntimeMachine) -> tuple[report.Report
 
 
 def unready(found: Mapping[str, object]) -> list[tuple[str, str]]:
-    return [(one.reason, one.message) for one in found.values() if isinstance(one, Unready)]
+    return [(one.reason, one.message) for one in found.values() if isinstance(one, NotReady)]
 
 
 def pending_of(
@@ -79,15 +79,17 @@ def pending_of(
     return [
         ("NotAttached", f"{what} {name} is not attached yet")
         for name, found in wanted.items()
-        if name not in arrived and not isinstance(found, Unready)
+        if name not in arrived and not isinstance(found, NotReady)
     ]
 
 
 def waiting(
-    needs: MachineNeeds, held: tuple[Unready, ...] = (), refused: Told = NOTHING
+    needs: MachineDependencies, held: tuple[NotReady, ...] = (), refused: CreateErrors = NOTHING
 ) -> tuple[report.ReportedCondition, ...]:
     """What a machine that is not made yet waits for. `refused`: why its runtime did not make it."""
-    secrets = [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, Unready) else []
+    secrets = (
+        [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, NotReady) else []
+    )
     classes = [(needs.class_fault.reason, needs.class_fault.message)] if needs.class_fault is not None else []
     volumes = [*unready(needs.disks), *((one.reason, one.message) for one in held)]
     return (
@@ -99,7 +101,7 @@ def waiting(
     )
 
 
-def faulty(refused: Told) -> Iterable[tuple[str, tuple[Fault, ...]]]:
+def faulty(refused: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]:
     """Only said while it is not so."""
     return [
         (type, found)
@@ -108,16 +110,16 @@ def faulty(refused: Told) -> Iterable[tuple[str, tuple[Fault, ...]]]:
     ]
 
 
-def known_faults(found: Paced) -> tuple[Fault, ...]:
+def known_faults(found: Paced) -> tuple[CallError, ...]:
     """Of an object that is not there yet: why its creation failed, by this run or else by the one before."""
     return (found.inherited,) if found.inherited is not None else found.faults
 
 
-def reasons_of(faults: Iterable[Fault]) -> tuple[report.ReportedReason, ...]:
+def reasons_of(faults: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
     return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in faults)
 
 
-def up_to_date(found: Paced, waits: tuple[Unready, ...]) -> tuple[report.ReportedCondition, ...]:
+def up_to_date(found: Paced, waits: tuple[NotReady, ...]) -> tuple[report.ReportedCondition, ...]:
     """Only said while it is not."""
     # The last run's report told all of it in one condition: that is said until each call was made again.
     faults = [(fault.code, fault.message) for fault in known_faults(found)]

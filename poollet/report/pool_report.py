@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from iri import host as iri
 from poollet.decide.host_facts import PoolFacts
-from poollet.runtimes.connection import Answers
+from poollet.runtimes.runtime_client import RuntimeState
 from schemas import report
 from schemas.live_layout import MAX_TEXT, SHARE
 from schemas.model import MachineClass, MachinePool, MachinePoolSpec, VolumeClass
@@ -69,7 +69,7 @@ def classes(wanted: Wanted) -> iri.RuntimeClasses:
 
 def machine_pool(
     configured: Configured,
-    answers: Answers,
+    answers: RuntimeState,
     wanted: Wanted,
     live: MachinePool | None,
     last: report.PoolReport | None,
@@ -103,7 +103,7 @@ def machine_pool(
 
 def volume_pool(
     configured: Configured,
-    answers: Answers,
+    answers: RuntimeState,
     wanted: Wanted,
     reachable_from: tuple[str, ...] | None,
     last: report.VolumePoolReport | None,
@@ -139,7 +139,7 @@ def volume_pool(
 
 
 def _unknown_machine_pool(
-    configured: Configured, answers: Answers, live: MachinePool | None, last: report.PoolReport | None
+    configured: Configured, answers: RuntimeState, live: MachinePool | None, last: report.PoolReport | None
 ) -> tuple[report.PoolReport, PoolFacts]:
     """As it was told last; nothing is admitted."""
     runtime = configured.runtime or ""
@@ -154,7 +154,7 @@ def _unknown_machine_pool(
 
 def _unknown_volume_pool(
     configured: Configured,
-    answers: Answers,
+    answers: RuntimeState,
     reachable_from: tuple[str, ...] | None,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:
@@ -253,7 +253,7 @@ def _shown(vector: Vector) -> dict[str, str | int]:
     return dict(format_vector(vector))
 
 
-def _unreachable(answers: Answers) -> tuple[report.ReportedCondition, ...]:
+def _unreachable(answers: RuntimeState) -> tuple[report.ReportedCondition, ...]:
     if answers.trouble:
         message = answers.trouble[:MAX_TEXT]
         return (

@@ -19,12 +19,12 @@ from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from iri.simulated.seeded_random import SeededRandom
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
+from poollet.decide.actions import Call, Create, ObjectAction, Ref, Remove, Update
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
 from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
 from poollet.decide.memory import Attempts, Failure, Memory, recalled
-from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.live_view import Document, LiveView, OrphanOrder, concerns, is_current
 from schemas.kinds import Key, Kind
 from schemas.model import Object
@@ -51,7 +51,7 @@ CLASSES_THERE = RuntimeClasses(
         RuntimeVolumeClass(name="static", tps=100 << 20, iops=1000),
     ),
 )
-Edit = Callable[[Place, dict[str, object]], dict[str, object]]
+Edit = Callable[[ListKey, dict[str, object]], dict[str, object]]
 
 
 @dataclass
@@ -89,8 +89,8 @@ class Site:
     memory: Memory = field(default_factory=Memory)
     ended_ms: dict[Ref, int] = field(default_factory=dict)
     failures: dict[Ref, tuple[Failure, ...]] = field(default_factory=dict)
-    numbers: dict[Place, int] = field(default_factory=dict)
-    last: dict[Place, Listing] = field(default_factory=dict)
+    numbers: dict[ListKey, int] = field(default_factory=dict)
+    last: dict[ListKey, Listing] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     tamper: Edit = lambda _place, objects: objects
@@ -114,22 +114,22 @@ class Site:
         mine = tuple(one for one in self.documents if concerns(one.object, self.facts.pools))
         return LiveView("c0ffee", objects, mine, self.orphan_orders, self.unread)
 
-    def observed(self) -> Observed:
-        lists: dict[Place, Listing | Unanswered] = {}
+    def observed(self) -> RuntimeLists:
+        lists: dict[ListKey, Listing | ListFailed] = {}
         for name, one in sorted(self.runners.items()):
             for kind in KINDS:
-                place = Place(name, kind)
+                place = ListKey(name, kind)
                 try:
                     objects = self.tamper(place, dict(one.runtime.objects(kind)))  # type: ignore[type-var]
                 except IRIError as error:
-                    lists[place] = Unanswered(str(error), self.last.get(place))
+                    lists[place] = ListFailed(str(error), self.last.get(place))
                     continue
                 self.numbers[place] = self.numbers.get(place, 0) + 1
                 self.last[place] = Listing(self.numbers[place], self.now_ms, objects)  # type: ignore[arg-type]
                 lists[place] = self.last[place]
-        return Observed(lists)
+        return RuntimeLists(lists)
 
-    def situation(self, observed: Observed | None = None) -> Situation:
+    def situation(self, observed: RuntimeLists | None = None) -> Situation:
         return Situation(
             view=self.view,
             observed=observed or self.observed(),
@@ -171,7 +171,7 @@ class Site:
         self.ended_ms, self.failures = {}, {}
         self.numbers, self.last = {}, {}
 
-    def execute(self, step: Step) -> None:
+    def execute(self, step: ObjectAction) -> None:
         for call in step.calls:
             self.calls.append(call)
             try:
@@ -196,7 +196,7 @@ class Site:
                 there = self.tamper_asked(dict(runtime.objects(ref.kind)))  # type: ignore[type-var]
                 if all(one.labels.get(label) != ref.uid for one in there.values()):  # type: ignore[attr-defined]
                     runtime.create(wanted)  # type: ignore[type-var]
-            case Alter(id, change):
+            case Update(id, change):
                 try:
                     runtime.change(id, change)
                 except NotFound:
@@ -209,7 +209,7 @@ class Site:
                 except NotFound:
                     return
 
-    def fail(self, step: Step, call: Call, error: IRIError) -> None:
+    def fail(self, step: ObjectAction, call: Call, error: IRIError) -> None:
         ref = step.ref
         known = [one for one in self.failures.get(ref, ()) if one.call == call]
         count = known[0].count + 1 if known else 1
@@ -253,4 +253,4 @@ def with_allocatable(facts: HostFacts, pool: tuple[Kind, str] = A, **amounts: in
 
 
 def kinds_of(calls: Iterable[Call]) -> list[str]:
-    return [type(call.change).__name__ if isinstance(call, Alter) else type(call).__name__ for call in calls]
+    return [type(call.change).__name__ if isinstance(call, Update) else type(call).__name__ for call in calls]

@@ -21,8 +21,8 @@ from iri.simulated.seeded_random import SeededRandom
 from poollet.agent import Parts, Poollet, Setup
 from poollet.clock import Clock
 from poollet.decide.decision import Decision, Situation
-from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
-from poollet.runtimes.execute import Execution
+from poollet.runtimes.executor import Executor
+from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
 from poollet.sync.git_sync import Remote
 from poollet.sync.live_policy import Trust
 from poollet.sync.report_lease import Claimant
@@ -105,7 +105,7 @@ class Run:
     remote: Remote = field(init=False)
     post: Post = field(init=False)
     poollet: Poollet = field(init=False)
-    connection: Connection = field(init=False)
+    connection: RuntimeClient = field(init=False)
     again_ms: int | None = None  # when the last turn asked to look again
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class Run:
         self.post = Post(Claimant(self.name, self.host_id, instance), ref, clock, chance, self.least_ms)
         self.remote.posts.append(self.post)
         runtime = self.runtime or self.machine.runtime
-        self.connection = Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)
+        self.connection = RuntimeClient("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), clock.moment_ms)
         names = (self.name, *self.more_pools)
         pools = (
             *(PoolSettings(name=name, runtime="r1") for name in names),
@@ -132,7 +132,7 @@ class Run:
                 self.post,
                 {"r1": self.connection},
                 self.decide,
-                lambda ended, stands: Execution(
+                lambda ended, stands: Executor(
                     {"r1": runtime}, clock.moment_ms, chance, ended, self.workers, stands
                 ),
                 lambda _: None,

@@ -16,8 +16,8 @@ from iri.machine import Power, RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import Runtime
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.runtime import SimulatedRuntime
-from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
-from poollet.runtimes.execute import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Execution
+from poollet.decide.actions import Call, Create, ObjectAction, Ref, Remove, Update
+from poollet.runtimes.executor import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Executor
 from tests.iri.quick_host import quick_host
 
 
@@ -27,8 +27,8 @@ def wanted(uid: str) -> RuntimeMachine:
     )
 
 
-def step(uid: str, *calls: Call, runtime: str = "r1") -> Step:
-    return Step(Ref(RuntimeMachine, uid), runtime, "default", uid, calls)
+def step(uid: str, *calls: Call, runtime: str = "r1") -> ObjectAction:
+    return ObjectAction(Ref(RuntimeMachine, uid), runtime, "default", uid, calls)
 
 
 class Desk:
@@ -37,7 +37,7 @@ class Desk:
     def __init__(self, runtimes: Mapping[str, Runtime], workers: int = 0) -> None:
         self.now_ms = 1_000_000
         self.ended: list[tuple[str, str]] = []
-        self.execution = Execution(
+        self.execution = Executor(
             runtimes,
             lambda: self.now_ms,
             random.Random(1),
@@ -53,7 +53,7 @@ def test_what_exists_is_not_created_again_and_what_is_gone_is_gone() -> None:
     assert len(runtime.objects(RuntimeMachine)) == 1
     desk.execution.submit([step("m2", Remove(RuntimeMachine, "nobody"))])
     assert [fault for _, fault in desk.ended] == ["", "", ""]
-    desk.execution.submit([step("m3", Alter("nobody", SetPower(Power.OFF)))])
+    desk.execution.submit([step("m3", Update("nobody", SetPower(Power.OFF)))])
     assert desk.ended[-1][1]
 
 
@@ -70,7 +70,7 @@ def around(error: IRIError | None, calls: list[str], only: str = "") -> FaultInj
 
 def test_to_detach_what_is_not_attached_has_succeeded() -> None:
     desk = Desk({"r1": around(NotFound("no such"), [])})
-    desk.execution.submit([step("m1", Alter("m1", DetachVolume("data")))])
+    desk.execution.submit([step("m1", Update("m1", DetachVolume("data")))])
     assert desk.ended == [("m1", "")]
 
 
@@ -116,11 +116,11 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
     }
     ended: list[str] = []
 
-    def over(step: Step, fault: str) -> None:
+    def over(step: ObjectAction, fault: str) -> None:
         ended.append(step.name)
         done.release()
 
-    execution = Execution(runtimes, lambda: 1, random.Random(1), over, workers=2)
+    execution = Executor(runtimes, lambda: 1, random.Random(1), over, workers=2)
     names = [f"m{number}" for number in range(5)]
     execution.submit([step(name, Create(wanted(name))) for name in names])
     execution.submit([step(names[0], Create(wanted(names[0])))])
@@ -150,11 +150,11 @@ def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
     runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), slow)
     ended: list[str] = []
 
-    def over(step: Step, fault: str) -> None:
+    def over(step: ObjectAction, fault: str) -> None:
         ended.append(step.name)
         done.release()
 
-    execution = Execution({"r1": runtime}, lambda: 1, random.Random(1), over, workers=1)
+    execution = Executor({"r1": runtime}, lambda: 1, random.Random(1), over, workers=1)
     execution.submit([step(name, Create(wanted(name))) for name in ("m1", "m2", "m3")])
     assert begun.acquire(timeout=60)
     execution.drop()

@@ -17,14 +17,14 @@ from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.provider_quirks import PROVIDERS
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot
-from poollet.runtimes.connection import MACHINE_KINDS, VOLUME_KINDS, Connection
-from poollet.runtimes.observed import Listing, Place, Unanswered
-from poollet.runtimes.observer import Observer, rest
+from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
+from poollet.runtimes.runtime_poller import RuntimePoller, rest
 from tests.iri.quick_host import PROFILE, quick_host
 
 pytestmark = pytest.mark.clock
 
-MACHINES = Place("r1", RuntimeMachine)
+MACHINES = ListKey("r1", RuntimeMachine)
 SMALL = RuntimeMachineClass(name="small", resources={"cpu": 1, "memory": 1 << 30})
 
 
@@ -44,8 +44,8 @@ class Weather:
         yield
 
 
-def connection(runtime: Runtime) -> Connection:
-    return Connection("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), lambda: 5)
+def connection(runtime: Runtime) -> RuntimeClient:
+    return RuntimeClient("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), lambda: 5)
 
 
 def created(runtime: SimulatedRuntime, uid: str = "m1") -> None:
@@ -70,7 +70,7 @@ def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
     weather.calls.clear()
     assert one.look()
     found = one.lists[MACHINES]
-    assert isinstance(found, Unanswered)
+    assert isinstance(found, ListFailed)
     assert found.last is not None
     assert (found.last.number, len(found.last.objects)) == (1, 1)
     # A server that does not answer for volumes is not asked for their snapshots as well.
@@ -92,7 +92,7 @@ def test_another_server_behind_the_socket_is_no_empty_host(is_known: bool) -> No
     weather.error = Unimplemented
     weather.fails = {"ListMachines", "ListVolumes"}
     one.look()
-    assert all(isinstance(found, Unanswered) for found in one.lists.values())
+    assert all(isinstance(found, ListFailed) for found in one.lists.values())
 
 
 def test_a_runtime_without_snapshots_has_none() -> None:
@@ -101,7 +101,7 @@ def test_a_runtime_without_snapshots_has_none() -> None:
     weather.error = Unimplemented
     weather.fails = {"ListVolumeSnapshots"}
     one.look()
-    found = one.lists[Place("r1", RuntimeSnapshot)]
+    found = one.lists[ListKey("r1", RuntimeSnapshot)]
     assert isinstance(found, Listing)
     assert not found.objects
 
@@ -157,9 +157,9 @@ def test_a_brief_probe_asks_on_only_where_something_is_different() -> None:
 @contextmanager
 def observed(
     runtime: Runtime, seconds: float, moved: Callable[[], None] = lambda: None
-) -> Iterator[Connection]:
+) -> Iterator[RuntimeClient]:
     one = connection(runtime)
-    observer = Observer(one, seconds, moved)
+    observer = RuntimePoller(one, seconds, moved)
     observer.start()
     try:
         until(lambda: bool(one.lists) and one.answers.is_known)
@@ -225,8 +225,8 @@ def test_a_runtime_that_tells_nothing_is_listed_again_and_again() -> None:
 def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
     one = connection(FaultInjectingRuntime(below, weather.around))
-    observers: list[Observer] = []
-    observer = Observer(one, 0.1, lambda: observers[0].ask())  # whoever is woken asks again at once
+    observers: list[RuntimePoller] = []
+    observer = RuntimePoller(one, 0.1, lambda: observers[0].ask())  # whoever is woken asks again at once
     observers.append(observer)
     observer.start()
     try:
@@ -239,7 +239,7 @@ def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same
         observer.join(60)
 
 
-def is_early(found: Connection) -> bool:
+def is_early(found: RuntimeClient) -> bool:
     return found.answers.is_early
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from poollet.cli import add_arguments, settings
-from poollet.runtimes.children import is_served
+from poollet.runtimes.runtime_processes import is_served
 from reconciler.cli.exits import CommandError, Exit
 
 PLAIN = "name: h7\nrepo: {url: /srv/fleet.git}\n"

@@ -24,7 +24,7 @@ from iri.volume import RuntimeVolume
 from poollet.decide.assignments import Go, orders
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
-from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import report
 from schemas.kinds import Kind
 from tests.poollet.documents import uid_of
@@ -66,13 +66,13 @@ class Story:
         self.site = Site(profile=Profile(classes=CLASSES_THERE, behaviour=behaviour))
         self.site.decider = decided_twice
         self.people = Steward(self.site)
-        self.hidden: set[Place] = set()
+        self.hidden: set[ListKey] = set()
         self.ever: Counter[str] = Counter()
         self.is_rough = False
         self.site.tamper = self.tampered
         self.site.tamper_asked = self.tampered_asked
 
-    def tampered(self, place: Place, objects: dict[str, object]) -> dict[str, object]:
+    def tampered(self, place: ListKey, objects: dict[str, object]) -> dict[str, object]:
         """Wrongly empty now and then, and never twice in a row."""
         if place not in self.hidden and self.is_rough and self.chance.random() < 0.15:
             self.hidden.add(place)
@@ -288,12 +288,12 @@ def shuffled(situation: Situation, order: random.Random) -> Situation:
     return replace(
         situation,
         view=replace(situation.view, mine=tuple(mine)),
-        observed=Observed({place: mixed(answer, order) for place, answer in lists}),
+        observed=RuntimeLists({place: mixed(answer, order) for place, answer in lists}),
     )
 
 
-def mixed(answer: Listing | Unanswered, order: random.Random) -> Listing | Unanswered:
-    if isinstance(answer, Unanswered):
+def mixed(answer: Listing | ListFailed, order: random.Random) -> Listing | ListFailed:
+    if isinstance(answer, ListFailed):
         return answer
     objects = list(answer.objects.items())
     order.shuffle(objects)

@@ -14,8 +14,8 @@ from iri.simulated import machine_calls
 from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.machine_calls import GuestAction
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeState
-from poollet.decide.actions import Alter
-from poollet.runtimes.observed import Place
+from poollet.decide.actions import Update
+from poollet.runtimes.runtime_lists import ListKey
 from poollet.sync.live_view import Document
 from schemas.kinds import Kind
 from tests.poollet.documents import document, interfaces, machine, referring, volume
@@ -142,7 +142,7 @@ def test_a_volume_that_is_unready_for_a_moment_stays_attached() -> None:
     here.settle()
     here.calls.clear()
 
-    def unready(place: Place, objects: dict[str, object]) -> dict[str, object]:
+    def unready(place: ListKey, objects: dict[str, object]) -> dict[str, object]:
         return {
             id: msgspec.structs.replace(one, status=RuntimeVolumeStatus(state=VolumeState.ERROR))
             if isinstance(one, RuntimeVolume)
@@ -160,7 +160,7 @@ def test_a_volume_that_is_unready_for_a_moment_stays_attached() -> None:
     )
     here.drop(volume())
     here.rounds(5)
-    assert [one for one in here.calls if isinstance(one, Alter)] == []
+    assert [one for one in here.calls if isinstance(one, Update)] == []
 
 
 def test_a_claim_that_others_hold_keeps_a_volume_out_and_takes_none_away() -> None:

@@ -12,7 +12,7 @@ from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.simulated.profile import Profile
 from iri.simulated.provider_quirks import PROVIDERS
 from poollet.decide.memory import Memory
-from poollet.runtimes.observed import Place
+from poollet.runtimes.runtime_lists import ListKey
 from schemas.kinds import Kind
 from tests.poollet.documents import machine, referring, uid_of, volume
 from tests.poollet.site import CLASSES_THERE, Site, kinds_of, runner, site
@@ -24,7 +24,7 @@ def hide(times: int, kinds: tuple[str, ...] = ("Machine", "Volume", "VolumeSnaps
     """So many of the next lists of these kinds are wrongly empty."""
     left = dict.fromkeys(kinds, times)
 
-    def tamper(place: Place, objects: dict[str, object]) -> dict[str, object]:
+    def tamper(place: ListKey, objects: dict[str, object]) -> dict[str, object]:
         if left.get(KIND_NAMES[place.kind], 0):
             left[KIND_NAMES[place.kind]] -= 1
             return {}

@@ -12,7 +12,7 @@ import pytest
 from iri.change import SetPower
 from iri.machine import Power, RuntimeMachine
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
-from poollet.decide.actions import Alter, Ref, Remove, Step
+from poollet.decide.actions import ObjectAction, Ref, Remove, Update
 from poollet.decide.decide import decide
 from poollet.decide.preconditions import digest_orders, still_holds
 from poollet.sync.live_view import Document, LiveView, OrphanOrder
@@ -138,7 +138,7 @@ def test_a_call_is_made_only_while_live_says_the_same_of_its_object(
     uid: str, decided_by: Live, now: Live, is_made: bool
 ) -> None:
     precondition = digest_orders(uid, view_of(decided_by))
-    action = Step(
+    action = ObjectAction(
         Ref(RuntimeMachine, uid),
         "sim",
         "default",
@@ -162,7 +162,9 @@ def test_every_action_of_a_decision_carries_its_precondition() -> None:
 
 
 def test_an_action_without_a_precondition_makes_no_call() -> None:
-    action = Step(Ref(RuntimeMachine, WEB), "sim", "default", "web", (Alter("x", SetPower(Power.OFF)),))
+    action = ObjectAction(
+        Ref(RuntimeMachine, WEB), "sim", "default", "web", (Update("x", SetPower(Power.OFF)),)
+    )
     assert not still_holds(action, site(machine()).view)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.volume import Access, RuntimeVolume, RuntimeVolumeSpec, RuntimeVolumeStatus
-from poollet.decide.actions import Create, Ref, Step
+from poollet.decide.actions import Create, ObjectAction, Ref
 from poollet.decide.host_facts import HostFacts, HostSecrets
 from poollet.decide.memory import remembered
-from poollet.runtimes.observed import Listing, Observed, Place, Unanswered
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import report
 from schemas.kinds import Key, Kind
 
@@ -16,8 +16,8 @@ UID = "6f9b2f7c-0000-4000-8000-000000000001"
 
 def test_no_answer_is_no_empty_list() -> None:
     listing = Listing(1, 0, {})
-    observed = Observed(
-        {Place("a", RuntimeMachine): listing, Place("a", RuntimeVolume): Unanswered("down", listing)}
+    observed = RuntimeLists(
+        {ListKey("a", RuntimeMachine): listing, ListKey("a", RuntimeVolume): ListFailed("down", listing)}
     )
     assert observed.of(RuntimeMachine, "a") == {}
     assert observed.of(RuntimeVolume, "a") is None
@@ -32,7 +32,8 @@ def test_secrets_stay_out_of_texts() -> None:
     )
     facts = HostFacts(fleet="f", secrets=HostSecrets({("default", "s"): {"key": b"hidden"}}))
     steps = [
-        Step(Ref(type(wanted), UID), "a", "default", "x", (Create(wanted),)) for wanted in (machine, volume)
+        ObjectAction(Ref(type(wanted), UID), "a", "default", "x", (Create(wanted),))
+        for wanted in (machine, volume)
     ]
     assert "hidden" not in repr((facts, steps))
 

@@ -10,7 +10,7 @@ from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide.actions import Ref
-from poollet.runtimes.observed import Place
+from poollet.runtimes.runtime_lists import ListKey
 from poollet.sync.live_view import Document
 from schemas import report
 from schemas.kinds import Kind
@@ -263,7 +263,7 @@ def test_a_volume_being_attached_at_this_moment_is_not_removed() -> None:
     web = Ref(type(next(iter(here.machines().values()))), uid_of(Kind.MACHINE, "web"))
     here.ended_ms[web] = here.now_ms + 10_000  # No list shows yet what was done to the machine last.
 
-    def detached(place: Place, objects: dict[str, object]) -> dict[str, object]:
+    def detached(place: ListKey, objects: dict[str, object]) -> dict[str, object]:
         return {} if KIND_NAMES[place.kind] == "Machine" else objects
 
     here.tamper = detached
@@ -279,7 +279,7 @@ def test_an_access_secret_is_named_and_never_told() -> None:
     (there,) = here.volumes().values()
     assert there.status.access is not None
 
-    def keyed(place: Place, objects: dict[str, object]) -> dict[str, object]:
+    def keyed(place: ListKey, objects: dict[str, object]) -> dict[str, object]:
         return {
             id: with_secret(one) if isinstance(one, RuntimeVolume) else one for id, one in objects.items()
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poollet.decide.actions import Happening
+from poollet.decide.actions import EventText
 from poollet.report.events import LONGEST_MESSAGE, MOST_KEPT, Events, Subject
 
 WEB = Subject("Machine", "web", "default")
@@ -11,9 +11,9 @@ AT = "2026-05-04T12:00:{:02}Z".format
 
 def test_what_happens_again_is_counted_and_comes_last() -> None:
     events = Events()
-    events.record(WEB, Happening("Failed", "no room", True), AT(1))
-    events.record(WEB, Happening("Created", "with 1 disk"), AT(2))
-    events.record(WEB, Happening("Failed", "no room", True), AT(3))
+    events.record(WEB, EventText("Failed", "no room", True), AT(1))
+    events.record(WEB, EventText("Created", "with 1 disk"), AT(2))
+    events.record(WEB, EventText("Failed", "no room", True), AT(3))
     assert [(one.reason, one.count, one.first, one.last, one.type) for one in events.all()] == [
         ("Created", 1, AT(2), AT(2), "Normal"),
         ("Failed", 2, AT(1), AT(3), "Warning"),
@@ -23,12 +23,12 @@ def test_what_happens_again_is_counted_and_comes_last() -> None:
 def test_the_newest_are_kept_and_a_restart_goes_on_counting() -> None:
     events = Events()
     for number in range(MOST_KEPT + 5):
-        events.record(WEB._replace(name=f"m{number}"), Happening("Created", "x" * 5000), AT(0))
+        events.record(WEB._replace(name=f"m{number}"), EventText("Created", "x" * 5000), AT(0))
     kept = events.all()
     assert len(kept) == MOST_KEPT
     assert kept[0].name == "m5"
     assert len(kept[0].message) == LONGEST_MESSAGE
     after = Events(kept)
     assert after.all() == kept
-    after.record(WEB._replace(name="m7"), Happening("Created", "x" * 5000), AT(9))
+    after.record(WEB._replace(name="m7"), EventText("Created", "x" * 5000), AT(9))
     assert (after.all()[-1].name, after.all()[-1].count) == ("m7", 2)

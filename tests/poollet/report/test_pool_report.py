@@ -7,7 +7,7 @@ import pytest
 from iri import host as iri
 from poollet.report import pool_report
 from poollet.report.pool_report import Matter, Wanted
-from poollet.runtimes.connection import Answers
+from poollet.runtimes.runtime_client import RuntimeState
 from schemas import report
 from schemas.live_layout import SHARE
 from schemas.manifest import parse
@@ -73,13 +73,13 @@ WANTED = Wanted((small(),), (fast(),))
 
 
 def machine_pool(
-    answers: Answers, pool: PoolSettings = POOL, wanted: Wanted = WANTED, live: MachinePool | None = None
+    answers: RuntimeState, pool: PoolSettings = POOL, wanted: Wanted = WANTED, live: MachinePool | None = None
 ) -> report.PoolReport:
     return pool_report.machine_pool(pool, answers, wanted, live, None)[0]
 
 
 def test_a_pool_as_it_is_announced() -> None:
-    found, facts = pool_report.machine_pool(POOL, Answers(ABOUT, offers()), WANTED, None, None)
+    found, facts = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), WANTED, None, None)
     status = found.status
     assert status.state == "Ready"
     assert [one.name for one in status.available_machine_classes] == ["small"]
@@ -101,7 +101,7 @@ def test_what_the_host_keeps_is_not_given_away_and_its_labels_win() -> None:
     pool = PoolSettings(
         name="host-1", runtime="r1", labels={"rack": "9"}, reserved={"cpu": "500m", "memory": "6Gi"}
     )
-    found = machine_pool(Answers(ABOUT, offers()), pool)
+    found = machine_pool(RuntimeState(ABOUT, offers()), pool)
     assert found.status.capacity["cpu"] == "4"
     assert (found.status.allocatable["cpu"], found.status.allocatable["memory"]) == ("3500m", "2Gi")
     assert found.status.allocatable["class/machine.small"] == "2"
@@ -112,7 +112,7 @@ def test_what_people_decide_about_the_pool_counts_for_admission_alone() -> None:
     text = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\n"
     live = model(text + "metadata: {name: host-1}\nspec: {overcommit: {cpu: '2'}, reserved: {memory: 1Gi}}\n")
     assert isinstance(live, MachinePool)
-    found, facts = pool_report.machine_pool(POOL, Answers(ABOUT, offers()), WANTED, live, None)
+    found, facts = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), WANTED, live, None)
     assert found.status.allocatable["cpu"] == "4"
     assert facts.allocatable is not None
     assert (facts.allocatable["cpu"], facts.allocatable["memory"]) == (8000, 7 * GIB)
@@ -122,7 +122,7 @@ def test_what_people_decide_about_the_pool_counts_for_admission_alone() -> None:
     "resources", [{"cpu": 2, "memory": GIB}, {"cpu": 1, "memory": GIB, "gpu": 1}, {"cpu": 1}]
 )
 def test_a_class_of_the_same_name_that_means_something_else_is_not_offered(resources: dict[str, int]) -> None:
-    status = machine_pool(Answers(ABOUT, offers(resources))).status
+    status = machine_pool(RuntimeState(ABOUT, offers(resources))).status
     assert status.available_machine_classes == ()
     (said,) = [one for one in status.conditions if one.type == pool_report.MATCHED]
     assert (said.status, "small" in said.message) == ("False", True)
@@ -130,20 +130,22 @@ def test_a_class_of_the_same_name_that_means_something_else_is_not_offered(resou
 
 def test_a_runtime_that_counts_classes_only_is_shared_by_count() -> None:
     about = iri.RuntimeInfo(name="stock", version="1.0.0")
-    found, facts = pool_report.machine_pool(POOL, Answers(about, offers()), WANTED, None, None)
+    found, facts = pool_report.machine_pool(POOL, RuntimeState(about, offers()), WANTED, None, None)
     assert found.status.allocatable == {"class/machine.small": "4"}
     assert facts.allocatable == {SHARE: WHOLE_HOST}
     assert facts.shares == {"small": WHOLE_HOST // 4}
 
 
 def test_a_runtime_that_falls_silent_leaves_what_was_known_and_admits_nothing() -> None:
-    known, _ = pool_report.machine_pool(POOL, Answers(ABOUT, offers()), WANTED, None, None)
-    silent, facts = pool_report.machine_pool(POOL, Answers(trouble="no answer"), WANTED, None, known)
+    known, _ = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), WANTED, None, None)
+    silent, facts = pool_report.machine_pool(POOL, RuntimeState(trouble="no answer"), WANTED, None, known)
     assert silent.status.state == "Error"
     assert silent.status.capacity == known.status.capacity
     assert silent.status.conditions[0].message == "no answer"
     assert facts.allocatable is None
-    again, facts = pool_report.machine_pool(POOL, Answers(ABOUT, offers(), "no answer"), WANTED, None, silent)
+    again, facts = pool_report.machine_pool(
+        POOL, RuntimeState(ABOUT, offers(), "no answer"), WANTED, None, silent
+    )
     assert again.status.state == "Error"
     assert (
         facts.allocatable is not None
@@ -151,20 +153,20 @@ def test_a_runtime_that_falls_silent_leaves_what_was_known_and_admits_nothing() 
 
 
 def test_a_runtime_that_never_answered_is_pending_however_often_one_looks() -> None:
-    first, _ = pool_report.machine_pool(POOL, Answers(), WANTED, None, None)
-    second, _ = pool_report.machine_pool(POOL, Answers(trouble="no socket"), WANTED, None, first)
+    first, _ = pool_report.machine_pool(POOL, RuntimeState(), WANTED, None, None)
+    second, _ = pool_report.machine_pool(POOL, RuntimeState(trouble="no socket"), WANTED, None, first)
     assert (first.status.state, second.status.state) == ("Pending", "Pending")
 
 
 def test_a_volume_pool_names_who_reaches_it() -> None:
     pool = PoolSettings(name="host-1", kind="VolumePool", runtime="r1", reserved={"storage": "10Gi"})
-    found, facts = pool_report.volume_pool(pool, Answers(ABOUT, offers()), WANTED, ("host-1",), None)
+    found, facts = pool_report.volume_pool(pool, RuntimeState(ABOUT, offers()), WANTED, ("host-1",), None)
     status = found.status
     assert (status.state, status.reachable_from) == ("Available", ("host-1",))
     assert status.capacity == {"class/volume.fast": "50Gi", "storage": "100Gi"}
     assert status.allocatable == {"class/volume.fast": "40Gi", "storage": "90Gi"}
     assert facts.classes == {"fast"}
-    silent, facts = pool_report.volume_pool(pool, Answers(trouble="x"), WANTED, ("host-1",), found)
+    silent, facts = pool_report.volume_pool(pool, RuntimeState(trouble="x"), WANTED, ("host-1",), found)
     assert (silent.status.state, silent.status.capacity) == ("Unavailable", status.capacity)
     assert facts.allocatable is None
 
@@ -190,7 +192,7 @@ def test_runtimes_are_told_classes_in_whole_numbers_and_one_order() -> None:
 def test_what_holds_for_the_host_holds_for_its_pools(
     matter: Matter | None, leaving: str | None, state: str, follows: str
 ) -> None:
-    pool = machine_pool(Answers(ABOUT, offers()))
+    pool = machine_pool(RuntimeState(ABOUT, offers()))
     found = pool_report.of_host(pool, matter, leaving)
     assert found.status.state == state
     assert found.status.conditions[-1].status == follows

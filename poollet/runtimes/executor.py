@@ -20,10 +20,10 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import Runtime, RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Alter, Call, Create, Ref, Remove, Step
+from poollet.decide.actions import Call, Create, ObjectAction, Ref, Remove, Update
 from poollet.decide.memory import Attempts, Failure
 from poollet.decide.pacing import HOPELESS_CODES
-from poollet.runtimes.connection import listed
+from poollet.runtimes.runtime_client import listed
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +32,15 @@ FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
 HOPELESS_PAUSE_MS = 180_000
 KEPT_MS = 600_000  # what is over for so long has been seen by many lists
 
-Ended = Callable[[Step, str], None]  # the step, and why it failed or nothing
-Stands = Callable[[Step], bool]  # whether what the step follows from is still so
+Ended = Callable[[ObjectAction, str], None]  # the step, and why it failed or nothing
+StillValid = Callable[[ObjectAction], bool]  # whether what the step follows from is still so
 
 
-def always(_: Step) -> bool:
+def always(_: ObjectAction) -> bool:
     return True
 
 
-class Broken(NamedTuple):
+class CallFailed(NamedTuple):
     """The call of a step that did not succeed; those after it were not made."""
 
     call: Call
@@ -48,13 +48,13 @@ class Broken(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class Cancelled:
     """What a step follows from is not so any more, and the rest of its calls was not made."""
 
     is_begun: bool
 
 
-class Execution:
+class Executor:
     """`ended` is called in the thread that ran the step, and `stands` there before each call: steps may wait for long.
 
     Without `workers` a step runs where it is submitted.
@@ -67,7 +67,7 @@ class Execution:
         chance: random.Random,
         ended: Ended,
         workers: int = WORKERS,
-        stands: Stands = always,
+        stands: StillValid = always,
     ) -> None:
         self._runtimes = runtimes
         self._now_ms, self._chance, self._ended, self._stands = now_ms, chance, ended, stands
@@ -77,7 +77,7 @@ class Execution:
             if workers
         }
         self._busy: set[Ref] = set()
-        self._futures: dict[Ref, Future[Broken | Withdrawn | None]] = {}
+        self._futures: dict[Ref, Future[CallFailed | Cancelled | None]] = {}
         self._ended_ms: dict[Ref, int] = {}
         self._failures: dict[Ref, tuple[Failure, ...]] = {}
         self._lock = threading.Lock()
@@ -97,7 +97,7 @@ class Execution:
     def is_idle(self) -> bool:
         return not self._busy
 
-    def submit(self, steps: Sequence[Step]) -> None:
+    def submit(self, steps: Sequence[ObjectAction]) -> None:
         for step in steps:
             with self._lock:
                 if step.ref in self._busy or step.runtime not in self._runtimes:
@@ -123,14 +123,14 @@ class Execution:
         for pool in self._pools.values():
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, step: Step) -> Broken | Withdrawn | None:
+    def _run(self, step: ObjectAction) -> CallFailed | Cancelled | None:
         for number, call in enumerate(step.calls):
             if not self._stands(step):
-                return Withdrawn(is_begun=number > 0)
+                return Cancelled(is_begun=number > 0)
             try:
                 perform(self._runtimes[step.runtime], call)
             except IRIError as error:
-                return Broken(call, error)
+                return CallFailed(call, error)
             self._forget(step.ref, call)
         return None
 
@@ -141,7 +141,7 @@ class Execution:
             if rest:
                 self._failures[ref] = rest
 
-    def _over(self, step: Step, done: Future[Broken | Withdrawn | None]) -> None:
+    def _over(self, step: ObjectAction, done: Future[CallFailed | Cancelled | None]) -> None:
         with self._lock:
             self._futures.pop(step.ref, None)
             if done.cancelled():
@@ -151,17 +151,17 @@ class Execution:
         if fault is not None:
             log.error("step broke ref=%s calls=%s", step.ref, named(step), exc_info=fault)
             error = IRIError(f"a fault of the poollet: {type(fault).__name__}")
-            self._settle(step, Broken(step.calls[0], error))
+            self._settle(step, CallFailed(step.calls[0], error))
             return
         self._settle(step, done.result())
 
-    def _settle(self, step: Step, broken: Broken | Withdrawn | None) -> None:
+    def _settle(self, step: ObjectAction, broken: CallFailed | Cancelled | None) -> None:
         now_ms = self._now_ms()
         with self._lock:
             self._busy.discard(step.ref)
-            if not isinstance(broken, Withdrawn) or broken.is_begun:
+            if not isinstance(broken, Cancelled) or broken.is_begun:
                 self._ended_ms[step.ref] = now_ms
-            if isinstance(broken, Broken):
+            if isinstance(broken, CallFailed):
                 known = self._failures.get(step.ref, ())
                 rest = tuple(one for one in known if one.call != broken.call)
                 failure = self._failed(step, broken, known, now_ms)
@@ -171,16 +171,18 @@ class Execution:
             case None:
                 log.info("step done ref=%s name=%s/%s calls=%s", *where, named(step))
                 self._ended(step, "")
-            case Broken(_, error):
+            case CallFailed(_, error):
                 log.warning("step failed ref=%s name=%s/%s error=%s", *where, error)
                 self._ended(step, str(error) or type(error).__name__)
-            case Withdrawn():
+            case Cancelled():
                 log.info("step withdrawn ref=%s name=%s/%s calls=%s", *where, named(step))
                 self._ended(replace(step, events=()), "")
             case _:
                 assert_never(broken)
 
-    def _failed(self, step: Step, broken: Broken, known: tuple[Failure, ...], now_ms: int) -> Failure:
+    def _failed(
+        self, step: ObjectAction, broken: CallFailed, known: tuple[Failure, ...], now_ms: int
+    ) -> Failure:
         count = 1 + max((one.count for one in known if one.call == broken.call), default=0)
         code = type(broken.error).__name__
         retry_ms = now_ms + self._pause_ms(code, count)
@@ -195,10 +197,10 @@ class Execution:
         return round(self._chance.uniform(longest / 2, longest))
 
 
-def named(step: Step) -> str:
+def named(step: ObjectAction) -> str:
     """Its calls by their names: what they carry may be secret."""
     return ",".join(
-        type(call.change).__name__ if isinstance(call, Alter) else type(call).__name__ for call in step.calls
+        type(call.change).__name__ if isinstance(call, Update) else type(call).__name__ for call in step.calls
     )
 
 
@@ -208,7 +210,7 @@ def perform(runtime: Runtime, call: Call) -> None:
         case Create(wanted):
             if not exists(runtime, type(wanted), wanted.labels):
                 create(runtime, wanted)
-        case Alter(id, change):
+        case Update(id, change):
             try:
                 runtime.change(id, change)
             except NotFound:

@@ -21,37 +21,37 @@ from iri.change import (
     UpdateVolume,
 )
 from iri.machine import AttachmentStatus, Disk, RuntimeMachine, RuntimeNetworkInterface, VolumeConnection
-from poollet.decide.prerequisites import MachineNeeds
-from poollet.decide.secrets import Unready
+from poollet.decide.dependencies import MachineDependencies
+from poollet.decide.secrets import NotReady
 
 Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
+class MachineDiff:
     """`waits` are parts that are left as they are, and why."""
 
     changes: tuple[RuntimeChange, ...] = ()
-    waits: tuple[Unready, ...] = ()
+    waits: tuple[NotReady, ...] = ()
 
 
-def disks(needs: MachineNeeds, there: RuntimeMachine, holders: Mapping[str, set[str]]) -> Differences:
+def disks(needs: MachineDependencies, there: RuntimeMachine, holders: Mapping[str, set[str]]) -> MachineDiff:
     """`holders`: ids of machines by the handle of what they hold; a volume goes into one machine at a time."""
     has = {disk.name: disk for disk in there.spec.volumes}
     leaving = still_there(there.status.volumes, has)
     detach: list[RuntimeChange] = [DetachVolume(name) for name in has if name not in needs.disks]
     attach: list[RuntimeChange] = []
-    waits: list[Unready] = []
+    waits: list[NotReady] = []
     for name, wanted in needs.disks.items():
-        if isinstance(wanted, Unready):
+        if isinstance(wanted, NotReady):
             continue  # Not ready is no reason to touch what is there.
         found = has.get(name)
         if found is None:
             others = holders_of(wanted, holders) - {there.id}
             if name in leaving:
-                waits.append(Unready("Detaching", f"volume {name} is still being detached"))
+                waits.append(NotReady("Detaching", f"volume {name} is still being detached"))
             elif others:
-                waits.append(Unready("VolumeHeld", f"volume {name} is still attached to {min(others)}"))
+                waits.append(NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}"))
             else:
                 attach.append(AttachVolume(wanted))
         elif is_other(found, wanted):
@@ -60,39 +60,39 @@ def disks(needs: MachineNeeds, there: RuntimeMachine, holders: Mapping[str, set[
             waits.append(fault)
         elif differs(found, wanted):
             attach.append(UpdateVolume(wanted))
-    return Differences((*detach, *attach), tuple(waits))
+    return MachineDiff((*detach, *attach), tuple(waits))
 
 
-def interfaces(needs: MachineNeeds, there: RuntimeMachine) -> Differences:
+def interfaces(needs: MachineDependencies, there: RuntimeMachine) -> MachineDiff:
     """An interface is never changed in place: the interface to the runtime has no call for that."""
     has = {interface.name: interface for interface in there.spec.network_interfaces}
     leaving = still_there(there.status.network_interfaces, has)
     detach: list[RuntimeChange] = [DetachInterface(name) for name in has if name not in needs.interfaces]
     attach: list[RuntimeChange] = []
-    waits: list[Unready] = []
+    waits: list[NotReady] = []
     for name, wanted in needs.interfaces.items():
-        if isinstance(wanted, Unready):
+        if isinstance(wanted, NotReady):
             continue
         found = has.get(name)
         if found is not None and found != wanted:
             detach.append(DetachInterface(name))
         elif found is None and name in leaving:
-            waits.append(Unready("Detaching", f"network interface {name} is still being detached"))
+            waits.append(NotReady("Detaching", f"network interface {name} is still being detached"))
         elif found is None:
             attach.append(AttachInterface(wanted))
-    return Differences((*detach, *attach), tuple(waits))
+    return MachineDiff((*detach, *attach), tuple(waits))
 
 
 def still_there(status: tuple[AttachmentStatus, ...], has: Mapping[str, Device]) -> set[str]:
     return {entry.name for entry in status} - has.keys()
 
 
-def held(needs: MachineNeeds, holders: Mapping[str, set[str]]) -> tuple[Unready, ...]:
+def held(needs: MachineDependencies, holders: Mapping[str, set[str]]) -> tuple[NotReady, ...]:
     """Volumes of a machine that is not made yet, and that another machine still has."""
     return tuple(
-        Unready("VolumeHeld", f"volume {name} is still attached to {min(others)}")
+        NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}")
         for name, wanted in needs.disks.items()
-        if not isinstance(wanted, Unready) and (others := holders_of(wanted, holders))
+        if not isinstance(wanted, NotReady) and (others := holders_of(wanted, holders))
     )
 
 
@@ -113,11 +113,11 @@ def identity(connection: VolumeConnection) -> tuple[str, str]:
     return connection.driver, connection.handle
 
 
-def local_fault(found: Disk, wanted: Disk) -> Unready | None:
+def local_fault(found: Disk, wanted: Disk) -> NotReady | None:
     """A disk of the host's own is made once: making it anew would throw away what is on it."""
     if found.local_disk is None or found.local_disk == wanted.local_disk:
         return None
-    return Unready(
+    return NotReady(
         "LocalDiskDiffers", f"local disk {found.name} stays as it was made; its size or image differs"
     )
 

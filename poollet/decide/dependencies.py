@@ -17,13 +17,13 @@ from iri.volume import (
     VolumeDataSource,
     VolumeEncryption,
 )
-from poollet.decide import secrets, translate
+from poollet.decide import model_to_iri, secrets
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import Order
-from poollet.decide.connections import connection
 from poollet.decide.host_facts import HostFacts
 from poollet.decide.inventory import Inventory
-from poollet.decide.secrets import Unready
+from poollet.decide.secrets import NotReady
+from poollet.decide.volume_access import connection
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import (
@@ -44,7 +44,7 @@ from schemas.model import NetworkInterface as InterfaceObject
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Lookups:
     """What prerequisites are looked for in."""
 
     objects: Lookup
@@ -53,44 +53,46 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class MachineNeeds:
+class MachineDependencies:
     """By the name of the attachment, in the order of the manifest. `mapping` names the interface objects."""
 
-    disks: Mapping[str, Disk | Unready]
-    interfaces: Mapping[str, RuntimeNetworkInterface | Unready]
+    disks: Mapping[str, Disk | NotReady]
+    interfaces: Mapping[str, RuntimeNetworkInterface | NotReady]
     mapping: Mapping[str, tuple[str, str]]
-    ignition: bytes | Unready
-    class_fault: Unready | None
+    ignition: bytes | NotReady
+    class_fault: NotReady | None
 
     @property
     def is_complete(self) -> bool:
         parts = (*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_fault)
-        return not any(isinstance(part, Unready) for part in parts)
+        return not any(isinstance(part, NotReady) for part in parts)
 
 
 @dataclass(frozen=True)
-class VolumeNeeds:
-    encryption: VolumeEncryption | Unready | None = None
-    source: VolumeDataSource | Unready | None = None
-    class_fault: Unready | None = field(default=None)
+class VolumeDependencies:
+    encryption: VolumeEncryption | NotReady | None = None
+    source: VolumeDataSource | NotReady | None = None
+    class_fault: NotReady | None = field(default=None)
 
     @property
     def is_complete(self) -> bool:
-        return not any(isinstance(part, Unready) for part in (self.encryption, self.source, self.class_fault))
+        return not any(
+            isinstance(part, NotReady) for part in (self.encryption, self.source, self.class_fault)
+        )
 
 
-def of_machine(order: Order, machine: Machine, around: Surroundings) -> MachineNeeds:
-    interfaces: dict[str, RuntimeNetworkInterface | Unready] = {}
+def of_machine(order: Order, machine: Machine, around: Lookups) -> MachineDependencies:
+    interfaces: dict[str, RuntimeNetworkInterface | NotReady] = {}
     mapping: dict[str, tuple[str, str]] = {}
     for entry in machine.spec.network_interfaces:
         found = interface_object(machine, entry, around.objects)
-        if isinstance(found, Unready):
+        if isinstance(found, NotReady):
             interfaces[entry.name] = found
             continue
         spec, name, uid = found
         interfaces[entry.name] = interface(entry.name, spec, machine.namespace, name, around)
         mapping[entry.name] = (name, uid)
-    return MachineNeeds(
+    return MachineDependencies(
         disks={entry.name: disk(machine, entry, around) for entry in machine.spec.volumes},
         interfaces=interfaces,
         mapping=mapping,
@@ -101,24 +103,26 @@ def of_machine(order: Order, machine: Machine, around: Surroundings) -> MachineN
     )
 
 
-def of_volume(order: Order, volume: Volume, around: Surroundings) -> VolumeNeeds:
+def of_volume(order: Order, volume: Volume, around: Lookups) -> VolumeDependencies:
     reference = volume.spec.volume_class_ref
     if reference is None:
-        return VolumeNeeds(
-            class_fault=Unready("NoClass", "a volume without a class is provided from outside")
+        return VolumeDependencies(
+            class_fault=NotReady("NoClass", "a volume without a class is provided from outside")
         )
-    return VolumeNeeds(
+    return VolumeDependencies(
         encryption=encryption(volume, around),
         source=data_source(order, volume, around),
         class_fault=class_fault(Kind.VOLUME_CLASS, Kind.VOLUME_POOL, reference.name, order, around),
     )
 
 
-def class_fault(kind: Kind, pool_kind: Kind, name: str, order: Order, around: Surroundings) -> Unready | None:
+def class_fault(kind: Kind, pool_kind: Kind, name: str, order: Order, around: Lookups) -> NotReady | None:
     if not isinstance(around.objects.get(Key(kind, "", name)), MachineClass | VolumeClass):
-        return Unready("ClassMissing", f"there is no {kind} {name}")
+        return NotReady("ClassMissing", f"there is no {kind} {name}")
     if name not in around.facts.pools[(pool_kind, order.pool)].classes:
-        return Unready("ClassNotOffered", f"pool {order.pool} does not offer {kind} {name} as it is declared")
+        return NotReady(
+            "ClassNotOffered", f"pool {order.pool} does not offer {kind} {name} as it is declared"
+        )
     return None
 
 
@@ -133,33 +137,33 @@ def volume_key(machine: Machine, entry: MachineVolume) -> Key | None:
             return Key(Kind.VOLUME, machine.namespace, reference.name)
 
 
-def disk(machine: Machine, entry: MachineVolume, around: Surroundings) -> Disk | Unready:
+def disk(machine: Machine, entry: MachineVolume, around: Lookups) -> Disk | NotReady:
     key = volume_key(machine, entry)
     if key is None:
         assert isinstance(entry.source, LocalDisk)
-        return translate.local_disk(entry, entry.source)
+        return model_to_iri.local_disk(entry, entry.source)
     volume = around.objects.get(key)
     if not isinstance(volume, Volume):
-        return Unready("VolumeMissing", f"there is no Volume {key.name} yet")
+        return NotReady("VolumeMissing", f"there is no Volume {key.name} yet")
     if entry.ephemeral is not None and not is_owned(volume, machine):
-        return Unready("VolumeNotOwned", f"Volume {key.name} exists and is not this machine's own")
+        return NotReady("VolumeNotOwned", f"Volume {key.name} exists and is not this machine's own")
     if fault := claim_fault(machine, volume):
         return fault
     found = connection(volume, around.objects, around.inventory, around.facts)
-    if isinstance(found, Unready):
+    if isinstance(found, NotReady):
         return found
     return Disk(name=entry.name, device=entry.device, connection=found)
 
 
-def claim_fault(machine: Machine, volume: Volume) -> Unready | None:
+def claim_fault(machine: Machine, volume: Volume) -> NotReady | None:
     """The fence: a volume is attached only by the host of the machine that holds its claim."""
     if volume.metadata.is_deleting:
-        return Unready("VolumeDeleting", f"Volume {volume.name} is being deleted")
+        return NotReady("VolumeDeleting", f"Volume {volume.name} is being deleted")
     claim = volume.spec.claim_ref
     if claim is None:
-        return Unready("VolumeUnclaimed", f"Volume {volume.name} is not claimed by this machine yet")
+        return NotReady("VolumeUnclaimed", f"Volume {volume.name} is not claimed by this machine yet")
     if claim.uid != machine.metadata.uid:
-        return Unready("VolumeClaimed", f"Volume {volume.name} is claimed by machine {claim.name}")
+        return NotReady("VolumeClaimed", f"Volume {volume.name} is claimed by machine {claim.name}")
     return None
 
 
@@ -169,7 +173,7 @@ def is_owned(object: Volume | InterfaceObject, machine: Machine) -> bool:
 
 def interface_object(
     machine: Machine, entry: MachineNetworkInterface, objects: Lookup
-) -> tuple[NetworkInterfaceSpec, str, str] | Unready:
+) -> tuple[NetworkInterfaceSpec, str, str] | NotReady:
     """Its spec, name and uid. One of the machine's own is as its template says until it is on the target branch."""
     source = entry.source
     is_own = isinstance(source, EphemeralNetworkInterface)
@@ -178,45 +182,45 @@ def interface_object(
     if not isinstance(found, InterfaceObject):
         if isinstance(source, EphemeralNetworkInterface):
             return source.network_interface_template.spec, name, ""
-        return Unready("NetworkInterfaceMissing", f"there is no NetworkInterface {name}")
+        return NotReady("NetworkInterfaceMissing", f"there is no NetworkInterface {name}")
     if is_own and not is_owned(found, machine):
-        return Unready(
+        return NotReady(
             "NetworkInterfaceNotOwned", f"NetworkInterface {name} exists and is not this machine's own"
         )
     if found.metadata.is_deleting:
-        return Unready("NetworkInterfaceDeleting", f"NetworkInterface {name} is being deleted")
+        return NotReady("NetworkInterfaceDeleting", f"NetworkInterface {name} is being deleted")
     return found.spec, name, found.metadata.uid
 
 
 def interface(
-    entry: str, spec: NetworkInterfaceSpec, namespace: str, name: str, around: Surroundings
-) -> RuntimeNetworkInterface | Unready:
+    entry: str, spec: NetworkInterfaceSpec, namespace: str, name: str, around: Lookups
+) -> RuntimeNetworkInterface | NotReady:
     network = around.objects.get(Key(Kind.NETWORK, namespace, spec.network_ref.name))
     if not isinstance(network, Network):
-        return Unready("NetworkMissing", f"there is no Network {spec.network_ref.name}")
+        return NotReady("NetworkMissing", f"there is no Network {spec.network_ref.name}")
     if network.metadata.is_deleting:
-        return Unready("NetworkDeleting", f"Network {network.name} is being deleted")
+        return NotReady("NetworkDeleting", f"Network {network.name} is being deleted")
     fleet = around.facts.fleet
-    mac = spec.mac_address or translate.mac_address(fleet, namespace, name)
-    return translate.interface(entry, spec, network, fleet, mac)
+    mac = spec.mac_address or model_to_iri.mac_address(fleet, namespace, name)
+    return model_to_iri.interface(entry, spec, network, fleet, mac)
 
 
-def ignition(machine: Machine, around: Surroundings) -> bytes | Unready:
+def ignition(machine: Machine, around: Lookups) -> bytes | NotReady:
     reference = machine.spec.ignition_ref
     if reference is None:
         return b""
     return secrets.value(machine.namespace, reference.name, reference.key, around.objects, around.facts)
 
 
-def encryption(volume: Volume, around: Surroundings) -> VolumeEncryption | Unready | None:
+def encryption(volume: Volume, around: Lookups) -> VolumeEncryption | NotReady | None:
     if volume.spec.encryption is None:
         return None
     name = volume.spec.encryption.secret_ref.name
     found = secrets.values(volume.namespace, name, around.objects, around.facts)
-    return found if isinstance(found, Unready) else VolumeEncryption(secret_data=found.by_key)
+    return found if isinstance(found, NotReady) else VolumeEncryption(secret_data=found.by_key)
 
 
-def data_source(order: Order, volume: Volume, around: Surroundings) -> VolumeDataSource | Unready | None:
+def data_source(order: Order, volume: Volume, around: Lookups) -> VolumeDataSource | NotReady | None:
     source = volume.spec.data_source
     if source is None:
         return None
@@ -227,10 +231,12 @@ def data_source(order: Order, volume: Volume, around: Surroundings) -> VolumeDat
     name = source.volume_snapshot_ref.name
     snapshot = around.objects.get(Key(Kind.VOLUME_SNAPSHOT, volume.namespace, name))
     if not isinstance(snapshot, VolumeSnapshot):
-        return Unready("SnapshotMissing", f"there is no VolumeSnapshot {name}")
+        return NotReady("SnapshotMissing", f"there is no VolumeSnapshot {name}")
     here = around.inventory.at(Ref(RuntimeSnapshot, snapshot.metadata.uid), order.runtime)
     if not isinstance(here, RuntimeSnapshot):
-        return Unready("SnapshotElsewhere", f"VolumeSnapshot {name} is not known to the runtime of this pool")
+        return NotReady(
+            "SnapshotElsewhere", f"VolumeSnapshot {name} is not known to the runtime of this pool"
+        )
     if here.status.state is not SnapshotState.READY or here.deleted_at:
-        return Unready("SnapshotNotReady", f"VolumeSnapshot {name} is not ready yet")
+        return NotReady("SnapshotNotReady", f"VolumeSnapshot {name} is not ready yet")
     return VolumeDataSource(snapshot_data_source=SnapshotSource(snapshot_id=here.id))

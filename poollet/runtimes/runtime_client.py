@@ -15,7 +15,7 @@ from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.machine import RuntimeMachine
 from iri.runtime import Runtime, RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.runtimes.observed import Listing, Place, Unanswered
+from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
 
 MACHINE_KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine,)
 VOLUME_KINDS: tuple[RuntimeKind, ...] = (RuntimeVolume, RuntimeSnapshot)
@@ -28,7 +28,7 @@ SERVED_BY: Mapping[RuntimeKind, RuntimeKind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RuntimeState:
     """What a runtime has said. `trouble` is why it does not answer now; the rest is then what it said last.
 
     `told` are the classes that it was to offer when it was asked; None before anybody knew which.
@@ -49,7 +49,7 @@ class Answers:
         return self.is_known and not self.trouble and self.told is None
 
 
-class Connection:
+class RuntimeClient:
     """`kinds` are what the runtime is asked for; `now_ms` is a clock that never jumps."""
 
     def __init__(
@@ -62,23 +62,23 @@ class Connection:
         self.is_unprobed = True  # something is to be asked, or told, that was not yet
         self._wanted: RuntimeClasses | None = None
         self._refused: RuntimeClasses | None = None  # which the runtime cannot be told
-        self._answers = Answers()
-        self._lists: dict[Place, Listing | Unanswered] = {}
+        self._answers = RuntimeState()
+        self._lists: dict[ListKey, Listing | ListFailed] = {}
         self._looking = threading.Lock()
 
     @property
-    def answers(self) -> Answers:
+    def answers(self) -> RuntimeState:
         return self._answers
 
     @property
-    def lists(self) -> Mapping[Place, Listing | Unanswered]:
+    def lists(self) -> Mapping[ListKey, Listing | ListFailed]:
         """A snapshot: a new mapping with each look."""
         return self._lists
 
     @property
     def is_answering(self) -> bool:
         """To all that it was asked last."""
-        silent = any(isinstance(found, Unanswered) for found in self._lists.values())
+        silent = any(isinstance(found, ListFailed) for found in self._lists.values())
         return not self._answers.trouble and not silent
 
     def want(self, classes: RuntimeClasses) -> bool:
@@ -98,7 +98,7 @@ class Connection:
             try:
                 if not is_brief or self.runtime.offers() != before.offers:
                     about = self.runtime.about()
-                    self._answers = Answers(about, self._offers(wanted), told=wanted)
+                    self._answers = RuntimeState(about, self._offers(wanted), told=wanted)
             except IRIError as error:
                 self._answers = replace(before, trouble=str(error) or type(error).__name__)
             return self._answers != before
@@ -107,29 +107,29 @@ class Connection:
         """Lists everything; whether anything is different from before."""
         with self._looking:
             before = self._lists
-            lists: dict[Place, Listing | Unanswered] = {}
+            lists: dict[ListKey, Listing | ListFailed] = {}
             for kind in self.kinds:
-                lists[Place(self.name, kind)] = self._listed(
-                    kind, lists.get(Place(self.name, SERVED_BY[kind]))
+                lists[ListKey(self.name, kind)] = self._listed(
+                    kind, lists.get(ListKey(self.name, SERVED_BY[kind]))
                 )
             self._lists = lists
             return any(_differs(before.get(place), found) for place, found in lists.items())
 
-    def _listed(self, kind: RuntimeKind, of_server: Listing | Unanswered | None) -> Listing | Unanswered:
-        known = self._lists.get(Place(self.name, kind))
-        last = known.last if isinstance(known, Unanswered) else known
-        if isinstance(of_server, Unanswered):
-            return Unanswered(of_server.reason, last)  # it would keep us waiting as long again
+    def _listed(self, kind: RuntimeKind, of_server: Listing | ListFailed | None) -> Listing | ListFailed:
+        known = self._lists.get(ListKey(self.name, kind))
+        last = known.last if isinstance(known, ListFailed) else known
+        if isinstance(of_server, ListFailed):
+            return ListFailed(of_server.reason, last)  # it would keep us waiting as long again
         begun_ms = self._now_ms()
         try:
             found = listed(self.runtime, kind)
         except Unimplemented as error:
             # Many have no snapshots. Of all else it says only that the right one is not behind the socket.
             if kind is not RuntimeSnapshot or (last is not None and last.objects):
-                return Unanswered(str(error) or type(error).__name__, last)
+                return ListFailed(str(error) or type(error).__name__, last)
             found = {}
         except IRIError as error:
-            return Unanswered(str(error) or type(error).__name__, last)
+            return ListFailed(str(error) or type(error).__name__, last)
         return Listing(last.number + 1 if last else 1, begun_ms, found)
 
     def _offers(self, wanted: RuntimeClasses | None) -> Offers:
@@ -150,7 +150,7 @@ def listed(runtime: Runtime, kind: RuntimeKind) -> Mapping[str, RuntimeObject]:
     return runtime.objects(RuntimeVolume) if kind is RuntimeVolume else runtime.objects(RuntimeSnapshot)
 
 
-def _differs(before: Listing | Unanswered | None, now: Listing | Unanswered) -> bool:
+def _differs(before: Listing | ListFailed | None, now: Listing | ListFailed) -> bool:
     if isinstance(before, Listing) and isinstance(now, Listing):
         return before.objects != now.objects
     return type(before) is not type(now)

@@ -29,7 +29,7 @@ END_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Child:
+class RuntimeProcess:
     """A runtime of a kind that `gitvirt runtime` knows, at these addresses; the first tells whether it runs."""
 
     name: str
@@ -43,23 +43,23 @@ class Child:
         return [sys.executable, "-m", "reconciler", "runtime", self.kind, *listen, *self.options]
 
 
-class Children:
+class RuntimeProcesses:
     """`start`, and `stop` when the poollet goes; `ends` says whether the runtimes go with it."""
 
-    def __init__(self, children: Sequence[Child], chance: random.Random) -> None:
-        self._keepers = [_Keeper(child, chance) for child in children]
+    def __init__(self, children: Sequence[RuntimeProcess], chance: random.Random) -> None:
+        self._keepers = [_Supervisor(child, chance) for child in children]
 
     def start(self) -> None:
         for keeper in self._keepers:
             keeper.start()
 
     @property
-    def own(self) -> tuple[Child, ...]:
+    def own(self) -> tuple[RuntimeProcess, ...]:
         """Those that were started here."""
         return tuple(keeper.child for keeper in self._keepers if keeper.is_own)
 
     @property
-    def found(self) -> tuple[Child, ...]:
+    def found(self) -> tuple[RuntimeProcess, ...]:
         """Those that ran already: another poollet's, or one's before this."""
         return tuple(keeper.child for keeper in self._keepers if not keeper.is_own)
 
@@ -72,8 +72,8 @@ class Children:
                 keeper.end()
 
 
-class _Keeper(threading.Thread):
-    def __init__(self, child: Child, chance: random.Random) -> None:
+class _Supervisor(threading.Thread):
+    def __init__(self, child: RuntimeProcess, chance: random.Random) -> None:
         super().__init__(name=f"runtime-{child.name}", daemon=True)
         self.child = child
         self.is_over = threading.Event()

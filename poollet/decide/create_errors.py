@@ -14,7 +14,7 @@ from iri.errors import ImageNotResolvable, NetworkNotReady
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeVolume
-from poollet.decide.memory import Fault
+from poollet.decide.memory import CallError
 
 NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
 # They say themselves what it is about, whatever else their message quotes.
@@ -27,29 +27,29 @@ PLAIN = frozenset(
 REJECTED = frozenset(("ResourceExhausted", "InvalidArgument", "NetworkNotOffered", "Unimplemented"))
 
 
-class Told(NamedTuple):
+class CreateErrors(NamedTuple):
     """Why it is not made yet, by what has to be mended."""
 
-    networks: tuple[Fault, ...] = ()
-    images: tuple[Fault, ...] = ()
-    others: tuple[Fault, ...] = ()
+    networks: tuple[CallError, ...] = ()
+    images: tuple[CallError, ...] = ()
+    others: tuple[CallError, ...] = ()
 
     @property
-    def rejecting(self) -> tuple[Fault, ...]:
+    def rejecting(self) -> tuple[CallError, ...]:
         """Those for which another host may be better."""
         return tuple(fault for fault in self.others if fault.code in REJECTED)
 
 
-def told(faults: Iterable[Fault], wanted: RuntimeObject) -> Told:
+def told(faults: Iterable[CallError], wanted: RuntimeObject) -> CreateErrors:
     found = tuple(understood(fault, wanted) for fault in faults)
-    return Told(
+    return CreateErrors(
         networks=tuple(one for one in found if one.code == NETWORK_NOT_READY),
         images=tuple(one for one in found if one.code == IMAGE_NOT_RESOLVABLE),
         others=tuple(one for one in found if one.code not in PRECISE),
     )
 
 
-def understood(fault: Fault, wanted: RuntimeObject) -> Fault:
+def understood(fault: CallError, wanted: RuntimeObject) -> CallError:
     """By its code where that says it; else by the first name of `wanted` that its message quotes, images first."""
     if fault.code in PLAIN or fault.code in PRECISE:
         return fault

@@ -12,24 +12,24 @@ from collections.abc import Callable
 
 from iri.errors import IRIError, Unimplemented
 from iri.runtime import Subscription
-from poollet.runtimes.connection import Connection
+from poollet.runtimes.runtime_client import RuntimeClient
 
 log = logging.getLogger(__name__)
 
 # Changes come in bursts; a list takes all of one.
 SETTLE_SECONDS = 0.02
 # A runtime that says what changes is listed, and asked about its host, so much more seldom.
-TRUST = 6
+WATCHED_POLL_FACTOR = 6
 # A look that took long, on a host that has much to do, is followed by a rest of so many times that.
-BREATH, LONGEST_BREATH_SECONDS = 4, 30.0
+REST_FACTOR, LONGEST_BREATH_SECONDS = 4, 30.0
 RETRY_SECONDS = 2.0
 WAIT_SECONDS = 1.0
 
 
-class Observer:
+class RuntimePoller:
     """`moved` is called when a list is different from the one before, and after each list that was asked for."""
 
-    def __init__(self, connection: Connection, interval_seconds: float, moved: Callable[[], None]) -> None:
+    def __init__(self, connection: RuntimeClient, interval_seconds: float, moved: Callable[[], None]) -> None:
         self.connection = connection
         self._interval = interval_seconds
         self._moved = moved
@@ -66,7 +66,7 @@ class Observer:
             is_asked = self._asked.is_set()
             self._asked.clear()
             is_different = False
-            is_whole = turn % TRUST == 0 or not self._is_told
+            is_whole = turn % WATCHED_POLL_FACTOR == 0 or not self._is_told
             # Where much happens somebody asks all the time.
             is_due = begun - probed >= self._interval
             if not is_asked or is_due or self.connection.is_unprobed:
@@ -88,7 +88,9 @@ class Observer:
             try:
                 subscription = self.connection.runtime.watch()
             except Unimplemented:
-                self._over.wait(self._interval * TRUST)  # until another one may be behind the socket
+                self._over.wait(
+                    self._interval * WATCHED_POLL_FACTOR
+                )  # until another one may be behind the socket
                 continue
             except IRIError as error:
                 log.info("no notices from the runtime runtime=%s error=%s", self.connection.name, error)
@@ -111,4 +113,4 @@ class Observer:
 
 def rest(interval: float, spent: float, *, is_answered: bool) -> float:
     """After a look that took so long. Without an answer that was time lost, not work."""
-    return max(interval, min(BREATH * spent, LONGEST_BREATH_SECONDS)) if is_answered else interval
+    return max(interval, min(REST_FACTOR * spent, LONGEST_BREATH_SECONDS)) if is_answered else interval

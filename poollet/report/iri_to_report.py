@@ -8,7 +8,7 @@ from typing import Literal
 
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from iri.volume import Access, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
-from poollet.decide.prerequisites import volume_key
+from poollet.decide.dependencies import volume_key
 from poollet.report.conditions import ACCESS_SECRET, condition
 from schemas import report
 from schemas.live_layout import MAX_TEXT

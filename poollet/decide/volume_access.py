@@ -14,7 +14,7 @@ from poollet.decide import secrets
 from poollet.decide.actions import Ref
 from poollet.decide.host_facts import HostFacts
 from poollet.decide.inventory import Inventory
-from poollet.decide.secrets import Unready
+from poollet.decide.secrets import NotReady
 from poollet.report import conditions
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Kind
@@ -23,9 +23,9 @@ from schemas.model import Volume
 
 def connection(
     volume: Volume, objects: Lookup, inventory: Inventory, facts: HostFacts
-) -> VolumeConnection | Unready:
+) -> VolumeConnection | NotReady:
     encryption = encryption_data(volume, objects, facts)
-    if isinstance(encryption, Unready):
+    if isinstance(encryption, NotReady):
         return encryption
     assignment = volume.status.assignment
     if assignment is not None and (pool := facts.pools.get((Kind.VOLUME_POOL, assignment.pool))):
@@ -36,13 +36,13 @@ def connection(
 
 def of_here(
     volume: Volume, here: RuntimeVolume | None, encryption: Mapping[str, bytes]
-) -> VolumeConnection | Unready:
+) -> VolumeConnection | NotReady:
     if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
         why = f": {here.detail.message}" if here is not None and here.detail.message else ""
-        return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
+        return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
     access = here.status.access
     if access is None:
-        return Unready("VolumeNotReady", f"Volume {volume.name} says not yet how to reach it")
+        return NotReady("VolumeNotReady", f"Volume {volume.name} says not yet how to reach it")
     return VolumeConnection(
         driver=access.driver,
         handle=access.handle,
@@ -55,12 +55,12 @@ def of_here(
 
 def of_elsewhere(
     volume: Volume, objects: Lookup, facts: HostFacts, encryption: Mapping[str, bytes]
-) -> VolumeConnection | Unready:
+) -> VolumeConnection | NotReady:
     access = volume.status.access
     if volume.status.state != "Available" or access is None or not access.handle:
-        return Unready("VolumeNotReady", f"Volume {volume.name} is not available yet")
+        return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet")
     secret = access_secret(volume, objects, facts)
-    if isinstance(secret, Unready):
+    if isinstance(secret, NotReady):
         return secret
     storage = volume.status.resources.get("storage")
     return VolumeConnection(
@@ -73,17 +73,17 @@ def of_elsewhere(
     )
 
 
-def access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | Unready:
+def access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
     access = volume.status.access
     if access is not None and access.secret_ref is not None:
         found = secrets.values(volume.namespace, access.secret_ref.name, objects, facts)
-        return found if isinstance(found, Unready) else found.by_key
+        return found if isinstance(found, NotReady) else found.by_key
     wanted = [one for one in volume.status.conditions if one.type == conditions.ACCESS_SECRET]
     if not wanted or wanted[0].status != "True":
         return {}
     own = facts.secrets.get(volume.namespace, volume.name)
     if own is None:
-        return Unready(
+        return NotReady(
             "AccessSecretMissing",
             f"Volume {volume.name} needs {wanted[0].message} to be reached: "
             f"put them into this host's secrets file as {volume.namespace}/{volume.name}",
@@ -91,8 +91,8 @@ def access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[
     return own
 
 
-def encryption_data(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | Unready:
+def encryption_data(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
     if volume.spec.encryption is None:
         return {}
     found = secrets.values(volume.namespace, volume.spec.encryption.secret_ref.name, objects, facts)
-    return found if isinstance(found, Unready) else found.by_key
+    return found if isinstance(found, NotReady) else found.by_key

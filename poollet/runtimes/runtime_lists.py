@@ -13,7 +13,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 
 
-class Place(NamedTuple):
+class ListKey(NamedTuple):
     """One list: of a kind, at a runtime."""
 
     runtime: str
@@ -30,7 +30,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class ListFailed:
     """Nothing is known at present. `last` is the last list there was, for what people are shown."""
 
     reason: str
@@ -38,17 +38,17 @@ class Unanswered:
 
 
 @dataclass(frozen=True)
-class Observed:
+class RuntimeLists:
     """A place that is not named has not answered yet."""
 
-    lists: Mapping[Place, Listing | Unanswered] = field(default_factory=dict)
+    lists: Mapping[ListKey, Listing | ListFailed] = field(default_factory=dict)
 
-    def listing(self, place: Place) -> Listing | None:
+    def listing(self, place: ListKey) -> Listing | None:
         """The list, if it is known."""
         found = self.lists.get(place)
         return found if isinstance(found, Listing) else None
 
     def of(self, kind: type[AnyObject], runtime: str) -> Mapping[str, AnyObject] | None:
         """Its objects by id, or None when they are not known."""
-        listing = self.listing(Place(runtime, kind))
+        listing = self.listing(ListKey(runtime, kind))
         return None if listing is None else listing.objects  # type: ignore[return-value]
