@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.fleet_repo import MAIN, NOW, ROBOT
 from bench.measure import figure, percentile
 from poollet.sync.live_index import Live
-from reconciler.decide.identity import digest
+from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer
 from reconciler.gitstore.bootstrap import open_store
 from reconciler.gitstore.remote import address
 from reconciler.gitstore.remote.access import RemoteAccess
@@ -182,7 +182,8 @@ def many(made: Site, prefix: str, count: int) -> None:
     figure(f"{count} machines committed at once, Running on live", f"{took:.1f} s, {count / took:.0f}/s")
     # So many at once take a person's consent.
     uids = [one.metadata.uid for one in made.live.all(Machine) if one.name.startswith(f"{prefix}-")]
-    made.commit(dict.fromkeys(wanted), f"all of them\n\nConfirm-Deletion: {digest(uids)}")
+    approval = approval_trailer(approval_digest(FLEET, HoldKind.DELETION, uids))
+    made.commit(dict.fromkeys(wanted), f"all of them\n\n{approval}")
     took = made.until(lambda live: not any(one.name.startswith(f"{prefix}-") for one in live.all(Machine)))
     figure(f"{count} machines deleted and gone from live", f"{took:.1f} s")
 

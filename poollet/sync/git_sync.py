@@ -101,7 +101,8 @@ class Remote:
         known = self._rulings.get(key)
         if known is None or now_ms - known[0] > RULING_KEPT_MS:
             try:
-                found = follow(self.repo, head, good, self._trust, self._clock.now())
+                fleet = self.live.settings.fleet.id if self.live.settings is not None else ""
+                found = follow(self.repo, head, good, self._trust, self._clock.now(), fleet)
             except RepoError as error:
                 log.warning("live cannot be followed head=%s cause=%s", head, error.cause)
                 return known[1] if known else None

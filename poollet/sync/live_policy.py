@@ -1,7 +1,7 @@
 """Which commit of the target branch may be acted on: it is well signed where that is asked, and follows from the last one.
 
-Owns the way back for people: a `live` that was written anew is obeyed once a commit in it says so. It must not read what
-stands in the files.
+Owns the way back for people: a rewritten `live` is applied once a commit in it approves it. It must not read what
+the files say.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from reconciler.gitstore.approval import TRAILER, HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.gitstore.objects.commit import decode_commit, parse_trailers
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.signatures.trust import SignatureMode, judge_head
 from reconciler.gitstore.signatures.verifier import Verifier
-
-CONFIRM = "Confirm-Live"
 
 
 class History(Protocol):
@@ -59,16 +58,22 @@ class Trust:
 
 
 def follow(
-    history: History, head: ObjectId | None, good: ObjectId | None, trust: Trust, at: datetime
+    history: History,
+    head: ObjectId | None,
+    good: ObjectId | None,
+    trust: Trust,
+    at: datetime,
+    fleet: str,
 ) -> Followed:
-    """`good` is what was acted on last, by this process or as its last report says; None at the very first start."""
+    """`good` is what was acted on last, by this process or as its last report says; None at the very first start. `fleet` is
+    the id of the fleet that an approval is for."""
     if head is None:
         cause = "the target branch does not exist" if good is None else "the target branch is gone"
         return Followed(None, Hold.MISSING, f"{cause}; nothing is changed until the reconciler writes it")
     if good is not None and head != good and not history.is_descendant(head, good):
-        root = first_commit(history, head)
-        if not is_confirmed(history, head, good, root):
-            return Followed(good, Hold.REWRITTEN, _rewritten(good, root))
+        digest = approval_digest(fleet, HoldKind.LIVE, (good, first_commit(history, head)))
+        if not has_approval(history, head, good, digest):
+            return Followed(good, Hold.REWRITTEN, _rewritten(good, digest))
         good = None  # people vouch for what came instead; its signatures are looked at a first start
     ruling = judge_head(history, head, good, trust.verifier, trust.mode, at)
     hold = Hold.UNTRUSTED if ruling.is_held else None
@@ -83,16 +88,17 @@ def first_commit(history: History, head: ObjectId) -> ObjectId:
     return commit
 
 
-def is_confirmed(history: History, head: ObjectId, old: ObjectId, root: ObjectId) -> bool:
-    """Whether a commit that the old `live` did not have names the first commit of the new one."""
+def has_approval(history: History, head: ObjectId, old: ObjectId, digest: str) -> bool:
+    """Whether a commit that the old `live` does not contain approves the new one."""
     return any(
-        (CONFIRM, root) in parse_trailers(decode_commit(history.read(commit)).message)
+        name == TRAILER and is_approval_of(value, digest)
         for commit in history.commits(head, old)
+        for name, value in parse_trailers(decode_commit(history.read(commit)).message)
     )
 
 
-def _rewritten(good: ObjectId, root: ObjectId) -> str:
+def _rewritten(good: ObjectId, digest: str) -> str:
     return (
-        f"the target branch was written anew and does not follow {good[:12]}, which was acted on last; nothing is "
-        f"changed until a commit on the source with the trailer `{CONFIRM}: {root}` has reached it"
+        f"the live branch was rewritten: it does not contain {good[:12]}, the last commit applied here. Nothing is changed "
+        f"here until a source commit with the trailer `{approval_trailer(digest)}` has reached live"
     )

@@ -206,7 +206,7 @@ def verdict(outcome: Outcome, held: Held | None) -> int:
         case Waiting(problems, reason):
             raise CommandError(printable(reason), printable(problems[0].hint if problems else ""))
         case _ if held is not None:
-            cure = f"a commit to the source branch confirms it: {held.trailer}" if held.trailer else held.cure
+            cure = f"a commit to the source branch approves it: {held.trailer}" if held.trailer else held.cure
             raise CommandError(printable(held.message), printable(cure), Exit.PROBLEMS)
         case _:
             return Exit.OK

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from uuid import UUID, uuid5
 
 from schemas.kinds import Key, Kind
@@ -19,8 +18,3 @@ def uid(fleet: str, key: Key, commit: str) -> str:
 def assignment_id(uid: str, live: str | None) -> str:
     """Of the assignment decided on this commit of `live`: each later decision is on a later commit."""
     return str(uuid5(UUID(uid), live or ""))
-
-
-def digest(uids: list[str]) -> str:
-    """What a person confirms: these deletions and no others."""
-    return sha256("\n".join(sorted(uids)).encode()).hexdigest()

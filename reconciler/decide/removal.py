@@ -14,11 +14,11 @@ from reconciler.decide.assignment import given_up
 from reconciler.decide.claim import released
 from reconciler.decide.destroyed import destroyed_pools
 from reconciler.decide.guard import Losses, objection, stricter
-from reconciler.decide.identity import digest
 from reconciler.decide.need import Remove, Step
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import holders, named, owner_of
 from reconciler.decide.view import View
+from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.plan.action import Action
 from reconciler.world.advance import Confirm, Confirmation
 from reconciler.world.known import Known, Standing
@@ -29,14 +29,13 @@ from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
 
 KEEPS = "its deletion policy keeps the data"
-LEAST_DIGITS = 12  # of a digest that somebody types
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """About everything that is absent: why it is held, by reason; what is not in `why` may be ordered gone.
 
-    `held` groups what one confirmation is asked for. `idle` are confirmations that name nothing which is held.
+    `held` groups what one approval is asked for. `idle` are approvals of something else.
     """
 
     why: Mapping[Key, tuple[str, str]]
@@ -65,17 +64,19 @@ def verdicts(view: View) -> Verdicts:
             free[key.kind].append(known)
     held = tuple(objections(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
-    trailer = f"{Confirm.DELETION}: {digest([token(view.known[key]) for key in keys])}" if keys else ""
-    given = [each for each in view.confirmations if each.about is Confirm.DELETION]
-    idle = tuple(each for each in given if not is_for(each, trailer))
+    subjects = [token(view.known[key]) for key in keys]
+    digest = approval_digest(view.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
+    given = [each for each in view.confirmations if each.about is Confirm.APPROVAL]
+    idle = tuple(each for each in given if not is_approval_of(each.value, digest))
     if not keys or len(idle) < len(given):
         return Verdicts(why, idle=idle)
-    why |= {key: ("TooMany", f"{reason}; to confirm: {trailer}") for _, reason, keys in held for key in keys}
+    trailer = approval_trailer(digest)
+    why |= {key: ("TooMany", f"{reason}; to approve: {trailer}") for _, reason, keys in held for key in keys}
     return Verdicts(why, held, trailer, idle)
 
 
 def withheld(view: View, known: Known) -> tuple[str, str] | None:
-    """What no confirmation helps against."""
+    """What no approval helps against."""
     if doubt := view.doubt(known.key):
         return IN_DOUBT, doubt
     if is_paused(known):
@@ -119,11 +120,6 @@ def objections(
 def token(known: Known) -> str:
     """What stands for the object in the digest; a kind without uids goes by its name."""
     return known.record.uid or str(known.key)
-
-
-def is_for(confirmation: Confirmation, trailer: str) -> bool:
-    _, _, wanted = trailer.partition(": ")
-    return len(confirmation.value) >= LEAST_DIGITS and wanted.startswith(confirmation.value.lower())
 
 
 def follows_its_owner(view: View, known: Known) -> bool:

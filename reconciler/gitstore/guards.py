@@ -49,7 +49,7 @@ def of_history(repo: Repo, last: ObjectId | None, head: ObjectId | None) -> tupl
     if last is None or head is None or repo.is_descendant(head, last):
         return ()
     cause = f"the source head {head[:12]} does not descend from {last[:12]}, which was reconciled last"
-    hint = "if the force push was meant, confirm it as the condition says; else push the old head again"
+    hint = "if the force push was meant, approve it with the trailer that `gitvirt plan` prints; else push the old head again"
     return (Problem(file="", code="GV812", message=cause, hint=hint),)
 
 

@@ -8,13 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from reconciler.decide.destroyed import DIGITS, Fate, instead_of, is_known, orders
+from reconciler.decide.destroyed import Fate, instead_of, is_known, orders
 from reconciler.decide.identity import assignment_id
 from reconciler.decide.need import Deed, Need, Remove, Step
 from reconciler.decide.removal import Verdicts, verdicts
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import volumes_of
 from reconciler.decide.view import View
+from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.action import Action
 from reconciler.plan.change import Base, Change, Held, Plan, Unplaced
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
@@ -159,5 +160,10 @@ def held(view: View, verdict: Verdicts | None = None) -> Iterator[Held]:
             how = "waits" if order.fate is Fate.WAITS else "is not followed"
             yield Held(f"{Confirm.POOL_DESTROYED}: {name} {how}: {order.why}")
     for each in verdict.idle:
-        said = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:DIGITS]})"
-        yield Held(f"{said} confirms nothing: no deletion is held under that digest")
+        said = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
+        meant = (
+            f"did you mean {verdict.trailer}?"
+            if verdict.trailer
+            else "a host that rejects `live` compares it itself"
+        )
+        yield Held(f"{said}; {meant}")

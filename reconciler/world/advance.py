@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from reconciler.gitstore import approval
 from reconciler.gitstore.objects.tree import ObjectId
 from schemas.kinds import Key
 from schemas.problem import Problem
@@ -14,8 +15,7 @@ from schemas.problem import Problem
 class Confirm(StrEnum):
     """What people confirm by a trailer of a source commit."""
 
-    DELETION = "Confirm-Deletion"  # the digest of what is held
-    SOURCE = "Confirm-Source"  # the source commit that was reconciled last and is given up
+    APPROVAL = approval.TRAILER  # the digest of what awaits approval
     POOL_DESTROYED = "Pool-Destroyed"  # a pool that never returns
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from reconciler.gitstore import guards
+from reconciler.gitstore import approval, guards
+from reconciler.gitstore.approval import DIGITS, HoldKind, approval_digest, approval_trailer
 from reconciler.gitstore.objects.commit import SOURCE_TRAILER, decode_commit, parse_trailers
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
@@ -18,7 +19,6 @@ from reconciler.world.advance import Confirm, Confirmation, Held
 from schemas.settings.fleet import ID_CURE, SignatureSettings
 
 LINE_AT_MOST = 10_000  # commits of live that are looked through for the last one of a reconciler
-LEAST_DIGITS = 7
 
 MakeVerifier = Callable[[Signers], Verifier]
 
@@ -58,8 +58,9 @@ def chosen(
     last: ObjectId | None,
     trusted: tuple[SignatureSettings, MakeVerifier],
     now: datetime,
+    fleet: Callable[[], str],
 ) -> Head:
-    """`trusted` holds as of `last`."""
+    """`trusted` holds as of `last`, and so does `fleet`, the id that an approval is for."""
     if head is None:
         return Head(last, Held("", last, "the source branch is gone; what was reconciled last stands"))
     ruled = _ruled(repo, head, last, trusted, now)
@@ -68,11 +69,16 @@ def chosen(
     confirmations = tuple(_confirmations(repo, ruled.use, last))
     if not guards.of_history(repo, last, ruled.use) or last is None:
         return Head(ruled.use, ruled.held, confirmations, ruled.notice)
-    if any(each.about is Confirm.SOURCE and _names(each.value, last) for each in confirmations):
-        return Head(ruled.use, ruled.held, confirmations, ruled.notice)
+    digest = approval_digest(fleet(), HoldKind.SOURCE, (last,))
+    others = tuple(each for each in confirmations if not is_approval_of(each, digest))
+    if len(others) < len(confirmations):
+        return Head(ruled.use, ruled.held, others, ruled.notice)
     problem = guards.of_history(repo, last, ruled.use)[0]
     message = f"{problem.message}; what was reconciled last stands"
-    return Head(last, Held(head, last, message, f"{Confirm.SOURCE}: {last[:12]}", problem.code))
+    for each in confirmations:
+        if each.about is Confirm.APPROVAL:
+            message += f"; commit {each.commit[:12]} approves {each.value[:DIGITS]}, which is another digest"
+    return Head(last, Held(head, last, message, approval_trailer(digest), problem.code))
 
 
 def of_fleet(found: Head, last: ObjectId | None, before: str, now: str) -> Head:
@@ -143,5 +149,5 @@ def _arrivals(repo: Repo, head: ObjectId, new: frozenset[ObjectId]) -> dict[Obje
     return times
 
 
-def _names(value: str, commit: ObjectId) -> bool:
-    return len(value) >= LEAST_DIGITS and commit.startswith(value.lower())
+def is_approval_of(confirmation: Confirmation, digest: str) -> bool:
+    return confirmation.about is Confirm.APPROVAL and approval.is_approval_of(confirmation.value, digest)

@@ -78,7 +78,12 @@ class Step:
             state.last, self.ours = head.reconciled(repo, live)
             self.use = self.ours or live
         chosen = head.chosen(
-            repo, self.snapshot.source, state.last, (self._signatures(), self._verifier), self.now
+            repo,
+            self.snapshot.source,
+            state.last,
+            (self._signatures(), self._verifier),
+            self.now,
+            lambda: self._fleet(self.use),
         )
         if chosen.use != state.last:
             chosen = head.of_fleet(chosen, state.last, self._fleet(self.use), self._fleet(chosen.use))

@@ -61,7 +61,7 @@ CODES: dict[str, Code] = {
     "GV812": Code(
         "Rewritten source history",
         "The source branch was force-pushed: what was reconciled last is not in its history any more.",
-        "Look at what would change; then confirm by commit, or push the old head again.",
+        "Look at what would change; then approve it by a commit, or push the old head again.",
     ),
     "GV813": Code(
         "Colliding paths",

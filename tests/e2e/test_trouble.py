@@ -42,16 +42,16 @@ def story(world: World) -> None:
 
 
 def rewrite_history(world: World) -> None:
-    """What was made of it is held until she confirms, and by then a host cannot be reached any more."""
+    """What was made of it awaits her approval, and by then a host cannot be reached any more."""
     ann, worker = world.ann, world.hosts["host-b"]
     commit = ann.commit("a night's work", {"machines/batch-1.yaml": machine("batch-1")})
     world.until_running("batch-1")
     assert world.is_on_live(commit)
     ann.git("reset", "--quiet", "--hard", "HEAD~1")
     ann.git("push", "--quiet", "--force", "origin", "main")
-    confirmations = world.confirmations()
+    approvals = world.approvals()
     assert len(worker.guests) == 2
-    ann.commit("it was no night for work, and I mean it", {}, *confirmations)
+    ann.commit("it was no night for work, and I mean it", {}, *approvals)
     lose_a_host(world, world.hosts["host-a"])
     assert len(worker.guests) == 1
 

@@ -119,10 +119,10 @@ class World:
         )
         return found[1] if found else ""
 
-    def confirmations(self) -> list[str]:
+    def approvals(self) -> list[str]:
         """The trailers that `gitvirt plan` asks for. Rewritten history is an error to it."""
         shown = self.ann.gitvirt("plan", "--repo", self.server.url, codes=(Exit.OK, Exit.PROBLEMS))
-        found = re.findall(r"Confirm-[A-Z][a-z]+: [0-9a-f]+", shown)
+        found = re.findall(r"Gitvirt-Approve: [0-9a-f]+", shown)
         assert found, shown
         return list(dict.fromkeys(found))
 
@@ -141,10 +141,10 @@ class World:
             self.ann.wait("pool", name, "condition=Ready")
 
     def end(self, *files: str) -> None:
-        """All objects leave the source, which is seen, and Ann confirms that."""
+        """All objects leave the source, which is seen, and Ann approves that."""
         commit = self.ann.commit("the end", dict.fromkeys(files))
         self.until(lambda: self.is_on_live(commit))
-        self.ann.commit("the end, and I mean it", {}, *self.confirmations())
+        self.ann.commit("the end, and I mean it", {}, *self.approvals())
         self.until(lambda: not any(map(self.live, files)))
 
     @property

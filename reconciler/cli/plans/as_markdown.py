@@ -86,7 +86,7 @@ def _held(plan: Plan) -> Iterator[str]:
         if len(each.keys) > 10:
             yield f"> - and {len(each.keys) - 10:,} more"
         if each.trailer:
-            yield f"> To confirm, merge a commit with the trailer {_code(each.trailer)}"
+            yield f"> To approve, merge a commit with the trailer {_code(each.trailer)}"
 
 
 def _problems(plan: Plan) -> Iterator[str]:

@@ -99,8 +99,8 @@ def _held(held: Sequence[Held], terminal: Terminal) -> None:
         if len(each.keys) > MOST_NAMED:
             terminal.line(f"    and {len(each.keys) - MOST_NAMED:,} more")
         if each.trailer:
-            terminal.line("    if this is meant, say so by a commit to the source branch:")
-            terminal.line(f'    git commit --allow-empty -m "confirm" --trailer "{printable(each.trailer)}"')
+            terminal.line("    to approve it, push this commit to the source branch:")
+            terminal.line(f'    git commit --allow-empty -m "approve" --trailer "{printable(each.trailer)}"')
     terminal.line()
 
 

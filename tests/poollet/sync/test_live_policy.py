@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from poollet.sync.live_policy import Hold, Trust, first_commit, follow
+from reconciler.gitstore.approval import HoldKind, approval_digest
 from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.gitstore.signatures.signers import Signers, parse_signers
 from reconciler.gitstore.signatures.signing import SshSigner
 from reconciler.gitstore.signatures.trust import SignatureMode
 from reconciler.gitstore.signatures.verifier import Verifier
 from reconciler.gitstore.store import Store
-from tests.poollet.fleet import LIVE, MAIN, START, Fleet
+from tests.poollet.fleet import FLEET, LIVE, MAIN, START, Fleet
 from tests.servers.sshd import new_key
 
 
@@ -42,24 +43,31 @@ def test_what_follows_is_followed(fleet: Fleet) -> None:
     first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
     repo = client(fleet)
     for good in (None, first, second):
-        found = follow(repo, second, good, trust(), at())
+        found = follow(repo, second, good, trust(), at(), FLEET)
         assert (found.use, found.hold, found.message, found.is_obeyed) == (second, None, "", True)
 
 
 def test_no_branch_is_no_order_to_do_anything(fleet: Fleet) -> None:
     for good in (None, fleet.head()):
-        found = follow(client(fleet), None, good, trust(), at())
+        found = follow(client(fleet), None, good, trust(), at(), FLEET)
         assert (found.use, found.hold, found.is_obeyed) == (None, Hold.MISSING, False)
 
 
-def rewritten(fleet: Fleet, trailer: str = "") -> str:
-    """`live` begun anew by a reconciler that found none, over a source that may hold a confirmation."""
+def digest_of(good: str | None, root: str | None) -> str:
+    assert good is not None
+    assert root is not None
+    return approval_digest(FLEET, HoldKind.LIVE, [good, root])
+
+
+def rewritten(fleet: Fleet, cut: slice | None = None) -> str:
+    """`live` begun again by a reconciler that found none, over a source that may hold an approval of it: `cut` are the digits
+    that somebody typed of it."""
+    good = fleet.head()
     del fleet.remote.refs[LIVE]
     root = fleet.commit({"gitvirt.yaml": "# anew\n"})
-    if trailer:
-        source = fleet.commit(
-            {"note": "x"}, MAIN, message=f"yes\n\nConfirm-Live: {trailer.format(root=root)}"
-        )
+    if cut is not None:
+        typed = digest_of(good, root)[cut]
+        source = fleet.commit({"note": "x"}, MAIN, message=f"yes\n\nGitvirt-Approve: {typed}")
         fleet.commit({"note": "x"}, source=source)
     return root
 
@@ -74,45 +82,45 @@ def test_a_branch_that_does_not_follow_is_not_obeyed(fleet: Fleet, is_back: bool
         head = root = rewritten(fleet)
         repo.snapshot()
     assert head is not None
-    found = follow(repo, head, second, trust(), at())
+    found = follow(repo, head, second, trust(), at(), FLEET)
     assert (found.use, found.hold, found.is_obeyed) == (second, Hold.REWRITTEN, False)
-    assert f"`Confirm-Live: {root}`" in found.message
+    assert f"`Gitvirt-Approve: {digest_of(second, root)}`" in found.message
 
 
-def test_people_confirm_a_new_live_by_its_first_commit(fleet: Fleet) -> None:
+def test_people_approve_a_new_live(fleet: Fleet) -> None:
     old = fleet.commit({"a.yaml": "a: 1\n"})
-    root = rewritten(fleet, "{root}")
+    root = rewritten(fleet, slice(None))
     repo = client(fleet)
     head = fleet.head()
     assert head is not None
     assert first_commit(repo, head) == root
-    found = follow(repo, head, old, trust(), at())
+    found = follow(repo, head, old, trust(), at(), FLEET)
     assert (found.use, found.hold) == (head, None)
 
 
-@pytest.mark.parametrize("trailer", ["0" * 40, "{root:.12}"], ids=["another", "short"])
-def test_another_confirmation_is_none(fleet: Fleet, trailer: str) -> None:
+@pytest.mark.parametrize("cut", [slice(1, None), slice(11)], ids=["another", "short"])
+def test_another_approval_is_none(fleet: Fleet, cut: slice) -> None:
     old = fleet.commit({"a.yaml": "a: 1\n"})
-    rewritten(fleet, trailer)
-    found = follow(client(fleet), fleet.head(), old, trust(), at())
+    rewritten(fleet, cut)
+    found = follow(client(fleet), fleet.head(), old, trust(), at(), FLEET)
     assert found.hold is Hold.REWRITTEN
 
 
-def test_a_confirmation_that_the_old_live_had_counts_no_more(fleet: Fleet) -> None:
-    root = rewritten(fleet, "{root}")
+def test_an_approval_that_the_old_live_had_counts_no_more(fleet: Fleet) -> None:
+    root = rewritten(fleet, slice(None))
     old = fleet.head()
-    fleet.remote.refs[LIVE] = root  # back to its beginning: the confirmation is not in what it has now
-    found = follow(client(fleet), root, old, trust(), at())
+    fleet.remote.refs[LIVE] = root  # back to its beginning: the approval is not in what it has now
+    found = follow(client(fleet), root, old, trust(), at(), FLEET)
     assert found.hold is Hold.REWRITTEN
 
 
 def test_what_is_not_well_signed_is_held_at_the_last_good_commit(fleet: Fleet) -> None:
     first, second = fleet.head(), fleet.commit({"a.yaml": "a: 1\n"})
-    found = follow(client(fleet), second, first, trust(SignatureMode.ENFORCE), at())
+    found = follow(client(fleet), second, first, trust(SignatureMode.ENFORCE), at(), FLEET)
     assert (found.use, found.hold, found.is_obeyed) == (first, Hold.UNTRUSTED, True)
-    found = follow(client(fleet), second, None, trust(SignatureMode.ENFORCE), at())
+    found = follow(client(fleet), second, None, trust(SignatureMode.ENFORCE), at(), FLEET)
     assert (found.use, found.is_obeyed) == (None, False)
-    found = follow(client(fleet), second, first, trust(SignatureMode.WARN), at())
+    found = follow(client(fleet), second, first, trust(SignatureMode.WARN), at(), FLEET)
     assert (found.use, found.hold) == (second, None)
     assert "it is not signed" in found.message
 
@@ -124,10 +132,10 @@ def test_signed_commits_are_followed_up_to_the_first_that_is_not(fleet: Fleet, t
     fleet.writer = fleet.client(Refs(), sign=SshSigner(key, os.environ))
     first, second = fleet.commit({"a.yaml": "a: 1\n"}), fleet.commit({"a.yaml": "a: 2\n"})
     for good in (None, first):
-        found = follow(client(fleet), second, good, enforced, datetime.now(UTC))
+        found = follow(client(fleet), second, good, enforced, datetime.now(UTC), FLEET)
         assert (found.use, found.hold) == (second, None)
     fleet.writer = fleet.client(Refs())
     third = fleet.commit({"a.yaml": "a: 3\n"})
-    found = follow(client(fleet), third, first, enforced, datetime.now(UTC))
+    found = follow(client(fleet), third, first, enforced, datetime.now(UTC), FLEET)
     assert (found.use, found.hold, found.is_obeyed) == (second, Hold.UNTRUSTED, True)
     assert f"held at {second[:12]}" in found.message

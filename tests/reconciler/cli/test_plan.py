@@ -175,12 +175,11 @@ def test_what_has_no_place_and_what_is_wrong_have_their_exit_codes(site: Site, g
     assert "machines/bad.yaml" in text
 
 
-def test_a_deletion_that_is_held_says_how_to_confirm_it(site: Site, gitvirt: Command) -> None:
+def test_a_deletion_that_is_held_says_how_to_approve_it(site: Site, gitvirt: Command) -> None:
     site.edit({f"machines/{name}.yaml": None for name in ("db-1", "old-1", "web-1")})
     text = gitvirt("plan")[1]
-    assert re.search(
-        r'git commit --allow-empty -m "confirm" --trailer "Confirm-Deletion: [0-9a-f]{64}"', text
-    )
+    line = r'git commit --allow-empty -m "approve" --trailer "Gitvirt-Approve: [0-9a-f]{16}"'
+    assert re.search(line, text)
 
 
 def test_a_remote_is_planned_on_as_it_is_now(

@@ -166,32 +166,32 @@ def test_an_empty_source_tree_deletes_nothing_without_consent() -> None:
     assert {change.action for change in plan.changes} == {Action.HOLD}
     assert {held.kind for held in plan.held} >= {Kind.MACHINE, Kind.VOLUME, Kind.MACHINE_CLASS}
     (trailer,) = {held.trailer for held in plan.held}
-    assert trailer.startswith("Confirm-Deletion: ")
+    assert trailer.startswith("Gitvirt-Approve: ")
     last = next(need for need in needs if need.key.kind is Kind.VOLUME)
     held = condition(getattr(last.record.status, "conditions", ()), "DeletionHeld")
     assert held is not None
     assert trailer in held.message
 
 
-def confirmed(world: Small) -> Small:
-    return world.confirms(Confirm.DELETION, verdicts(world).trailer.removeprefix("Confirm-Deletion: "))
+def approved(world: Small) -> Small:
+    return world.confirms(Confirm.APPROVAL, verdicts(world).trailer.removeprefix("Gitvirt-Approve: "))
 
 
-def test_a_commit_with_the_digest_confirms_exactly_that() -> None:
-    world = confirmed(empty_tree())
+def test_a_commit_with_the_digest_approves_exactly_that() -> None:
+    world = approved(empty_tree())
     steps = {need.key.kind: need.step for need in diff(world, set(), NOW) if isinstance(need, Remove)}
     assert steps[Kind.MACHINE] is Step.ORDER
-    further = confirmed(empty_tree().add(machine("one-more", on="a")))
+    further = approved(empty_tree().add(machine("one-more", on="a")))
     further.goes(Key(Kind.MACHINE, "default", "one-more"))
     assert all(need.step is Step.HOLD for need in diff(further, set(), NOW) if isinstance(need, Remove))
 
 
 @pytest.mark.parametrize("digits", ["", "abc", "0" * 64])
-def test_a_wrong_or_short_digest_confirms_nothing(digits: str) -> None:
-    world = empty_tree().confirms(Confirm.DELETION, digits)
+def test_a_wrong_or_short_digest_approves_nothing(digits: str) -> None:
+    world = empty_tree().confirms(Confirm.APPROVAL, digits)
     assert all(need.step is Step.HOLD for need in diff(world, set(), NOW) if isinstance(need, Remove))
     short = empty_tree()
-    short.confirms(Confirm.DELETION, verdicts(short).trailer.removeprefix("Confirm-Deletion: ")[:11])
+    short.confirms(Confirm.APPROVAL, verdicts(short).trailer.removeprefix("Gitvirt-Approve: ")[:11])
     assert all(need.step is Step.HOLD for need in diff(short, set(), NOW) if isinstance(need, Remove))
 
 

@@ -284,8 +284,6 @@ def test_what_waits_for_its_word_is_removed() -> None:
     [
         ("Pool-Destroyed", "nosuch", "means no pool: nobody declares or announces one of that name"),
         ("Pool-Destroyed", "rack-12", "means no pool: did you mean rack-1?"),
-        ("Confirm-Deletion", "0" * 64, "confirms nothing: no deletion is held under that digest"),
-        ("Confirm-Deletion", "zzz", "confirms nothing: no deletion is held under that digest"),
     ],
 )
 def test_a_word_that_means_nothing_is_answered(trailer: str, value: str, says: str) -> None:

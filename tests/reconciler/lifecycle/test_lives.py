@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.gitstore.approval import HoldKind, approval_digest
 from reconciler.loop.outcome import Outcome, Rested, Waiting, Wrote
 from reconciler.plan import Action
 from schemas.kinds import Key, Kind
 from tests.reconciler.lifecycle.hosts import Fleet, Host
-from tests.reconciler.world.scene import FAST, LIVE, MAIN, REPORTS, SMALL, machine, pool, using, volume
+from tests.reconciler.world.scene import FAST, FLEET, LIVE, MAIN, REPORTS, SMALL, machine, pool, using, volume
 
 WEB = Key(Kind.MACHINE, "default", "web")
 DATA = Key(Kind.VOLUME, "default", "data")
@@ -286,7 +287,7 @@ def test_a_snapshot_goes_though_its_volume_went_before_it() -> None:
     assert not any(key.name == "daily" for _, key, _ in world.documents())
 
 
-def test_mass_deletion_is_held_until_a_commit_confirms_it() -> None:
+def test_mass_deletion_awaits_approval() -> None:
     world = fleet(web=machine("web"))
     before = set(world.objects())
     gone = {path: None for path in [*OTHERS, "web.yaml"]}
@@ -299,7 +300,7 @@ def test_mass_deletion_is_held_until_a_commit_confirms_it() -> None:
     (said,) = [each for each in world.machine("web").status.conditions if each.type == "DeletionHeld"]
     assert held.trailer in said.message
     assert all(host.has for host in world.hosts.values())
-    world.source({"note.txt": "all of it"}, Confirm_Deletion=held.trailer.removeprefix("Confirm-Deletion: "))
+    world.source({"note.txt": "all of it"}, Gitvirt_Approve=held.trailer.removeprefix("Gitvirt-Approve: "))
     world.settle()
     assert world.objects() == {}
     assert not any(host.has for host in world.hosts.values())
@@ -332,6 +333,32 @@ def test_a_source_without_any_file_deletes_nothing() -> None:
     assert "DeletionHeld" not in "".join(world.texts().values())
 
 
+@pytest.mark.parametrize("value", ["0" * 16, "zzz"])
+def test_an_approval_that_matches_nothing_is_answered(value: str) -> None:
+    world = fleet(web=machine("web"))
+    world.source({"note.txt": "a slip"}, Gitvirt_Approve=value)
+    world.hosts_report()
+    world.tick()
+    (held,) = world.plans[-1].held
+    assert held.reason.startswith(f"Gitvirt-Approve: {value} (commit ")
+    assert "matches nothing that awaits approval here" in held.reason
+    assert not held.trailer
+    world.settle()
+    assert not world.plans[-1].held
+
+
+def test_an_approval_with_a_slip_is_answered_with_the_one_that_was_meant() -> None:
+    world = fleet(web=machine("web"))
+    world.source({path: None for path in [*OTHERS, "web.yaml"]})
+    world.settle()
+    (held,) = world.plans[-1].held
+    trailer = held.trailer
+    world.source({"note.txt": "a slip"}, Gitvirt_Approve=trailer.removeprefix("Gitvirt-Approve: ")[:8])
+    world.tick()
+    assert [each.trailer for each in world.plans[-1].held] == [trailer, ""]
+    assert world.plans[-1].held[1].reason.endswith(f"did you mean {trailer}?")
+
+
 def test_a_force_push_changes_nothing() -> None:
     world = fleet(web=machine("web"))
     before = {key: found.status.assignment for key, found in world.objects().items()}
@@ -339,7 +366,8 @@ def test_a_force_push_changes_nothing() -> None:
     world.force({"gitvirt.yaml": world.texts()["gitvirt.yaml"], "other.yaml": machine("surprise")})
     world.settle()
     assert {key: found.status.assignment for key, found in world.objects().items()} == before
-    assert world.plans[-1].held[0].trailer == f"Confirm-Source: {old[:12]}"
+    digest = approval_digest(FLEET, HoldKind.SOURCE, [old])
+    assert world.plans[-1].held[0].trailer == f"Gitvirt-Approve: {digest}"
 
 
 def test_one_malformed_file_stops_nobody_and_deletes_nothing() -> None:

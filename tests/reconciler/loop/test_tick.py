@@ -154,8 +154,8 @@ def test_an_empty_source_deletes_nothing_without_consent(site: Site) -> None:
     outcome = site.reconciler.tick(site.clock)
     assert isinstance(outcome, Rested)
     (held,) = [held for held in outcome.plan.held if held.kind is Kind.MACHINE]
-    digest = held.trailer.removeprefix("Confirm-Deletion: ")
-    site.people.push({}, "yes", Confirm_Deletion=digest)
+    digest = held.trailer.removeprefix("Gitvirt-Approve: ")
+    site.people.push({}, "yes", Gitvirt_Approve=digest)
     site.settle()
     assert site.states() == {}
     assert sum(len(host.running) for host in site.hosts) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.gitstore.approval import HoldKind, approval_digest
 from reconciler.world.advance import Confirm
 from reconciler.world.world import World
 from schemas.kinds import Kind
@@ -17,7 +18,7 @@ from tests.reconciler.world.scene import (
 from tests.reconciler.world.situations import UID, WEB, on_pool, placed
 
 
-def test_a_rewritten_source_is_held_until_somebody_confirms() -> None:
+def test_a_rewritten_source_awaits_approval() -> None:
     scene = placed()
     last = scene.heads[MAIN]
     new = scene.force({"gitvirt.yaml": f"fleet:\n  id: {FLEET}\n"})
@@ -25,21 +26,27 @@ def test_a_rewritten_source_is_held_until_somebody_confirms() -> None:
     assert (world.source, world.last_source, world.is_news) == (last, last, False)
     held = world.held_source
     assert held is not None
-    assert (held.head, held.trailer) == (new, f"Confirm-Source: {last[:12]}")
+    digest = approval_digest(FLEET, HoldKind.SOURCE, [last])
+    assert (held.head, held.trailer) == (new, f"Gitvirt-Approve: {digest}")
     assert not world.absent
     assert "GV812" in {problem.code for problem in scene.step(world).problems}
-    confirmed = scene.source({}, Confirm_Source=last[:12])
+    approval = scene.source({}, Gitvirt_Approve=digest)
     scene.step(world)
     assert world.held_source is None
-    assert world.source == confirmed
+    assert world.source == approval
+    assert not world.confirmations, "it is used, and matches no other hold"
     assert WEB in world.absent
 
 
-def test_a_confirmation_of_something_else_confirms_nothing() -> None:
+@pytest.mark.parametrize("kind", [HoldKind.DELETION, HoldKind.LIVE, None])
+def test_an_approval_of_something_else_is_answered_and_approves_nothing(kind: HoldKind | None) -> None:
     scene = placed()
+    digest = "0123456789ab" if kind is None else approval_digest(FLEET, kind, [scene.heads[MAIN]])
     scene.force({})
-    scene.source({}, Confirm_Source="0123456789ab")
-    assert scene.world().held_source is not None
+    commit = scene.source({}, Gitvirt_Approve=digest)
+    held = scene.world().held_source
+    assert held is not None
+    assert held.message.endswith(f"; commit {commit[:12]} approves {digest}, which is another digest")
 
 
 def test_another_fleet_id_holds_everything() -> None:
@@ -91,13 +98,13 @@ def test_an_empty_source_makes_all_absent_and_nothing_else() -> None:
 
 def test_confirmations_are_those_since_the_last_reconciled_commit() -> None:
     scene = Scene({})
-    scene.source({}, Confirm_Deletion="old")
+    scene.source({}, Gitvirt_Approve="old")
     scene.live()
-    scene.source({}, Confirm_Deletion="abc")
+    scene.source({}, Gitvirt_Approve="abc")
     scene.source({}, Pool_Destroyed="pool-a")
     world = scene.world()
     assert [(each.about, each.value) for each in world.confirmations] == [
-        (Confirm.DELETION, "abc"),
+        (Confirm.APPROVAL, "abc"),
         (Confirm.POOL_DESTROYED, "pool-a"),
     ]
 

@@ -93,7 +93,7 @@ def test_the_body_has_a_line_for_each_change_with_its_reason() -> None:
 
 
 def test_nobody_adds_a_trailer_or_a_paragraph_by_his_words() -> None:
-    evil = "no\n\nSource-Commit: 0000\nConfirm-Deletion: 1111"
+    evil = "no\n\nSource-Commit: 0000\nGitvirt-Approve: 1111"
     text = message(
         [Change(WEB, Action.WITHDRAW, PLACED, NOTHING, evil)], ["a\nSource-Commit: 1.yaml"] * 5, "main"
     )

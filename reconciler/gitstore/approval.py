@@ -1,0 +1,49 @@
+"""Approvals: how a person agrees, by a commit, to what gitvirt does not do by itself. Pure.
+
+Theory of operation
+-------------------
+What needs a person's agreement *awaits approval*. Its digest covers the fleet, the kind of hold, and its subjects:
+
+    kind        subjects                                                          held by
+    deletion    the uid of each object whose deletion exceeds the limits          the reconciler
+    source      the source commit that was reconciled last, which the             the reconciler
+                rewritten branch no longer contains
+    live        the commit that a host applied last, and the first commit         each host
+                of the rewritten `live`
+
+Plan, log, condition and event print the same line, `Gitvirt-Approve: <digest>`. A commit that arrives on the source branch with that
+trailer approves it. The subjects stay the same while the hold lasts, so the digest does; anything more that is to be deleted, or
+another rewritten history, is another digest. A uid belongs to one life of an object and a commit to one history, so an
+approval never applies to a successor of the same name.
+
+Must never happen: an approval applies to more than what was printed with its digest, to another fleet, or to another kind of hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from hashlib import sha256
+
+TRAILER = "Gitvirt-Approve"
+DIGITS = 16  # that are printed
+LEAST_DIGITS = 12  # that a person has to type
+
+
+class HoldKind(StrEnum):
+    DELETION = "deletion"
+    SOURCE = "source"
+    LIVE = "live"
+
+
+def approval_digest(fleet: str, kind: HoldKind, subjects: Iterable[str]) -> str:
+    return sha256("\n".join((fleet, kind, *sorted(subjects))).encode()).hexdigest()[:DIGITS]
+
+
+def approval_trailer(digest: str) -> str:
+    return f"{TRAILER}: {digest}"
+
+
+def is_approval_of(value: str, digest: str) -> bool:
+    """Whether `value`, as somebody typed it into the trailer, names this digest."""
+    return len(value) >= LEAST_DIGITS and digest.startswith(value.lower())
