@@ -114,7 +114,7 @@ def parse_files(source: ManifestSource, paths: Sequence[str], then: Ids) -> Pars
         batch.documents += found.documents
         batch.problems += found.problems
         batch.foreign += found.foreign
-        batch.refused += found.refused
+        batch.refused += found.invalid
         if any(problem.severity is Severity.ERROR and not problem.object for problem in found.problems):
             batch.unreadable.append(path)  # one of its documents may be anything
     return batch

@@ -73,7 +73,7 @@ def _inventory(repo: Repo, commit: ObjectId | None, kind: Kind | None) -> FleetI
         if kind is not None and _is_of_others(data, kind):
             continue
         found = manifest.parse(path, data)
-        if found.is_malformed or found.refused:
+        if found.is_malformed or found.invalid:
             broken.append(path)
         for document in found.documents:
             item = InventoryItem(path, document.index, decode(document.kind, document.body), document.body)

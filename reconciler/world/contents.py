@@ -106,7 +106,7 @@ def _malformed(found: Manifest, data: bytes) -> Contents:
     return Contents(
         is_malformed=True,
         is_opaque=any(not each.object for each in errors),
-        refused=(*found.refused, *(each.key for each in found.documents)),
+        refused=(*found.invalid, *(each.key for each in found.documents)),
         strangers=_strangers(data) if found.foreign else (),
         problems=errors,
     )

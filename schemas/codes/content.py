@@ -10,12 +10,12 @@ CODES: dict[str, Code] = {
     ),
     "GV510": Code(
         "Secret in plain text",
-        "A Secret's values can be read by whoever can read the repo, and Git history never forgets them.",
-        "Encrypt it with SOPS or age and change the secret itself; or set secrets.plain: allow in gitvirt.yaml.",
+        "Everyone who can read the repo can read the values of the Secret, and they stay in Git history.",
+        "Encrypt it with SOPS or age, and change the secret itself. For a test repo, set secrets.plain: allow in gitvirt.yaml.",
     ),
     "GV511": Code(
         "Secret is only partly encrypted",
         "Some values of the Secret are encrypted, others are in plain text.",
-        "Encrypt the whole document anew, and change the values that were readable.",
+        "Encrypt the whole document again, and change the secrets that were readable.",
     ),
 }

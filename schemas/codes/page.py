@@ -19,7 +19,7 @@ CHAPTERS = {
 HEADING = """\
 # Problems
 
-Whatever gitvirt finds wrong has a code. This page is made from `schemas/codes/` by `make docs`.
+Every problem that gitvirt reports has a code. `make docs` generates this page from `schemas/codes/`.
 """
 
 

@@ -1,7 +1,10 @@
-"""Files into documents of ours: what is in a file, what is wrong with it and where. The door where bytes become objects.
+"""One file into documents: which documents of ours it contains, and what is wrong with it, with line and column.
 
-Pure: a path and its bytes in, a Manifest out. Whatever is in the file becomes a finding, never an exception. Rules between
-objects are not known here, nor what a malformed file means for those it declared.
+Pure: a path and its bytes in, a Manifest out. Any content becomes a finding, never an exception. Rules between objects are
+in `validate`; the reconciler decides what a malformed file means for the objects that it declared before.
+
+Must never happen: a malformed file that is read in part. One bad document makes the whole file malformed, because the
+objects of its other documents could otherwise change or disappear by a typing mistake.
 """
 
 from __future__ import annotations
@@ -18,16 +21,16 @@ from schemas.problem import Problem, Severity, Violation
 from schemas.reader import BYTE_ORDER_MARK, Unreadable, Value, read
 from schemas.reader.positions import Positions
 
-MAX_BYTES = 4 * 1024 * 1024  # some 8,000 objects; look at a file's size before reading it
+MAX_BYTES = 4 * 1024 * 1024  # about 8,000 objects; callers check the size before they read the file
 
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_LOOKED_AT = 4096  # bytes that tell what a file is
+_SAMPLE = 4096  # bytes at the start of a file that show its encoding
 _MARKS_OF_OTHERS = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))  # fmt: skip
 _EVERY_OTHER_BYTE_NUL = re.compile(rb"(?:[\t\n\r -~]\0){2}|(?:\0[\t\n\r -~]){2}")
 
 
 class Document(msgspec.Struct, frozen=True):
-    """One object as it is written, valid by the schema of its kind. `index` counts the documents of its file from 0."""
+    """One object as written, valid by the schema of its kind. `index` counts the documents of its file from 0."""
 
     path: str
     index: int
@@ -38,19 +41,19 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What one file holds. One error makes all of it malformed: such a file is frozen whole, never read in part."""
+    """The content of one file. One error makes all of it malformed: such a file is frozen as a whole."""
 
     path: str
     documents: tuple[Document, ...] = ()
     problems: tuple[Problem, ...] = ()
     is_malformed: bool = False
     foreign: int = 0
-    # Identities of documents that are not among `documents` because of their problems, as far as they can be told.
-    refused: tuple[Key, ...] = ()
+    # Identities of invalid documents, which are not among `documents`, where they can be read.
+    invalid: tuple[Key, ...] = ()
 
 
 def parse(path: str, data: bytes) -> Manifest:
-    """The manifest of a file; `path` only names it in what is found."""
+    """The manifest of a file. `path` only names the file in problems."""
     text = _text(path, data)
     if isinstance(text, Problem):
         return Manifest(path, problems=(text,), is_malformed=True)
@@ -58,23 +61,23 @@ def parse(path: str, data: bytes) -> Manifest:
     if isinstance(values, Unreadable):
         return Manifest(path, problems=(_unreadable(path, values),), is_malformed=True)
     if len(values) == 1:
-        # Most files: one document, and nothing wrong with it.
+        # Most files have one document without a problem.
         document = _document(path, 0, values[0])
         if document is not None:
             return Manifest(path, (document,))
-    return _sorted(path, text, values)
+    return _documents_and_problems(path, text, values)
 
 
 def too_large(path: str, size: int) -> Problem | None:
-    """The finding for a file of this many bytes, which then need not be read."""
+    """The problem of a file of this size, so that the caller does not read it; None if the size is allowed."""
     if size <= MAX_BYTES:
         return None
-    message = f"the file has {size:,} bytes, manifests at most {MAX_BYTES:,}"
+    message = f"the file has {size:,} bytes; a manifest has at most {MAX_BYTES:,}"
     return Problem(file=path, code="GV108", message=message, hint="split it, or name it in .gitvirtignore")
 
 
 def _document(path: str, index: int, body: Value) -> Document | None:
-    """The document, if it is one of ours and nothing is wrong with it."""
+    """The document if it is one of ours without a violation, else None."""
     if not isinstance(body, dict):
         return None
     fields = cast("dict[str, Any]", body)
@@ -86,12 +89,12 @@ def _document(path: str, index: int, body: Value) -> Document | None:
     return Document(path, index, kind, Key(kind, namespace, metadata["name"]), fields["apiVersion"], fields)
 
 
-def _sorted(path: str, text: str, values: tuple[Value, ...]) -> Manifest:
-    """Documents apart from findings, where there may be several of either."""
+def _documents_and_problems(path: str, text: str, values: tuple[Value, ...]) -> Manifest:
+    """The same for a file with several documents or with problems, whose positions are then computed."""
     marks = Positions(text)
     documents: list[Document] = []
     problems: list[Problem] = []
-    refused: list[Key] = []
+    invalid: list[Key] = []
     foreign = 0
     for index, body in enumerate(values):
         document = _document(path, index, body)
@@ -103,9 +106,9 @@ def _sorted(path: str, text: str, values: tuple[Value, ...]) -> Manifest:
         foreign += any(problem.code == "GV221" for problem in found)
         key = _identity(body)
         if key is not None:
-            refused.append(key)
+            invalid.append(key)
     is_malformed = any(problem.severity is Severity.ERROR for problem in problems)
-    return Manifest(path, tuple(documents), tuple(problems), is_malformed, foreign, tuple(refused))
+    return Manifest(path, tuple(documents), tuple(problems), is_malformed, foreign, tuple(invalid))
 
 
 def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: bool) -> Iterator[Problem]:
@@ -123,7 +126,7 @@ def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: 
         case NearMiss(field, message, hint):
             yield _problem(path, index, Violation(f"/{field}", "GV220", message, hint), marks)
         case Foreign(reason):
-            # The place of a file's only document is the file; that needs no marks.
+            # The position of a file's only document is the file itself, which costs no second reading.
             line, column = (0, 0) if is_only else marks.position(index, "")
             yield Problem(
                 file=path,
@@ -137,7 +140,7 @@ def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: 
 
 
 def _listed(body: Value) -> Violation | None:
-    """A List, as kubectl prints it, of objects that are ours: their text has no documents of their own to edit."""
+    """The violation of a List of our objects, as kubectl prints it. Its items are no documents, so gitvirt cannot edit them."""
     if not isinstance(body, dict):
         return None
     kind, items = body.get("kind"), body.get("items")
@@ -145,13 +148,13 @@ def _listed(body: Value) -> Violation | None:
         return None
     is_ours = isinstance(recognize(body.get("apiVersion"), kind.removesuffix("List")), Kind)
     if is_ours or any(isinstance(recognize_document(item), Kind | NearMiss) for item in items):
-        hint = "write each of its items as a document of its own, with --- between them"
-        return Violation("/items", "GV113", f"objects in a {kind} are not read", hint)
+        hint = "write each item as its own document, with --- between them"
+        return Violation("/items", "GV113", f"gitvirt does not read objects in a {kind}", hint)
     return None
 
 
 def _identity(body: Value) -> Key | None:
-    """Whose document this is, whatever else is wrong with it."""
+    """The identity of a document that may be invalid, or None if it cannot be read."""
     kind = recognize_document(body)
     if not isinstance(kind, Kind) or not isinstance(body, dict):
         return None
@@ -165,7 +168,7 @@ def _identity(body: Value) -> Key | None:
 
 
 def _problem(path: str, index: int, violation: Violation, marks: Positions, key: str = "") -> Problem:
-    # Of an unknown field the name is wrong, of all else the value.
+    # For an unknown field point at the name, for everything else at the value.
     place = marks.key if violation.code == "GV201" else marks.position
     line, column = place(index, violation.pointer)
     return Problem(
@@ -205,8 +208,8 @@ def _text(path: str, data: bytes) -> str | Problem:
 
 
 def _undecodable(path: str, data: bytes, offset: int) -> Problem:
-    """UTF-16 by its mark or its NULs, binary by its control characters, else text in an older encoding."""
-    start = data[:_LOOKED_AT]
+    """Why a file is not UTF-8: UTF-16 (byte order mark or NULs), binary (control characters) or an older encoding."""
+    start = data[:_SAMPLE]
     encoding = next((name for mark, name in _MARKS_OF_OTHERS if data.startswith(mark)), None)
     if encoding is None and _EVERY_OTHER_BYTE_NUL.match(start):
         encoding = "UTF-16"

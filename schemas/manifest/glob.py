@@ -1,4 +1,4 @@
-"""Patterns of gitignore: one line into what it matches. A hostile line costs no more than a harmless one."""
+"""Patterns of gitignore: one line into a regular expression. A hostile line costs no more time than a harmless one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLASS = re.compile(r"\[([!^]?)(\]?(?:[^\]\\]|\\.)*)\]")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`is_exception`: it began with `!`. A pattern without a slash is about names, one with a slash about paths."""
+    """`is_exception`: begins with `!`. A pattern without a slash matches names, one with a slash matches paths."""
 
     regex: re.Pattern[str]
     is_path: bool
@@ -25,7 +25,7 @@ class Pattern:
 
 
 def parse_pattern(line: str) -> Pattern | str | None:
-    """The pattern of a line, None for a comment or an empty line, or why it is none."""
+    """The pattern of a line; None for a comment or an empty line; a text that says why the line is not a pattern."""
     if line.startswith("#"):
         return None
     body = _TRAILING_BLANKS.sub("", line)
@@ -38,20 +38,20 @@ def parse_pattern(line: str) -> Pattern | str | None:
     is_path = "/" in body
     body = body.removeprefix("/")
     if not body:
-        return "it names nothing"
+        return "the pattern is empty"
     if body.count("**") > MOST_LEAPS:
-        return f"it has more than {MOST_LEAPS} times **"
+        return f"more than {MOST_LEAPS} times **"
     regex = _path(body) if is_path else _name(body)
     if regex is None:
-        return "it ends in a backslash, or a [ is not closed"
+        return "a backslash at the end, or a [ that is not closed"
     try:
         return Pattern(re.compile(regex, re.DOTALL), is_path, is_for_folders, is_exception)
     except re.error:
-        return "its [...] is no range of characters"
+        return "the range in [...] is not valid"
 
 
 def _path(body: str) -> str | None:
-    """`**` between slashes stands for any folders, at the end for anything within."""
+    """`**` between slashes matches any number of folders, at the end everything inside."""
     parts = body.split("/")
     written = []
     for at, part in enumerate(parts):
@@ -67,7 +67,10 @@ def _path(body: str) -> str | None:
 
 
 def _name(body: str) -> str | None:
-    """One part of a path. Every star but the last takes the first place that fits: that is never wrong, and linear."""
+    """One part of a path. Every star but the last matches as little as possible without backtracking, in linear time.
+
+    That is never wrong: if an earlier star could match more, a later star could match that instead.
+    """
     chunks = [""]
     at = 0
     while at < len(body):

@@ -1,6 +1,6 @@
-"""Which files of a repo are manifests: by their names, and by what `.gitvirtignore` leaves out, with gitignore's rules.
+"""Which files of a repo are manifests: by their names, and by the patterns of `.gitvirtignore` with gitignore's rules.
 
-One `.gitvirtignore`, at the root. Whether what is newly ignored may be deleted is decided elsewhere.
+There is one `.gitvirtignore`, at the root. The reconciler decides whether objects of newly ignored files are deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_BYTES = 64 * 1024
 
 
 def is_manifest(path: str) -> bool:
-    """By the name alone: YAML and JSON, outside of folders that begin with a dot, which hold other tools' files."""
+    """By the name alone: YAML or JSON, outside of folders that begin with a dot, which belong to other tools."""
     if not path.endswith(MANIFESTS) or path == SETTINGS:
         return False
     return (not path.startswith(".") and "/." not in path) or path.startswith(live_layout.FOLDER)
@@ -27,7 +27,7 @@ def is_manifest(path: str) -> bool:
 class Ignore:
     """The patterns of one `.gitvirtignore`. Call it with a path from the root, `/` between its parts.
 
-    As with Git, a file in an ignored folder is ignored whatever other patterns say of it.
+    As in Git, a file in an ignored folder is ignored, even if another pattern makes an exception for it.
     """
 
     def __init__(self, data: bytes = b"") -> None:
@@ -45,7 +45,7 @@ class Ignore:
         return self._is_left_out(path.rpartition("/")[0]) or self._matches(path, is_folder=False)
 
     def _is_left_out(self, folder: str) -> bool:
-        """Whether the folder or one around it is ignored; each is asked once."""
+        """Whether the folder or an enclosing one is ignored. Each folder is matched once."""
         known = self._folders
         missing = []
         while folder not in known:
@@ -66,14 +66,14 @@ class Ignore:
 
     def _compile(self, data: bytes) -> None:
         if len(data) > MAX_BYTES:
-            self.problems = (_problem(0, f"{len(data):,} bytes are no list of patterns; none is applied"),)
+            self.problems = (_problem(0, f"{len(data):,} bytes are too many; no pattern is applied"),)
             return
         patterns, problems = [], []
         lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
         for number, line in enumerate(lines, 1):
             found = parse_pattern(line.removesuffix("\r"))
             if isinstance(found, str):
-                problems.append(_problem(number, f"this pattern leaves nothing out: {found}"))
+                problems.append(_problem(number, f"this pattern has no effect: {found}"))
             elif found is not None:
                 patterns.append(found)
         self._patterns, self.problems = tuple(reversed(patterns)), tuple(problems)
@@ -83,7 +83,7 @@ IGNORE_NOTHING = Ignore()
 
 
 def _problem(line: int, message: str) -> Problem:
-    hint = "mend or remove the line" if line else "shorten it: a pattern can name a whole folder"
+    hint = "fix or remove the line" if line else "shorten the file: a pattern can name a whole folder"
     severity = Severity.WARNING if line else Severity.ERROR
     column = min(line, 1)
     return Problem(

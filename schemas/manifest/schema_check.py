@@ -1,6 +1,6 @@
-"""Whether one document fits the schema of its kind. All findings at once, in words of our own; never an exception.
+"""Whether one document fits the JSON Schema of its kind: all violations at once, and never an exception.
 
-A document that fits costs one pass of the compiled validator; only one that does not is looked at closely.
+A valid document costs one pass of the compiled validator. Only an invalid one is examined for explanations.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from schemas.reader.plain_data import extract_plain_data
 
 __all__ = ["Violation", "schema", "violations"]
 
-_MOST = 1_000  # A document with more findings than this is not mended by reading all of them.
+_MOST = 1_000  # nobody reads more violations of one document
 
 
 def violations(kind: Kind, body: object) -> tuple[Violation, ...]:
-    """What in this document its kind does not allow; nothing when it fits."""
+    """Everything in this document that its kind does not allow; empty if it is valid."""
     try:
         if _validator(kind).is_valid(body):
             return check_values(kind, body)
-    except ValueError:  # the validator cannot even look: keys that are no text, an abyss, foreign types
+    except (
+        ValueError
+    ):  # the validator cannot process it: keys that are not text, too deep, types that JSON lacks
         pass
     return _findings(kind, body)
 
@@ -50,10 +52,10 @@ def _validator(kind: Kind) -> Draft202012Validator:
 def _findings(kind: Kind, body: object) -> tuple[Violation, ...]:
     part, flaws = extract_plain_data(body)
     found = explain_errors(kind, schema(kind), part, _validator(kind).iter_errors(part))
-    if flaws:  # what seems to be missing may stand in the part that was left out
+    if flaws:  # a field that seems to be missing may be in the part that was left out
         found = [violation for violation in found if violation.code not in ("GV202", "GV208")]
     found += check_values(kind, part)
     if len(found) > _MOST:
-        left_out = f"{len(found) - _MOST} further findings in this document are left out"
-        found = [*found[:_MOST], Violation("", "GV213", left_out, "mend these first")]
+        message = f"{len(found) - _MOST} more problems of this document are not shown"
+        found = [*found[:_MOST], Violation("", "GV213", message, "fix the shown ones first")]
     return tuple(dict.fromkeys((*flaws, *found)))

@@ -1,7 +1,7 @@
-"""A validator's errors in words of our own: what is wrong, and what was probably meant.
+"""A validator's errors in our own words: what is wrong, and what was probably meant.
 
-One slip is one finding: a misspelled field that is also missing under its right name is reported once. A Secret's
-values are never repeated.
+One mistake is one finding: a misspelled field that is also missing under its right name is reported once. The values of
+a Secret are never quoted.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _WORDS = {
     "null": "nothing",
 }
 
-# Fields that people look for in a kind, and where the thing is decided.
-_ELSEWHERE: dict[tuple[Kind | None, str], str] = {
-    (Kind.MACHINE_CLASS, "spec"): "this kind has no spec: capabilities stands at the top level",
-    (Kind.VOLUME_CLASS, "spec"): "this kind has no spec: capabilities stands at the top level",
-    (Kind.SECRET, "spec"): "this kind has no spec: data and stringData stand at the top level",
-    (Kind.MACHINE, "cpu"): "a machine takes its processors from its class: machineClassRef",
-    (Kind.MACHINE, "memory"): "a machine takes its memory from its class: machineClassRef",
-    (Kind.MACHINE, "sshPublicKeys"): "put keys into the ignition or cloud-config that ignitionRef names",
+# Fields that users expect in a kind, and what they have to write instead.
+_INSTEAD: dict[tuple[Kind | None, str], str] = {
+    (Kind.MACHINE_CLASS, "spec"): "this kind has no spec: write capabilities at the top level",
+    (Kind.VOLUME_CLASS, "spec"): "this kind has no spec: write capabilities at the top level",
+    (Kind.SECRET, "spec"): "this kind has no spec: write data and stringData at the top level",
+    (Kind.MACHINE, "cpu"): "the class of the machine sets its processors: machineClassRef",
+    (Kind.MACHINE, "memory"): "the class of the machine sets its memory: machineClassRef",
+    (Kind.MACHINE, "sshPublicKeys"): "write keys into the ignition or cloud-config that ignitionRef names",
     (Kind.VOLUME, "size"): "write resources: {storage: ...}",
     (Kind.VOLUME, "storage"): "write resources: {storage: ...}",
     (Kind.RESOURCE_QUOTA, "limits"): "write hard",
 }
 
-# What must not stand at a place, and why.
+# Fields that are forbidden in one place, and why.
 _FORBIDDEN = {
     "namespace": "this kind has no namespace",
     "claimRef": "a template cannot be claimed",
     "unclaimable": "a template cannot be unclaimable",
-    "dataSource": "image is the old name of dataSource: both at once contradict each other",
+    "dataSource": "image is the old name of dataSource; write one of the two",
 }
 
 
@@ -59,13 +59,13 @@ class _Finding(NamedTuple):
     code: str
     message: str
     hint: str = ""
-    covers: str = ""  # the field that was meant by an unknown one, or that is missing
+    covers: str = ""  # the field that an unknown one was meant to be, or that is missing
 
 
 def explain_errors(
     kind: Kind | None, schema: Schema, body: object, errors: Iterable[ValidationError]
 ) -> list[Violation]:
-    """One Violation for each slip, in the order in which the validator met them."""
+    """One Violation for each mistake, in the order of the validator."""
     explainer = _Explainer(kind, schema, body)
     findings = [finding for error in errors for finding in explainer.findings(error)]
     meant = {
@@ -90,7 +90,7 @@ def explain_errors(
 
 
 class _Explainer:
-    """Holds what every explanation needs; nothing outlives one document."""
+    """What every explanation of one document's errors needs."""
 
     def __init__(self, kind: Kind | None, schema: Schema, body: object) -> None:
         self._kind = kind
@@ -117,10 +117,10 @@ class _Explainer:
             case kinds.OneOfNotValid() | kinds.OneOfMultipleValid() if isinstance(value, dict):
                 yield self._not_exactly_one(path, value, [choice["required"][0] for choice in rule["oneOf"]])
             case kinds.OneOfNotValid() | kinds.OneOfMultipleValid():
-                return  # of a value that is no object; its type is reported
+                return  # the value is not an object, which its wrong type reports
             case kinds.FalseSchema():
                 why = _FORBIDDEN[str(path[-1])]
-                yield _Finding(path, "GV209", f"{path[-1]} cannot stand here: {why}", "remove it")
+                yield _Finding(path, "GV209", f"{path[-1]} is not allowed here: {why}", "remove the field")
             case kinds.Constant(expected):
                 yield self._not_constant(path, value, expected)
             case _:
@@ -132,26 +132,26 @@ class _Explainer:
         message = f"there is no field {_shown(name)}"
         if meant:
             return _Finding(path, "GV201", message, f"did you mean {meant}?", meant)
-        hint = _ELSEWHERE.get((self._kind, name)) or self._belongs(name)
+        hint = _INSTEAD.get((self._kind, name)) or self._right_place(name)
         if not hint and 0 < len(known) <= 8:
-            hint = f"fields that can stand here: {', '.join(known)}"
+            hint = f"fields allowed here: {', '.join(known)}"
         return _Finding(path, "GV201", message, hint)
 
-    def _belongs(self, name: str) -> str:
+    def _right_place(self, name: str) -> str:
         known = _PLACES.get(self._schema["$id"])
         if known is None:
             known = _PLACES[self._schema["$id"]] = _only_places(self._schema)
         if name not in known:
             return ""
-        return f"it belongs under {known[name]}" if known[name] else "it belongs to the top level"
+        return f"write {name} under {known[name]}" if known[name] else f"write {name} at the top level"
 
     def _missing(self, path: Path, name: str, rule: Schema, value: object) -> _Finding:
         declared = rule.get("properties", {})
         others = [key for key in value if key not in declared] if isinstance(value, dict) else []
         if "additionalProperties" in rule and rule["additionalProperties"] is not False and others:
-            slip = nearest(name, others) or next((key for key in others if nearest(key, (name,))), None)
-            if slip:
-                return _Finding(path, "GV202", f"{name} is missing", f"rename {_short(slip)} to {name}", name)
+            typo = nearest(name, others) or next((key for key in others if nearest(key, (name,))), None)
+            if typo:
+                return _Finding(path, "GV202", f"{name} is missing", f"rename {_short(typo)} to {name}", name)
         description = self._description(declared.get(name, {}))
         return _Finding(
             path, "GV202", f"{name} is missing", f"{name}: {description}" if description else "", name
@@ -207,7 +207,7 @@ class _Explainer:
         return _Finding(
             (*path, name),
             "GV205",
-            f"{_shown(name)} is not a key that can stand here",
+            f"the key {_shown(name)} is not allowed here",
             self._description(rule),
         )
 
@@ -226,7 +226,7 @@ class _Explainer:
             return _Finding(
                 path,
                 "GV209",
-                "a volume that is claimed cannot be unclaimable",
+                "a claimed volume cannot be unclaimable",
                 "remove claimRef or unclaimable",
             )
         message = f"{_field(path)} must be {expected}, not {self._show(value)}"
@@ -236,8 +236,8 @@ class _Explainer:
         if _is_quantity(error.schema_path):
             return self._bad_quantity(path, value)
         if error.schema_path[-2] == "secretValue":
-            said = base64_violation(path)
-            return _Finding(path, said.code, said.message, said.hint)
+            violation = base64_violation(path)
+            return _Finding(path, violation.code, violation.message, violation.hint)
         limits = ValidationErrorKind
         match error.kind:
             case limits.Minimum(limit):
@@ -291,14 +291,14 @@ class _Explainer:
     def _bad_quantity(self, path: Path, value: object) -> _Finding:
         try:
             amount = parse(value)
-        except QuantityError as refused:
-            return _Finding(path, "GV206", f"{_field(path)}: {refused.message}", refused.hint)
+        except QuantityError as error:
+            return _Finding(path, "GV206", f"{_field(path)}: {error.message}", error.hint)
         if amount.nano < 0:
             return _Finding(path, "GV207", f"{_field(path)} must not be less than zero")
         return _Finding(path, "GV207", f"{_field(path)} must be more than zero")
 
     def _located(self, instance_path: list[str | int]) -> tuple[Path, object]:
-        """Where the error is and what stands there. The validator takes a field named "0" for an index."""
+        """Path and value of the error. The validator reports a field named "0" as an index."""
         value: Any = self._body
         path: list[str | int] = []
         for step in instance_path:
@@ -320,14 +320,16 @@ class _Explainer:
         return str(own or "")
 
     def _show(self, value: object) -> str:
-        return "what it is" if self._kind is Kind.SECRET else _shown(value)
+        return "the current value" if self._kind is Kind.SECRET else _shown(value)
 
 
-_PLACES: dict[str, dict[str, str]] = {}  # by $id: a schema is walked once, not once a document
+_PLACES: dict[
+    str, dict[str, str]
+] = {}  # by $id, so that each schema is walked once and not for each document
 
 
 def _only_places(schema: Schema) -> dict[str, str]:
-    """Where a field stands in the kind, for those that stand at one place only (status aside, which nobody writes)."""
+    """The place of each field that the kind has in one place only. Ignores status, which people do not write."""
     places: dict[str, set[tuple[str, ...]]] = {}
     for place, fields in _places(schema, schema, ()):
         if place[:1] != ("status",):

@@ -1,7 +1,7 @@
-"""What one document says that no JSON Schema can judge: exact amounts, addresses, names used twice, base64.
+"""Rules for the values of one document that JSON Schema cannot express: exact amounts, addresses, duplicate names, base64.
 
-It may be called on a document that its schema refused, so that all findings come at once; what has the wrong shape is
-passed over here, since the schema reports it.
+The schema may already have refused the document, so that all findings come at once. Values of the wrong type are skipped
+here, because the schema reports them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOTHING: tuple[Violation, ...] = ()
 
 
 def check_values(kind: Kind, body: object) -> tuple[Violation, ...]:
-    """Everything in this document that its schema allows and that makes no sense all the same."""
+    """Everything in this document that its schema allows and that is wrong nevertheless."""
     judge = _JUDGES.get(kind)
     if judge is None or not isinstance(body, dict):
         return _NOTHING
@@ -46,15 +46,15 @@ def _machine(body: Body) -> Iterable[Violation]:
             if isinstance(disk, dict) and "volumeRef" not in disk:
                 found += _disk(disk, ("spec", "volumes", index))
         if len(volumes) > 1:
-            found += _twice(volumes, "name", ("spec", "volumes"))
-            found += _twice(volumes, "device", ("spec", "volumes"))
+            found += _duplicates(volumes, "name", ("spec", "volumes"))
+            found += _duplicates(volumes, "device", ("spec", "volumes"))
     if isinstance(interfaces, list):
         for index, interface in enumerate(interfaces):
             if isinstance(interface, dict) and "networkInterfaceRef" not in interface:
                 at = ("spec", "networkInterfaces", index, "ephemeral", "networkInterfaceTemplate", "spec")
                 found += _interface_spec(_inside(interface, *at[3:]), at)
         if len(interfaces) > 1:
-            found += _twice(interfaces, "name", ("spec", "networkInterfaces"))
+            found += _duplicates(interfaces, "name", ("spec", "networkInterfaces"))
     return found
 
 
@@ -97,13 +97,16 @@ def _network(body: Body) -> Iterator[Violation]:
             yield Violation(
                 json_pointer(at),
                 "GV212",
-                f"'{printable(written, 40)}' is no IPv4 network",
+                f"'{printable(written, 40)}' is not an IPv4 network",
                 "write it like 192.168.100.0/24",
             )
             return
         if str(network) != written:
             yield Violation(
-                json_pointer(at), "GV212", f"{written} is an address in a network", f"did you mean {network}?"
+                json_pointer(at),
+                "GV212",
+                f"{written} is an address inside a network",
+                f"did you mean {network}?",
             )
 
 
@@ -126,18 +129,18 @@ def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
             yield Violation(
                 json_pointer(here),
                 "GV212",
-                f"'{printable(written, 40)}' is no IP address",
+                f"'{printable(written, 40)}' is not an IP address",
                 "write it like 10.0.0.12 or fd00::12",
             )
         elif seen.setdefault(address[0], index) != index:
             yield Violation(
-                json_pointer(here), "GV210", f"{address[0]} stands twice in ips", "remove one of them"
+                json_pointer(here), "GV210", f"{address[0]} is twice in ips", "remove one of them"
             )
         elif isinstance(families, list) and families and address[1] not in families:
             yield Violation(
                 json_pointer(here),
                 "GV209",
-                f"{written} is not of the ipFamilies named",
+                f"{written} is {address[1]}, which ipFamilies does not list",
                 f"add {address[1]} to ipFamilies",
             )
 
@@ -155,7 +158,7 @@ def _secret(body: Body) -> Iterator[Violation]:
 
 
 def base64_violation(at: Path) -> Violation:
-    hint = "encode it, or put it under stringData as it is"
+    hint = "encode the value, or move it unchanged to stringData"
     return Violation(json_pointer(at), "GV214", f"the value of {printable(str(at[-1]))} is not base64", hint)
 
 
@@ -171,7 +174,7 @@ def _snapshot(body: Body) -> Iterator[Violation]:
 
 
 def _status(body: Body, *fields: str) -> Iterator[Violation]:
-    """Nobody acts on what people write there, but what is written on `live` is read."""
+    """gitvirt ignores status in the source, but reads it on the target branch."""
     status = body.get("status")
     if isinstance(status, dict):
         for field in fields:
@@ -201,11 +204,11 @@ def _amounts(resources: object, at: Path, least: int = 1) -> Iterator[Violation]
 
 
 def _amount(resource: str, written: object, at: Path, least: int = 1) -> Iterator[Violation]:
-    """An amount of bytes below one byte is a slip: `512m` is half a byte and was meant to be 512Mi."""
+    """An amount of less than one byte is a mistake: `512m` is half a byte and was meant to be 512Mi."""
     try:
         amount = parse(written)
-    except QuantityError as refused:
-        yield Violation(json_pointer(at), "GV206", f"{at[-1]}: {refused.message}", refused.hint)
+    except QuantityError as error:
+        yield Violation(json_pointer(at), "GV206", f"{at[-1]}: {error.message}", error.hint)
         return
     if resource in _BYTES and amount.nano < NANO and (amount.nano > 0 or least > 0):
         text = str(written)
@@ -213,7 +216,7 @@ def _amount(resource: str, written: object, at: Path, least: int = 1) -> Iterato
         yield Violation(json_pointer(at), "GV207", f"{at[-1]} of {text} is less than one byte", hint)
 
 
-def _twice(entries: list[Any], field: str, at: tuple[str, ...]) -> Iterator[Violation]:
+def _duplicates(entries: list[Any], field: str, at: tuple[str, ...]) -> Iterator[Violation]:
     written = [entry.get(field) for entry in entries if isinstance(entry, dict)]
     values = [value for value in written if isinstance(value, str)]
     if len(set(values)) == len(values):
@@ -239,8 +242,8 @@ def _inside(value: object, *path: str | int) -> Body:
 
 
 def _address(written: str) -> tuple[str, str] | None:
-    """The address in its one form, and its family."""
-    # Nearly all are written in that form, and a whole fleet has more of them than a cache would hold.
+    """The address in its canonical form, and its family."""
+    # Nearly all IPv4 addresses are canonical, and a whole fleet has more of them than a cache would hold.
     return (written, "IPv4") if _IPV4(written) else _rare_address(written)
 
 

@@ -1,4 +1,7 @@
-"""Anchors and aliases: what a text would grow to. Decided before parsing, because the parser copies what is aliased."""
+"""Anchors and aliases: how large a text becomes when aliases are expanded.
+
+Decided before parsing, because the parser copies the value for each alias: ten lines can become a billion values.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ from schemas.reader.value import MAX_DEPTH, Unreadable
 MAX_GROWTH = 100_000  # values that aliases may add; a long string counts one for each 64 characters
 
 _ALIAS = re.compile(r"(?<![^\s,\[\]{}:?-])\*[^\s,\[\]{}]")
-_SAFE_GROWTH = 1 << 24  # characters: less than this is harmless, even if every alias stood for the whole text
+_HARMLESS_CHARACTERS = (
+    1 << 24
+)  # characters: less than this is harmless, even if every alias stood for the whole text
 
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedAliases:
-    """Parsing is harmless, but what the aliases stand for is not known. A parser that refuses knows a better reason."""
+    """Parsing is safe, but libyaml gave up, so the aliases were not all checked. If the parser refuses too, its
+    reason is the better one; if it does not, `finding` refuses the text."""
 
     finding: Unreadable
 
@@ -35,7 +41,7 @@ class _Audit:
     growth: int = 0
 
     def add(self, event: ParseEvent) -> Unreadable | None:
-        match event.sort:
+        match event.type:
             case ParseEventType.DOCUMENT:
                 self.anchors.clear()
             case ParseEventType.SCALAR:
@@ -47,7 +53,7 @@ class _Audit:
             case ParseEventType.END:
                 self._close(self.open.pop())
             case ParseEventType.ALIAS:
-                return self._expand(event.anchor, *event.place)
+                return self._expand(event.anchor, *event.position)
             case ParseEventType.BROKEN:
                 pass
         return None
@@ -64,18 +70,18 @@ class _Audit:
     def _expand(self, name: str, line: int, column: int) -> Unreadable | None:
         node = self.anchors.get(name)
         if node is None:
-            message = f"*{name} refers to an anchor that does not stand above it"
-            hint = f"write &{name} where the value stands, in the same document; quote a value that starts with *"
+            message = f"*{name} refers to an anchor that does not precede it"
+            hint = f"write &{name} before the value, in the same document; quote a value that starts with *"
             return Unreadable("GV112", message, hint, line, column)
         if any(node is around for around in self.open):
-            message = f"*{name} stands within what it refers to"
+            message = f"*{name} is inside the value that it refers to"
             return Unreadable("GV112", message, "write the value out", line, column)
         self.growth += node.weight
         if self.growth > MAX_GROWTH:
             message = f"aliases expand to more than {MAX_GROWTH:,} values"
             return Unreadable("GV104", message, "write the values out", line, column)
         if len(self.open) + node.height >= MAX_DEPTH:
-            message = f"with its aliases it nests deeper than {MAX_DEPTH} levels"
+            message = f"with its aliases expanded the value nests deeper than {MAX_DEPTH} levels"
             return Unreadable("GV103", message, "nest less", line, column)
         self._charge(node)
         return None
@@ -86,19 +92,19 @@ def has_aliases(text: str) -> bool:
 
 
 def check_aliases(text: str) -> Unreadable | UnverifiedAliases | None:
-    """What is wrong with the anchors and aliases of a text, if anything is."""
+    """What is wrong with the anchors and aliases of a text, or None."""
     state = _Audit()
     for event in parse_events(text):
-        if event.sort is ParseEventType.BROKEN:
-            return _doubt(text, *event.place)
+        if event.type is ParseEventType.BROKEN:
+            return _unverified(text, *event.position)
         fault = state.add(event)
         if fault is not None:
             return fault
     return None
 
 
-def _doubt(text: str, line: int, column: int) -> Unreadable | UnverifiedAliases:
-    message, hint = "cannot tell what aliases stand for from here on", "write the values out"
-    if len(_ALIAS.findall(text)) * len(text) <= _SAFE_GROWTH:
+def _unverified(text: str, line: int, column: int) -> Unreadable | UnverifiedAliases:
+    message, hint = "aliases cannot be resolved from here on", "write the values out"
+    if len(_ALIAS.findall(text)) * len(text) <= _HARMLESS_CHARACTERS:
         return UnverifiedAliases(Unreadable("GV112", message, hint, line, column))
     return Unreadable("GV104", message, hint, line, column)

@@ -1,7 +1,7 @@
-"""Block scalars without indentation, as only a whole document can be one: the parser takes a `---` below for a line of it.
+"""Block scalars without indentation, which only a whole document can be: the parser reads a following `---` as their text.
 
-To YAML, a marker in column 0 is never text. An end marker, which the parser does see, is put in front of such a `---`.
-It changes nothing else: where a header of a block scalar stands, a document is open.
+In YAML a marker in column 0 is never text. So `end_documents` inserts an end marker (`...`), which the parser recognizes,
+before such a `---`. That changes nothing else, because a document is open wherever the header of a block scalar is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MARKER = re.compile(r"(?:^|(?<=\r))(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 
 
 def end_documents(text: str) -> str:
-    """The text with each such document ended; most have none, and stay as they are."""
+    """The text with an end marker after each such document. Most texts have none and are returned unchanged."""
     if "\n---" not in text and "\r---" not in text:
         return text
     parts: list[str] = []
@@ -33,7 +33,7 @@ def end_documents(text: str) -> str:
 
 
 def original_line(text: str, new: str, line: int) -> int:
-    """Which line of `text` became the given one of `new`, its ended form."""
+    """The line of `text` that the given line of `new`, which has more end markers, corresponds to."""
     if new is text:
         return line
     olds, added = iter(_BREAK.split(text)), 0

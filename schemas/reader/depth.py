@@ -1,8 +1,8 @@
-"""Nesting that indentation makes: bounded before parsing, because the parser recurses on the C stack and dies at the end of it.
+"""Nesting by indentation: bounded before parsing, because the parser recurses on the C stack and crashes at its end.
 
-Brackets need no such care: the parser counts them itself. A block collection needs a column of its own, or stands
-compactly behind other indicators (`- - - x`), so the beginnings of lines bound the depth. The bound is generous; what
-passes is measured exactly once it is parsed.
+The parser counts brackets itself, so they need no check here. A block collection has its own column of indentation, or
+follows other indicators on the same line (`- - - x`), so the beginnings of lines bound the depth. The bound is generous:
+texts that pass are measured exactly after parsing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from schemas.reader.value import MAX_DEPTH, Unreadable, position_at
 
-# 25 columns of indentation and indicators are gentle; two collections can begin in one column.
+# Up to 25 columns of indentation and indicators are harmless: at most two collections begin in one column.
 _STEEP = re.compile(r"\n[ \t?:-]{25}")
 _STEEP_CR = re.compile(r"[\r\n][ \t?:-]{25}")
 _CLIFF = 2 * MAX_DEPTH
@@ -21,13 +21,13 @@ _INDICATORS = re.compile(r"[\r\n][ \t]*((?:[?:-][ \t]+){25,})")
 
 
 def may_be_too_deep(text: str) -> bool:
-    """Whether a line begins with so many blanks and indicators that the text may be nested deeper than MAX_DEPTH."""
+    """Whether a line begins with so many blanks and indicators that the text may nest deeper than MAX_DEPTH."""
     pattern = _STEEP_CR if "\r" in text else _STEEP
     return pattern.search("\n" + text) is not None
 
 
 def why_too_deep(text: str) -> Unreadable | None:
-    """Refuses what might overflow a stack. Widths of indentation are counted once each: text in columns is not deep."""
+    """Why the text could overflow the stack, or None. Each width of indentation counts once: aligned text is not deep."""
     lines = "\n" + text
     widths = {len(blanks) for blanks in _INDENTATION.findall(lines)}
     if len(widths) > _CLIFF:

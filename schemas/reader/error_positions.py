@@ -1,4 +1,4 @@
-"""Where a mistake stands that the parser names without its place: a duplicate key, a wrong tag, a merge of no mapping."""
+"""Positions of mistakes that the parser reports without one: a duplicate key, a wrong tag, a merge of a non-mapping."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _COLLECTIONS = (ParseEventType.MAPPING, ParseEventType.SEQUENCE)
 
 
 def find_duplicate_key(text: str, key: str) -> Position | None:
-    """The second `key` (as repr writes it) of the first mapping that has it twice."""
+    """The second `key` (as repr writes it) in the first mapping that contains it twice."""
     seen: list[set[str]] = []
     for event, is_key, depth in _nodes(text):
         del seen[depth:]
-        if event.sort in _COLLECTIONS:
+        if event.type in _COLLECTIONS:
             seen.append(set())
-        elif is_key and event.sort is ParseEventType.SCALAR and key in (repr(event.value), event.value):
+        elif is_key and event.type is ParseEventType.SCALAR and key in (repr(event.value), event.value):
             if event.value in seen[-1]:
-                return event.place
+                return event.position
             seen[-1].add(event.value)
     return None
 
@@ -29,7 +29,8 @@ def find_too_deep(text: str) -> Position | None:
     """The first collection below MAX_DEPTH levels."""
     nodes = _nodes(text)
     return next(
-        (event.place for event, _, depth in nodes if depth >= MAX_DEPTH and event.sort in _COLLECTIONS), None
+        (event.position for event, _, depth in nodes if depth >= MAX_DEPTH and event.type in _COLLECTIONS),
+        None,
     )
 
 
@@ -38,7 +39,7 @@ def find_tag(text: str, said: str) -> Position | None:
     for event, _, _ in _nodes(text):
         is_named = event.tag.startswith(_CORE_TAG) and f"!!{event.tag.removeprefix(_CORE_TAG)}" in said
         if is_named and (not said.startswith("'") or f"'{event.value}'" in said):
-            return event.place
+            return event.position
     return None
 
 
@@ -47,15 +48,15 @@ def find_merge(text: str) -> Position | None:
     scalars: set[str] = set()
     wanted, in_list = -1, False  # the depth of what is merged: the value of <<, or then its entries
     for event, is_key, depth in _nodes(text):
-        if event.sort is ParseEventType.SCALAR and event.anchor:
+        if event.type is ParseEventType.SCALAR and event.anchor:
             scalars.add(event.anchor)
         if depth == wanted:
-            is_scalar = event.sort is ParseEventType.SCALAR or (
-                event.sort is ParseEventType.ALIAS and event.anchor in scalars
+            is_scalar = event.type is ParseEventType.SCALAR or (
+                event.type is ParseEventType.ALIAS and event.anchor in scalars
             )
-            if is_scalar or (in_list and event.sort is ParseEventType.SEQUENCE):
-                return event.place
-            if event.sort is ParseEventType.SEQUENCE:
+            if is_scalar or (in_list and event.type is ParseEventType.SEQUENCE):
+                return event.position
+            if event.type is ParseEventType.SEQUENCE:
                 wanted, in_list = depth + 1, True
             elif not in_list:
                 wanted = -1
@@ -67,16 +68,16 @@ def find_merge(text: str) -> Position | None:
 
 
 def _nodes(text: str) -> Iterator[tuple[ParseEvent, bool, int]]:
-    """Every node, whether it is a key, and how many collections stand around it."""
-    # For each open collection whether the next node is a key; None in a sequence.
+    """Every node, whether it is a key, and how many collections enclose it."""
+    # For each open collection: whether the next node is a key; None in a sequence.
     turns: list[bool | None] = []
     for event in parse_events(text):
-        if event.sort is ParseEventType.END:
+        if event.type is ParseEventType.END:
             turns.pop()
-        elif event.sort not in (ParseEventType.DOCUMENT, ParseEventType.BROKEN):
+        elif event.type not in (ParseEventType.DOCUMENT, ParseEventType.BROKEN):
             is_key = bool(turns and turns[-1])
             yield event, is_key, len(turns)
             if turns and turns[-1] is not None:
                 turns[-1] = not is_key
-            if event.sort in _COLLECTIONS:
-                turns.append(True if event.sort is ParseEventType.MAPPING else None)
+            if event.type in _COLLECTIONS:
+                turns.append(True if event.type is ParseEventType.MAPPING else None)

@@ -1,7 +1,7 @@
-"""What stands where in a text: libyaml's events with their places. Slower than the parser, so only for texts in doubt.
+"""libyaml's events with their positions. Slower than the parser, so used only for texts with aliases or with findings.
 
-libyaml speaks YAML 1.1. The differences are smoothed out where they would move a place; where it gives up, the events
-end with BROKEN.
+libyaml reads YAML 1.1. Differences to 1.2 that would move a position are removed first. Where libyaml gives up, the
+events end with BROKEN.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from schemas.reader.value import MAX_DEPTH
 
-# What YAML 1.1 takes for line breaks and 1.2 does not, and what is no text at all. One for one, so no column moves.
+# Characters that are line breaks in YAML 1.1 alone, and halves of surrogate pairs. Replaced one for one: no column moves.
 _ODD = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
-# A pair of escapes for one character, as JSON writes it, is unknown to YAML 1.1.
+# JSON writes some characters as a pair of escapes, which YAML 1.1 does not know.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
-# libyaml takes time by the square of the depth; the reader refuses less.
+# libyaml's time grows with the square of the depth. The reader refuses texts at half of it.
 _MAX_DEPTH = 2 * MAX_DEPTH
 
 Position = tuple[int, int]  # line and column, from 1
@@ -32,27 +32,27 @@ class ParseEventType(Enum):
     MAPPING = auto()
     ALIAS = auto()
     END = auto()  # of a sequence or mapping
-    BROKEN = auto()  # the text goes on, and libyaml does not understand it
+    BROKEN = auto()  # the text continues, but libyaml cannot read on
 
 
 _DEEPER = {ParseEventType.SEQUENCE: 1, ParseEventType.MAPPING: 1, ParseEventType.END: -1}
 
 
 class ParseEvent(NamedTuple):
-    sort: ParseEventType
-    place: Position
+    type: ParseEventType
+    position: Position
     value: str = ""
-    anchor: str = ""  # of a node; of an alias what it refers to
+    anchor: str = ""  # of a node; for an alias, the anchor that it refers to
     tag: str = ""
     is_plain: bool = False  # a scalar without quotes, or a collection without brackets
 
 
 def parse_events(text: str) -> Iterator[ParseEvent]:
-    """Everything in order. `text` has no byte order mark."""
-    import yaml  # 10 ms that a run without findings does not pay
+    """All events in order. `text` has no byte order mark."""
+    import yaml  # takes 10 ms; runs without findings do not need it
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    sorts = {
+    types = {
         yaml.DocumentStartEvent: ParseEventType.DOCUMENT,
         yaml.ScalarEvent: ParseEventType.SCALAR,
         yaml.SequenceStartEvent: ParseEventType.SEQUENCE,
@@ -66,18 +66,18 @@ def parse_events(text: str) -> Iterator[ParseEvent]:
     depth = 0
     try:
         for event in yaml.parse(_SURROGATE.sub(r"\\ue0ff", text), Loader=loader):
-            sort = sorts.get(type(event))
+            kind = types.get(type(event))
             mark, fields = event.start_mark, vars(event).get
-            if sort is None or mark is None:
+            if kind is None or mark is None:
                 continue
-            is_plain = sort is not ParseEventType.ALIAS and not fields("style") and not fields("flow_style")
-            if sort in _DEEPER:
-                depth += _DEEPER[sort]
+            is_plain = kind is not ParseEventType.ALIAS and not fields("style") and not fields("flow_style")
+            if kind in _DEEPER:
+                depth += _DEEPER[kind]
                 if depth > _MAX_DEPTH:
                     yield ParseEvent(ParseEventType.BROKEN, (mark.line + 1, mark.column + 1))
                     return
             yield ParseEvent(
-                sort,
+                kind,
                 (mark.line + 1, mark.column + 1),
                 fields("value") or "",
                 fields("anchor") or "",
@@ -92,6 +92,6 @@ def parse_events(text: str) -> Iterator[ParseEvent]:
 
 
 def _within(text: str, line: int, column: int) -> Position:
-    """libyaml may count one line more than the text has where it breaks off at the end."""
+    """At the end of a text, libyaml may report one line more than the text has."""
     last = text.count("\n") + text.count("\r") + 1
     return (line, column) if line <= last else (last, 1)

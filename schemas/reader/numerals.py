@@ -1,8 +1,8 @@
-"""Numbers: which words YAML 1.2's core schema takes for one, whatever the parser thinks.
+"""Numbers: which words are numbers in YAML 1.2's core schema, whatever the parser reads.
 
-Parsers add spellings of their own (`1_000`, `0b11`, `-0x1F`, `.Inf` in any mix of letter cases), and a name written so
-would come back as another value. Such words are veiled before parsing: their first character becomes one that YAML has
-no use for, which makes the word text wherever it stands. After parsing the veil is lifted from every string.
+Parsers accept more spellings (`1_000`, `0b11`, `-0x1F`, `.Inf` in any letter case), so a name in such a spelling would
+become another value. Such words are masked before parsing: a private character replaces the first one, which makes the
+word text in every place. After parsing every string is unmasked.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CORE = re.compile(
     r"|[-+]?\.(?:inf|Inf|INF)"
     r"|\.(?:nan|NaN|NAN)"
 )
-# A word that could be a number to somebody, where a scalar can begin.
+# A word that some parser could read as a number, in a place where a scalar can begin.
 _WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?[0-9_.][0-9A-Za-z_.+-]*")
-_MAYBE = re.compile(r"[0-9]|\.(?:inf|nan)\Z", re.IGNORECASE)
+_MAY_BE_NUMBER = re.compile(r"[0-9]|\.(?:inf|nan)\Z", re.IGNORECASE)
 _UNDERSCORE = re.compile(r"_[0-9._eE+-]|[0-9.]_")
-# Words are veiled from their beginning only, and where no word begins no parser sees a number: identifiers are full of `0b`.
+# A parser reads a number only where a word begins. `0b` alone is frequent inside identifiers, so it is searched first.
 _RADIX = re.compile(r"0[bBxXoO]")
 _RADIX_WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?0[bBxXoO]")
 _INFINITY = re.compile(r"\.[iInN][nNaA][fFnN]")
@@ -34,7 +34,7 @@ _LONG_RUN = b"0" * MAX_DIGITS
 _WIDE = 16  # characters of a number that may exceed 60 bits, in hexadecimal
 _WIDE_RUN = b"0" * _WIDE
 _FIRSTS = "+-._0123456789"
-# Private planes: assigned to nothing, and rare enough that a free stretch is found at once.
+# Private planes: assigned to no character, and rare, so a stretch that the text does not use is found at once.
 _PLANES = range(0xF0000, 0x10FF00, 32)
 
 
@@ -44,28 +44,28 @@ _MOST_WIDE = 2000
 
 @dataclass(frozen=True, slots=True)
 class MaskedText:
-    """A text with its doubtful numbers veiled, and the way back."""
+    """A text with ambiguous numbers masked, and the characters to unmask them."""
 
     text: str
-    back: dict[int, str]
+    originals: dict[int, str]
 
-    def lift(self, string: str) -> str:
-        return string.translate(self.back)
+    def unmask(self, string: str) -> str:
+        return string.translate(self.originals)
 
     def is_long_number(self, string: str) -> bool:
-        """Whether a string from the veiled text is a number too long to be read as one."""
-        if len(string) <= MAX_DIGITS or ord(string[0]) not in self.back:
+        """Whether a string from the mask text is a number too long to be read as one."""
+        if len(string) <= MAX_DIGITS or ord(string[0]) not in self.originals:
             return False
-        return CORE.fullmatch(self.lift(string)) is not None
+        return CORE.fullmatch(self.unmask(string)) is not None
 
 
 def has_underscores(text: str) -> bool:
-    """Whether a `_` stands where it could be part of a number: names such as `user_data` need no veil."""
+    """Whether a `_` could be part of a number. Names such as `user_data` need no mask."""
     return _UNDERSCORE.search(text) is not None
 
 
 def may_need_mask(text: str, octets: bytes) -> bool:
-    """Whether a text, `octets` in UTF-8, may hold a number that needs the veil; those with `_` aside."""
+    """Whether a text, `octets` in UTF-8, may hold a number that needs a mask, apart from those with `_`."""
     if _RADIX.search(text) is not None and _RADIX_WORD.search(text) is not None:
         return True
     if _INFINITY.search(text) is not None:
@@ -77,17 +77,17 @@ def may_need_mask(text: str, octets: bytes) -> bool:
 
 
 def mask_numbers(text: str) -> MaskedText:
-    """Veils what is no number in the core schema, and numbers too long to convert in bounded time."""
-    base = _free(text)
-    forth = {first: chr(base + at) for at, first in enumerate(_FIRSTS)}
+    """Mask words that are not numbers in the core schema, and numbers too long to convert in bounded time."""
+    base = _unused_plane(text)
+    masks = {first: chr(base + at) for at, first in enumerate(_FIRSTS)}
 
-    def veiled(match: re.Match[str]) -> str:
+    def mask(match: re.Match[str]) -> str:
         word = match[0]
-        if not _MAYBE.search(word) or (len(word) <= MAX_DIGITS and CORE.fullmatch(word)):
+        if not _MAY_BE_NUMBER.search(word) or (len(word) <= MAX_DIGITS and CORE.fullmatch(word)):
             return word
-        return forth[word[0]] + word[1:]
+        return masks[word[0]] + word[1:]
 
-    return MaskedText(_WORD.sub(veiled, text), {ord(code): first for first, code in forth.items()})
+    return MaskedText(_WORD.sub(mask, text), {ord(code): first for first, code in masks.items()})
 
 
 def find_long_number(text: str) -> int:
@@ -99,9 +99,9 @@ def find_long_number(text: str) -> int:
 
 
 def has_too_many_wide_numbers(text: str) -> bool:
-    """Whether a large text has so many unquoted numbers beyond 60 bits that, as keys, they could be made to collide.
+    """Whether a large text has so many unquoted numbers beyond 60 bits that, as keys, they could all collide.
 
-    Python hashes a number by its value, so a mapping of chosen keys would take quadratic time.
+    Python hashes a number by its value, so a mapping with keys chosen by an attacker would take quadratic time.
     """
     if len(text) <= _LARGE:
         return False
@@ -109,6 +109,6 @@ def has_too_many_wide_numbers(text: str) -> bool:
     return next(islice(wide, _MOST_WIDE, None), None) is not None
 
 
-def _free(text: str) -> int:
+def _unused_plane(text: str) -> int:
     used = {ord(character) >> 5 for character in set(text) if ord(character) >= _PLANES.start}
     return next(base for base in _PLANES if base >> 5 not in used)

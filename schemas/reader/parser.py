@@ -1,7 +1,7 @@
-"""The YAML parser. `parse` at the end names the one in use, so that another is a change of that line.
+"""The YAML parser. `parse` at the end names the one in use, so replacing the parser changes that one line.
 
-A parser turns text into one value a document, or says why not. It need not be safe against hostile text, nor know what
-YAML 1.2 calls a number, nor merge `<<`: `schemas.reader` takes care of all that around it. It must refuse duplicate keys.
+A parser turns text into one value per document, or returns its refusal. It need not be safe against hostile text, know
+which words are numbers in YAML 1.2, or merge `<<`: `read` does that around it. It must refuse duplicate keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas.reader.value import MAX_DEPTH, Value
 
 @dataclass(frozen=True, slots=True)
 class ParserRefusal:
-    """What the parser says in its own words. Line and column count from 1; 0 where it does not say."""
+    """The parser's error in its own words. Line and column count from 1; 0 means that the parser names none."""
 
     words: str
     line: int = 0
@@ -29,8 +29,8 @@ class ParserRefusal:
 
 Parser = Callable[[str], "list[Value] | ParserRefusal"]
 
-# In front of the text stands a document of ours that ends explicitly: then several documents come as a list whatever
-# they are, and a single document that is a list cannot be mistaken for several.
+# A document of ours with an explicit end precedes the text. So the parser always returns a list of documents, and a
+# single document that is itself a list cannot be mistaken for several documents.
 _FRONT = "--- 0\n...\n"
 _LINES_IN_FRONT = 2
 
@@ -43,12 +43,12 @@ def saphyr(text: str) -> list[Value] | ParserRefusal:
     """yaml-rs: saphyr's scanner in Rust. It releases the GIL while it scans."""
     ended = block_scalars.end_documents(text)
     try:
-        # Past the package's wrapper, which only checks the type of its argument: it costs 3% here.
+        # Calls the extension directly: the package's wrapper only checks the argument's type, and costs 3%.
         values: Any = _loads(_FRONT + ended, parse_datetime=False, alias_limits=_LIMITS)
     except YAMLDecodeError as error:
         refusal = _refusal(str(error))
         return replace(refusal, line=block_scalars.original_line(text, ended, refusal.line))
-    except TypeError:  # a key that is a mapping with a collection in it: Python cannot hash it
+    except TypeError:  # a key is a mapping that contains a collection, which Python cannot hash
         return ParserRefusal(UNUSABLE_KEY)
     return values[1:] if isinstance(values, list) else []
 

@@ -1,7 +1,7 @@
-"""What a validator can look at: plain JSON-like values, text keys, no abyss, no flood.
+"""The part of a document that a JSON Schema validator can process: JSON-like values, text keys, bounded depth and size.
 
-A YAML document may hold keys that are no text, and a hostile one may be deep or large without end. Only documents
-that did not pass at once are examined here, so the cost falls on them alone.
+A YAML document may have keys that are not text, and a hostile one may be very deep or large. Only documents that did not
+pass the validator at once come here, so valid documents do not pay for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 
 
 class PlainData(NamedTuple):
-    """The part of a document that can be validated, and what was wrong with the rest."""
+    """The part of a document that can be validated, and a Violation for each part that was left out."""
 
     body: object
     flaws: tuple[Violation, ...]
@@ -31,7 +31,7 @@ class _Visit(NamedTuple):
 
 
 def extract_plain_data(body: object) -> PlainData:
-    """A copy without what no validator can read. Iterative: depth costs no stack."""
+    """A copy without the parts that no validator can read. Iterative, so that depth costs no stack."""
     root: list[object] = []
     flaws: list[Violation] = []
     pending = [_Visit((), body, root)]
@@ -39,35 +39,37 @@ def extract_plain_data(body: object) -> PlainData:
     while pending:
         visit = pending.pop()
         if left == 0:
-            flaws.append(_flaw((), "it is too large to be checked in full", "split it, or shorten its lists"))
+            flaws.append(
+                _flaw((), "the document is too large to be checked in full", "split it, or shorten its lists")
+            )
             break
         left -= 1
-        _put(visit, pending, flaws)
+        _copy(visit, pending, flaws)
     return PlainData(root[0] if root else None, tuple(dict.fromkeys(flaws)))
 
 
-def _put(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
+def _copy(visit: _Visit, pending: list[_Visit], flaws: list[Violation]) -> None:
     value, path = visit.value, visit.path
     match value:
         case dict() | list() if len(path) >= DEEPEST:
-            flaws.append(_flaw(path, f"it is nested deeper than {DEEPEST} levels"))
+            flaws.append(_flaw(path, f"the value is nested deeper than {DEEPEST} levels"))
             return
         case dict():
             copied: dict[str, object] = {}
-            _place(visit, copied)
+            _insert(visit, copied)
             pending.extend(reversed(_children(value, path, copied, flaws)))
         case list():
             items: list[object] = []
-            _place(visit, items)
+            _insert(visit, items)
             if len(value) > WIDEST:
                 flaws.append(_flaw(path, f"of its {len(value)} entries only the first {WIDEST} were checked"))
             pending.extend(
                 _Visit((*path, index), value[index], items) for index in range(min(len(value), WIDEST))[::-1]
             )
         case str() if not _is_text(value):
-            flaws.append(_flaw(path, "its text is not valid Unicode", "write it anew"))
+            flaws.append(_flaw(path, "the text is not valid Unicode", "write it again"))
         case str() | bool() | int() | float() | None:
-            _place(visit, value)
+            _insert(visit, value)
         case _:
             flaws.append(_flaw(path, f"a {type(value).__name__} is not plain data", "put it in quotes"))
 
@@ -83,11 +85,11 @@ def _children(
         if isinstance(key, str) and _is_text(key):
             found.append(_Visit((*path, key), inner, copied))
         else:
-            flaws.append(_flaw(path, f"a key there is not text but {_name(key)}", "put the key in quotes"))
+            flaws.append(_flaw(path, f"a key is not text but {_describe_key(key)}", "put the key in quotes"))
     return found
 
 
-def _place(visit: _Visit, value: object) -> None:
+def _insert(visit: _Visit, value: object) -> None:
     if isinstance(visit.into, list):
         visit.into.append(value)
     else:
@@ -99,11 +101,11 @@ def _flaw(path: Path, message: str, hint: str = "") -> Violation:
 
 
 def _is_text(value: str) -> bool:
-    """Half of a surrogate pair, which an escape can smuggle in, is in no encoding."""
+    """False for half of a surrogate pair, which an escape can produce and no encoding can represent."""
     return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _name(key: object) -> str:
+def _describe_key(key: object) -> str:
     if isinstance(key, str):
         return "half a character"
     return str(key) if isinstance(key, bool | float | None) else type(key).__name__

@@ -1,7 +1,7 @@
-"""Where things stand in a text: line and column of every key and value, by document and JSON pointer.
+"""Line and column of every key and value of a text, by document and JSON pointer.
 
-Only for texts with findings, since it costs several times what reading costs. Never raises: of what it cannot find it
-gives the nearest thing around that it can.
+Only for texts with findings, because it costs several times as much as reading. Never raises: where a pointer leads
+nowhere, the position of the nearest enclosing value is returned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_MERGES = (
 
 @dataclass(slots=True)
 class _Node:
-    """A value, the key that introduces it (its own place if none does), and where a person looks for it."""
+    """Positions of a value, of its key (of the value if there is no key), and of the one that a reader looks for."""
 
     value: Position
     key: Position
@@ -29,18 +29,18 @@ class _Node:
 
 
 class Positions:
-    """The places in one text, found at the first question."""
+    """The positions in one text, computed at the first request."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._documents: list[_Node] | None = None
 
     def position(self, document: int, pointer: str) -> Position:
-        """Where a person looks: at the value itself, or at the key that introduces an indented or an empty one."""
+        """Where a reader looks: the value itself, or its key if the value is empty or on the lines below."""
         return self._find(document, pointer).at
 
     def key(self, document: int, pointer: str) -> Position:
-        """The key of the value; of a list's entry and of a whole document the value."""
+        """The key of the value; the value itself for an entry of a list and for a whole document."""
         return self._find(document, pointer).key
 
     def value(self, document: int, pointer: str) -> Position:
@@ -65,7 +65,7 @@ class Positions:
 
 
 def _child(node: _Node, name: str) -> _Node | None:
-    """The child of that name, also one that a merge key brings."""
+    """The child of that name, including one that comes from a merge key."""
     if isinstance(node.children, list):
         is_index = name.isdecimal() and name.isascii() and len(name) < 10
         return node.children[int(name)] if is_index and int(name) < len(node.children) else None
@@ -90,7 +90,7 @@ class _Frame:
     node: _Node
     is_key: bool = False  # the next node is a key
     key: str | None = None  # None if it is no scalar
-    key_place: Position = UNKNOWN
+    key_position: Position = UNKNOWN
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class _Composer:
     _scalars: dict[str, str] = field(default_factory=dict)  # what an alias that is a key stands for
 
     def add(self, event: ParseEvent) -> None:
-        match event.sort:
+        match event.type:
             case ParseEventType.DOCUMENT:
                 self._anchors.clear()
                 self._scalars.clear()
@@ -113,8 +113,8 @@ class _Composer:
                 | ParseEventType.MAPPING
                 | ParseEventType.ALIAS
             ):
-                node = self._attached(event)
-                if event.sort is ParseEventType.ALIAS:
+                node = self._attach(event)
+                if event.type is ParseEventType.ALIAS:
                     target = self._anchors.get(event.anchor)
                     node.children = None if target is None else target.children
                 elif event.anchor:
@@ -123,32 +123,32 @@ class _Composer:
             case ParseEventType.BROKEN:
                 pass
 
-    def _attached(self, event: ParseEvent) -> _Node:
+    def _attach(self, event: ParseEvent) -> _Node:
         """The node of an event, in its place in the tree; opened if it is a collection."""
         parent = self._open[-1] if self._open else None
-        node = _Node(event.place, event.place, event.place)
+        node = _Node(event.position, event.position, event.position)
         if parent is None:
             self.documents.append(node)
         elif isinstance(parent.node.children, list):
             parent.node.children.append(node)
         elif parent.is_key:
-            parent.key, parent.key_place, parent.is_key = self._written(event), event.place, False
+            parent.key, parent.key_position, parent.is_key = self._key_text(event), event.position, False
         else:
-            node.key = parent.key_place
-            if event.is_plain and not (event.sort is ParseEventType.SCALAR and event.value):
+            node.key = parent.key_position
+            if event.is_plain and not (event.type is ParseEventType.SCALAR and event.value):
                 node.at = node.key
             if parent.key is not None and isinstance(parent.node.children, dict):
                 parent.node.children.setdefault(parent.key, node)
             parent.is_key = True
-        if event.sort is ParseEventType.MAPPING:
+        if event.type is ParseEventType.MAPPING:
             node.children = {}
             self._open.append(_Frame(node, is_key=True))
-        elif event.sort is ParseEventType.SEQUENCE:
+        elif event.type is ParseEventType.SEQUENCE:
             node.children = []
             self._open.append(_Frame(node))
         return node
 
-    def _written(self, event: ParseEvent) -> str | None:
-        if event.sort is ParseEventType.ALIAS:
+    def _key_text(self, event: ParseEvent) -> str | None:
+        if event.type is ParseEventType.ALIAS:
             return self._scalars.get(event.anchor)
-        return event.value if event.sort is ParseEventType.SCALAR else None
+        return event.value if event.type is ParseEventType.SCALAR else None

@@ -1,4 +1,4 @@
-"""JSON that is no YAML: keys over 1,024 characters. Tried when the parser refuses a text that begins as JSON does."""
+"""JSON that is not YAML: keys over 1,024 characters. Tried when the parser refuses a text that begins like JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from schemas.reader.value import Value
 
 
 class _NotPlainError(ValueError):
-    """A duplicate key, or a constant that JSON has not."""
+    """A duplicate key, or a constant that JSON does not have."""
 
 
 def parse(text: str) -> Value | None:
-    """The value of a JSON text; None if it is none, or one that YAML is right to refuse."""
+    """The value of a JSON text; None if it is not JSON, or JSON that YAML refuses rightly."""
     if not text.lstrip(" \t\r\n").startswith(("{", "[")):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What reading yields: plain values, or the one reason why there are none."""
+"""What reading returns: plain values, or the one reason why the text cannot be read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from schemas.problem import printable
 
-# Keys are text in every manifest of ours, but a foreign document may have numbers, sequences or mappings for keys.
+# Keys are text in every manifest of ours, but a foreign document may have numbers or sequences as keys.
 Value = None | bool | int | float | str | list["Value"] | dict[Hashable, "Value"]
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -18,7 +18,7 @@ MAX_DIGITS = 1000  # digits of a number; 64 bits have 20
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why a text yields no documents. Lines and columns count from 1, columns in characters; 0 is "somewhere"."""
+    """Why a text cannot be read. Lines and columns count from 1, columns in characters; 0 means unknown."""
 
     code: str
     message: str
@@ -26,8 +26,8 @@ class Unreadable:
     line: int = 0
     column: int = 0
 
-    def shown(self) -> Unreadable:
-        """The same with nothing in its words that a terminal would obey: they quote the text."""
+    def printable(self) -> Unreadable:
+        """The same without control characters: messages quote the text, and a terminal must not obey it."""
         if (
             self.message.isprintable()
             and self.hint.isprintable()
@@ -38,6 +38,6 @@ class Unreadable:
 
 
 def position_at(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of the character at `offset`, with LF, CRLF and CR as line breaks."""
+    """Line and column of the character at `offset`. LF, CRLF and CR each end a line."""
     before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
     return before.count("\n") + 1, len(before) - before.rfind("\n")

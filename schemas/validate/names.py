@@ -23,7 +23,7 @@ class NameHints:
 
     def is_refused(self, kind: Kind, namespace: str, name: str) -> bool:
         """Whether its document is there and invalid, which is reported already."""
-        return Key(kind, namespace, name) in self.tree.refused
+        return Key(kind, namespace, name) in self.tree.invalid
 
     def hint(self, kind: Kind, namespace: str, name: str) -> str:
         sought = (kind, namespace, name)

@@ -19,7 +19,7 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
         yield Finding(path, None, "", "", "GV420", message, severity=Severity.NOTICE)
     for old in past.by_key.values():
         is_there = tree.find(old.key.kind, old.key.namespace, old.key.name) is not None
-        if is_there or old.key in tree.refused or old.path in unreadable:
+        if is_there or old.key in tree.invalid or old.path in unreadable:
             continue
         if users := uses.of(old.key):
             names = shorten_list([str(user.key) for user in users])

@@ -73,7 +73,7 @@ class Tree:
     """The first entry of each identity; `entries` holds the further ones too."""
 
     entries: tuple[AnyDeclaration, ...]
-    refused: frozenset[Key] = frozenset()  # their documents are invalid: they are there, and not understood
+    invalid: frozenset[Key] = frozenset()  # identities of declared documents that are invalid
     unreadable: tuple[str, ...] = ()  # files that may hold anything
 
     @cached_property

@@ -65,24 +65,24 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "field at the wrong level": (
         machine(hostname="a"),
-        [("/spec/hostname", "GV201", "it belongs under spec.guestConfig")],
+        [("/spec/hostname", "GV201", "write hostname under spec.guestConfig")],
     ),
-    "field outside of spec": ({**MACHINE, "power": "On"}, [("/power", "GV201", "it belongs under spec")]),
+    "field outside of spec": ({**MACHINE, "power": "On"}, [("/power", "GV201", "write power under spec")]),
     "field of a list's entries": (
         machine(device="oda"),
-        [("/spec/device", "GV201", "it belongs under spec.volumes[]")],
+        [("/spec/device", "GV201", "write device under spec.volumes[]")],
     ),
     "field decided elsewhere": (
         machine(cpu=4),
-        [("/spec/cpu", "GV201", "takes its processors from its class")],
+        [("/spec/cpu", "GV201", "the class of the machine sets its processors")],
     ),
     "few fields to choose from": (
         machine(guestConfig={"surplus": 1}),
-        [("/spec/guestConfig/surplus", "GV201", "fields that can stand here: hostname")],
+        [("/spec/guestConfig/surplus", "GV201", "fields allowed here: hostname")],
     ),
     "class with a spec": (
         {**machine_class(cpu=1, memory="1Gi"), "spec": {}},
-        [("/spec", "GV201", "capabilities stands at the top level")],
+        [("/spec", "GV201", "write capabilities at the top level")],
     ),
     "unknown limit": (
         {**QUOTA, "spec": {"hard": {"requests.cpus": 1}}},
@@ -118,7 +118,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "half a character": (
         {**MACHINE, "metadata": {"name": "web", "labels": {"zone": "\ud800"}}},
-        [("/metadata/labels/zone", "GV213", "write it anew")],
+        [("/metadata/labels/zone", "GV213", "write it again")],
     ),
     "truth as label": (
         {**MACHINE, "metadata": {"name": "web", "labels": {"zone": True}}},
@@ -200,7 +200,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "namespace of a class": (
         {**machine_class(cpu=1, memory=1), "metadata": {"name": "a", "namespace": "b"}},
-        [("/metadata/namespace", "GV209", "remove it")],
+        [("/metadata/namespace", "GV209", "remove the field")],
     ),
     "claimed and unclaimable": (
         volume(claimRef={"name": "web"}, unclaimable=True),
@@ -208,13 +208,13 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     ),
     "image twice": (
         volume(image="a", dataSource={"osImage": {"image": "b"}}),
-        [("/spec/dataSource", "GV209", "remove it")],
+        [("/spec/dataSource", "GV209", "remove the field")],
     ),
     "claimed template": (
         machine(
             volumes=[{"name": "a", "ephemeral": {"volumeTemplate": {"spec": {"claimRef": {"name": "b"}}}}}]
         ),
-        [("/spec/volumes/0/ephemeral/volumeTemplate/spec/claimRef", "GV209", "remove it")],
+        [("/spec/volumes/0/ephemeral/volumeTemplate/spec/claimRef", "GV209", "remove the field")],
     ),
     "address of another family": (
         interface(ipFamilies=["IPv6"], ips=[{"value": "10.0.0.1"}]),

@@ -138,7 +138,7 @@ def test_all_findings_of_all_documents_at_once_and_the_good_ones_beside_them() -
     assert [problem.code for problem in found.problems] == ["GV207", "GV206", "GV221", "GV205"]
     assert [problem.line for problem in found.problems] == [10, 10, 12, 19]
     assert [document.key for document in found.documents] == [LAN]
-    assert found.refused == (Key(Kind.MACHINE_CLASS, "", "small"), Key(Kind.NETWORK, "default", "Lan"))
+    assert found.invalid == (Key(Kind.MACHINE_CLASS, "", "small"), Key(Kind.NETWORK, "default", "Lan"))
     assert [problem.object for problem in found.problems] == ["MachineClass/small"] * 2 + [
         "",
         "Network/default/Lan",

@@ -44,7 +44,7 @@ def check_files(
     manifests = [manifest.parse(path, data) for path, data in files.items() if is_declaring(path, policy)]
     tree = Tree(
         tuple(entry for each in manifests for entry in entries(each)),
-        frozenset(key for each in manifests for key in each.refused),
+        frozenset(key for each in manifests for key in each.invalid),
         unreadable(manifests),
     )
     past = None if against is None else past_of(against, files, policy)
@@ -77,4 +77,4 @@ def entries(found: Manifest) -> list[AnyDeclaration]:
 
 def unreadable(manifests: list[Manifest]) -> tuple[str, ...]:
     """Files that may hold anything."""
-    return tuple(each.path for each in manifests if each.is_malformed and not each.refused)
+    return tuple(each.path for each in manifests if each.is_malformed and not each.invalid)
