@@ -1,7 +1,7 @@
-"""The kinds: which there are, the groups they live in, what identifies an object of each, and of which a document is.
+"""The kinds: their names and API groups, what identifies an object of each, and which kind a document has.
 
-A repo holds other YAML too, so a foreign document is skipped with a notice. A document that was meant for us but is
-misspelled is an error: skipped in silence, its object would look as if it had been deleted.
+A repo holds other YAML too, so a foreign document is skipped with a notice. A misspelled document of ours is an error:
+if it were skipped, its object would look deleted, and that is how data gets lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFAULT_NAMESPACE = "default"
 VERSION = "v1alpha1"
 DOMAINS = ("ironcore.dev", "openkcm.dev")
 
-_LONGEST = 256  # No apiVersion or kind is longer; what is, is not compared with anything.
+_LONGEST = 256  # no apiVersion and kind of ours are longer, so longer ones are not compared with them
 
 
 class Kind(StrEnum):
@@ -35,7 +35,7 @@ class Kind(StrEnum):
     SECRET = "Secret"
     RESOURCE_QUOTA = "ResourceQuota"
 
-    # Kinds are looked up for every document, and Enum's own hash is Python; that of the text agrees with equality.
+    # Kinds are looked up for every document, and Enum's hash runs in Python. The hash of the text agrees with equality.
     __hash__ = str.__hash__
 
     @property
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
     @property
     def schema_file(self) -> str:
-        """The file beside this module that holds its JSON Schema: machine-class.json for MachineClass."""
+        """The file in schemas/ that holds its JSON Schema: machine-class.json for MachineClass."""
         words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in self.value)
         return f"{words[1:]}.json"
 
@@ -69,7 +69,7 @@ GROUPS = {
 class Key(NamedTuple):
     """Identity: kind, namespace (empty for cluster-wide kinds) and name; never the path.
 
-    A tuple, because a world of many objects does little else than looking up keys, and a tuple's hash is not Python.
+    A tuple, because a tuple's hash runs in C, and a reconciler with many objects looks up keys all the time.
     """
 
     kind: Kind
@@ -82,14 +82,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Not ours. `reason` completes "skipped: ..."."""
+    """A document of another program. `reason` completes "skipped: ..."."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """Meant for us and misspelled; `field` is the top-level key that is wrong or missing."""
+    """A misspelled document of ours; `field` is the top-level key that is wrong or missing."""
 
     field: str
     message: str
@@ -111,7 +111,7 @@ _OUR_GROUPS = tuple(
     f"{group}.{domain}" for domain in DOMAINS for group in dict.fromkeys(GROUPS.values()) if group
 )
 
-# Kinds of IronCore that have no counterpart here.
+# Kinds of IronCore that gitvirt does not implement.
 _OTHER_KINDS = frozenset(
     [
         "Bucket",
@@ -130,7 +130,7 @@ _OTHER_KINDS = frozenset(
 
 
 def recognize(written_version: object, written_kind: object) -> Recognized:
-    """What a document with this `apiVersion` and `kind` is."""
+    """Which kind a document with this `apiVersion` and `kind` has, or why it has none."""
     if not isinstance(written_version, str) or not isinstance(written_kind, str):
         return _incomplete(written_version, written_kind)
     kind = _OURS.get((written_version, written_kind))
@@ -138,13 +138,13 @@ def recognize(written_version: object, written_kind: object) -> Recognized:
         return kind
     if len(written_version) + len(written_kind) > _LONGEST:
         return _foreign(written_version, written_kind)
-    return _recognise(written_version, written_kind)
+    return _recognize(written_version, written_kind)
 
 
 def recognize_document(body: object) -> Recognized:
-    """The same from the document itself, so that a misspelled `kind` or `apiVersion` key is found too."""
+    """The same for a document, so that misspelled `kind` and `apiVersion` keys are found too."""
     if not isinstance(body, Mapping):
-        return Foreign("it is no object with apiVersion and kind")
+        return Foreign("the document is not an object with apiVersion and kind")
     written_version, written_kind = body.get("apiVersion"), body.get("kind")
     found = recognize(written_version, written_kind)
     if isinstance(found, Kind) or ("apiVersion" in body and "kind" in body):
@@ -153,7 +153,7 @@ def recognize_document(body: object) -> Recognized:
 
 
 @lru_cache(maxsize=1024)
-def _recognise(written_version: str, written_kind: str) -> Recognized:
+def _recognize(written_version: str, written_kind: str) -> Recognized:
     ours = _OURS.get((written_version.lower(), written_kind))
     if ours is not None and ours is not Kind.SECRET:
         return ours
@@ -162,7 +162,7 @@ def _recognise(written_version: str, written_kind: str) -> Recognized:
         return _kind_of_our_group(written_version, written_kind)
     if version == "v1" and group == "":
         return _kind_of_core(written_version, written_kind)
-    meant = written_kind if written_kind in _KINDS else nearest(written_kind, _KINDS, slips=1)
+    meant = written_kind if written_kind in _KINDS else nearest(written_kind, _KINDS, typos=1)
     if meant is not None and _is_near(group, version, _KINDS[meant]):
         return _wrong_version(written_version, _KINDS[meant])
     return _foreign(written_version, written_kind)
@@ -174,14 +174,14 @@ def _kind_of_our_group(written_version: str, written_kind: str) -> Recognized:
         return _wrong_version(written_version, kind)
     if written_kind in _OTHER_KINDS:
         return Foreign(f"gitvirt has no {written_kind}")
-    meant = nearest(written_kind, _KINDS, slips=2)
+    meant = nearest(written_kind, _KINDS, typos=2)
     if meant is None:
         return _foreign(written_version, written_kind)
     return NearMiss("kind", f"there is no kind {_quoted(written_kind)}", f"did you mean {meant}?")
 
 
 def _kind_of_core(written_version: str, written_kind: str) -> Recognized:
-    """`v1` is Kubernetes' own group: its ResourceQuota is not ours, and of its kinds only Secret is."""
+    """`v1` is Kubernetes' own group. Of its kinds gitvirt uses only Secret; its ResourceQuota is not ours."""
     kind = _KINDS.get(written_kind)
     if kind is Kind.SECRET or (kind is None and written_kind.lower() in ("secret", "secrets")):
         if kind is not None and written_version == "v1":
@@ -195,7 +195,7 @@ def _kind_of_core(written_version: str, written_kind: str) -> Recognized:
 
 
 def _is_near(group: str, version: str, kind: Kind) -> bool:
-    """Whether group and version look like those of `kind` rather than like another project's that uses the same word."""
+    """Whether group and version look like those of our `kind`, and not like those of another project's kind of that name."""
     if group == "":  # `v1alpha1`, `compute.ironcore.dev` without a version, `v1beta1`
         return version in (VERSION, *DOMAINS) or version in _OUR_GROUPS
     if group in _OUR_GROUPS or group in DOMAINS:
@@ -212,20 +212,20 @@ def _wrong_version(written_version: str, kind: Kind) -> NearMiss:
     domain = DOMAINS[1] if "openkcm" in written_version.lower() else DOMAINS[0]
     right = api_version(kind, domain)
     return NearMiss(
-        "apiVersion", f"{kind} is not of {_quoted(written_version)}", f"write apiVersion: {right}"
+        "apiVersion", f"{_quoted(written_version)} has no kind {kind}", f"write apiVersion: {right}"
     )
 
 
 def _incomplete(written_version: object, written_kind: object) -> Recognized:
     if isinstance(written_kind, str) and (kind := _KINDS.get(written_kind)) is not None:
-        said = "has no apiVersion" if written_version is None else "has an apiVersion that is not text"
-        return NearMiss("apiVersion", f"this {kind} {said}", f"write apiVersion: {api_version(kind)}")
+        fault = "has no apiVersion" if written_version is None else "has an apiVersion that is not text"
+        return NearMiss("apiVersion", f"this {kind} {fault}", f"write apiVersion: {api_version(kind)}")
     if isinstance(written_version, str) and written_version.lower() in _API_VERSIONS:
         group = written_version.lower().partition(".")[0]
         kinds = ", ".join(kind for kind in Kind if GROUPS[kind] == group)
-        said = "has no kind" if written_kind is None else "has a kind that is not text"
-        return NearMiss("kind", f"this document of {written_version} {said}", f"write one of: {kinds}")
-    return Foreign("it has no apiVersion and kind")
+        fault = "has no kind" if written_kind is None else "has a kind that is not text"
+        return NearMiss("kind", f"this document of {written_version} {fault}", f"write one of: {kinds}")
+    return Foreign("the document has no apiVersion and kind")
 
 
 def _misspelled_key(body: Mapping[object, object]) -> NearMiss | None:

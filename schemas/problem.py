@@ -1,4 +1,7 @@
-"""A Problem: one finding about one place in a repo, with its cause and its cure. It is data; others print it."""
+"""Problems and violations: what is wrong, where, and how to fix it. Data only; the command line prints it.
+
+A Violation is about one document and knows a JSON pointer. A Problem is about one place in a repo: file, line and column.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Problem:
     column: int = 0
     code: str  # GV + number; docs/problems.md explains each
     severity: Severity = Severity.ERROR
-    object: str = ""  # Kind/namespace/name, Kind/name, or nothing when no identity could be read
+    object: str = ""  # Kind/namespace/name, Kind/name, or empty if the identity could not be read
     pointer: str = ""  # JSON pointer into the document
     message: str
     hint: str = ""
@@ -30,9 +33,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Violation:
-    """`pointer` is a JSON pointer into the document; of an unknown field it points at the field itself.
+    """One thing in one document that its kind does not allow. `pointer` is a JSON pointer into the document.
 
-    Message and hint quote what people wrote, so whatever a terminal would obey is taken out of them.
+    Message and hint quote the document, so control characters are removed from them: a terminal must not obey them.
     """
 
     pointer: str
@@ -51,10 +54,10 @@ class Violation:
 
 
 def json_pointer(path: Iterable[object]) -> str:
-    """The JSON pointer of a path of keys and indices."""
+    """The JSON pointer for a path of keys and indices."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 def printable(text: str, longest: int = 60) -> str:
-    """Somebody's text within a message: on one line, and not longer than a reader needs."""
+    """Quoted text inside a message: on one line, without control characters, and shortened."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest])

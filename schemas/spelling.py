@@ -1,17 +1,19 @@
-"""Near misses: which of the words that would be right is close to the one that was written. Knows no kinds, no fields."""
+"""Spelling suggestions: which of the correct words is closest to the written one. Knows no kinds and no fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
 
-_LONGEST = 64  # A longer word is no slip of the pen, and distance costs the product of the lengths.
+_LONGEST = (
+    64  # a longer word is not a typing mistake, and computing a distance costs the product of the lengths
+)
 
 
-def nearest(word: str, candidates: Iterable[str], slips: int | None = None) -> str | None:
-    """The candidate that `word` was most likely meant to be, or None. Ties are broken by order.
+def nearest(word: str, candidates: Iterable[str], typos: int | None = None) -> str | None:
+    """The candidate that `word` was most likely meant to be, or None. The first one wins a tie.
 
-    With `slips` only that many are forgiven; without, as many as the length allows, and an abbreviation is understood.
+    `typos` limits the number of mistakes. Without it the limit depends on the length, and abbreviations match too.
     """
     if not word or len(word) > _LONGEST:
         return None
@@ -19,7 +21,7 @@ def nearest(word: str, candidates: Iterable[str], slips: int | None = None) -> s
     best: tuple[int, str] | None = None
     for candidate in candidates:
         other = _fold(candidate)
-        cost = _cost(folded, other) if slips is None else _within(folded, other, slips)
+        cost = _cost(folded, other) if typos is None else _bounded_distance(folded, other, typos)
         if cost is not None and (best is None or cost < best[0]):
             best = (cost, candidate)
     return best[1] if best else None
@@ -31,7 +33,7 @@ def _fold(word: str) -> str:
 
 def _cost(word: str, other: str) -> int | None:
     longest = max(len(word), len(other))
-    found = _within(word, other, max(1, min(3, longest // 3)))
+    found = _bounded_distance(word, other, max(1, min(3, longest // 3)))
     if found is not None:
         return found
     if min(len(word), len(other)) >= 3 and (other.startswith(word) or word.startswith(other)):
@@ -39,21 +41,20 @@ def _cost(word: str, other: str) -> int | None:
     return None
 
 
-def _within(word: str, other: str, slips: int) -> int | None:
-    if abs(len(word) - len(other)) > slips:
+def _bounded_distance(word: str, other: str, typos: int) -> int | None:
+    if abs(len(word) - len(other)) > typos:
         return None
     letters, others = set(word), set(other)
-    if (
-        max(len(letters - others), len(others - letters)) > slips
-    ):  # each slip brings or loses one letter at most
+    # Each mistake adds or removes at most one letter: a cheap test before the expensive one.
+    if max(len(letters - others), len(others - letters)) > typos:
         return None
     found = distance(word, other)
-    return found if found <= slips else None
+    return found if found <= typos else None
 
 
 @lru_cache(maxsize=2048)
 def distance(left: str, right: str) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours that turn one word into the other."""
+    """How many insertions, deletions, replacements and swaps of neighbors turn one word into the other."""
     before: list[int] = []
     last = list(range(len(right) + 1))
     for row, letter in enumerate(left, 1):

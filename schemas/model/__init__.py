@@ -1,6 +1,8 @@
-"""The typed model: one frozen type per kind, made of the parts that the JSON Schemas describe.
+"""The typed model: one frozen type for each kind, made of the parts that the JSON Schemas describe.
 
-Holds what a manifest says and what that means by default; decides nothing, and knows neither files nor text.
+`decode` turns a valid document into its object, with `defaults` filled in. `quantity` and `selector` are values inside
+objects; `capacity` and `charge` compute what objects need and what pools have. The model decides nothing, and knows
+neither files nor text.
 """
 
 from schemas.model.compute import (

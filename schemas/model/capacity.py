@@ -1,7 +1,7 @@
-"""Resource vectors, and the one `fits`: scheduler, plan, explain and a host's own admission ask nothing else.
+"""Resource vectors, and the one test `fits` that the scheduler, plan, explain and a host's admission all use.
 
 A vector holds whole numbers: cpu in thousandths of a core, everything else in whole units (bytes, devices, machines of a
-class). Needs are rounded up and stocks down, so rounding never overcommits.
+class). Needs are rounded up and stocks down, so rounding never overcommits a pool.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Vector = Mapping[str, int]
 CPU = "cpu"
 MEMORY = "memory"
 STORAGE = "storage"
-WHOLE_HOST = 10**18  # so fine that rounding down cannot hide a machine too many
+WHOLE_HOST = 10**18  # so large a number of shares that rounding down never admits one machine too many
 
 
 class Shortfall(NamedTuple):
@@ -28,7 +28,7 @@ class Shortfall(NamedTuple):
 
 
 def fits(need: Vector, free: Vector) -> tuple[Shortfall, ...]:
-    """Everything that is short; nothing when it fits. What `free` does not name is not there."""
+    """What is missing; empty if it fits. A resource that `free` does not name counts as zero."""
     for resource, wanted in need.items():
         if wanted > free.get(resource, 0):
             return shortfalls(need, free)
@@ -44,14 +44,14 @@ def shortfalls(need: Vector, free: Vector) -> tuple[Shortfall, ...]:
 
 
 def needs(resources: Mapping[str, Quantity]) -> dict[str, int]:
-    """Rounded up."""
+    """The vector of what is needed, rounded up."""
     return {
         name: amount.ceil_millis() if name == CPU else amount.ceil() for name, amount in resources.items()
     }
 
 
 def stocks(resources: Mapping[str, Quantity]) -> dict[str, int]:
-    """Rounded down."""
+    """The vector of what is available, rounded down."""
     return {
         name: amount.floor_millis() if name == CPU else amount.floor() for name, amount in resources.items()
     }
@@ -73,7 +73,7 @@ def subtract(stock: Vector, charge: Vector) -> dict[str, int]:
 
 
 def allocatable(capacity: Vector, reserved: Vector, overcommit: Mapping[str, Fraction]) -> dict[str, int]:
-    """What may be given away: capacity minus reserve, times overcommit; never less than nothing."""
+    """What objects may use: capacity minus reserve, times overcommit; never less than zero."""
     return {
         resource: max(0, int((count - reserved.get(resource, 0)) * overcommit.get(resource, 1)))
         for resource, count in capacity.items()
@@ -86,12 +86,12 @@ def class_count(kind: str, name: str) -> str:
 
 
 def share(count: int) -> int:
-    """What one machine of a class takes of a host that holds `count` of them and tells nothing else."""
+    """What one machine of a class uses of a host that only reports that it holds `count` of them."""
     return WHOLE_HOST // count if count > 0 else WHOLE_HOST + 1
 
 
 def format_amount(resource: str, count: int) -> str:
-    """For people, and exact: 1500m, 16Gi, 3."""
+    """For people, without rounding: 1500m, 16Gi, 3."""
     if resource == SHARE:
         return f"{Fraction(count, WHOLE_HOST).limit_denominator(10**6)} of the host"
     return str(millis(count) if resource == CPU else units(count))

@@ -1,4 +1,4 @@
-"""What objects take of a pool and what a pool has to give, as resource vectors. Counts; who goes where is decided elsewhere."""
+"""What objects use of a pool, and what a pool offers, as resource vectors. Computes only; the scheduler decides."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ VOLUME = "volume"
 def machine_charge(
     machine_class: MachineClass, machine: MachineSpec, *, is_counted: bool = False
 ) -> dict[str, int]:
-    """What the machine takes, powered on or off: what its class needs, and its local disks.
+    """What the machine uses, powered on or off: the capabilities of its class, and its local disks.
 
-    `is_counted` adds one of its class, for pools that state how many of a class they take.
+    A machine that is off counts too, because it may be started at any time without a new placement.
+    `is_counted` adds one machine of its class, for pools that report how many machines of a class they take.
     """
     disks = sum(disk.source.size_bytes for disk in machine.volumes if isinstance(disk.source, LocalDisk))
     parts = [needs(machine_class.capabilities)]
@@ -41,7 +42,7 @@ def machine_charge(
 
 
 def volume_charge(volume: VolumeSpec, *, is_counted: bool = False) -> dict[str, int]:
-    """What the volume takes of its pool; nothing when it is provided from outside. Pools count classes of volumes in bytes."""
+    """What the volume uses of its pool; empty if the volume exists outside of gitvirt. Pools count volume classes in bytes."""
     if volume.volume_class_ref is None:
         return {}
     charge = {STORAGE: volume.storage_bytes}
@@ -51,10 +52,10 @@ def volume_charge(volume: VolumeSpec, *, is_counted: bool = False) -> dict[str, 
 
 
 def pool_allocatable(pool: MachinePoolSpec, capacity: Mapping[str, Quantity]) -> dict[str, int]:
-    """What a machine pool gives away: its capacity minus the reserve, times overcommit; never minus use.
+    """What a machine pool offers: its capacity minus the reserve, times overcommit. Never minus use.
 
-    The counts of classes that a runtime states are left out where it states processors and memory too: they count the
-    bare host, and the vector says the same exactly.
+    Class counts of a runtime are ignored if it also reports processors and memory: the counts are computed without
+    reserve and overcommit, and the other resources say the same exactly.
     """
     stock = stocks(capacity)
     if CPU in stock and MEMORY in stock:
@@ -64,7 +65,7 @@ def pool_allocatable(pool: MachinePoolSpec, capacity: Mapping[str, Quantity]) ->
 
 
 def class_counts(free: Vector, classes: Mapping[str, Vector]) -> dict[str, int]:
-    """How many machines of each class alone would fit: `class/machine.<name>` by the name of the class."""
+    """How many machines of each class would fit if the pool took only that class: `class/machine.<name>`."""
     counts: dict[str, int] = {}
     for name, need in classes.items():
         limits = [free.get(resource, 0) // wanted for resource, wanted in need.items() if wanted > 0]
@@ -73,5 +74,5 @@ def class_counts(free: Vector, classes: Mapping[str, Vector]) -> dict[str, int]:
 
 
 def format_vector(vector: Vector) -> dict[str, str]:
-    """As a manifest writes it, exactly: 1500m, 16Gi, 3."""
+    """The vector as a manifest writes it, without rounding: 1500m, 16Gi, 3."""
     return {resource: format_amount(resource, count) for resource, count in sorted(vector.items())}

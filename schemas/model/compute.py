@@ -44,7 +44,7 @@ class MachineClass(Resource, frozen=True):
 
 
 class Overcommit(Part, frozen=True):
-    """How many times over a resource is given out, exactly."""
+    """Factors by which a pool offers more than it has, as exact fractions."""
 
     cpu: Fraction = defaults.OVERCOMMIT
     memory: Fraction = defaults.OVERCOMMIT
@@ -92,13 +92,13 @@ class LocalDisk(Part, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Zero is no size either."""
+        """The default size if the disk names none, or zero."""
         written = self.size_limit.ceil() if self.size_limit else 0
         return written or defaults.LOCAL_DISK_BYTES
 
 
 class EmptyDisk(Part, frozen=True):
-    """What LocalDisk was called before it could hold an image."""
+    """The former name of LocalDisk, from before a local disk could have an image."""
 
     size_limit: Quantity | None = None
 
@@ -108,7 +108,7 @@ class EphemeralVolume(Part, frozen=True):
 
 
 class MachineVolume(Part, frozen=True):
-    """One disk. `empty_disk`, the old name of `local_disk`, is None here: `local_disk` holds it."""
+    """One disk. `empty_disk` is the former name of `local_disk`: it is moved to `local_disk`, and None afterwards."""
 
     name: str
     device: str = ""
@@ -126,9 +126,9 @@ class MachineVolume(Part, frozen=True):
 
     @property
     def source(self) -> NameRef | LocalDisk | EphemeralVolume:
-        """The one of the three that it is."""
+        """The one of the three that is set."""
         found = self.volume_ref or self.local_disk or self.ephemeral
-        assert found is not None, "the schema demands exactly one"
+        assert found is not None, "the schema requires exactly one"
         return found
 
 
@@ -137,7 +137,7 @@ class EphemeralNetworkInterface(Part, frozen=True):
 
 
 class MachineNetworkInterface(Part, frozen=True):
-    """One network interface: either of the two."""
+    """One network interface: a reference or an ephemeral one."""
 
     name: str
     network_interface_ref: NameRef | None = None
@@ -146,7 +146,7 @@ class MachineNetworkInterface(Part, frozen=True):
     @property
     def source(self) -> NameRef | EphemeralNetworkInterface:
         found = self.network_interface_ref or self.ephemeral
-        assert found is not None, "the schema demands exactly one"
+        assert found is not None, "the schema requires exactly one"
         return found
 
 
@@ -185,7 +185,7 @@ class AntiAffinity(Part, frozen=True):
 
 
 class MachineSpec(Part, frozen=True):
-    """Every disk has its device."""
+    """Disks without a device get one here, so every disk has its device."""
 
     machine_class_ref: NameRef
     machine_pool_selector: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Secrets and quotas."""
+"""Secrets and quotas: the kinds of the groups `core` and `v1`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENCRYPTED = "ENC["
 
 
 class Secret(Resource, frozen=True):
-    """Its values stay out of every text that is made of it."""
+    """Its values never appear in a text made from it, such as a log or a traceback."""
 
     KIND: ClassVar[Kind] = Kind.SECRET
 
@@ -30,11 +30,11 @@ class Secret(Resource, frozen=True):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether any value is still encrypted, so that nobody can use the Secret as it stands."""
+        """Whether any value is encrypted, so that no machine or volume can use the Secret."""
         return any(value.startswith(ENCRYPTED) for value in (*self.data.values(), *self.string_data.values()))
 
     def value(self, key: str) -> bytes | None:
-        """The plain value, or None when there is none of that key or it is encrypted."""
+        """The plain value, or None if the key does not exist or its value is encrypted."""
         text = self.string_data.get(key)
         if text is not None:
             return None if text.startswith(ENCRYPTED) else text.encode()

@@ -1,4 +1,4 @@
-"""From a document's plain values to its frozen object. The document fits its schema already; this does not check it."""
+"""From a document's plain values to its frozen object. The document has passed its schema; nothing is checked here."""
 
 from __future__ import annotations
 
@@ -44,39 +44,41 @@ TYPES: dict[Kind, type[Object]] = {
 }
 
 for _type in TYPES.values():
-    # What msgspec knows of a type it makes at the first use, and two threads that do so at once crash the process.
+    # msgspec examines a type at its first use, and two threads that do so at once crash the process. So it happens here.
     msgspec.json.Decoder(_type)
 
 
 def decode(kind: Kind, body: Mapping[str, object]) -> Object:
-    """The object that a schema-valid document declares, defaults applied. What the model does not act on is left out."""
-    wanted = TYPES[kind]
+    """The object of a valid document, with defaults. Fields that the model does not use are left out."""
+    form = TYPES[kind]
     try:
-        return _converted(body, wanted)
+        return _convert(body, form)
     except msgspec.ValidationError:
-        # A field that is there and empty means as much as one that is not there, and 1e300 is a whole number to JSON
-        # Schema; only few documents have either.
-        return _converted(_plainer(body), wanted)
+        # JSON Schema allows null for a missing field, and counts 1e300 as an integer. Few documents contain either.
+        return _convert(_simplify(body), form)
 
 
-def _converted(body: object, wanted: type[Object]) -> Object:
-    # Not strict, since JSON Schema counts 1.0 among the integers.
-    return msgspec.convert(body, wanted, strict=False, dec_hook=_of_text)
+def _convert(body: object, form: type[Object]) -> Object:
+    # Not strict, because JSON Schema counts 1.0 as an integer.
+    return msgspec.convert(body, form, strict=False, dec_hook=_convert_value)
 
 
-def _of_text(wanted: type, value: object) -> Any:
-    if wanted is Quantity:
+def _convert_value(form: type, value: object) -> Any:
+    if form is Quantity:
         return parse(value)
-    if wanted is Fraction:
+    if form is Fraction:
         return Fraction(str(value))
-    raise TypeError(f"the model has no way to read a {wanted.__name__}")
+    raise TypeError(f"the model cannot read a {form.__name__}")
 
 
-def _plainer(value: object) -> object:
+def _simplify(value: object) -> object:
+    """Without null values, and with whole floats as integers."""
     if isinstance(value, Mapping):
         return {
-            key: _plainer(inner) for key, inner in value.items() if inner is not None and isinstance(key, str)
+            key: _simplify(inner)
+            for key, inner in value.items()
+            if inner is not None and isinstance(key, str)
         }
     if isinstance(value, list | tuple):
-        return [_plainer(inner) for inner in value]
+        return [_simplify(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,4 +1,4 @@
-"""What a manifest means where it says nothing. The JSON Schemas tell people the same values; this is what the code uses."""
+"""Defaults of manifests. The JSON Schemas document the same values for users; the code uses these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OVERCOMMIT = Fraction(1)
 MAX_SKEW = 1
 WHEN_UNSATISFIABLE: Final = "DoNotSchedule"
 
-# A local disk that names no size is charged and made with this one: capacity cannot count what has no size.
+# A local disk without a size is created and charged with this one, because capacity cannot count an unknown size.
 LOCAL_DISK_BYTES = 10 * 2**30
 
 DEVICE_PREFIX = "od"
@@ -36,8 +36,8 @@ def device_names() -> Iterator[str]:
 
 
 def devices(written: Iterable[str]) -> tuple[str, ...]:
-    """Every disk's device: what is written stays, an empty one gets the first name that nobody has, in order."""
-    wanted = tuple(written)
-    taken = set(wanted)
-    free = (name for name in device_names() if name not in taken)
-    return tuple(device or next(free) for device in wanted)
+    """The device of every disk: a written one stays, an empty one gets the first unused name, in order."""
+    desired = tuple(written)
+    used = set(desired)
+    free = (name for name in device_names() if name not in used)
+    return tuple(device or next(free) for device in desired)

@@ -35,7 +35,7 @@ class Network(Resource, frozen=True):
 
 
 class InterfaceIP(Part, frozen=True):
-    """`value` is empty for an address that IronCore's address management would give."""
+    """`value` is empty for an address that IronCore's address management would assign."""
 
     value: str = ""
 
@@ -50,7 +50,7 @@ class NetworkInterfaceSpec(Part, frozen=True):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses that are asked for, in order."""
+        """The requested addresses, in order."""
         return tuple(ip.value for ip in self.ips if ip.value)
 
 

@@ -1,4 +1,4 @@
-"""What every type of the model is made of, and the parts that several kinds share. Knows no kind."""
+"""The base of all types of the model, and the parts that several kinds share. Knows no kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Frozen. Names are those of the manifest in Python's spelling; a field at its default was not written."""
+    """Frozen. Fields have the manifest's names in Python's spelling. Fields at their default are left out when written."""
 
 
 class NameRef(Part, frozen=True):
@@ -23,7 +23,7 @@ class NameRef(Part, frozen=True):
 
 
 class ClaimRef(Part, frozen=True):
-    """The holder of an object."""
+    """The object that holds a volume: the reconciler writes it, and only its poollet attaches the volume."""
 
     name: str
     uid: str = ""
@@ -38,7 +38,7 @@ class OwnerReference(Part, frozen=True):
 
 
 class Metadata(Part, frozen=True):
-    """Identity, as far as the document says it; `namespace` of a namespaced kind is filled in by the object."""
+    """Identity and notes of an object. The object fills in `namespace` of a namespaced kind."""
 
     name: str
     namespace: str = ""
@@ -92,14 +92,14 @@ class Requirement(Part, frozen=True):
 
 
 class LabelSelector(Part, frozen=True):
-    """As it is written; `selector` is what it means."""
+    """A label selector in the manifest's form; `selector` is the form that matches labels."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[Requirement, ...] = ()
 
     @property
     def selector(self) -> Selector:
-        """Equal for selectors that mean the same, in whatever order they are written."""
+        """Sorted, so that selectors with the same meaning are equal."""
         expressions = (
             Expression(each.key, Operator(each.operator), tuple(sorted(each.values)))
             for each in self.match_expressions
@@ -108,7 +108,7 @@ class LabelSelector(Part, frozen=True):
 
 
 class Condition(Part, frozen=True):
-    """One aspect of a state. `last_transition_time` moves only when `status` does."""
+    """One aspect of an object's state. `last_transition_time` changes only together with `status`."""
 
     type: str
     status: Literal["True", "False", "Unknown"]
@@ -163,14 +163,14 @@ class MoveRequest(Part, frozen=True):
 
 
 class Evict(Part, frozen=True):
-    """The order to end an assignment."""
+    """The reconciler's order to end an assignment: the pool removes the object and reports it as gone."""
 
     assignment: str
     reason: str = ""
 
 
 class Rejection(Part, frozen=True):
-    """A pool's refusal of an object: who said no, to which assignment, and how often by now."""
+    """A pool's refusal of an object: which pool, for which assignment, and how many times so far."""
 
     pool: str
     assignment: str = ""

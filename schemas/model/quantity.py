@@ -1,6 +1,6 @@
 """Kubernetes quantities (`500m`, `4`, `16Gi`, `1e3`), exact: a whole number of billionths, never a float.
 
-Knows nothing of which resource is measured, nor whether less than zero makes sense for it.
+Callers know which resource is measured and whether it may be negative.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import lru_cache, total_ordering
 from schemas.problem import printable
 
 NANO = 10**9
-LARGEST = 2**63 - 1  # What the runtime interface carries.
+LARGEST = 2**63 - 1  # the largest number that the runtime interface carries
 LONGEST = 64
 
-_EXACT_DIGITS = 15  # So many digits a float keeps for sure.
+_EXACT_DIGITS = 15  # a float always keeps this many
 
 
 class Notation(Enum):
@@ -25,7 +25,7 @@ class Notation(Enum):
 
 
 class QuantityError(ValueError):
-    """Not a quantity; `hint` says what was probably meant, or is empty."""
+    """The value is not a quantity. `hint` suggests what was probably meant, or is empty."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -35,13 +35,13 @@ class QuantityError(ValueError):
 
 @total_ordering
 class Quantity:
-    """An amount. Equal amounts are equal however they were written; the notation only says how to write them."""
+    """An amount. Equal amounts are equal in every notation; the notation only says how to print them."""
 
     __slots__ = ("nano", "notation")
     nano: int
     notation: Notation
 
-    # No dataclass: msgspec would take it for an object with two fields, where a manifest has one value.
+    # Not a dataclass: msgspec would read an object with two fields, where a manifest has a single value.
     def __init__(self, nano: int, notation: Notation = Notation.DECIMAL) -> None:
         object.__setattr__(self, "nano", nano)
         object.__setattr__(self, "notation", notation)
@@ -62,11 +62,11 @@ class Quantity:
         return f"Quantity({str(self)!r})"
 
     def ceil(self) -> int:
-        """In whole units, rounded up: what a need is charged as."""
+        """In whole units, rounded up: for what an object needs."""
         return -(-self.nano // NANO)
 
     def floor(self) -> int:
-        """In whole units, rounded down: what there is at least."""
+        """In whole units, rounded down: for what a pool has."""
         return self.nano // NANO
 
     def ceil_millis(self) -> int:
@@ -76,7 +76,7 @@ class Quantity:
         return self.nano * 1000 // NANO
 
     def __str__(self) -> str:
-        """Canonical: no fraction, the largest suffix that needs none."""
+        """Canonical: the largest suffix that needs no fraction."""
         if self.nano == 0:
             return "0"
         if self.notation is Notation.BINARY and self.nano % NANO == 0 and abs(self.nano) >= 1024 * NANO:
@@ -89,17 +89,17 @@ class Quantity:
 
 
 def units(count: int, notation: Notation = Notation.BINARY) -> Quantity:
-    """So many whole units: bytes, devices, machines."""
+    """The quantity of this many whole units: bytes, devices, machines."""
     return Quantity(count * NANO, notation)
 
 
 def millis(count: int) -> Quantity:
-    """So many thousandths: of a processor."""
+    """The quantity of this many thousandths, for processors."""
     return Quantity(count * (NANO // 1000))
 
 
 def parse(value: object) -> Quantity:
-    """The quantity that a manifest says; QuantityError when it says none."""
+    """The quantity for a value of a manifest. Raises QuantityError if the value is not a quantity."""
     if isinstance(value, str):
         return _parse(value) if len(value) <= LONGEST else _too_long()
     if isinstance(value, bool):
@@ -108,7 +108,7 @@ def parse(value: object) -> Quantity:
         return _checked(value * NANO if -LARGEST <= value <= LARGEST else None, Notation.DECIMAL)
     if isinstance(value, float):
         return _of_float(value)
-    raise QuantityError("it is not a quantity", "write a number, or a text such as 500m, 4 or 16Gi")
+    raise QuantityError("not a quantity", "write a number, or a text such as 500m, 4 or 16Gi")
 
 
 _POWERS = {18: "E", 15: "P", 12: "T", 9: "G", 6: "M", 3: "k", 0: "", -3: "m", -6: "u", -9: "n"}
@@ -141,26 +141,26 @@ def _parse(text: str) -> Quantity:
 
 def _checked(nano: int | None, notation: Notation, *, is_fine: bool = False) -> Quantity:
     if is_fine:
-        raise QuantityError("it is finer than a billionth, which is not kept", "round it")
+        raise QuantityError("finer than a billionth, which gitvirt does not store", "round it")
     if nano is None or abs(nano) > LARGEST * NANO:
-        raise QuantityError(f"it is more than {LARGEST}, the largest quantity there is")
+        raise QuantityError(f"more than {LARGEST}, the largest possible quantity")
     return Quantity(nano, notation)
 
 
 def _of_float(value: float) -> Quantity:
     if value != value or value in (float("inf"), float("-inf")):
-        raise QuantityError("it is not a finite number")
+        raise QuantityError("not a finite number")
     text = repr(value)
     if len(text.partition("e")[0].replace(".", "").lstrip("-0")) > _EXACT_DIGITS:
         raise QuantityError(
-            f"{text} has more digits than a number in YAML keeps", "put it in quotes as it was meant"
+            f"{text} has more digits than a YAML number keeps", "put the exact number in quotes"
         )
     found = _parse(text)
     return Quantity(found.nano)
 
 
 def _too_long() -> Quantity:
-    raise QuantityError(f"it is longer than {LONGEST} characters, so it is not a quantity")
+    raise QuantityError(f"longer than {LONGEST} characters, so not a quantity")
 
 
 def _binary(count: int) -> str:
@@ -176,7 +176,7 @@ _PLAIN = ("b", "byte", "bytes", "core", "cores", "cpu", "cpus", "vcpu", "vcpus")
 
 
 def _hint(text: str) -> str:
-    """What was probably meant: `16GB`, `16 Gi`, `1,5`, `4 cores`."""
+    """A suggestion for common mistakes: `16GB`, `16 Gi`, `1,5`, `4 cores`."""
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
         return "write a number with an optional suffix, such as 500m, 4 or 16Gi"

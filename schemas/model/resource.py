@@ -1,4 +1,4 @@
-"""What all objects have: the apiVersion as it was written, metadata, and the key that identifies them."""
+"""What all objects have: the written apiVersion, metadata, and the key that identifies them."""
 
 from __future__ import annotations
 

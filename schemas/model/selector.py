@@ -1,4 +1,4 @@
-"""Label selectors: which labels they match. Frozen and hashable, so that equal ones are counted together."""
+"""Label selectors: which labels they match. Frozen and hashable, so that objects with equal selectors form one group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Selector:
-    """All of it must hold; an empty selector matches everything."""
+    """All labels and expressions must match; an empty selector matches everything."""
 
     labels: tuple[tuple[str, str], ...] = ()
     expressions: tuple[Expression, ...] = ()

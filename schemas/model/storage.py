@@ -92,7 +92,7 @@ class DataSource(Part, frozen=True):
 
 
 class VolumeSpec(Part, frozen=True):
-    """`image` is the old way to say `data_source.os_image`, and is empty here: the data source holds it."""
+    """`image` is the former name of `data_source.os_image`: it is moved to the data source, and empty afterwards."""
 
     volume_class_ref: NameRef | None = None
     volume_pool_selector: dict[str, str] = {}
@@ -114,7 +114,7 @@ class VolumeSpec(Part, frozen=True):
 
     @property
     def storage_bytes(self) -> int:
-        """Nothing for a volume that is provided from outside."""
+        """Zero for a volume that exists outside of gitvirt."""
         return self.resources.storage.ceil() if self.resources else 0
 
 

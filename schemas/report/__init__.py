@@ -1,6 +1,6 @@
-"""The report: the tree of a poollet's own ref. Types, their JSON Schemas, and reading and rendering the tree.
+"""The report: the tree of a poollet's own ref. Its types, their JSON Schemas, and how the tree is read and written.
 
-A reader does not trust it to be well-formed: what does not read is named as a Problem and counts as unknown, never as absent.
+Readers do not trust a report to be well formed: an unreadable file becomes a Problem and counts as unknown, never as absent.
 """
 
 from schemas.report.objects import (

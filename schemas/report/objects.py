@@ -1,4 +1,4 @@
-"""The types of a report: what one poollet says about its pools and what is on them. Frozen; msgspec reads and writes them."""
+"""The types of a report: what one poollet states about its pools and the objects on them. Frozen; msgspec (de)serializes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Phase = Literal["present", "gone", "unknown", "rejected"]
 
 
 class ReportPart(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """Fields at their default are left out of the file, so equal states are equal bytes."""
+    """Fields at their default are left out of the file, so equal states give equal bytes."""
 
 
 class ReportedCondition(ReportPart, frozen=True):
@@ -41,7 +41,7 @@ class RuntimeReport(ReportPart, frozen=True):
 
 
 class PoolletReport(ReportPart, frozen=True):
-    """Who reports, and on what it acted."""
+    """Who reports, and which commit of the target branch it has applied."""
 
     fleet: str
     name: str
@@ -148,7 +148,7 @@ class MachineReport(ReportPart, frozen=True):
 
 
 class ReportedVolumeAccess(ReportPart, frozen=True):
-    """How machines reach a volume. Secrets never stand here."""
+    """How machines reach a volume. Never contains secrets."""
 
     driver: str = ""
     handle: str = ""
@@ -190,7 +190,7 @@ class SnapshotReport(ReportPart, frozen=True):
 
 
 class Orphan(ReportPart, frozen=True):
-    """An object with our labels and no order: charged and left alone."""
+    """An object with our labels that is not assigned here: charged to the pool, and not changed."""
 
     kind: Literal["Machine", "Volume", "VolumeSnapshot"]
     pool: str

@@ -1,6 +1,6 @@
-"""A report as a tree of files: which path holds what, reading one file, and rendering a whole report.
+"""A report as a tree of files: the layout of paths, how one file is read, and how a whole report is written.
 
-Files are read one by one, so a caller may keep what it read by blob id.
+Files are read one by one, so that a caller can cache them by blob id.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LAYOUT: dict[str, tuple[str, type[ReportPart], int]] = {
     "events.json": ("events", objects.EventList, 1),
 }
 for _layout in LAYOUT.values():
-    # What msgspec knows of a type it makes at the first use, and two threads that do so at once crash the process.
+    # msgspec examines a type at its first use, and two threads that do so at once crash the process. So it happens here.
     msgspec.json.Decoder(_layout[1])
 MAX_FILE_BYTES = 8 * 1024 * 1024
 MAX_PROBLEMS = 10
@@ -43,7 +43,7 @@ Name = tuple[str, ...]  # ("pool-a",) or ("default", "web-1")
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """A file that is there and cannot be used: what it is about is unknown, not absent."""
+    """A file that exists and cannot be used: its object is unknown, not absent."""
 
     path: str
     problems: tuple[Problem, ...]
@@ -51,7 +51,7 @@ class UnreadableFile:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One poollet's report. `poollet` is None when that file is missing or in `unread`.
+    """One poollet's report. `poollet` is None if that file is missing or in `unreadable`.
 
     `candidate`: another host that would serve these pools and waits for their grant; nothing else of the report is from it.
     """
@@ -65,11 +65,11 @@ class Report:
     snapshots: Mapping[Name, objects.SnapshotReport] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
     events: tuple[objects.ReportedEvent, ...] = ()
-    unread: tuple[UnreadableFile, ...] = ()
+    unreadable: tuple[UnreadableFile, ...] = ()
 
 
 def read_file(path: str, data: bytes) -> ReportPart | UnreadableFile | None:
-    """One file of the tree; None for a path that means nothing here, as a later version may add."""
+    """One file of the tree; None for an unknown path, which a later version may add."""
     place = layout_of(path)
     if place is None:
         return None
@@ -87,8 +87,8 @@ def read_file(path: str, data: bytes) -> ReportPart | UnreadableFile | None:
         ]
         return UnreadableFile(path, tuple(found)) if found else msgspec.convert(body, kind)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
-        # Half a surrogate pair or an abyss is JSON, and still beyond the validator; 1.0 is a whole number to it alone.
-        return unreadable_file(path, f"this is no JSON that can be read: {error}")
+        # Deep nesting and halves of surrogate pairs are JSON that the validator refuses, and msgspec refuses 1.0 as integer.
+        return unreadable_file(path, f"invalid JSON: {error}")
 
 
 def read(tree: Mapping[str, bytes]) -> Report:
@@ -100,10 +100,10 @@ def read(tree: Mapping[str, bytes]) -> Report:
 def assemble(entries: Mapping[str, ReportPart | UnreadableFile]) -> Report:
     """The report that these files make up."""
     found: dict[str, dict[Name, Any]] = {folder: {} for folder in LAYOUT}
-    unread_files = []
+    unreadable_files = []
     for path, entry in entries.items():
         if isinstance(entry, UnreadableFile):
-            unread_files.append(entry)
+            unreadable_files.append(entry)
             continue
         folder, *rest = PurePosixPath(path).parts
         found[folder][tuple(part.removesuffix(".json") for part in rest)] = entry
@@ -121,12 +121,12 @@ def assemble(entries: Mapping[str, ReportPart | UnreadableFile]) -> Report:
         snapshots=found["snapshots"],
         orphans=orphans.orphans,
         events=events.events,
-        unread=tuple(unread_files),
+        unreadable=tuple(unreadable_files),
     )
 
 
 def render(report: Report) -> dict[str, bytes]:
-    """The files of a report. Equal reports give equal bytes; empty lists give no file."""
+    """The files of a report. Equal reports give equal bytes. An empty list gives no file."""
     tree: dict[str, ReportPart] = {}
     if report.poollet is not None:
         tree["poollet.json"] = report.poollet
@@ -145,7 +145,7 @@ def render(report: Report) -> dict[str, bytes]:
 
 
 def encode(entry: ReportPart) -> bytes:
-    """Sorted keys, one a line, so that Git sees small differences and people can read them."""
+    """Sorted keys, one on each line, so that diffs are small and readable."""
     return msgspec.json.format(msgspec.json.encode(entry, order="deterministic"), indent=2) + b"\n"
 
 
@@ -164,7 +164,7 @@ def validator(schema: str) -> jsonschema_rs.Validator:
 def parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     body = dict(pairs)
     if len(body) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("duplicate key in one object")
     return body
 
 
@@ -177,4 +177,4 @@ def unreadable_file(path: str, message: str) -> UnreadableFile:
     return UnreadableFile(path, (Problem(file=path, code="GV620", message=message, hint=HINT),))
 
 
-HINT = "the poollet that wrote it and the reconciler may be of different versions; `gitvirt version` on both tells"
+HINT = "the poollet and the reconciler may have different versions: compare `gitvirt version` on both"

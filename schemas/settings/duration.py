@@ -1,4 +1,4 @@
-"""Durations as people write them in settings (`15s`, `1h30m`, `500ms`), as exact milliseconds."""
+"""Durations in settings (`15s`, `1h30m`, `500ms`) as exact milliseconds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ PART = re.compile(r"([0-9]+)(?:\.([0-9]{1,3}))?(ms|s|m|h|d)")
 
 
 def milliseconds(text: str) -> int:
-    """Exact; a fraction of a millisecond is an error, as is text that PATTERN does not match."""
+    """Exact. Raises ValueError for a fraction of a millisecond and for text that PATTERN does not match."""
     if not re.fullmatch(PATTERN, text):
-        raise ValueError(f"{text!r} is no duration such as 15s, 5m or 1h30m")
+        raise ValueError(f"invalid duration {text!r}: write 15s, 5m or 1h30m")
     total = 0
     for whole, fraction, unit in PART.findall(text):
         scale = MILLISECONDS[unit]

@@ -12,7 +12,7 @@ from schemas.settings.duration import milliseconds
 from schemas.settings.settings_file import Section, load, locate_problems
 
 PATH = "gitvirt.yaml"
-ID_CURE = "put the old id back; only a fork gets its own, and deletes the branch that it came with: gitvirt init --refork"
+ID_CURE = "restore the old fleet.id; for a fork, run gitvirt init --refork and delete the target branch copied with it"
 MIN_HEARTBEAT_TIMEOUT_MILLISECONDS = 50_000
 MISSED_HEARTBEATS = 5
 
@@ -31,7 +31,7 @@ class ReportSettings(Section, frozen=True):
 
 
 class PoolletEntry(Section, frozen=True):
-    """None for the pools means the default: those named like the poollet or `<poollet>-*`."""
+    """The pools that a poollet owns, and who signs its reports. None means the pools named like it or `<poollet>-*`."""
 
     pools: tuple[str, ...] | None = None
     volume_pools: tuple[str, ...] | None = None
@@ -90,7 +90,8 @@ class FleetSettings(Section, frozen=True):
         return self._owns(poollet, pool, "volume_pools")
 
     def _owns(self, poollet: str, pool: str, field: str) -> bool:
-        """By what its entry says; else by name, unless another entry says so or has a longer name that fits too."""
+        """By the poollet's own entry if it lists pools. Otherwise by name, unless another entry lists the pool, or another
+        poollet with a longer name fits it too: of `rack` and `rack-a`, pool `rack-a-1` belongs to `rack-a`."""
         patterns = self._patterns(poollet, field)
         if patterns is not None:
             return any(fnmatchcase(pool, pattern) for pattern in patterns)
@@ -119,17 +120,22 @@ def parse(data: bytes, path: str = PATH) -> FleetSettings | tuple[Problem, ...]:
 
 
 def check_fleet_id(data: bytes, before: FleetSettings, then: str, path: str = PATH) -> tuple[Problem, ...]:
-    """Another id than `before` had, at the revision called `then`; the reconciler holds a commit that brings it."""
+    """The problem of a fleet.id that differs from the one of `before`, at the revision named `then`.
+
+    The reconciler does not use a commit with another fleet.id.
+    """
     now = parse(data, path)
     if not isinstance(now, FleetSettings) or now.fleet.id == before.fleet.id:
         return ()
-    message = f"fleet.id is {now.fleet.id}, and was {before.fleet.id} at {then}: nothing would be reconciled"
+    message = (
+        f"fleet.id: {before.fleet.id} -> {now.fleet.id} since {then}; the reconciler will not use this commit"
+    )
     found = Violation("/fleet/id", "GV816", message, ID_CURE)
     return locate_problems((found,), path, data.decode("utf-8"))
 
 
 def heartbeat_timeout_milliseconds(interval: str) -> int:
-    """How long a report may stay as it is before its pools are Unknown; `interval` is the one the report names."""
+    """How long a report may stay unchanged until its heartbeat has expired. `interval` is the one that the report names."""
     return max(MIN_HEARTBEAT_TIMEOUT_MILLISECONDS, MISSED_HEARTBEATS * milliseconds(interval))
 
 
@@ -142,20 +148,20 @@ def check_branches(settings: FleetSettings) -> tuple[Violation, ...]:
     if source != target:
         return ()
     where = "/branches/source" if target == BranchSettings().target else "/branches/target"
-    hint = "people write the source, gitvirt the target: name two branches, e.g. main and live"
+    hint = "people write the source and gitvirt writes the target: name two branches, e.g. main and live"
     return (Violation(where, "GV602", f"source and target are the same branch, {source}", hint),)
 
 
 def check_signatures(signatures: SignatureSettings) -> tuple[Violation, ...]:
-    """Enforcing signatures that nobody can give would freeze everything for good."""
+    """With enforced signatures and no signer, no commit could ever be accepted."""
     if signatures.mode != "enforce" or signatures.signers:
         return ()
     hint = "list the keys under signatures.signers, or use the mode warn first"
-    return (Violation("/signatures/mode", "GV603", "signatures are enforced and nobody may sign", hint),)
+    return (Violation("/signatures/mode", "GV603", "mode is enforce, but signatures.signers is empty", hint),)
 
 
 def check_pool_owners(settings: FleetSettings) -> tuple[Violation, ...]:
-    """A pool has one owner. Only patterns that are written alike are compared."""
+    """A pool has one owner. Only equal patterns are found, not overlapping ones."""
     owners: dict[tuple[str, str], str] = {}
     found = []
     for poollet in sorted(settings.poollets):
@@ -165,6 +171,6 @@ def check_pool_owners(settings: FleetSettings) -> tuple[Violation, ...]:
                 owner = owners.setdefault((field, pattern), poollet)
                 if owner != poollet:
                     where = json_pointer(("poollets", poollet, field, index))
-                    hint = "a pool has one poollet: take it out of one of the two"
-                    found.append(Violation(where, "GV604", f"{pattern} belongs to {owner} already", hint))
+                    hint = "a pool has one poollet: remove it from one of the two entries"
+                    found.append(Violation(where, "GV604", f"{pattern} already belongs to {owner}", hint))
     return tuple(found)

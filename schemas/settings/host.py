@@ -1,4 +1,4 @@
-"""poollet.yaml: the settings of one host's poollet. The file lives on the host."""
+"""poollet.yaml: the settings of one host's poollet. The file is on the host, not in the repo."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def check_url(host: PoolletSettings) -> tuple[Violation, ...]:
         if urlsplit(host.repo.url).password is None:
             return ()
     except ValueError:
-        hint = "check its host and port"
-        return (Violation("/repo/url", "GV615", "the address of the repo is not well formed", hint),)
-    hint = "put it in a file that only the poollet can read, and name that in repo.tokenFile"
-    return (Violation("/repo/url", "GV611", "there is a password in the URL", hint),)
+        hint = "check the host and the port"
+        return (Violation("/repo/url", "GV615", "the address of the repo is malformed", hint),)
+    hint = "write the password to a file that only the poollet can read, and name the file in repo.tokenFile"
+    return (Violation("/repo/url", "GV611", "the URL contains a password", hint),)
 
 
 def check_names(host: PoolletSettings) -> tuple[Violation, ...]:
@@ -99,7 +99,7 @@ def check_names(host: PoolletSettings) -> tuple[Violation, ...]:
         for index, name in enumerate(names):
             if name in names[:index]:
                 found.append(
-                    Violation(f"/{field}/{index}", "GV612", f"{name} is there twice", "names are unique")
+                    Violation(f"/{field}/{index}", "GV612", f"duplicate name {name}", "names are unique")
                 )
     return tuple(found)
 
@@ -111,7 +111,7 @@ def check_runtimes(host: PoolletSettings) -> tuple[Violation, ...]:
             f"/pools/{index}/runtime",
             "GV613",
             f"there is no runtime {pool.runtime}",
-            f"runtimes are: {', '.join(known) or 'none'}",
+            f"the runtimes are: {', '.join(known) or 'none'}",
         )
         for index, pool in enumerate(host.pools)
         if pool.runtime is not None and pool.runtime not in known
@@ -119,16 +119,16 @@ def check_runtimes(host: PoolletSettings) -> tuple[Violation, ...]:
 
 
 def check_one_pool_per_runtime(host: PoolletSettings) -> tuple[Violation, ...]:
-    """Two pools on one runtime would both announce all that it has."""
+    """Two pools on one runtime would both announce all of its capacity."""
     found = []
     taken: dict[tuple[str, str], str] = {}
     for index, pool in enumerate(host.pools):
         runtime = pool.runtime or (host.runtimes[0].name if host.runtimes else "")
         other = taken.setdefault((pool.kind, runtime), pool.name)
         if other != pool.name:
-            hint = "a runtime is behind one pool of a kind: start another one, or announce one pool"
-            what = f"{pool.name} and {other} are pools of one runtime, and would both announce all of it"
-            found.append(Violation(f"/pools/{index}/runtime", "GV616", what, hint))
+            hint = "a runtime serves one pool of a kind: start a second runtime, or remove one pool"
+            message = f"pools {pool.name} and {other} would both announce all of runtime {runtime or 'none'}"
+            found.append(Violation(f"/pools/{index}/runtime", "GV616", message, hint))
     return tuple(found)
 
 

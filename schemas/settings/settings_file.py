@@ -1,4 +1,4 @@
-"""Settings files (gitvirt.yaml, poollet.yaml): text into one frozen object, or every problem with its place."""
+"""A settings file (gitvirt.yaml, poollet.yaml): text into one frozen object, or every problem with line and column."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Section(msgspec.Struct, frozen=True, rename="camel"):
-    """A mapping of a settings file. What is left out takes the default."""
+    """A mapping of a settings file. Missing fields take their defaults."""
 
 
 def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Problem, ...]:
-    """The one document of the file. `schema` is the file name beside this module."""
+    """The one document of the file as `form`. `schema` is the name of a JSON Schema in schemas/."""
     if len(data) > LARGEST:
         return (
             Problem(
                 file=path,
                 code="GV601",
                 message=f"the file has {len(data)} bytes",
-                hint=f"settings have at most {LARGEST}",
+                hint=f"settings files have at most {LARGEST} bytes",
             ),
         )
     try:
@@ -44,7 +44,11 @@ def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Proble
         line = data.count(b"\n", 0, error.start) + 1
         return (
             Problem(
-                file=path, line=line, code="GV601", message="this is not UTF-8", hint="save the file as UTF-8"
+                file=path,
+                line=line,
+                code="GV601",
+                message="the file is not UTF-8",
+                hint="save the file as UTF-8",
             ),
         )
     values = read(text)
@@ -60,12 +64,13 @@ def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Proble
             ),
         )
     if len(values) != 1:
-        message = "there are no settings in it" if not values else f"there are {len(values)} documents in it"
-        return (Problem(file=path, code="GV601", message=message, hint="it holds one document"),)
+        message = "the file is empty" if not values else f"the file contains {len(values)} documents"
+        hint = "a settings file contains one document"
+        return (Problem(file=path, code="GV601", message=message, hint=hint),)
     found = check_schema(values[0], schema)
     if found:
         return locate_problems(found, path, text)
-    # Not strict, since JSON Schema counts 1.0 among the integers.
+    # Not strict, because JSON Schema counts 1.0 as an integer.
     return msgspec.convert(values[0], form, strict=False)
 
 

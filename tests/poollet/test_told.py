@@ -88,6 +88,6 @@ def test_whatever_a_runtime_says_can_be_told(data: st.DataObject) -> None:
         orphans=decision.orphans,
     )
     tree = report.render(whole)
-    unread = [problem.message[:200] for one in report.read(tree).unread for problem in one.problems]
+    unread = [problem.message[:200] for one in report.read(tree).unreadable for problem in one.problems]
     assert unread == []
     assert b"hush-hush" not in b"".join(tree.values())

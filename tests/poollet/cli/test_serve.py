@@ -72,7 +72,7 @@ def test_a_machine_from_its_order_to_its_end_and_no_restart_touches_it(ground: G
         code, logged = first.ended()
     assert code == 0, logged
     report = ground.report()
-    assert not report.unread
+    assert not report.unreadable
     assert report.poollet is not None
     assert report.poollet.leaving == "stopping"
     with running(ground.folder, *words(ground, socket)) as second:

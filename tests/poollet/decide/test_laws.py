@@ -131,7 +131,7 @@ class Story:
             snapshots=decision.snapshots,
             orphans=decision.orphans,
         )
-        assert report.read(report.render(whole)).unread == ()
+        assert report.read(report.render(whole)).unreadable == ()
 
     def wish_machine(self) -> None:
         name = self.chance.choice(MACHINES)

@@ -49,7 +49,7 @@ def test_the_first_report_says_who_where_and_what_there_is(
 ) -> None:
     run = begun(fleet, time, machine)
     report = run.report()
-    assert not report.unread
+    assert not report.unreadable
     assert report.poollet is not None
     assert (report.poollet.name, report.poollet.host_id) == ("host-1", "host-1's own")
     assert report.poollet.live_commit == fleet.head()

@@ -268,7 +268,7 @@ def test_another_fleet_id_holds_all_and_is_no_success(site: Site) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        pytest.param(["--interval", "soon"], "'soon' is no duration", id="interval"),
+        pytest.param(["--interval", "soon"], "invalid duration 'soon'", id="interval"),
         pytest.param(["--interval", "0s"], "'0s' is no time to wait", id="no interval"),
         pytest.param(["--listen", "here"], "'here' is no address", id="listen"),
         pytest.param(["--webhook-secret", "/dev/null"], "say where to listen", id="secret for nobody"),

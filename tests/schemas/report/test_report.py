@@ -263,8 +263,8 @@ def test_every_field_survives_and_is_allowed_by_the_schema() -> None:
 )
 def test_what_does_not_read_is_named_and_not_absent(path: str, data: bytes) -> None:
     found = report.read({path: data, "pools/b.json": b'{"status": {"state": "Ready"}}'})
-    assert [entry.path for entry in found.unread] == [path]
-    assert all(problem.code == "GV620" and problem.message for problem in found.unread[0].problems)
+    assert [entry.path for entry in found.unreadable] == [path]
+    assert all(problem.code == "GV620" and problem.message for problem in found.unreadable[0].problems)
     assert "b" in found.pools
 
 
