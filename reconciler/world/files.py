@@ -27,11 +27,6 @@ class Taken:
     flipped: set[str] = field(default_factory=set)
     blobs_read: int = 0
 
-    def add(self, more: Taken) -> None:
-        self.keys |= more.keys
-        self.flipped ^= more.flipped
-        self.blobs_read += more.blobs_read
-
 
 @dataclass(frozen=True, slots=True)
 class _Reading:

@@ -37,7 +37,7 @@ def _all(state: State, repo: Repo) -> Iterator[Problem]:
     for path, contents in state.live.odd.items():
         if contents.is_malformed:
             message = "this file of the target branch cannot be read, so what it records is unknown"
-            hint = "somebody else wrote it: put the last good text back with a commit on the target branch"
+            hint = "reset the live branch to its last commit in which the file can be read, and approve that as the hosts ask"
             yield Problem(file=path, code="GV815", message=message, hint=hint)
     yield from placed((each for found in state.faults.values() for each in found), text_of)
     yield from _of_reports(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.gitstore.guards import Collisions
-from reconciler.gitstore.objects.tree import File, ObjectId
+from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents
 from reconciler.world.head import Head
@@ -39,9 +39,8 @@ class State:
         self.is_fresh = True
         self.source_commit: ObjectId | None = None
         self.live_commit: ObjectId | None = None
-        self.live_read: ObjectId | None = None  # the commit on live that a reconciler made, which `live` is
-        self.strays: dict[str, File | None] = {}  # what others have put there since, or taken away
-        self.mended: set[str] = set()  # those of them that `live` goes by, because ours cannot be read
+        self.own_live: ObjectId | None = None  # the newest commit on live of a reconciler, which `live` is
+        self.foreign_edits: tuple[str, ...] = ()  # files that others changed on live since
         self.last: ObjectId | None = None
         self.written: ObjectId | None = None  # what we put onto live ourselves, last
         self.head = Head(None)

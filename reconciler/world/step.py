@@ -52,7 +52,7 @@ class Step:
         self.is_ruled_anew = False
         self.news: set[str] = set()  # paths that differ between the source reconciled last and the one in use
         self.ours: ObjectId | None = None  # the newest commit on live that a reconciler made
-        self.use: ObjectId | None = state.live_read  # that, or where there is none, the head
+        self.use: ObjectId | None = state.own_live  # that, or where there is none, the head
 
     def take(self) -> None:
         was_fresh = self.state.is_fresh
@@ -130,41 +130,29 @@ class Step:
         return turned.keys
 
     def _live(self, live: ObjectId | None) -> set[Key]:
-        """What others did to live since a reconciler last wrote there says nothing: it is put back, and nothing is forgotten."""
+        """Only what reconcilers wrote counts. What others did to live since is not read: the next commit is made on the last one of
+        a reconciler, so foreign edits are gone from it."""
         state = self.state
         if live == state.live_commit:
             return set()
-        use = self.use
-        changes = list(self.repo.diff(state.live_read, use))
-        changes += [
-            FileChange(path, None, self.repo.file(use, path) if use else None) for path in state.mended
-        ]
-        wants = wanted_objects(state.source)
-        taken = take_live(self.repo, state.readings, state.live, changes, wants)
-        self.live_paths |= self._of_others(live, changes)
-        found = self.repo.diff(use, live) if use != live else ()
-        strays = {change.path: change for change in found}
-        # What a reconciler wrote and none can read any more, people put right there.
-        broken = [each for each in strays.values() if each.after is not None and each.path in state.live.odd]
-        taken.add(take_live(self.repo, state.readings, state.live, broken, wants))
-        state.mended = {change.path for change in broken}
-        state.strays = {path: change.after for path, change in strays.items()}
-        state.live_read, state.live_commit = use, live
-        self.live_paths |= strays.keys()
-        changes += broken
-        retained = [change.path for change in changes if is_retained(change.path)]
-        if retained:
+        own = self.use
+        changes = list(self.repo.diff(state.own_live, own))
+        taken = take_live(self.repo, state.readings, state.live, changes, wanted_objects(state.source))
+        self.live_paths |= self._of_other_reconcilers(own, changes)
+        foreign = self.repo.diff(own, live) if own != live else ()
+        state.foreign_edits = tuple(sorted(change.path for change in foreign))
+        state.own_live, state.live_commit = own, live
+        if any(is_retained(change.path) for change in changes):
             self._retain()
         return self._with_flipped(taken)
 
-    def _of_others(self, live: ObjectId | None, changes: list[FileChange]) -> set[str]:
-        """The files that somebody else changed on live: all that did, but for our own last commit."""
+    def _of_other_reconcilers(self, own: ObjectId | None, changes: list[FileChange]) -> set[str]:
+        """The files of live that differ from before, but for what we wrote there ourselves."""
         state = self.state
-        ours = self.ours if state.is_fresh else state.written
-        if live is not None and ours is not None and self.repo.is_descendant(live, ours):
-            changes = list(self.repo.diff(ours, live)) if ours != live else []
-        elif state.is_fresh:
-            changes = []
+        if state.is_fresh:
+            return set()
+        if own is not None and state.written is not None and self.repo.is_descendant(own, state.written):
+            changes = list(self.repo.diff(state.written, own)) if own != state.written else []
         return {change.path for change in changes}
 
     def _with_flipped(self, taken: Taken) -> set[Key]:

@@ -6,7 +6,7 @@ could not be read again, but for when reports were seen to change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -326,10 +326,15 @@ class World:
         """As a reconciler wrote them last."""
         return self._state.live.files
 
-    def on_target(self, path: str) -> File | None:
-        """What the head of the target branch has there, whoever wrote it."""
-        strays = self._state.strays
-        return strays[path] if path in strays else self.live_files.get(path)
+    @property
+    def own_live(self) -> ObjectId | None:
+        """The newest commit on the target branch that a reconciler wrote; the head where there is none."""
+        return self._state.own_live
+
+    @property
+    def foreign_edits(self) -> Sequence[str]:
+        """Files that others changed on the target branch since."""
+        return self._state.foreign_edits
 
     def source_keys(self, path: str) -> tuple[tuple[int, Key], ...]:
         """The documents of ours in a file: which of the file, and what it declares."""

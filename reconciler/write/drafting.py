@@ -43,26 +43,23 @@ def draft(
     plan: Plan, ground: Ground, paths: Iterable[str], is_news: bool, read: Read, signing: Signing
 ) -> Written:
     """`paths` are files that may have to be written although no object changes: those that differ from before in the source
-    or on the target branch. `is_news`: the source has moved, which the target branch records whatever comes of it."""
+    or on the target branch. `is_news`: the source has moved, which the target branch records whatever comes of it.
+
+    The draft is made on the last commit of a reconciler and follows the head: what others changed in between is not in it."""
     changes = {change.key: change for change in plan.changes}
-    concerned = {path for path in paths if not live_layout.is_reconcilers(path) or is_there(path, ground)}
+    concerned = {path for path in paths if not live_layout.is_reconcilers(path) or path in ground.live_files}
     edits, problems, stuck = _edits(changes, ground, concerned, read)
     done = tuple(change for key, change in changes.items() if key not in stuck)
-    if not edits and not is_news:
+    if not edits and not is_news and not ground.foreign_edits:
         return Written(None, done, problems)
-    restored = sorted(path for path in edits if ground.on_target(path) != ground.live_files.get(path))
-    taken = sorted(
-        path
-        for path in edits
-        if path in concerned and not live_layout.is_reconcilers(path) and path not in restored
-    )
+    taken = sorted(path for path in edits if path in concerned and not live_layout.is_reconcilers(path))
     return Written(
         Draft(
             ref=signing.target,
             expected=ground.target,
-            base=ground.target,
+            base=ground.own_live,
             edits=edits,
-            message=message(done, taken, signing.source, restored),
+            message=message(done, taken, signing.source, ground.foreign_edits),
             author=signing.author,
             time=signing.time,
             source=ground.source,
@@ -98,15 +95,11 @@ def _edits(
             if isinstance(wanted, Stuck):
                 problems[path] = wanted.problem
                 found.update(wanted.keys)
-            elif _differs(wanted, ground.on_target(path)):
+            elif _differs(wanted, ground.live_files.get(path)):
                 edits[path] = wanted
         if found <= stuck:
             return edits, tuple(problems[path] for path in sorted(problems)), stuck
         stuck |= found
-
-
-def is_there(path: str, ground: Ground) -> bool:
-    return path in ground.live_files or ground.on_target(path) is not None
 
 
 def _keys_at(ground: Ground, path: str) -> Iterable[Key]:

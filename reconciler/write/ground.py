@@ -28,8 +28,13 @@ class Ground(Protocol):
     def live_files(self) -> Mapping[str, File]:
         """As a reconciler wrote them last."""
 
-    def on_target(self, path: str) -> File | None:
-        """What the head of the target branch has there, whoever wrote it."""
+    @property
+    def own_live(self) -> ObjectId | None:
+        """The newest commit on the target branch that a reconciler wrote; `live_files` are its files."""
+
+    @property
+    def foreign_edits(self) -> Sequence[str]:
+        """Files that others changed on the target branch since."""
 
     def is_taken(self, path: str) -> bool:
         """Whether the text of a file of the source goes onto the target branch; a file that cannot be understood does not."""

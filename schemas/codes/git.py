@@ -76,7 +76,7 @@ CODES: dict[str, Code] = {
     "GV815": Code(
         "Damaged file on the target branch",
         "A file of the target branch cannot be read, so the recorded state of its objects is unknown. gitvirt does not change these objects.",
-        "Restore the file's last good version on the target branch; git log shows it.",
+        "Reset the live branch to its last commit in which the file can be read (git log shows it), then approve that as the hosts ask.",
     ),
     "GV816": Code(
         "Another fleet",

@@ -78,7 +78,7 @@ def test_a_restart_of_the_reconciler_sees_what_others_did_to_live() -> None:
     scene.heads[LIVE] = scene._commit(LIVE, {"web.yaml": b"# mine\n"}, {})
     world = World()
     found = world.advance(scene.store, scene.snapshot(), scene.now)
-    assert found.live_paths == {"web.yaml"}
+    assert (world.foreign_edits, found.live_paths) == (("web.yaml",), frozenset())
 
 
 def test_nothing_is_recorded_of_what_is_new() -> None:
@@ -86,7 +86,7 @@ def test_nothing_is_recorded_of_what_is_new() -> None:
     assert Scene({"n.yaml": machine("n")}).world().known[CLASS].record == NOTHING
 
 
-def test_what_we_wrote_ourselves_is_no_news_and_what_others_did_on_top_is() -> None:
+def test_what_we_wrote_ourselves_is_no_news_and_what_another_reconciler_wrote_on_top_is() -> None:
     scene = placed()
     world = scene.world()
     ours = scene.live({"web.yaml": on_pool(machine("web-1", "  power: Off\n"))})
@@ -94,7 +94,7 @@ def test_what_we_wrote_ourselves_is_no_news_and_what_others_did_on_top_is() -> N
     found = scene.step(world)
     assert found.live_paths == frozenset()
     world.done(scene.live({"db.yaml": on_pool(machine("db-1"))}))
-    scene._commit(LIVE, {"web.yaml": b"# mine\n"}, {})
+    scene.live({"web.yaml": on_pool(machine("web-1"))})
     assert scene.step(world).live_paths == {"web.yaml"}
 
 

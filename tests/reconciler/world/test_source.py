@@ -164,21 +164,19 @@ def test_a_damaged_file_of_live_makes_nothing_new() -> None:
     assert "GV815" in {problem.code for problem in scene.step(world).problems}
 
 
-def test_what_people_put_right_there_counts_where_ours_cannot_be_read() -> None:
+def test_foreign_edits_of_live_are_named_and_never_read() -> None:
     scene = placed()
-    scene.live({"web.yaml": "a: ["})
+    own = scene.heads[LIVE]
     world = scene.world()
-    scene._commit(LIVE, {"web.yaml": on_pool(machine("web-1")).encode()}, {})
+    scene._commit(LIVE, {"web.yaml": b"a: [", "b.yaml": b"x: 1"}, {})
     for each in (world, World()):
-        scene.step(each)
+        found = scene.step(each)
         assert each.known[WEB].record.pool == "pool-a"
-    # Once a reconciler has written the file again, what others do there says nothing.
+        assert (each.own_live, each.foreign_edits) == (own, ("b.yaml", "web.yaml"))
+        assert not found.live_paths
     scene.live({"web.yaml": on_pool(machine("web-1"))})
-    scene._commit(LIVE, {"web.yaml": b"a: ["}, {})
-    for each in (world, World()):
-        scene.step(each)
-        assert each.known[WEB].record.pool == "pool-a"
-        assert each.on_target("web.yaml") != each.live_files["web.yaml"]
+    scene.step(world)
+    assert (world.own_live, world.foreign_edits) == (world.target, ())
 
 
 def test_paths_that_differ_only_in_case_are_a_problem_until_one_is_renamed() -> None:

@@ -35,6 +35,8 @@ class Site:
     source: ObjectId | None = "5" * 40
     target: ObjectId | None = "7" * 40
     known: dict[Key, Known] = field(default_factory=dict)
+    foreign_edits: Sequence[str] = ()
+    own: ObjectId = ""
 
     def __post_init__(self) -> None:
         self.source_files = {path: file_of(path, text) for path, text in self.source_texts.items()}
@@ -77,8 +79,9 @@ class Site:
     def retained_at(self, path: str) -> Sequence[tuple[int, Known]]:
         return ()
 
-    def on_target(self, path: str) -> File | None:
-        return self.live_files.get(path)
+    @property
+    def own_live(self) -> ObjectId | None:
+        return self.own or self.target
 
     def written(self, *changes: Change, paths: Iterable[str] | None = None, is_news: bool = False) -> Written:
         every = self.source_files.keys() | self.live_files.keys() if paths is None else paths

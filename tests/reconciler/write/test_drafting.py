@@ -234,3 +234,11 @@ def test_a_commit_of_people_is_recorded_even_if_it_changes_nothing() -> None:
         "take over main",
     )
     assert dataclasses.replace(written.draft, time=written.draft.time).source == site.source
+
+
+def test_what_others_changed_on_live_is_left_behind_by_drafting_on_the_last_own_commit() -> None:
+    site = Site({}, {"web.yaml": machine("web")}, target="8" * 40, foreign_edits=("web.yaml",), own="7" * 40)
+    found = site.written(paths=()).draft
+    assert found is not None
+    assert (found.base, found.expected, found.edits) == ("7" * 40, "8" * 40, {})
+    assert found.message == "put back web.yaml, which others changed here"
