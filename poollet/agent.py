@@ -22,7 +22,7 @@ from poollet.report import pool_report
 from poollet.report.assemble import Pools, assembled, stamp
 from poollet.report.events import Events, Subject
 from poollet.report.pool_report import Matter, Wanted
-from poollet.runtimes.executor import Ended, Executor, StillValid
+from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.git_sync import Remote
@@ -65,7 +65,7 @@ class Parts:
     post: Post
     connections: Mapping[str, RuntimeClient]
     decide: Callable[[Situation], Decision]
-    execution: Callable[[Ended, StillValid], Executor]
+    execution: Callable[[OnEnd, StillValid], Executor]
     ask: Callable[[str], None]
     clock: Clock
 
@@ -91,7 +91,7 @@ class Poollet:
     def turn(self) -> int | None:
         """One look and what follows from it; by when to look at fresh lists again, as a moment."""
         if self.post.ended:
-            self.execution.drop()
+            self.execution.cancel_queued()
         if self.post.last is None or self.post.ended:
             return None
         if not self._is_begun:
@@ -135,7 +135,7 @@ class Poollet:
         if may_act:
             self.execution.submit(decision.steps)
         else:
-            self.execution.drop()
+            self.execution.cancel_queued()
 
     @property
     def is_at_rest(self) -> bool:
@@ -220,7 +220,7 @@ class Poollet:
             Situation(
                 view=view,
                 observed=RuntimeLists(lists),
-                attempts=self.execution.attempts(),
+                executor=self.execution.state(),
                 memory=self._memory,
                 facts=HostFacts(
                     fleet=self._fleet,

@@ -306,8 +306,8 @@ def member(
         post=post,
         connections=connections,
         decide=decide,
-        execution=lambda ended, stands: Executor(
-            runtimes, ambient.clock.moment_ms, ambient.chance, ended, stands=stands
+        execution=lambda on_end, still_valid: Executor(
+            runtimes, ambient.clock.moment_ms, ambient.chance, on_end, still_valid=still_valid
         ),
         ask=lambda runtime: observers[runtime].ask(),
         clock=ambient.clock,

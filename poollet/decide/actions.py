@@ -1,8 +1,9 @@
-"""What is to be done to one object next, as data: the calls in their order, and what to tell people once they succeeded."""
+"""What is done to one object next, as data: the calls in their order, and what became of them. Values only."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from iri.change import RuntimeChange
@@ -48,7 +49,7 @@ class Update:
     change: RuntimeChange
 
     def __repr__(self) -> str:
-        return f"Alter({self.id}, {type(self.change).__name__})"
+        return f"Update({self.id}, {type(self.change).__name__})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,23 @@ class Remove:
 Call = Create | Update | Remove
 
 
+class CallError(NamedTuple):
+    """Why a call did not succeed: `code` is the name of the error's class."""
+
+    code: str
+    message: str
+
+
+class CallResult(NamedTuple):
+    """What became of one call of an action. Without an error the runtime accepted it. `spread` is drawn for the wait after an error."""
+
+    call: Call
+    at_ms: int
+    error: CallError | None = None
+    is_skipped: bool = False  # an earlier call of the action failed
+    spread: float = 1.0
+
+
 class EventText(NamedTuple):
     """An event about the object, for people; whoever records it adds object, count and time."""
 
@@ -72,7 +90,7 @@ class EventText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectAction:
-    """The calls run in order, the first error ends it. There is one step at a time for an object.
+    """The calls run in order, and the first error ends the action. An object has one action at a time.
 
     `precondition` is the digest of the order that it follows from (preconditions.py), asked for again right before each call.
     """
@@ -84,3 +102,13 @@ class ObjectAction:
     calls: tuple[Call, ...]
     events: tuple[EventText, ...] = ()
     precondition: str = ""
+
+
+@dataclass(frozen=True)
+class ExecutorState:
+    """`busy` are objects with an action under way, `ended_ms` says when an object's last action ended, and `results` what its calls
+    came to. A list that was asked for before an action ended does not show its effect."""
+
+    busy: frozenset[Ref] = frozenset()
+    ended_ms: Mapping[Ref, int] = field(default_factory=dict)
+    results: Mapping[Ref, tuple[CallResult, ...]] = field(default_factory=dict)

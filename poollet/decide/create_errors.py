@@ -14,7 +14,7 @@ from iri.errors import ImageNotResolvable, NetworkNotReady
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeVolume
-from poollet.decide.memory import CallError
+from poollet.decide.actions import CallError
 
 NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
 # They say themselves what it is about, whatever else their message quotes.

@@ -38,7 +38,7 @@ Refusals = dict[Ref, tuple[report.ReportedReason, ...]]
 
 def decide(situation: Situation) -> Decision:
     facts = situation.facts
-    inventory = Inventory(situation.observed, situation.attempts, situation.memory, facts.fleet)
+    inventory = Inventory(situation.observed, situation.executor, situation.memory, facts.fleet)
     if situation.view is None or not situation.obeyed or situation.memory.former:
         return standstill(situation, inventory)
     round = Round(situation, situation.view, inventory)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from poollet.decide.actions import ObjectAction
+from poollet.decide.actions import ExecutorState, ObjectAction
 from poollet.decide.host_facts import HostFacts
-from poollet.decide.memory import Attempts, Entry, Memory
+from poollet.decide.memory import Entry, Memory
 from poollet.runtimes.runtime_lists import RuntimeLists
 from poollet.sync.live_view import LiveView
 from schemas import report
@@ -24,7 +24,7 @@ class Situation:
 
     view: LiveView | None
     observed: RuntimeLists
-    attempts: Attempts
+    executor: ExecutorState
     memory: Memory
     facts: HostFacts
     now_ms: int

@@ -18,18 +18,9 @@ from poollet.decide.capacity_ledger import CapacityLedger
 from poollet.decide.decision import Situation
 from poollet.decide.dependencies import Lookups
 from poollet.decide.inventory import Doubtful, Inventory, Presence
-from poollet.decide.memory import (
-    CachedMachine,
-    CallError,
-    Entry,
-    Memory,
-    Missing,
-    Pace,
-    Refused,
-    is_of_other_host,
-)
-from poollet.decide.pacing import Paced, paced
+from poollet.decide.memory import CachedMachine, Entry, Memory, Missing, is_of_other_host
 from poollet.decide.preconditions import digest_orders
+from poollet.decide.retry import NO_RETRIES, Retries, RetryDecision, choose_calls, record_results
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key
@@ -56,10 +47,8 @@ class Round:
         self.steps: list[ObjectAction] = []
         self.entries: dict[Key, Entry] = {}
         self.missing: dict[Ref, Missing] = {}
-        self.going: dict[Ref, int] = {}
-        self.paces: dict[Ref, tuple[Pace, ...]] = {}
-        self.inherited: dict[Ref, CallError] = {}
-        self.refused: dict[Ref, tuple[Refused, ...]] = {}
+        self.removing_since_ms: dict[Ref, int] = {}
+        self.retries: dict[Ref, Retries] = {}
         self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
         self.settled: dict[Ref, CachedMachine] = {}
         self._again_ms: list[int] = []
@@ -72,7 +61,9 @@ class Round:
     def provider(self, runtime: str) -> str:
         return self.situation.facts.providers.get(runtime, runtime)
 
-    def step(self, standing: Order, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()) -> Paced:
+    def step(
+        self, standing: Order, needed: tuple[Call, ...], events: tuple[EventText, ...] = ()
+    ) -> RetryDecision:
         """Of the calls that are needed those that are due become the object's step."""
         key = standing.key
         precondition = digest_orders(standing.ref.uid, self.view) if needed else ""
@@ -82,22 +73,23 @@ class Round:
             )
         )
 
-    def due_of(self, whole: ObjectAction) -> Paced:
+    def due_of(self, whole: ObjectAction) -> RetryDecision:
         ref, needed = whole.ref, whole.calls
         self._stepped.add(ref)
-        found = paced(ref, needed, self.situation.memory, self.situation.attempts, self.now_ms)
-        if found.paces:
-            self.paces[ref] = found.paces
-        if found.inherited is not None:
-            self.inherited[ref] = found.inherited
-        if found.refused:
-            self.refused[ref] = found.refused
+        found = choose_calls(needed, self.retries_of(ref), self.now_ms)
+        if found.retries != NO_RETRIES:
+            self.retries[ref] = found.retries
         if found.calls:
-            told = () if found.is_repeated else whole.events
-            self.steps.append(changed(whole, calls=found.calls, events=told))
-        if found.again_ms is not None:
-            self.look_again(found.again_ms)
+            events = () if found.is_repetition else whole.events
+            self.steps.append(changed(whole, calls=found.calls, events=events))
+        if found.recheck_at_ms is not None:
+            self.look_again(found.recheck_at_ms)
         return found
+
+    def retries_of(self, ref: Ref) -> Retries:
+        """With the results of the object's last action."""
+        known = self.situation.memory.retries.get(ref, NO_RETRIES)
+        return record_results(known, self.situation.executor.results.get(ref, ()))
 
     def carry(self, refs: Iterable[Ref]) -> None:
         """Of what could not be judged this time, all that was remembered still holds."""
@@ -105,14 +97,10 @@ class Round:
         for ref in refs:
             if ref in self._stepped:
                 continue
-            if ref in before.going:
-                self.going.setdefault(ref, before.going[ref])
-            if ref in before.paces:
-                self.paces.setdefault(ref, before.paces[ref])
-            if ref in before.refused:
-                self.refused.setdefault(ref, before.refused[ref])
-            if ref in before.inherited:
-                self.inherited.setdefault(ref, before.inherited[ref])
+            if ref in before.removing_since_ms:
+                self.removing_since_ms.setdefault(ref, before.removing_since_ms[ref])
+            if ref in before.retries:
+                self.retries.setdefault(ref, self.retries_of(ref))
 
     def look_again(self, at_ms: int) -> None:
         self._again_ms.append(at_ms)
@@ -166,9 +154,7 @@ def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
         entries=round.entries,
         orphans=orphans,
         missing=round.missing,
-        going=round.going,
-        paces=round.paces,
-        refused=round.refused,
-        inherited=round.inherited,
+        removing_since_ms=round.removing_since_ms,
+        retries=round.retries,
         settled=round.settled,
     )

@@ -14,8 +14,9 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Ref, Remove
-from poollet.decide.memory import Attempts, Memory, Missing
+from poollet.decide.actions import ExecutorState, Ref, Remove
+from poollet.decide.memory import Memory, Missing
+from poollet.decide.retry import NO_RETRIES
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from schemas import live_layout
 
@@ -77,9 +78,9 @@ def is_ours(object: RuntimeObject, kind: RuntimeKind, fleet: str) -> bool:
 class Inventory:
     """Made anew for each decision, in one pass over the lists."""
 
-    def __init__(self, observed: RuntimeLists, attempts: Attempts, memory: Memory, fleet: str) -> None:
+    def __init__(self, observed: RuntimeLists, executor: ExecutorState, memory: Memory, fleet: str) -> None:
         self.observed = observed
-        self.attempts = attempts
+        self.executor = executor
         self.memory = memory
         self.ours: dict[Ref, list[Found]] = {}
         self.foreign: list[Found] = []
@@ -113,16 +114,16 @@ class Inventory:
             return Present(found[0].object)
         if found:
             return Several(tuple(sorted(found, key=lambda one: (one.runtime, one.object.id))))
-        if not was_there and not is_doubted and ref not in self.attempts.ended_ms:
+        if not was_there and not is_doubted and ref not in self.executor.ended_ms:
             return Absent()
         return self.missing(ref, answer, was_there=was_there)
 
     def is_settled(self, ref: Ref, listing: Listing) -> bool:
-        return ref not in self.attempts.busy and self.attempts.ended_ms.get(ref, -1) < listing.begun_ms
+        return ref not in self.executor.busy and self.executor.ended_ms.get(ref, -1) < listing.begun_ms
 
     def missing(self, ref: Ref, listing: Listing, *, was_there: bool) -> Absent | Doubtful:
         since = self.memory.missing.get(ref)
-        if since is None or since.since_ms <= self.attempts.ended_ms.get(ref, -1):
+        if since is None or since.since_ms <= self.executor.ended_ms.get(ref, -1):
             since = Missing(
                 listing.number, listing.begun_ms
             )  # What was missing before may have been made since.
@@ -135,7 +136,7 @@ class Inventory:
 
     def _was_removed(self, ref: Ref) -> bool:
         """Whether its removal was called for, so that it is expected to be missing."""
-        return any(isinstance(pace.call, Remove) for pace in self.memory.paces.get(ref, ()))
+        return any(isinstance(one.call, Remove) for one in self.memory.retries.get(ref, NO_RETRIES).attempts)
 
     def at(self, ref: Ref, runtime: str) -> RuntimeObject | None:
         """The one object of the uid, if the runtime says now that it has it."""

@@ -23,7 +23,6 @@ from poollet.report import iri_to_report
 from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition
 from poollet.report.machine_conditions import (
     faults_of,
-    known_faults,
     readiness,
     reasons_of,
     up_to_date,
@@ -105,7 +104,7 @@ def created(
         else EventText("Created", "created")
     )
     result = round.step(order, (Create(wanted),), (told_as,))
-    refused = create_errors.told(known_faults(result), wanted)
+    refused = create_errors.told(result.errors, wanted)
     if refused.rejecting and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         return rejected(order, reasons_of(refused.rejecting))

@@ -1,6 +1,6 @@
 """What is known from before. All of it may be lost: the report and the runtimes' lists bring back what must not be.
 
-`Memory` belongs to the decision, which takes one and returns the next. `Attempts` belongs to whoever executes.
+`Memory` belongs to the decision, which takes one and returns the next.
 """
 
 from __future__ import annotations
@@ -9,26 +9,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from iri import errors
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Call, Ref
-from poollet.report.conditions import IMAGE_READY, INTERFACES_READY, OTHER_HOST, SOURCE_READY, UP_TO_DATE
+from poollet.decide.actions import CallError, Ref
+from poollet.decide.retry import Retries
+from poollet.report.conditions import (
+    CALL_REASONS,
+    IMAGE_READY,
+    INTERFACES_READY,
+    OTHER_HOST,
+    SOURCE_READY,
+    UP_TO_DATE,
+)
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Object
 
-NO_EFFECT = "NoEffect"
 UNKNOWN_HOST = "unknown"  # of a report that does not say whose it is, and that may well be another's
 OF_CREATION = (IMAGE_READY, SOURCE_READY, INTERFACES_READY, UP_TO_DATE)
-# Reasons that tell of a call, by the classes of errors; all others follow from what stands on the target branch.
-OF_CALLS = frozenset(
-    (
-        NO_EFFECT,
-        *(name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)),
-    )
-)
 RUNTIME_KINDS: Mapping[Kind, RuntimeKind] = {
     Kind.MACHINE: RuntimeMachine,
     Kind.VOLUME: RuntimeVolume,
@@ -43,36 +42,6 @@ class Missing(NamedTuple):
 
     number: int
     since_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """A call that was ordered: how often in a row, and when last. `vain` of those times nothing came of it since.
-
-    `was_needless`: since the last time it was not needed for a while, so it did have an effect.
-    """
-
-    call: Call
-    count: int
-    last_ms: int
-    vain: int = 1
-    was_needless: bool = False
-
-
-class CallError(NamedTuple):
-    """Why a call is not made now, or did not succeed when it was."""
-
-    code: str
-    message: str
-
-
-class Refused(NamedTuple):
-    """A call that the runtime will not do, and when it said so."""
-
-    call: Call
-    code: str
-    message: str
-    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,49 +62,19 @@ class CachedMachine:
 class Memory:
     """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
-    `missing` is what a list lacked, `going` since when an object has been on its way out, `paces` what was ordered last,
-    `refused` what a runtime will not do, `inherited` what the run before told of calls that failed. `settled` saves looking again at what has not changed.
+    `missing` is what a list lacked, `removing_since_ms` since when an object is being removed, `retries` the tries of its calls.
+    `settled` saves looking again at what has not changed.
     `former` is the host that had the name before, until all that it may have is marked; `former_pools` are those it spoke of.
     """
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
     orphans: tuple[report.Orphan, ...] = ()
     missing: Mapping[Ref, Missing] = field(default_factory=dict)
-    going: Mapping[Ref, int] = field(default_factory=dict)
-    paces: Mapping[Ref, tuple[Pace, ...]] = field(default_factory=dict)
-    refused: Mapping[Ref, tuple[Refused, ...]] = field(default_factory=dict)
-    inherited: Mapping[Ref, CallError] = field(default_factory=dict)
+    removing_since_ms: Mapping[Ref, int] = field(default_factory=dict)
+    retries: Mapping[Ref, Retries] = field(default_factory=dict)
     settled: Mapping[Ref, CachedMachine] = field(default_factory=dict)
     former: str = ""
     former_pools: frozenset[Pool] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The call that did not succeed. `code` is the name of the error's class; an equal call waits until `retry_ms`.
-
-    `left` are those of the same step that were not made because of it.
-    """
-
-    call: Call
-    code: str
-    message: str
-    count: int
-    retry_ms: int
-    at_ms: int
-    left: tuple[Call, ...] = ()
-
-
-@dataclass(frozen=True)
-class Attempts:
-    """`busy` are objects with a step under way, `ended_ms` says when the last step of an object was over.
-
-    A list that was asked for before that does not show its effect.
-    """
-
-    busy: frozenset[Ref] = frozenset()
-    ended_ms: Mapping[Ref, int] = field(default_factory=dict)
-    failures: Mapping[Ref, tuple[Failure, ...]] = field(default_factory=dict)
 
 
 def is_of_other_host(entry: Entry) -> bool:
@@ -169,13 +108,14 @@ def remembered(last: report.Report, host_id: str = "") -> Memory:
 
 
 def recalled(entries: Mapping[Key, Entry], orphans: tuple[report.Orphan, ...]) -> Memory:
-    return Memory(entries=entries, orphans=orphans, inherited=dict(_inherited(entries)))
+    return Memory(entries=entries, orphans=orphans, retries=dict(_read_errors(entries)))
 
 
-def _inherited(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, CallError]]:
-    """What was told of calls that failed is true until they are made again. Of what is there, parts are told of by the runtime."""
+def _read_errors(entries: Mapping[Key, Entry]) -> Iterator[tuple[Ref, Retries]]:
+    """The errors of calls in the last report. Of an object that exists only `UpToDate` is ours, the other conditions are the runtime's."""
     for key, entry in entries.items():
         types = OF_CREATION if entry.status is not None and entry.status.state == "Pending" else (UP_TO_DATE,)
         for said in entry.status.conditions if entry.status is not None else ():
-            if said.type in types and said.status == "False" and said.reason in OF_CALLS:
-                yield Ref(RUNTIME_KINDS[key.kind], entry.uid), CallError(said.reason, said.message)
+            if said.type in types and said.status == "False" and said.reason in CALL_REASONS:
+                error = CallError(said.reason, said.message)
+                yield Ref(RUNTIME_KINDS[key.kind], entry.uid), Retries(from_last_report=error)

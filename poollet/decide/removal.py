@@ -9,13 +9,13 @@ from poollet.decide.decision_pass import Round
 
 
 def removal_calls(ref: Ref, there: RuntimeMachine, round: Round) -> tuple[Call, ...]:
-    since_ms = round.situation.memory.going.get(ref, round.now_ms)
-    round.going[ref] = since_ms
+    since_ms = round.situation.memory.removing_since_ms.get(ref, round.now_ms)
+    round.removing_since_ms[ref] = since_ms
     if there.deleted_at:
         return ()
     off = Update(there.id, SetPower(Power.OFF))
     deadline_ms = since_ms + 1000 * round.situation.facts.grace_seconds
-    is_refused = any(failure.call == off for failure in round.situation.attempts.failures.get(ref, ()))
+    is_refused = any(one.call == off and one.error is not None for one in round.retries_of(ref).attempts)
     if there.status.state is not MachineState.RUNNING or is_refused or round.now_ms >= deadline_ms:
         return (Remove(RuntimeMachine, there.id),)
     round.look_again(deadline_ms)

@@ -106,7 +106,9 @@ def of_present(order: Order, there: RuntimeSnapshot, round: Round) -> report.Sna
     ready = condition(READY, is_ready, status.state or "Unknown")
     match order.intent:
         case Go(reason):
-            round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
+            round.removing_since_ms[order.ref] = round.situation.memory.removing_since_ms.get(
+                order.ref, round.now_ms
+            )
             calls: tuple[Call, ...] = () if there.deleted_at else (Remove(RuntimeSnapshot, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")

@@ -32,7 +32,7 @@ from poollet.report.conditions import (
     all_of,
     condition,
 )
-from poollet.report.machine_conditions import NOTHING, known_faults, reasons_of, up_to_date
+from poollet.report.machine_conditions import NOTHING, reasons_of, up_to_date
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeClass
@@ -134,7 +134,7 @@ def created(
         labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
     )
     result = round.step(order, (Create(wanted),), (EventText("Created", "created"),))
-    refused = create_errors.told(known_faults(result), wanted)
+    refused = create_errors.told(result.errors, wanted)
     if refused.rejecting:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         reasons = reasons_of(refused.rejecting)
@@ -164,7 +164,9 @@ def of_present(
             blocked = held_by(order, volume, there, holders, round)
             calls: tuple[Call, ...] = ()
             if there.deleted_at or not blocked:
-                round.going[order.ref] = round.situation.memory.going.get(order.ref, round.now_ms)
+                round.removing_since_ms[order.ref] = round.situation.memory.removing_since_ms.get(
+                    order.ref, round.now_ms
+                )
                 calls = () if there.deleted_at else (Remove(RuntimeVolume, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")

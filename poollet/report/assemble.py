@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from poollet.decide.decision import Decision
-from poollet.decide.memory import OF_CALLS
+from poollet.report.conditions import CALL_REASONS
 from schemas import report
 from schemas.report import Report, ReportedCondition
 
@@ -64,7 +64,7 @@ def _dated(one: ReportedCondition, last: ReportedCondition | None, at: str) -> R
     """An error that differs only in its numbers is the same one: some runtimes count their requests in them."""
     if last is None:
         return replace(one, last_transition_time=at)
-    is_of_call = one.reason in OF_CALLS and one.reason == last.reason
+    is_of_call = one.reason in CALL_REASONS and one.reason == last.reason
     message = last.message if is_of_call and worded(one.message) == worded(last.message) else one.message
     return replace(one, message=message, last_transition_time=last.last_transition_time or at)
 

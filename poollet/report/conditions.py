@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from iri import errors
 from schemas import report
 from schemas.live_layout import MAX_TEXT
 
@@ -18,6 +19,14 @@ IMAGE_READY = "ImageReady"
 UP_TO_DATE = "UpToDate"
 ACCESS_SECRET = "AccessSecret"
 OTHER_HOST = "OtherHost"  # a reason
+NO_EFFECT = "NoEffect"  # a reason: the runtime accepted a call again and again, and nothing changed
+# Reasons that tell of a call, by the classes of errors; all others follow from what `live` says.
+CALL_REASONS = frozenset(
+    (
+        NO_EFFECT,
+        *(name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)),
+    )
+)
 
 Truth = Literal["True", "False", "Unknown"]
 

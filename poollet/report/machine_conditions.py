@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from poollet.decide import create_errors
+from poollet.decide.actions import CallError
 from poollet.decide.create_errors import CreateErrors
 from poollet.decide.dependencies import MachineDependencies
-from poollet.decide.memory import CallError
-from poollet.decide.pacing import Paced
+from poollet.decide.retry import RetryDecision
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
 from poollet.report.conditions import (
@@ -110,18 +110,13 @@ def faulty(refused: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]
     ]
 
 
-def known_faults(found: Paced) -> tuple[CallError, ...]:
-    """Of an object that is not there yet: why its creation failed, by this run or else by the one before."""
-    return (found.inherited,) if found.inherited is not None else found.faults
-
-
 def reasons_of(faults: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
     return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in faults)
 
 
-def up_to_date(found: Paced, waits: tuple[NotReady, ...]) -> tuple[report.ReportedCondition, ...]:
+def up_to_date(found: RetryDecision, waits: tuple[NotReady, ...]) -> tuple[report.ReportedCondition, ...]:
     """Only said while it is not."""
-    # The last run's report told all of it in one condition: that is said until each call was made again.
-    faults = [(fault.code, fault.message) for fault in known_faults(found)]
-    faults += [(one.reason, one.message) for one in waits] if found.inherited is None else []
+    faults: list[tuple[str, str]] = [*found.errors]
+    # The last report told all of it in one condition, which stays until each call was made again.
+    faults += [(one.reason, one.message) for one in waits] if found.retries.from_last_report is None else []
     return (all_of(UP_TO_DATE, faults),) if faults else ()

@@ -1,6 +1,9 @@
-"""Runs steps against the runtimes: several objects at once, one step an object, and a pause after each failure.
+"""Runs actions against the runtimes: several objects at once, one action for each object.
 
-Owns what is under way and what failed. It decides nothing: which steps, and in which order, is worked out by pure code.
+Owns what is under way and what the last action of each object came to. It decides nothing: which actions, in which order, and when a
+call is tried again is worked out by pure code (decide/retry.py).
+
+Must never happen: two actions of one object at the same time; a call whose order `live` does not contain any more.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple, assert_never
+from functools import partial
+from typing import assert_never
 
 from iri.change import DetachInterface, DetachVolume
 from iri.client import Client
@@ -20,187 +24,172 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import Runtime, RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Call, Create, ObjectAction, Ref, Remove, Update
-from poollet.decide.memory import Attempts, Failure
-from poollet.decide.pacing import HOPELESS_CODES
+from poollet.decide.actions import (
+    Call,
+    CallError,
+    CallResult,
+    Create,
+    ExecutorState,
+    ObjectAction,
+    Ref,
+    Remove,
+    Update,
+)
 from poollet.runtimes.runtime_client import listed
 
 log = logging.getLogger(__name__)
 
 WORKERS = 8  # of a runtime
-FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 300_000
-HOPELESS_PAUSE_MS = 180_000
-KEPT_MS = 600_000  # what is over for so long has been seen by many lists
+KEPT_MS = 600_000  # many lists have been taken by then, and every result has been seen by a decision
+INTERNAL = "Internal"
 
-Ended = Callable[[ObjectAction, str], None]  # the step, and why it failed or nothing
-StillValid = Callable[[ObjectAction], bool]  # whether what the step follows from is still so
+OnEnd = Callable[[ObjectAction, str], None]  # the action, and its error or nothing
+StillValid = Callable[[ObjectAction], bool]  # whether `live` still orders the action
 
 
-def always(_: ObjectAction) -> bool:
+def accept_all(_: ObjectAction) -> bool:
     return True
 
 
-class CallFailed(NamedTuple):
-    """The call of a step that did not succeed; those after it were not made."""
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """A call did not succeed; those after it were skipped."""
 
-    call: Call
-    error: IRIError
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What a step follows from is not so any more, and the rest of its calls was not made."""
+    """`live` does not order the action any more; the rest of its calls was not made."""
 
-    is_begun: bool
+
+Ending = CallFailed | Cancelled | None
 
 
 class Executor:
-    """`ended` is called in the thread that ran the step, and `stands` there before each call: steps may wait for long.
-
-    Without `workers` a step runs where it is submitted.
-    """
+    """`on_end` is called in the thread that ran the action. `still_valid` is asked there before each call, because an action may wait
+    for minutes. Without `workers` an action runs where it is submitted."""
 
     def __init__(
         self,
         runtimes: Mapping[str, Runtime],
         now_ms: Callable[[], int],
         chance: random.Random,
-        ended: Ended,
+        on_end: OnEnd,
         workers: int = WORKERS,
-        stands: StillValid = always,
+        still_valid: StillValid = accept_all,
     ) -> None:
         self._runtimes = runtimes
-        self._now_ms, self._chance, self._ended, self._stands = now_ms, chance, ended, stands
+        self._now_ms, self._chance, self._on_end, self._still_valid = now_ms, chance, on_end, still_valid
         self._pools = {
-            name: ThreadPoolExecutor(workers, thread_name_prefix=f"step-{name}")
+            name: ThreadPoolExecutor(workers, thread_name_prefix=f"action-{name}")
             for name in runtimes
             if workers
         }
         self._busy: set[Ref] = set()
-        self._futures: dict[Ref, Future[CallFailed | Cancelled | None]] = {}
+        self._futures: dict[Ref, Future[Ending]] = {}
         self._ended_ms: dict[Ref, int] = {}
-        self._failures: dict[Ref, tuple[Failure, ...]] = {}
+        self._results: dict[Ref, tuple[CallResult, ...]] = {}
         self._lock = threading.Lock()
 
-    def attempts(self) -> Attempts:
+    def state(self) -> ExecutorState:
         with self._lock:
             oldest_ms = self._now_ms() - KEPT_MS
             self._ended_ms = {ref: ms for ref, ms in self._ended_ms.items() if ms > oldest_ms}
-            self._failures = {
-                ref: failures
-                for ref, failures in self._failures.items()
-                if max(one.retry_ms for one in failures) > oldest_ms
-            }
-            return Attempts(frozenset(self._busy), dict(self._ended_ms), dict(self._failures))
+            self._results = {ref: found for ref, found in self._results.items() if ref in self._ended_ms}
+            return ExecutorState(frozenset(self._busy), dict(self._ended_ms), dict(self._results))
 
     @property
     def is_idle(self) -> bool:
         return not self._busy
 
-    def submit(self, steps: Sequence[ObjectAction]) -> None:
-        for step in steps:
+    def submit(self, actions: Sequence[ObjectAction]) -> None:
+        for action in actions:
             with self._lock:
-                if step.ref in self._busy or step.runtime not in self._runtimes:
+                if action.ref in self._busy or action.runtime not in self._runtimes:
                     continue
-                self._busy.add(step.ref)
-            if step.runtime in self._pools:
-                future = self._pools[step.runtime].submit(self._run, step)
-                with self._lock:
-                    self._futures[step.ref] = future
-                future.add_done_callback(lambda done, step=step: self._over(step, done))  # type: ignore[misc]
-            else:
-                self._settle(step, self._run(step))
+                self._busy.add(action.ref)
+            results: list[CallResult] = []
+            if action.runtime not in self._pools:
+                self._finish(action, results, self._run(action, results))
+                continue
+            future = self._pools[action.runtime].submit(self._run, action, results)
+            with self._lock:
+                self._futures[action.ref] = future
+            future.add_done_callback(partial(self._take_up, action, results))
 
-    def drop(self) -> None:
-        """What has not begun yet is not ordered any more."""
+    def cancel_queued(self) -> None:
+        """Actions that have not begun are not ordered any more."""
         with self._lock:
             futures = tuple(self._futures.values())
         for future in futures:
             future.cancel()
 
     def close(self) -> None:
-        """Waits for what is under way; what has not begun is left."""
+        """Waits for actions under way; those that have not begun are left."""
         for pool in self._pools.values():
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, step: ObjectAction) -> CallFailed | Cancelled | None:
-        for number, call in enumerate(step.calls):
-            if not self._stands(step):
-                return Cancelled(is_begun=number > 0)
+    def _run(self, action: ObjectAction, results: list[CallResult]) -> Ending:
+        for call in action.calls:
+            if not self._still_valid(action):
+                return Cancelled()
             try:
-                perform(self._runtimes[step.runtime], call)
+                perform(self._runtimes[action.runtime], call)
             except IRIError as error:
-                return CallFailed(call, error)
-            self._forget(step.ref, call)
+                code = type(error).__name__
+                return self._fail(action, results, CallError(code, str(error) or code))
+            results.append(CallResult(call, self._now_ms()))
         return None
 
-    def _forget(self, ref: Ref, call: Call) -> None:
-        """That call has succeeded."""
-        with self._lock:
-            rest = tuple(one for one in self._failures.pop(ref, ()) if one.call != call)
-            if rest:
-                self._failures[ref] = rest
+    def _fail(self, action: ObjectAction, results: list[CallResult], error: CallError) -> CallFailed:
+        """Of the first call that has no result yet."""
+        call, *skipped = action.calls[len(results) :]
+        now_ms, spread = self._now_ms(), self._chance.uniform(0.5, 1.0)
+        results.append(CallResult(call, now_ms, error, spread=spread))
+        results += [CallResult(one, now_ms, is_skipped=True) for one in skipped]
+        return CallFailed(error.message)
 
-    def _over(self, step: ObjectAction, done: Future[CallFailed | Cancelled | None]) -> None:
+    def _take_up(self, action: ObjectAction, results: list[CallResult], done: Future[Ending]) -> None:
         with self._lock:
-            self._futures.pop(step.ref, None)
+            self._futures.pop(action.ref, None)
             if done.cancelled():
-                self._busy.discard(step.ref)
+                self._busy.discard(action.ref)
                 return
         fault = done.exception()
-        if fault is not None:
-            log.error("step broke ref=%s calls=%s", step.ref, named(step), exc_info=fault)
-            error = IRIError(f"a fault of the poollet: {type(fault).__name__}")
-            self._settle(step, CallFailed(step.calls[0], error))
+        if fault is None:
+            self._finish(action, results, done.result())
             return
-        self._settle(step, done.result())
+        log.error("action broke ref=%s calls=%s", action.ref, name_calls(action), exc_info=fault)
+        error = CallError(INTERNAL, f"internal error of the poollet: {type(fault).__name__}")
+        self._finish(action, results, self._fail(action, results, error))
 
-    def _settle(self, step: ObjectAction, broken: CallFailed | Cancelled | None) -> None:
-        now_ms = self._now_ms()
+    def _finish(self, action: ObjectAction, results: list[CallResult], ending: Ending) -> None:
         with self._lock:
-            self._busy.discard(step.ref)
-            if not isinstance(broken, Cancelled) or broken.is_begun:
-                self._ended_ms[step.ref] = now_ms
-            if isinstance(broken, CallFailed):
-                known = self._failures.get(step.ref, ())
-                rest = tuple(one for one in known if one.call != broken.call)
-                failure = self._failed(step, broken, known, now_ms)
-                self._failures[step.ref] = (*rest, failure)
-        where = (step.ref, step.namespace, step.name)
-        match broken:
+            self._busy.discard(action.ref)
+            if results:
+                self._results[action.ref] = tuple(results)
+                self._ended_ms[action.ref] = self._now_ms()
+        where = (action.ref, action.namespace, action.name)
+        match ending:
             case None:
-                log.info("step done ref=%s name=%s/%s calls=%s", *where, named(step))
-                self._ended(step, "")
-            case CallFailed(_, error):
-                log.warning("step failed ref=%s name=%s/%s error=%s", *where, error)
-                self._ended(step, str(error) or type(error).__name__)
+                log.info("action done ref=%s name=%s/%s calls=%s", *where, name_calls(action))
+                self._on_end(action, "")
+            case CallFailed(error):
+                log.warning("action failed ref=%s name=%s/%s error=%s", *where, error)
+                self._on_end(action, error)
             case Cancelled():
-                log.info("step withdrawn ref=%s name=%s/%s calls=%s", *where, named(step))
-                self._ended(replace(step, events=()), "")
+                log.info("action cancelled ref=%s name=%s/%s calls=%s", *where, name_calls(action))
+                self._on_end(replace(action, events=()), "")
             case _:
-                assert_never(broken)
-
-    def _failed(
-        self, step: ObjectAction, broken: CallFailed, known: tuple[Failure, ...], now_ms: int
-    ) -> Failure:
-        count = 1 + max((one.count for one in known if one.call == broken.call), default=0)
-        code = type(broken.error).__name__
-        retry_ms = now_ms + self._pause_ms(code, count)
-        left = step.calls[step.calls.index(broken.call) + 1 :]
-        return Failure(broken.call, code, str(broken.error) or code, count, retry_ms, now_ms, left)
-
-    def _pause_ms(self, code: str, count: int) -> int:
-        """Drawn, so that those who failed together do not come back together."""
-        longest = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(count - 1, 16))
-        if code in HOPELESS_CODES:
-            longest = max(longest, HOPELESS_PAUSE_MS)
-        return round(self._chance.uniform(longest / 2, longest))
+                assert_never(ending)
 
 
-def named(step: ObjectAction) -> str:
+def name_calls(action: ObjectAction) -> str:
     """Its calls by their names: what they carry may be secret."""
     return ",".join(
-        type(call.change).__name__ if isinstance(call, Update) else type(call).__name__ for call in step.calls
+        type(call.change).__name__ if isinstance(call, Update) else type(call).__name__
+        for call in action.calls
     )
 
 

@@ -19,11 +19,21 @@ from iri.simulated.profile import Profile
 from iri.simulated.runtime import SimulatedRuntime
 from iri.simulated.seeded_random import SeededRandom
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Call, Create, ObjectAction, Ref, Remove, Update
+from poollet.decide.actions import (
+    Call,
+    CallError,
+    CallResult,
+    Create,
+    ExecutorState,
+    ObjectAction,
+    Ref,
+    Remove,
+    Update,
+)
 from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, Situation
 from poollet.decide.host_facts import HostFacts, HostSecrets, PoolFacts
-from poollet.decide.memory import Attempts, Failure, Memory, recalled
+from poollet.decide.memory import Memory, recalled
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey, RuntimeLists
 from poollet.sync.live_view import Document, LiveView, OrphanOrder, concerns, is_current
 from schemas.kinds import Key, Kind
@@ -88,7 +98,7 @@ class Site:
     now_ms: int = START_MS
     memory: Memory = field(default_factory=Memory)
     ended_ms: dict[Ref, int] = field(default_factory=dict)
-    failures: dict[Ref, tuple[Failure, ...]] = field(default_factory=dict)
+    results: dict[Ref, tuple[CallResult, ...]] = field(default_factory=dict)
     numbers: dict[ListKey, int] = field(default_factory=dict)
     last: dict[ListKey, Listing] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
@@ -133,7 +143,7 @@ class Site:
         return Situation(
             view=self.view,
             observed=observed or self.observed(),
-            attempts=Attempts(frozenset(), dict(self.ended_ms), dict(self.failures)),
+            executor=ExecutorState(frozenset(), dict(self.ended_ms), dict(self.results)),
             memory=self.memory,
             facts=self.facts,
             now_ms=self.now_ms,
@@ -168,24 +178,27 @@ class Site:
     def restart(self) -> None:
         """The poollet dies; of what it knew, its report is left."""
         self.memory = recalled(self.memory.entries, self.memory.orphans)
-        self.ended_ms, self.failures = {}, {}
+        self.ended_ms, self.results = {}, {}
         self.numbers, self.last = {}, {}
 
-    def execute(self, step: ObjectAction) -> None:
-        for call in step.calls:
+    def execute(self, action: ObjectAction) -> None:
+        """As the executor does it."""
+        results: list[CallResult] = []
+        for call in action.calls:
+            if results and (results[-1].error is not None or results[-1].is_skipped):
+                results.append(CallResult(call, self.now_ms, is_skipped=True))
+                continue
             self.calls.append(call)
             try:
-                self.perform(step.runtime, call, step.ref)
+                self.perform(action.runtime, call, action.ref)
+                results.append(CallResult(call, self.now_ms))
             except IRIError as error:
-                self.fail(step, call, error)
-                break
-            self.failures[step.ref] = tuple(
-                one for one in self.failures.get(step.ref, ()) if one.call != call
-            )
-        else:
-            self.events += [event.reason for event in step.events]
+                results.append(CallResult(call, self.now_ms, CallError(type(error).__name__, str(error))))
+        if all(one.error is None for one in results):
+            self.events += [event.reason for event in action.events]
+        self.results[action.ref] = tuple(results)
         self.now_ms += 1
-        self.ended_ms[step.ref] = self.now_ms
+        self.ended_ms[action.ref] = self.now_ms
         self.now_ms += 1
 
     def perform(self, runtime_name: str, call: Call, ref: Ref) -> None:
@@ -208,17 +221,6 @@ class Site:
                     runtime.remove(kind, id)  # type: ignore[type-var]
                 except NotFound:
                     return
-
-    def fail(self, step: ObjectAction, call: Call, error: IRIError) -> None:
-        ref = step.ref
-        known = [one for one in self.failures.get(ref, ()) if one.call == call]
-        count = known[0].count + 1 if known else 1
-        rest = tuple(one for one in self.failures.get(ref, ()) if one.call != call)
-        pause_ms = min(300_000, 1000 * 2**count)
-        left = step.calls[step.calls.index(call) + 1 :]
-        code, retry_ms = type(error).__name__, self.now_ms + pause_ms
-        failure = Failure(call, code, str(error), count, retry_ms, self.now_ms, left)
-        self.failures[ref] = (*rest, failure)
 
     def put(self, *documents: Document) -> None:
         """In the place of those with the same path."""

@@ -257,5 +257,5 @@ class Stage(Simulation):
 
 def is_removing(run: Run) -> bool:
     """A removal that failed often is tried again only in minutes, and then it goes."""
-    failures = run.poollet.execution.attempts().failures.values()
-    return any(isinstance(failure.call, Remove) for each in failures for failure in each)
+    results = run.poollet.execution.state().results.values()
+    return any(isinstance(one.call, Remove) and one.error is not None for each in results for one in each)

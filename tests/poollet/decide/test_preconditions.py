@@ -198,7 +198,7 @@ def queued(gate: threading.Event, removals: list[str]) -> tuple[Fleet, Run]:
     )
     until(run, lambda: len(host.host.state.objects(RuntimeMachine)) == 3 and run.poollet.is_at_rest)
     grounds.commit(dict(texts(GOING)))
-    until(run, lambda: len(removals) == 1 and len(run.poollet.execution.attempts().busy) == 3)
+    until(run, lambda: len(removals) == 1 and len(run.poollet.execution.state().busy) == 3)
     return grounds, run
 
 

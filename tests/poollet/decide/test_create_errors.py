@@ -16,8 +16,8 @@ from iri.machine import (
 from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
+from poollet.decide.actions import CallError
 from poollet.decide.create_errors import told
-from poollet.decide.memory import CallError
 from poollet.decide.volumes import faulty
 from poollet.report.conditions import condition
 from poollet.sync.live_view import Document

@@ -1,4 +1,4 @@
-"""Steps carried out: several at once, one an object, idempotent, and with a pause after each failure."""
+"""Actions run against runtimes: several at once, one for each object, idempotent, each call with a result."""
 
 from __future__ import annotations
 
@@ -6,18 +6,29 @@ import random
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from iri.change import DetachVolume, SetPower
-from iri.errors import Internal, InvalidArgument, IRIError, NotFound, Unavailable
+from iri.errors import Internal, IRIError, NotFound, Unavailable
 from iri.identity import UID_LABELS
 from iri.machine import Power, RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import Runtime
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.runtime import SimulatedRuntime
-from poollet.decide.actions import Call, Create, ObjectAction, Ref, Remove, Update
-from poollet.runtimes.executor import HOPELESS_PAUSE_MS, LONGEST_PAUSE_MS, Executor
+from poollet.decide.actions import (
+    Call,
+    CallError,
+    CallResult,
+    Create,
+    EventText,
+    ObjectAction,
+    Ref,
+    Remove,
+    Update,
+)
+from poollet.runtimes.executor import KEPT_MS, Executor
 from tests.iri.quick_host import quick_host
 
 
@@ -32,7 +43,7 @@ def step(uid: str, *calls: Call, runtime: str = "r1") -> ObjectAction:
 
 
 class Desk:
-    """An execution, the time it is given, and what ended."""
+    """An executor, the time it is given, and the actions that ended."""
 
     def __init__(self, runtimes: Mapping[str, Runtime], workers: int = 0) -> None:
         self.now_ms = 1_000_000
@@ -46,7 +57,7 @@ class Desk:
         )
 
 
-def test_what_exists_is_not_created_again_and_what_is_gone_is_gone() -> None:
+def test_creating_what_exists_and_removing_what_is_gone_succeed() -> None:
     runtime = SimulatedRuntime(quick_host())
     desk = Desk({"r1": runtime})
     desk.execution.submit([step("m1", Create(wanted("m1"))), step("m1", Create(wanted("m1")))])
@@ -68,39 +79,107 @@ def around(error: IRIError | None, calls: list[str], only: str = "") -> FaultInj
     return FaultInjectingRuntime(SimulatedRuntime(quick_host()), hindered)
 
 
-def test_to_detach_what_is_not_attached_has_succeeded() -> None:
+def test_detaching_a_volume_that_is_not_attached_succeeds() -> None:
     desk = Desk({"r1": around(NotFound("no such"), [])})
     desk.execution.submit([step("m1", Update("m1", DetachVolume("data")))])
     assert desk.ended == [("m1", "")]
 
 
-def test_the_first_error_ends_a_step_and_pauses_grow() -> None:
+def results_of(desk: Desk, uid: str) -> tuple[CallResult, ...]:
+    return desk.execution.state().results[Ref(RuntimeMachine, uid)]
+
+
+def test_the_first_error_ends_an_action_and_the_calls_after_it_are_skipped() -> None:
     calls: list[str] = []
     desk = Desk({"r1": around(Unavailable("later"), calls, "Delete")})
-    pauses, counts = [], []
-    for _ in range(12):
-        desk.execution.submit([step("m1", Remove(RuntimeMachine, "x"), Create(wanted("m1")))])
-        (failure,) = desk.execution.attempts().failures[Ref(RuntimeMachine, "m1")]
-        pauses.append(failure.retry_ms - desk.now_ms)
-        counts.append(failure.count)
-        desk.now_ms = failure.retry_ms
-        assert (failure.code, failure.message) == ("Unavailable", "later")
+    detach, remove = Update("x", DetachVolume("data")), Remove(RuntimeMachine, "x")
+    create = Create(wanted("m1"))
+    desk.execution.submit([step("m1", detach, remove, create)])
+    first, second, third = results_of(desk, "m1")
+    assert (first.call, first.error, first.is_skipped) == (detach, None, False)
+    assert (second.call, second.error, second.is_skipped) == (
+        remove,
+        CallError("Unavailable", "later"),
+        False,
+    )
+    assert (third.call, third.error, third.is_skipped) == (create, None, True)
+    assert 0.5 <= second.spread <= 1.0
     assert "CreateMachine" not in calls
-    assert 500 <= pauses[0] <= 1000
-    assert LONGEST_PAUSE_MS / 2 <= pauses[-1] <= LONGEST_PAUSE_MS
-    assert counts == list(range(1, 13))
+    assert desk.ended == [("m1", "later")]
 
 
-@pytest.mark.parametrize("error", [InvalidArgument("no"), Internal("bug")])
-def test_what_cannot_succeed_is_not_tried_in_haste(error: IRIError) -> None:
-    desk = Desk({"r1": around(error, [], "Delete")})
+def test_the_waits_of_calls_that_fail_together_are_spread() -> None:
+    desk = Desk({"r1": around(Unavailable("later"), [], "Delete")})
+    names = [f"m{number}" for number in range(20)]
+    desk.execution.submit([step(name, Remove(RuntimeMachine, "x")) for name in names])
+    assert len({results_of(desk, name)[0].spread for name in names}) == len(names)
+
+
+def test_an_error_without_a_message_is_reported_by_its_name() -> None:
+    desk = Desk({"r1": around(Internal(""), [], "Delete")})
     desk.execution.submit([step("m1", Remove(RuntimeMachine, "x"))])
-    (failure,) = desk.execution.attempts().failures[Ref(RuntimeMachine, "m1")]
-    is_hopeless = isinstance(error, InvalidArgument)
-    assert (failure.retry_ms - desk.now_ms >= HOPELESS_PAUSE_MS / 2) is is_hopeless
+    assert results_of(desk, "m1")[0].error == CallError("Internal", "Internal")
+    assert desk.ended == [("m1", "Internal")]
 
 
-def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
+def test_results_are_kept_for_ten_minutes() -> None:
+    desk = Desk({"r1": SimulatedRuntime(quick_host())})
+    desk.execution.submit([step("m1", Create(wanted("m1")))])
+    desk.now_ms += KEPT_MS - 1
+    assert desk.execution.state().results
+    desk.now_ms += 1
+    assert not desk.execution.state().results
+    assert not desk.execution.state().ended_ms
+
+
+@pytest.mark.parametrize("valid_for", [0, 1])
+def test_calls_that_live_does_not_order_any_more_are_cancelled(valid_for: int) -> None:
+    runtime = SimulatedRuntime(quick_host())
+    asked: list[str] = []
+
+    def is_valid(action: ObjectAction) -> bool:
+        asked.append(action.name)
+        return len(asked) <= valid_for
+
+    ended: list[tuple[str, str, int]] = []
+    executor = Executor(
+        {"r1": runtime},
+        lambda: 1_000,
+        random.Random(1),
+        lambda action, error: ended.append((action.name, error, len(action.events))),
+        0,
+        is_valid,
+    )
+    action = replace(
+        step("m1", Create(wanted("m1")), Remove(RuntimeMachine, "x")), events=(EventText("Created", ""),)
+    )
+    executor.submit([action])
+    assert ended == [("m1", "", 0)]
+    assert len(runtime.objects(RuntimeMachine)) == valid_for
+    assert len(executor.state().results.get(action.ref, ())) == valid_for
+    assert executor.is_idle
+
+
+def test_a_fault_of_the_poollet_is_an_error_of_the_call_that_was_under_way() -> None:
+    done = threading.Event()
+
+    @contextmanager
+    def broken(call: str) -> Iterator[None]:
+        if call == "DeleteMachine":
+            raise ZeroDivisionError
+        yield
+
+    runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), broken)
+    executor = Executor({"r1": runtime}, lambda: 1_000, random.Random(1), lambda *_: done.set(), workers=1)
+    executor.submit([step("m1", Create(wanted("m1")), Remove(RuntimeMachine, "x"))])
+    assert done.wait(60)
+    created, removed = executor.state().results[Ref(RuntimeMachine, "m1")]
+    assert created.error is None
+    assert removed.error == CallError("Internal", "internal error of the poollet: ZeroDivisionError")
+    executor.close()
+
+
+def test_an_object_has_one_action_and_a_slow_runtime_holds_up_no_other() -> None:
     gate, begun = threading.Event(), threading.Semaphore(0)
     done = threading.Semaphore(0)
 
@@ -129,7 +208,7 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
     execution.submit([step("other", Create(wanted("other")), runtime="r2")])
     assert done.acquire(timeout=60)
     assert ended == ["other"]
-    assert execution.attempts().busy == {Ref(RuntimeMachine, name) for name in names}
+    assert execution.state().busy == {Ref(RuntimeMachine, name) for name in names}
     gate.set()
     for _ in names:
         assert done.acquire(timeout=60)
@@ -138,7 +217,7 @@ def test_one_step_an_object_and_a_slow_runtime_holds_up_no_other() -> None:
     assert len(runtimes["r1"].objects(RuntimeMachine)) == 5
 
 
-def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
+def test_queued_actions_are_cancelled_and_may_be_ordered_again() -> None:
     gate, begun, done = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
 
     @contextmanager
@@ -157,8 +236,8 @@ def test_what_has_not_begun_is_dropped_and_may_be_ordered_again() -> None:
     execution = Executor({"r1": runtime}, lambda: 1, random.Random(1), over, workers=1)
     execution.submit([step(name, Create(wanted(name))) for name in ("m1", "m2", "m3")])
     assert begun.acquire(timeout=60)
-    execution.drop()
-    assert execution.attempts().busy == {Ref(RuntimeMachine, "m1")}
+    execution.cancel_queued()
+    assert execution.state().busy == {Ref(RuntimeMachine, "m1")}
     execution.submit([step("m3", Create(wanted("m3")))])
     gate.set()
     for _ in range(2):
