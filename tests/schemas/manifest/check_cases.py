@@ -172,7 +172,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     "quantity without end": (machine_class(cpu=1, memory=10**400), [("/capabilities/memory", "GV206", "")]),
     "quantity that lost digits": (
         machine_class(cpu=0.1 + 0.2, memory=1),
-        [("/capabilities/cpu", "GV206", "put it in quotes")],
+        [("/capabilities/cpu", "GV206", "put the exact number in quotes")],
     ),
     "quantity as truth": (machine_class(cpu=True, memory=1), [("/capabilities/cpu", "GV206", "")]),
     "no processors": (machine_class(cpu=0, memory=1), [("/capabilities/cpu", "GV207", "")]),
