@@ -21,7 +21,7 @@ from schemas.validate.tree import AnyDeclaration, Tree, interfaces_of, volumes_o
 from schemas.validate.uses import ReferenceIndex, continued_users
 
 MACHINE_PIN = "/spec/machinePoolRef"
-DISK_HINT = "restore it, or declare a new machine"
+DISK_HINT = "restore the disk, or delete and recreate the machine"
 
 
 def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
             case VolumeSnapshot() as before, VolumeSnapshot() as after:
                 was, now = before.spec.volume_ref.name, after.spec.volume_ref.name
                 if was != now:
-                    message = f"the snapshot was taken of volume {was}, not of {now}"
+                    message = f"the volume of a snapshot cannot change: {was} -> {now}"
                     yield new.finding("GV410", "/spec/volumeRef/name", message, "declare a new snapshot")
             case _:
                 pass
@@ -57,34 +57,35 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
 def of_machine(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[Finding]:
     was, now = before.spec.machine_class_ref.name, after.spec.machine_class_ref.name
     if was != now:
-        message = f"the machine is resized from {was} to {now}"
-        hint = "it applies live where the runtime can, else at the next boot"
+        message = f"the machine is resized: class {was} -> {now}"
+        hint = "the size of the running machine changes where the runtime can do that, otherwise at its next boot"
         yield new.finding("GV401", "/spec/machineClassRef/name", message, hint, Severity.NOTICE)
     pins = before.spec.machine_pool_ref, after.spec.machine_pool_ref
     yield from of_pin(new, MACHINE_PIN, *(pin.name if pin else "" for pin in pins))
     if before.hostname != after.hostname:
         pointer = "/spec/guestConfig/hostname" if after.spec.guest_config.hostname else "/spec"
-        message = f"the guest was made with the host name {before.hostname}, which does not change to {after.hostname}"
-        yield new.finding("GV409", pointer, message, "restore it; change the name within the guest")
+        message = f"the host name cannot change after the first boot: {before.hostname} -> {after.hostname}"
+        hint = "restore it and change the name inside the guest, or recreate the machine"
+        yield new.finding("GV409", pointer, message, hint)
     yield from of_disks(new, before, after)
 
 
 def of_pin(new: AnyDeclaration, pointer: str, was: str, now: str) -> Iterator[Finding]:
     if was and now and was != now and pointer == MACHINE_PIN:
-        message = f"it is stopped on {was} and placed anew on {now}, once that can take it"
-        hint = "restore the pin if it is to stay; with data on its host it waits for consent"
+        message = f"the machine is STOPPED on {was} and placed on {now} as soon as that pool has room"
+        hint = "restore the pin to keep the machine there; a machine with local data waits for approval"
         yield new.finding("GV412", f"{pointer}/name", message, hint, Severity.WARNING)
     elif was and now and was != now:
-        message = f"its data stays on {was}; to pin it to {now} does not move it"
+        message = f"the data of the volume stays on {was}; the pin to {now} does not move it"
         hint = "restore the pin, or declare a new volume and copy the data"
         yield new.finding("GV412", f"{pointer}/name", message, hint)
     elif now and not was:
-        message = f"the pin to {now} takes effect when it is placed; where it runs already, it stays"
+        message = f"the pin to {now} takes effect at the next placement; it does not move a running machine"
         yield new.finding("GV412", f"{pointer}/name", message, severity=Severity.NOTICE)
 
 
 def of_volumes(tree: Tree, old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]:
-    """Declared volumes, and those that a machine's ephemeral entries became."""
+    """Declared volumes, and the volumes of a machine's ephemeral entries."""
     before = {source.name: source.spec for source in volumes_of(old)}
     for source in volumes_of(new):
         if source.name in before and before[source.name] != source.spec:
@@ -95,16 +96,17 @@ def of_volume(
     tree: Tree, new: AnyDeclaration, pointer: str, before: VolumeSpec, after: VolumeSpec
 ) -> Iterator[Finding]:
     was, now = (spec.volume_class_ref.name if spec.volume_class_ref else "" for spec in (before, after))
-    copy = "restore it, or declare a new volume and copy the data"
+    copy = "restore the field, or declare a new volume and copy the data"
     if was != now:
         place = f"{pointer}/volumeClassRef/name" if now else pointer
-        yield new.finding("GV404", place, f"the volume is of class {was or 'none'}, and stays it", copy)
+        message = f"the class of a volume cannot change: {was or 'none'} -> {now or 'none'}"
+        yield new.finding("GV404", place, message, copy)
     if before.encryption != after.encryption:
         place = f"{pointer}/encryption" if after.encryption else pointer
-        yield new.finding("GV407", place, "encryption is decided when a volume is made", copy)
+        yield new.finding("GV407", place, "the encryption of a volume cannot change", copy)
     if before.data_source != after.data_source:
         place = f"{pointer}/dataSource" if after.data_source else pointer
-        message = "a volume is filled once, when it is made; this changes nothing"
+        message = "a volume is filled once, at its creation; this change has no effect"
         yield new.finding("GV414", place, message, copy, Severity.WARNING)
     pins = before.volume_pool_ref, after.volume_pool_ref
     yield from of_pin(new, f"{pointer}/volumePoolRef", *(pin.name if pin else "" for pin in pins))
@@ -119,14 +121,12 @@ def of_size(
         return
     was, now, place = before.resources.storage, after.resources.storage, f"{pointer}/resources/storage"
     if now < was:
-        message = f"the volume would shrink from {was} to {now}, which cuts off data"
+        message = f"the volume cannot shrink, that would cut off data: {was} -> {now}"
         yield new.finding("GV405", place, message, "restore the size, or copy the data to a new volume")
     elif now > was:
         volume_class = tree.volume_classes.get(("", after.volume_class_ref.name))
         if volume_class and volume_class.object.resize_policy != "ExpandOnly":
-            message = (
-                f"class {volume_class.key.name} is Static, so the volume does not grow from {was} to {now}"
-            )
+            message = f"the volume cannot grow, its class {volume_class.key.name} is Static: {was} -> {now}"
             hint = f"restore the size, or set resizePolicy: ExpandOnly in {volume_class.path}"
             yield new.finding("GV406", place, message, hint)
 
@@ -136,16 +136,16 @@ def of_interfaces(old: AnyDeclaration, new: AnyDeclaration) -> Iterator[Finding]
     for source in interfaces_of(new):
         was, now = before.get(source.name, ""), source.spec.network_ref.name
         if was and was != now:
-            message = f"the interface is in network {was}, and stays there"
-            hint = "restore it, or declare a new interface under another name"
+            message = f"the network of an interface cannot change: {was} -> {now}"
+            hint = "restore networkRef, or declare a new interface under another name"
             yield new.finding("GV411", f"{source.pointer}/networkRef/name", message, hint)
 
 
 def provider(new: AnyDeclaration, was: str, now: str) -> Iterator[Finding]:
     if was and was != now:
         pointer = "/spec/providerID" if now else ""
-        message = f"providerID is {was}, and is set once"
-        yield new.finding("GV403", pointer, message, "restore it, or declare a new object")
+        message = f"providerID cannot be changed after creation: {was} -> {now or 'none'}"
+        yield new.finding("GV403", pointer, message, "restore the value, or declare a new object")
 
 
 def in_use(
@@ -155,11 +155,11 @@ def in_use(
     if not users:
         return
     if code == "GV402":
-        hint = "declare a new class and move its users there"
-        yield new.finding(code, pointer, f"the class is used by {users}, so it does not change", hint)
+        hint = "declare a new class and move the objects to it"
+        yield new.finding(code, pointer, f"capabilities cannot change while {users} use the class", hint)
     else:
-        hint = "they keep their addresses until they boot anew"
-        message = f"the network is used by {users}"
+        hint = "they keep their addresses until they restart"
+        message = f"{users} use the network"
         yield new.finding(code, pointer, message, hint, Severity.WARNING)
 
 
@@ -169,12 +169,12 @@ def of_disks(new: AnyDeclaration, before: Machine, after: Machine) -> Iterator[F
         if volume.local_disk is None or not volume.local_disk.image:
             continue
         if volume.name not in now:
-            message = f"disk {volume.name} was made from an image and may not be removed"
+            message = f"disk {volume.name} has an image with the machine's system, so it cannot be removed"
             yield new.finding("GV408", "/spec/volumes" if now else "/spec", message, DISK_HINT)
             continue
         position, found = now[volume.name]
         image = found.local_disk.image if found.local_disk else None
         if image != volume.local_disk.image:
             pointer = f"/spec/volumes/{position}" + ("/localDisk/image" if image else "")
-            message = f"disk {volume.name} was made from {volume.local_disk.image} and is not made anew"
+            message = f"the image of disk {volume.name} cannot change: {volume.local_disk.image} -> {image or 'none'}"
             yield new.finding("GV408", pointer, message, DISK_HINT)

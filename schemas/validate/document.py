@@ -1,6 +1,6 @@
-"""What one document says against itself, beyond its schema, and what only gitvirt writes and people wrote all the same.
+"""Rules for one document beyond its schema: contradictions inside it, and fields that only gitvirt may write.
 
-Needs no other document, so it runs where that was read.
+They need no other document, so they run where the document is read.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ def of_tolerations(
     for position, toleration in enumerate(tolerations):
         wrong = ""
         if toleration.operator == "Exists" and toleration.value:
-            wrong, field = "operator Exists looks at the key alone, so a value has no meaning", "value"
+            wrong, field = "operator Exists only compares the key, so value has no effect", "value"
         elif toleration.operator != "Exists" and not toleration.key:
             wrong, field = (
-                "without a key only operator Exists has a meaning: it tolerates everything",
+                "without a key only operator Exists is possible, which tolerates every taint",
                 "operator",
             )
         elif toleration.toleration_seconds is not None and toleration.effect not in ("NoExecute", ""):
-            wrong, field = "tolerationSeconds concerns effect NoExecute only", "tolerationSeconds"
+            wrong, field = "tolerationSeconds applies only to effect NoExecute", "tolerationSeconds"
         else:
             continue
-        yield entry.finding("GV332", f"{pointer}/{position}/{field}", wrong, "remove what does not belong")
+        yield entry.finding("GV332", f"{pointer}/{position}/{field}", wrong, f"remove or correct {field}")
 
 
 def of_taints(entry: AnyDeclaration, taints: Sequence[Taint]) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def of_selectors(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
             yield entry.finding(
                 "GV334",
                 f"/spec/{field}/labelSelector",
-                f"{field} counts machines that this one is not among",
+                f"labelSelector of {field} does not match the labels of its own machine",
                 "give the machine the labels, or correct the selector",
                 Severity.WARNING,
             )
@@ -103,15 +103,15 @@ FIELDS = (
 def of_reserved_fields(
     entry: AnyDeclaration, body: Mapping[str, Any], policy: ValidationPolicy
 ) -> Iterator[Finding]:
-    """Looks at the document as it was written: the model leaves out what gitvirt does not act on."""
+    """Examines the written document, because the model leaves out the fields that gitvirt ignores."""
     if policy.is_target:
         return
     if body.get("status"):
         yield entry.finding(
             "GV362",
             "/status",
-            "status is reported by hosts; what stands here is ignored",
-            "remove it, or leave it: it does no harm",
+            "hosts report status; gitvirt ignores the status in this file",
+            "remove it, or leave it: it has no effect",
             Severity.NOTICE,
         )
     for part, field in FIELDS:
@@ -119,7 +119,7 @@ def of_reserved_fields(
             yield entry.finding(
                 "GV363",
                 f"/{part}/{field}",
-                f"{field} is recorded by the reconciler; what stands here is ignored",
-                "remove it",
+                f"the reconciler records {field}; gitvirt ignores the value in this file",
+                "remove the field",
                 Severity.NOTICE,
             )

@@ -1,4 +1,4 @@
-"""Which files of a tree are read, and what is wrong with the names and places of others."""
+"""Which files of a tree are read, and problems with the names and places of the other files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEAR_MISS = re.compile(
 
 
 def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding]:
-    """`paths` are all files of the tree, also those that are not read."""
+    """`paths` are all files of the tree, including those that are not read."""
     for path in paths:
         if (
             path.startswith(live_layout.FOLDER)
@@ -31,8 +31,8 @@ def findings(paths: Iterable[str], policy: ValidationPolicy) -> Iterator[Finding
                 "",
                 "",
                 "GV360",
-                "the folder .gitvirt/ belongs to the reconciler",
-                "move the file elsewhere; people only write .gitvirt/orphans/",
+                "only the reconciler writes the folder .gitvirt/",
+                "move the file to another folder; people only write .gitvirt/orphans/",
             )
         elif NEAR_MISS.search(path) and not has_manifest_name(path):
             yield misnamed_file(path)
@@ -45,19 +45,19 @@ def misnamed_file(path: str) -> Finding:
         "",
         "",
         "GV361",
-        "is not read, because its name does not end in .yaml, .yml or .json",
-        "rename it if it is a manifest; else name it in .gitvirtignore",
+        "gitvirt does not read this file: its name does not end in .yaml, .yml or .json",
+        "rename it if it is a manifest; otherwise name it in .gitvirtignore",
         Severity.NOTICE,
     )
 
 
 def is_declaring(path: str, policy: ValidationPolicy) -> bool:
-    """Whether a file declares objects. Of the reconciler's own files those do that stand for what is in use."""
+    """Whether a file declares objects. The reconciler's own files declare objects that are in use; others are records."""
     if not path.startswith(live_layout.FOLDER):
         return is_manifest(path)
     return policy.is_target and is_manifest(path) and not path.startswith(NOT_DECLARING)
 
 
 def has_manifest_name(path: str) -> bool:
-    """Wherever the file stands: settings and other tools' files are read by others."""
+    """By the name alone, in any folder: settings and other tools' files have such names too."""
     return path.endswith(MANIFESTS)

@@ -1,4 +1,4 @@
-"""A finding: what a rule has against one place in one document, and how it becomes a Problem with line and column.
+"""A finding: what a rule reports about one place in one document, and how it becomes a Problem with line and column.
 
 Rules know pointers, not lines. Only files with findings are read again for their positions.
 """
@@ -16,14 +16,16 @@ from schemas.reader.positions import Positions
 
 class Finding(NamedTuple):
     path: str
-    document: int | None  # which of the file; None: it is about the file, or about what is gone from it
+    document: (
+        int | None
+    )  # index in the file; None: about the whole file, or about an object that it no longer declares
     object: str
     pointer: str
     code: str
     message: str
     hint: str = ""
     severity: Severity = Severity.ERROR
-    also: tuple[str, ...] = ()  # further files it is about: it concerns whoever changes any of them
+    also: tuple[str, ...] = ()  # other files involved: a change of one of them can cause or fix the finding
 
 
 def pointer_token(key: str) -> str:
@@ -41,7 +43,7 @@ TextOf: TypeAlias = Callable[[str], str | None]
 
 
 def to_problems(findings: Iterable[Finding], text_of: TextOf) -> Iterator[Problem]:
-    """A file whose text is not to be had any more is named without a line."""
+    """`text_of` returns None for a file that no longer exists, which gives Problems without a line."""
     ordered = sorted(findings, key=attrgetter("path"))
     for path, group in groupby(ordered, key=attrgetter("path")):
         found = list(group)

@@ -1,4 +1,4 @@
-"""One object per identity, and one owner per name: also for the objects that ephemeral entries become."""
+"""Each identity belongs to one object, and each name to one owner, including the objects of ephemeral entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_NAME = 63
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
-    for entry in tree.further:
+    for entry in tree.duplicates:
         yield from duplicate_finding(tree, entry)
     yield from generated_names(tree, tree.ephemeral_volumes, Kind.VOLUME)
     yield from generated_names(tree, tree.ephemeral_interfaces, Kind.NETWORK_INTERFACE)
@@ -25,7 +25,7 @@ def duplicate_finding(tree: Tree, entry: AnyDeclaration) -> Iterator[Finding]:
         yield entry.finding(
             "GV301",
             "/metadata/name",
-            f"{entry.key} is declared twice: it already stands in {where}",
+            f"{entry.key} is declared twice, also in {where}",
             "remove one of them, or give it another name or namespace",
         )._replace(also=(first.path,))
 
@@ -39,16 +39,16 @@ def generated_names(
         name = (entry.key.namespace, source.name)
         pointer = source.pointer.partition("/ephemeral/")[0] + "/name"
         if len(source.name) > LONGEST_NAME:
-            said = (
+            message = (
                 f"this entry becomes {kind} {source.name}, whose name has more than {LONGEST_NAME} characters"
             )
             hint = "shorten the name of the machine or of the entry"
-            yield entry.finding("GV303", pointer, said, hint)
+            yield entry.finding("GV303", pointer, message, hint)
         taken = tree.by_kind[kind].get(name) or seen.setdefault(name, entry)
         if taken is not entry:
             yield entry.finding(
                 "GV302",
                 pointer,
-                f"this entry becomes {kind} {source.name}, a name that {taken.key} in {taken.path} takes",
+                f"this entry becomes {kind} {source.name}, a name that {taken.key} in {taken.path} already has",
                 "rename the entry or the other object",
             )._replace(also=(taken.path,))

@@ -1,4 +1,4 @@
-"""What rules are given besides the tree: the fleet's policy, and an earlier revision as far as it differs."""
+"""Inputs of the rules besides the tree: the fleet's policy, and the files of an earlier revision that differ."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from schemas.validate.tree import AnyDeclaration
 class ValidationPolicy:
     has_open_pools: bool = True  # a poollet may announce pools that no file declares
     allows_plain_secrets: bool = False
-    is_target: bool = False  # the branch that the reconciler writes: status and identities belong there
+    is_target: bool = False  # the branch that the reconciler writes, where status and identities are allowed
 
 
 def policy_of(settings: FleetSettings, branch: str) -> ValidationPolicy:
-    """What a fleet's settings mean for the tree of a branch."""
+    """The policy for the tree of a branch, from the fleet's settings."""
     return ValidationPolicy(
         has_open_pools=settings.pools == "open",
         allows_plain_secrets=settings.secrets.plain == "allow",
@@ -27,10 +27,10 @@ def policy_of(settings: FleetSettings, branch: str) -> ValidationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRevision:
-    revision: str  # as somebody named it
-    entries: tuple[AnyDeclaration, ...]  # of the files that differ
-    same: frozenset[str]  # paths of files that are the same now
-    unreadable: tuple[str, ...] = ()  # files of then that do not parse
+    revision: str  # as the user named it
+    entries: tuple[AnyDeclaration, ...]  # declarations of the files that differ
+    same: frozenset[str]  # paths of files that did not change
+    unreadable: tuple[str, ...] = ()  # files of that revision that cannot be parsed
     by_key: dict[Key, AnyDeclaration] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -40,5 +40,5 @@ class EarlierRevision:
         object.__setattr__(self, "by_key", by_key)
 
     def before(self, now: AnyDeclaration) -> AnyDeclaration | None:
-        """What an object of today was then, or None if it is new."""
+        """The earlier declaration of an object, or None if the object is new."""
         return now if now.path in self.same else self.by_key.get(now.key)

@@ -1,4 +1,4 @@
-"""Labels of pools against what machines and volumes ask for."""
+"""Labels and taints of pools, matched with the selectors and tolerations of machines and volumes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TWIN, OURS = "topology.openkcm.dev/", "topology.ironcore.dev/"
 
 
 def label_value(labels: Mapping[str, str], key: str) -> str | None:
-    """A label's value; the two topology prefixes mean the same."""
+    """The value of a label. The two topology prefixes are synonyms."""
     if key in labels:
         return labels[key]
     if key.startswith(OURS):
@@ -19,7 +19,7 @@ def label_value(labels: Mapping[str, str], key: str) -> str | None:
 
 
 def missing_label(selector: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """The first label of the selector that is missing, or nothing."""
+    """The first label of the selector that `labels` does not have, or an empty text."""
     for key, value in selector.items():
         if label_value(labels, key) != value:
             return f"{key}={value}"
@@ -27,7 +27,7 @@ def missing_label(selector: Mapping[str, str], labels: Mapping[str, str]) -> str
 
 
 def untolerated_taint(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
-    """The first taint that keeps an object out, or nothing."""
+    """The first taint that is not tolerated and excludes the object, or an empty text."""
     for taint in taints:
         if taint.effect != "PreferNoSchedule" and not any(each.tolerates(taint) for each in tolerations):
             return (

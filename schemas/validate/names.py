@@ -1,4 +1,4 @@
-"""What a name that nothing has was meant to be."""
+"""Suggestions for a name that no object has."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from schemas.spelling import nearest
 from schemas.validate.finding import shorten_list
 from schemas.validate.tree import Tree
 
-# The work for one run is bounded: a typo deserves a suggestion, a hundred thousand missing objects do not.
-MOST_WORK = 2_000_000  # names looked at
-FEW = 2_000  # so many are compared letter by letter; more, only with what one slip makes of the name
+# The work of one run is bounded: a typing mistake deserves a suggestion, a hundred thousand missing objects do not.
+MOST_WORK = 2_000_000  # compared names
+FEW = 2_000  # up to this many names are compared by distance; with more, only names one mistake away are looked up
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
@@ -22,7 +22,7 @@ class NameHints:
         self.work_left = MOST_WORK
 
     def is_refused(self, kind: Kind, namespace: str, name: str) -> bool:
-        """Whether its document is there and invalid, which is reported already."""
+        """Whether the object's document exists and is invalid, which another problem reports."""
         return Key(kind, namespace, name) in self.tree.invalid
 
     def hint(self, kind: Kind, namespace: str, name: str) -> str:
@@ -40,26 +40,25 @@ class NameHints:
         if len(here) <= FEW:
             meant = nearest(name, here)
         else:
-            meant = next((slip for slip in one_slip_away(name) if (namespace, slip) in known), None)
+            meant = next((typo for typo in one_typo_away(name) if (namespace, typo) in known), None)
         return f'did you mean "{meant}"?' if meant else self.whereabouts(kind, namespace, name, here)
 
     def whereabouts(self, kind: Kind, namespace: str, name: str, here: list[str]) -> str:
-        if elsewhere := [space for space, other in self.tree.by_kind[kind] if other == name]:
-            return (
-                f"there is one in namespace {shorten_list(elsewhere)}, but references stay in their namespace"
-            )
+        others = [space for space, other in self.tree.by_kind[kind] if other == name]
+        if others:
+            return f"namespace {shorten_list(others)} has one, but a reference cannot leave its namespace"
         for other in Kind:
             if self.tree.find(other, namespace, name):
                 return f"{name} is a {other}"
         if self.tree.unreadable:
-            return f"perhaps it stands in {shorten_list(list(self.tree.unreadable))}, which cannot be read"
+            return f"perhaps declared in {shorten_list(list(self.tree.unreadable))}, which cannot be read"
         if here:
-            return f"there is {shorten_list(here)}"
+            return f"declared: {shorten_list(here)}"
         return f"this repo declares no {kind}" + (f" in namespace {namespace}" if namespace else "")
 
 
-def one_slip_away(name: str) -> Iterator[str]:
-    """Every name that is one slip away: a letter too many, two swapped, one wrong, one missing."""
+def one_typo_away(name: str) -> Iterator[str]:
+    """Every name that is one mistake away: a letter too many, two letters swapped, one wrong, one missing."""
     for at in range(len(name) + 1):
         before, after = name[:at], name[at:]
         if after:

@@ -1,4 +1,4 @@
-"""Addresses of interfaces against their networks and each other, and networks against each other."""
+"""Addresses of interfaces must lie in their networks and differ from each other; networks must not overlap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
 
 
 def overlaps(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[Finding]:
-    """Only networks made on demand: the others' addresses are not ours to give."""
+    """Only networks that gitvirt creates: it does not manage the addresses of the others."""
     made = [name for name in ranges if not tree.networks[name].object.spec.provider_id]
     last: Name | None = None  # of those before, the one that reaches furthest
     for name in sorted(made, key=lambda name: (ranges[name].network_address, ranges[name].prefixlen)):
@@ -38,7 +38,7 @@ def overlaps(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iterator[
                 "GV346",
                 "/spec/ipv4/cidr",
                 f"{ranges[name]} overlaps {ranges[last]} of {other.key}",
-                "one host cannot have both: choose another range unless they never meet",
+                "one host cannot have both: choose another range, unless no host ever has both networks",
                 Severity.WARNING,
             )._replace(also=(other.path,))
         if last is None or ranges[name].broadcast_address > ranges[last].broadcast_address:
@@ -67,7 +67,7 @@ def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iter
 
 
 def canonical_address(address: str) -> str:
-    """One text an address. IPv4 has only one, and far more of it is written."""
+    """The canonical text of an address. IPv4 has only one form, and is far more frequent."""
     return str(ipaddress.IPv6Address(address)) if ":" in address else address
 
 
@@ -80,7 +80,7 @@ def of_address(
         hint = f"choose one from {within[0]} to {within[-1]}"
         yield entry.finding("GV340", pointer, f"{address} is not in the network's range {within}", hint)
     elif within.prefixlen < 31 and number in (first, last):
-        what = "names the network itself" if number == first else "means all hosts of the network"
+        what = "is the address of the network itself" if number == first else "is the broadcast address"
         hint = f"choose one from {within[1]} to {within[-2]}"
         yield entry.finding("GV342", pointer, f"{address} {what}", hint)
 
@@ -89,7 +89,7 @@ def of_mac(source: InterfaceSource, mac: str, macs: dict[str, AddressUse]) -> It
     entry, pointer = source.entry, f"{source.pointer}/macAddress"
     if int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":
         what = "all zeros" if mac.startswith("00") else "a multicast address"
-        hint = "write a unicast one such as 02:00:00:00:00:01, or leave it out"
+        hint = "write a unicast address such as 02:00:00:00:00:01, or leave macAddress out"
         yield entry.finding("GV344", pointer, f"{mac} is {what}, which no interface can have", hint)
         return
     here = AddressUse(entry, pointer)

@@ -1,4 +1,4 @@
-"""Pins and selectors against the pools that are declared. Others may be announced, so most of this is a warning."""
+"""Pins and selectors must fit the declared pools. Poollets may announce more pools, so most findings are warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schemas.validate.tree import AnyDeclaration, Declaration, Tree, VolumeSourc
 
 
 class PoolRequest(NamedTuple):
-    """What one machine or volume asks of the pool it lands on."""
+    """What one machine or volume requires of its pool."""
 
     entry: AnyDeclaration
     kind: Kind  # of pool
@@ -35,18 +35,18 @@ class PoolRequest(NamedTuple):
 def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
     names = NameHints(tree)
     matching: dict[tuple[Kind, tuple[tuple[str, str], ...]], bool] = {}
-    for wish in pool_requests(tree):
-        if wish.pool:
-            yield from of_pin(tree, wish, policy, names)
-        elif wish.selector and not policy.has_open_pools:
-            asked = (wish.kind, tuple(sorted(wish.selector.items())))
-            if asked not in matching:
-                matching[asked] = any(
-                    not missing_label(wish.selector, pool.object.metadata.labels)
-                    for pool in tree.by_kind[wish.kind].values()
+    for request in pool_requests(tree):
+        if request.pool:
+            yield from of_pin(tree, request, policy, names)
+        elif request.selector and not policy.has_open_pools:
+            question = (request.kind, tuple(sorted(request.selector.items())))
+            if question not in matching:
+                matching[question] = any(
+                    not missing_label(request.selector, pool.object.metadata.labels)
+                    for pool in tree.by_kind[request.kind].values()
                 )
-            if not matching[asked]:
-                yield unmatched_selector(wish)
+            if not matching[question]:
+                yield unmatched_selector(request)
     yield from of_reach(tree)
 
 
@@ -78,43 +78,47 @@ def volume_pool_request(source: VolumeSource) -> PoolRequest:
     )
 
 
-def of_pin(tree: Tree, wish: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Iterator[Finding]:
-    pool: Declaration[MachinePool] | Declaration[VolumePool] | None = tree.by_kind[wish.kind].get(
-        ("", wish.pool)
+def of_pin(tree: Tree, request: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Iterator[Finding]:
+    pool: Declaration[MachinePool] | Declaration[VolumePool] | None = tree.by_kind[request.kind].get(
+        ("", request.pool)
     )
     if pool is None:
-        if not names.is_refused(wish.kind, "", wish.pool):
-            yield undeclared_pool(wish, policy, names)
+        if not names.is_refused(request.kind, "", request.pool):
+            yield undeclared_pool(request, policy, names)
         return
-    if policy.is_target:  # placed there already, under the rules of that time
+    if policy.is_target:  # already placed, under the rules of that time
         return
-    if missing := missing_label(wish.selector, pool.object.metadata.labels):
-        said = f"{wish.kind} {wish.pool} lacks the label {missing} that the selector asks for"
-        yield pin_warning(wish, "GV314", said, f"remove the pin or the selector, or label {pool.path}", pool)
-    if taint := untolerated_taint(pool.object.spec.taints, wish.tolerations):
-        said = f"{wish.kind} {wish.pool} has the taint {taint}, which is not tolerated"
-        yield pin_warning(wish, "GV315", said, "add a toleration, or choose another pool", pool)
-    offered = offered_classes(pool.object)
-    if offered and wish.class_name and wish.class_name not in offered:
-        said = (
-            f"{wish.kind} {wish.pool} does not offer class {wish.class_name}; it offers {', '.join(offered)}"
+    if missing := missing_label(request.selector, pool.object.metadata.labels):
+        message = (
+            f"{request.kind} {request.pool} does not have the label {missing} that the selector requires"
         )
-        yield pin_warning(wish, "GV313", said, "choose another pool or class", pool)
+        yield pin_warning(
+            request, "GV314", message, f"remove the pin or the selector, or label {pool.path}", pool
+        )
+    if taint := untolerated_taint(pool.object.spec.taints, request.tolerations):
+        message = f"{request.kind} {request.pool} has the taint {taint}, which is not tolerated"
+        yield pin_warning(request, "GV315", message, "add a toleration, or choose another pool", pool)
+    offered = offered_classes(pool.object)
+    if offered and request.class_name and request.class_name not in offered:
+        message = f"{request.kind} {request.pool} does not offer class {request.class_name}, only {', '.join(offered)}"
+        yield pin_warning(request, "GV313", message, "choose another pool or class", pool)
 
 
-def undeclared_pool(wish: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Finding:
-    hint = names.hint(wish.kind, "", wish.pool)
+def undeclared_pool(request: PoolRequest, policy: ValidationPolicy, names: NameHints) -> Finding:
+    hint = names.hint(request.kind, "", request.pool)
     if not policy.has_open_pools:
-        severity, said = Severity.ERROR, "stands in no file, and this fleet takes declared pools only"
+        severity, fault = Severity.ERROR, "is not declared, and this fleet only accepts declared pools"
     elif hint.startswith("did you mean"):
-        severity, said = Severity.WARNING, "stands in no file"
+        severity, fault = Severity.WARNING, "is not declared in any file"
     else:
-        severity, said = Severity.NOTICE, "stands in no file; a poollet has to announce it"
-    return wish.entry.finding("GV312", wish.pin, f"{wish.kind} {wish.pool} {said}", hint, severity)
+        severity, fault = Severity.NOTICE, "is not declared in any file; a poollet has to announce it"
+    return request.entry.finding(
+        "GV312", request.pin, f"{request.kind} {request.pool} {fault}", hint, severity
+    )
 
 
-def pin_warning(wish: PoolRequest, code: str, message: str, hint: str, pool: AnyDeclaration) -> Finding:
-    found = wish.entry.finding(code, wish.pin, message, hint, Severity.WARNING)
+def pin_warning(request: PoolRequest, code: str, message: str, hint: str, pool: AnyDeclaration) -> Finding:
+    found = request.entry.finding(code, request.pin, message, hint, Severity.WARNING)
     return found._replace(also=(pool.path,))
 
 
@@ -124,20 +128,20 @@ def offered_classes(pool: MachinePool | VolumePool) -> list[str]:
     return [offered.name for offered in pool.status.available_volume_classes]
 
 
-def unmatched_selector(wish: PoolRequest) -> Finding:
-    field = "machinePoolSelector" if wish.kind is Kind.MACHINE_POOL else "volumePoolSelector"
-    asked = ", ".join(f"{key}={value}" for key, value in sorted(wish.selector.items()))
-    return wish.entry.finding(
+def unmatched_selector(request: PoolRequest) -> Finding:
+    field = "machinePoolSelector" if request.kind is Kind.MACHINE_POOL else "volumePoolSelector"
+    labels = ", ".join(f"{key}={value}" for key, value in sorted(request.selector.items()))
+    return request.entry.finding(
         "GV316",
-        f"{wish.pointer}/{field}",
-        f"no {wish.kind} of this repo has the labels {asked}",
+        f"{request.pointer}/{field}",
+        f"no {request.kind} of this repo has the labels {labels}",
         "correct the selector, or label a pool",
         Severity.WARNING,
     )
 
 
 def of_reach(tree: Tree) -> Iterator[Finding]:
-    """Machine and volume both pinned to declared pools: does the one reach the other?"""
+    """If machine and volume are both pinned to declared pools, the volume pool must serve the machine pool."""
     for machine in tree.machines.values():
         pin = machine.object.spec.machine_pool_ref
         pool = tree.machine_pools.get(("", pin.name)) if pin else None
@@ -155,6 +159,6 @@ def of_reach(tree: Tree) -> Iterator[Finding]:
                 yield machine.finding(
                     "GV317",
                     f"/spec/volumes/{position}/volumeRef/name",
-                    f"the volume is on VolumePool {store.key.name}, which MachinePool {pool.key.name} does not reach",
+                    f"the volume is pinned to VolumePool {store.key.name}, which MachinePool {pool.key.name} cannot reach",
                     f"remove one of the pins, or extend machinePoolSelector in {store.path}",
                 )._replace(also=(store.path, pool.path))

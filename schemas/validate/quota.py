@@ -1,4 +1,4 @@
-"""What the objects of a namespace need, against what its quotas grant. Every excess is told, with need and have."""
+"""The needs of a namespace's objects must not exceed its quotas. Reports every excess, with need and quota."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
 
 
 def machines_by_class(tree: Tree) -> Needs:
-    """Machines that are off count too: they are started without asking again."""
+    """Machines that are off count too, because they can be started at any time."""
     counts = Counter(
         (machine.key.namespace, machine.object.spec.machine_class_ref.name)
         for machine in tree.machines.values()
@@ -88,12 +88,12 @@ def exceeded(tree: Tree, quota: Declaration[ResourceQuota], used: dict[str, int]
             yield quota.finding(
                 "GV501",
                 f"/spec/hard/{pointer_token(resource)}",
-                f"namespace {namespace} needs {need} of {resource}, and has {hard}",
-                "ask for less, remove objects, or raise the quota",
+                f"namespace {namespace} needs {need} of {resource}; its quota is {hard}",
+                "reduce the needs, remove objects, or raise the quota",
             )._replace(also=users(tree, namespace))
 
 
 def users(tree: Tree, namespace: str) -> tuple[str, ...]:
-    """The files of whatever counts."""
+    """The files of the objects that the quota counts."""
     kinds = (tree.machines, tree.volumes)
     return tuple({each.path for kind in kinds for each in kind.values() if each.key.namespace == namespace})

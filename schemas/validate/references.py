@@ -20,13 +20,13 @@ from schemas.validate.tree import AnyDeclaration, Declaration, Tree
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
-    """A struct, since they are made by the hundred thousand and nobody takes them apart."""
+    """A struct without garbage collection, because there are hundreds of thousands of references."""
 
     pointer: str
     kind: Kind
     namespace: str
     name: str
-    secret_key: str = ""  # that the Secret must have
+    secret_key: str = ""  # the key that the Secret must have
 
 
 def references(entry: AnyDeclaration) -> Iterator[Reference]:
@@ -94,7 +94,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
 def missing(entry: AnyDeclaration, reference: Reference, names: NameHints) -> Iterator[Finding]:
     if names.is_refused(reference.kind, reference.namespace, reference.name):
         return
-    # A snapshot may outlive its volume: it is what the volume can be restored from.
+    # A snapshot may outlive its volume: the volume can be restored from it.
     is_snapshot = entry.key.kind is Kind.VOLUME_SNAPSHOT
     place = f" in namespace {reference.namespace}" if reference.namespace else ""
     yield entry.finding(
@@ -133,6 +133,6 @@ def restored_too_small(tree: Tree) -> Iterator[Finding]:
             yield source.entry.finding(
                 "GV351",
                 f"{source.pointer}/resources/storage",
-                f"{have} is too small for snapshot {snapshot.key.name}: it is of volume {origin.key.name}, which has {need}",
-                f"ask for at least {need}",
+                f"{have} is too small for snapshot {snapshot.key.name} of volume {origin.key.name}, which has {need}",
+                f"request at least {need}",
             )._replace(also=(snapshot.path, origin.path))

@@ -1,4 +1,4 @@
-"""What is gone since the earlier revision, although others still refer to it."""
+"""Objects that the earlier revision declared and this one does not, although others still refer to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
     uses = ReferenceIndex(tree)
     unreadable = frozenset(tree.unreadable)
     for path in past.unreadable:
-        message = f"this file did not parse at {past.revision}, so what its objects were is unknown"
+        message = f"this file could not be parsed at {past.revision}, so its objects there are unknown"
         yield Finding(path, None, "", "", "GV420", message, severity=Severity.NOTICE)
     for old in past.by_key.values():
         is_there = tree.find(old.key.kind, old.key.namespace, old.key.name) is not None
@@ -29,7 +29,7 @@ def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:
                 str(old.key),
                 "",
                 "GV413",
-                f"{old.key} is gone since {past.revision}, and still used by {names}",
-                "restore it, or remove what refers to it in the same change",
+                f"{old.key} was removed since {past.revision}, but {names} still refer to it",
+                "restore the object, or remove the references to it in the same change",
                 also=tuple(sorted({user.path for user in users})),
             )

@@ -1,4 +1,4 @@
-"""Every rule, called: those that one document can be held to, and those between all of them."""
+"""All rules: those for one document, and those between all documents of a tree. Called here, and written in the others."""
 
 from __future__ import annotations
 

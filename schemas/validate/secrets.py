@@ -1,4 +1,4 @@
-"""Secrets in plain text. What a finding says about a Secret are the names of its keys, never a value."""
+"""Secrets in plain text. A finding names the keys of a Secret, never a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.validate.tree import AnyDeclaration
 
 ARMOUR = ("-----BEGIN AGE ENCRYPTED FILE-----", "-----BEGIN PGP MESSAGE-----")
 AGE = b"age-encryption.org/v1"
-HEADER = 64  # so many characters of base64 are enough to tell
+HEADER = 64  # characters of base64 that are enough to recognize encryption
 
 
 def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Finding]:
@@ -32,15 +32,15 @@ def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Findin
             "GV511",
             pointer,
             f"{names} can be read, while the rest of this Secret is encrypted",
-            "encrypt the whole document anew, and change what was readable",
+            "encrypt the whole document again, and change the secrets that were readable",
         )
     elif not policy.allows_plain_secrets:
         yield entry.finding(
             "GV510",
             pointer,
-            f"{names} can be read by whoever reads this repo, and Git never forgets it",
-            "encrypt it with SOPS or age and change the secret itself; "
-            "a repo of no worth says `secrets: {plain: allow}` in gitvirt.yaml",
+            f"everyone who can read this repo can read {names}, and the values stay in Git history",
+            "encrypt the Secret with SOPS or age, and change the secret itself; "
+            "for a test repo, set `secrets: {plain: allow}` in gitvirt.yaml",
         )
 
 

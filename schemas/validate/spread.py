@@ -1,4 +1,4 @@
-"""Spread and anti-affinity against the pools that are declared: whether they can ever be kept."""
+"""Spread and anti-affinity must be possible with the declared pools."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
             yield from unknown_key(machine, "spread", spec.spread.topology_key, places)
         if spec.anti_affinity and spec.anti_affinity.topology_key:
             yield from unknown_key(machine, "antiAffinity", spec.anti_affinity.topology_key, places)
-    if not policy.has_open_pools:  # else more pools may come
+    if not policy.has_open_pools:  # otherwise poollets may announce more pools
         yield from too_few_values(tree, places)
 
 
 class TopologyValues:
-    """How many different values the declared machine pools have for a topology key; without a key each is its own."""
+    """How many different values the declared machine pools have for a topology key. Without a key, each pool counts."""
 
     def __init__(self, tree: Tree) -> None:
         self.pools = tree.machine_pools
@@ -55,7 +55,7 @@ def unknown_key(
 
 
 def too_few_values(tree: Tree, places: TopologyValues) -> Iterator[Finding]:
-    """Machines with one and the same required rule each need a place of their own."""
+    """Machines with the same required rule each need a different value of the topology key."""
     groups: dict[tuple[str, str, Selector], list[Declaration[Machine]]] = {}
     for machine in tree.machines.values():
         rule = machine.object.spec.anti_affinity
@@ -71,7 +71,7 @@ def too_few_values(tree: Tree, places: TopologyValues) -> Iterator[Finding]:
                 .finding(
                     "GV336",
                     "/spec/antiAffinity",
-                    f"{need} machines are to be kept apart, and the pools of this repo have {have} {what}",
+                    f"antiAffinity separates {need} machines, but the pools of this repo have only {have} {what}",
                     "add pools, or set required: false",
                     Severity.WARNING,
                 )

@@ -1,4 +1,4 @@
-"""All objects of one tree, by kind and name, and what they consist of. Reads nothing and judges nothing."""
+"""All declarations of one revision, by kind and name, and the volumes and interfaces they generate. Checks nothing."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Name: TypeAlias = tuple[str, str]  # namespace, empty for cluster-wide kinds; na
 
 
 class Declaration(NamedTuple, Generic[T_co]):
-    """One object and where it stands."""
+    """One object, and the file and document that declare it."""
 
     path: str
-    document: int  # which of the file
+    document: int  # index in the file
     key: Key
     object: T_co
 
@@ -51,7 +51,7 @@ Declarations: TypeAlias = dict[Name, Declaration[T_co]]
 
 
 class VolumeSource(NamedTuple):
-    """A volume that is declared, or that a machine's ephemeral entry becomes."""
+    """A declared volume, or the volume of a machine's ephemeral entry."""
 
     entry: AnyDeclaration
     pointer: str  # of the spec
@@ -70,11 +70,11 @@ class InterfaceSource(NamedTuple):
 
 @dataclass(frozen=True)
 class Tree:
-    """The first entry of each identity; `entries` holds the further ones too."""
+    """All declarations of a revision. `by_kind` has the first one of each identity, `entries` also the duplicates."""
 
     entries: tuple[AnyDeclaration, ...]
     invalid: frozenset[Key] = frozenset()  # identities of declared documents that are invalid
-    unreadable: tuple[str, ...] = ()  # files that may hold anything
+    unreadable: tuple[str, ...] = ()  # files that may declare any object
 
     @cached_property
     def by_kind(self) -> dict[Kind, dict[Name, Any]]:
@@ -85,8 +85,8 @@ class Tree:
         return by_kind
 
     @property
-    def further(self) -> Iterator[AnyDeclaration]:
-        """Those whose identity another one had before."""
+    def duplicates(self) -> Iterator[AnyDeclaration]:
+        """Declarations whose identity an earlier declaration has."""
         if len(self.entries) == sum(map(len, self.by_kind.values())):
             return
         for entry in self.entries:
@@ -94,7 +94,7 @@ class Tree:
                 yield entry
 
     def without_deleting(self) -> Tree:
-        """What is on its way out holds nothing that somebody else may not have."""
+        """Without objects whose deletion is ordered: their names, volumes and addresses are free for others."""
         staying = tuple(entry for entry in self.entries if not entry.object.metadata.is_deleting)
         return self if len(staying) == len(self.entries) else replace(self, entries=staying)
 
@@ -147,7 +147,7 @@ class Tree:
 
     @cached_property
     def ephemeral_volumes(self) -> list[VolumeSource]:
-        """Of what the reconciler has generated already, that stands for it."""
+        """Volumes of ephemeral entries, unless the reconciler has already generated their documents."""
         machines = self.machines.values()
         sources = (source for each in machines for source in ephemeral_volumes(each, each.object))
         return [source for source in sources if not self.is_generated(Kind.VOLUME, source)]
@@ -164,7 +164,7 @@ class Tree:
 
     @cached_property
     def volume_sources(self) -> list[VolumeSource]:
-        """All volumes: declared ones and those that ephemeral entries become."""
+        """All volumes: declared ones and those of ephemeral entries."""
         declared = [
             VolumeSource(each, "/spec", each.object.name, each.object.spec) for each in self.volumes.values()
         ]
@@ -180,7 +180,7 @@ class Tree:
 
 
 def volumes_of(entry: AnyDeclaration) -> Iterator[VolumeSource]:
-    """The volumes that one object is or brings."""
+    """The volume that an object is, or the volumes of its ephemeral entries."""
     if isinstance(entry.object, Volume):
         yield VolumeSource(entry, "/spec", entry.key.name, entry.object.spec)
     elif isinstance(entry.object, Machine):
@@ -211,5 +211,5 @@ def ephemeral_interfaces(entry: AnyDeclaration, machine: Machine) -> Iterator[In
 
 
 def derived_name(machine: Machine, entry: str) -> str:
-    """The name of the object that a machine's ephemeral entry becomes."""
+    """The name of the object that a machine's ephemeral entry generates."""
     return f"{machine.name}-{entry}"

@@ -1,4 +1,4 @@
-"""A volume and a network interface belong to one machine at a time, and to one entry of it."""
+"""A volume or a network interface can belong to only one machine at a time, and to only one entry of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
 
 
 def uses(machine: Machine) -> Iterator[tuple[str, Kind, str]]:
-    """Pointer, kind and name of each declared object that the machine takes for itself."""
+    """Pointer, kind and name of each declared object that the machine uses exclusively."""
     for position, volume in enumerate(machine.spec.volumes):
         if volume.volume_ref:
             yield f"/spec/volumes/{position}/volumeRef/name", Kind.VOLUME, volume.volume_ref.name

@@ -1,4 +1,4 @@
-"""Who refers to what, the other way round: looked up only when something changed or went away."""
+"""References in reverse: which objects refer to a given one. Needed only for changed and removed objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.validate.tree import AnyDeclaration, Tree, volumes_of
 
 
 class ReferenceIndex:
-    """Built at the first question: most revisions change nothing that others use."""
+    """Built at the first lookup: most revisions change no object that others use."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -30,7 +30,7 @@ class ReferenceIndex:
 
 
 def referenced_keys(entry: AnyDeclaration) -> Iterator[Key]:
-    """A snapshot may outlive its volume, so it does not count as its user."""
+    """Keys that the object refers to. A snapshot may outlive its volume, so it does not count as its user."""
     if entry.key.kind is not Kind.VOLUME_SNAPSHOT:
         for reference in references(entry):
             yield Key(reference.kind, reference.namespace, reference.name)
@@ -42,7 +42,7 @@ def referenced_keys(entry: AnyDeclaration) -> Iterator[Key]:
 
 
 def continued_users(key: Key, uses: ReferenceIndex, past: EarlierRevision) -> str:
-    """Those that used it in the past too: who comes with the change cannot be hurt by it."""
+    """Objects that used the given one before too. A user that is new in this revision cannot be broken by the change."""
     users = []
     for user in uses.of(key):
         before = past.before(user)

@@ -26,7 +26,7 @@ class Case:
     files: dict[str, str]
     want: set[str] = field(default_factory=set)
     policy: ValidationPolicy = field(default_factory=ValidationPolicy)
-    said: str = ""  # in one of the messages or hints
+    quote: str = ""  # in one of the messages or hints
 
 
 def encoded(text: str) -> str:

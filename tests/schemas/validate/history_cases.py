@@ -39,13 +39,13 @@ class Change:
     before: dict[str, str]
     after: dict[str, str]
     want: set[str] = field(default_factory=set)
-    said: str = ""  # in one of the messages or hints
+    quote: str = ""  # in one of the messages or hints
     policy: ValidationPolicy = field(default_factory=ValidationPolicy)
 
 
-def changed(id: str, before: str, after: str, *want: str, said: str = "") -> Change:
+def changed(id: str, before: str, after: str, *want: str, quote: str = "") -> Change:
     base = {"base.yaml": BASE}
-    return Change(id, {**base, "x.yaml": before}, {**base, "x.yaml": after}, set(want), said)
+    return Change(id, {**base, "x.yaml": before}, {**base, "x.yaml": after}, set(want), quote)
 
 
 def disk(name: str = "root", image: str = "debian") -> dict[str, object]:
@@ -61,14 +61,14 @@ CHANGES = [
         machine(),
         machine(machineClassRef=ref("large")),
         "GV401 notice x.yaml /spec/machineClassRef/name",
-        said="resized from small to large",
+        quote="resized: class small -> large",
     ),
     Change(
         "class changed under its users",
         {"c.yaml": machine_class(), "m.yaml": machine()},
         {"c.yaml": machine_class(cpu="2"), "m.yaml": machine()},
         {"GV402 error c.yaml /capabilities"},
-        "used by Machine/default/web",
+        "while Machine/default/web use the class",
     ),
     Change(
         "class written otherwise",
@@ -122,7 +122,7 @@ CHANGES = [
         volume(size="1Gi"),
         volume(size="2Gi"),
         "GV406 error x.yaml /spec/resources/storage",
-        said="resizePolicy: ExpandOnly in base.yaml",
+        quote="resizePolicy: ExpandOnly in base.yaml",
     ),
     changed(
         "volume grows",
@@ -263,7 +263,7 @@ CHANGES = [
             "GV312 notice m.yaml /spec/machinePoolRef/name",
             "GV312 notice m.yaml /spec/volumes/1/ephemeral/volumeTemplate/spec/volumePoolRef/name",
         },
-        "MachineClass/gone is gone since the earlier revision, and still used by Machine/default/web",
+        "MachineClass/gone was removed since the earlier revision, but Machine/default/web still refer to it",
     ),
     changed(
         "a volume goes and its snapshot stays",

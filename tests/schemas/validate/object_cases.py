@@ -28,13 +28,13 @@ OBJECT_CASES = [
         "same object in two files",
         {"a.yaml": volume(), "b.yaml": volume()},
         {"GV301 error b.yaml /metadata/name"},
-        said="already stands in a.yaml",
+        quote="also in a.yaml",
     ),
     Case(
         "same object twice in a file",
         {"a.yaml": together(volume(), volume())},
         {"GV301 error a.yaml /metadata/name"},
-        said="document 1 of a.yaml",
+        quote="document 1 of a.yaml",
     ),
     Case(
         "same name in another namespace or kind",
@@ -44,7 +44,7 @@ OBJECT_CASES = [
         "ephemeral volume against a declared one",
         {"m.yaml": machine(volumes=[ephemeral_volume("data")]), "v.yaml": volume("web-data")},
         {"GV302 error m.yaml /spec/volumes/0/name"},
-        said="Volume/default/web-data in v.yaml",
+        quote="Volume/default/web-data in v.yaml",
     ),
     Case(
         "ephemeral interfaces of two machines that end up with one name",
@@ -93,19 +93,19 @@ OBJECT_CASES = [
         "class with a typo",
         {"m.yaml": machine(machineClassRef=ref("smal"))},
         {"GV310 error m.yaml /spec/machineClassRef/name"},
-        said='did you mean "small"?',
+        quote='did you mean "small"?',
     ),
     Case(
         "volume in another namespace",
         {"m.yaml": machine(volumes=[uses_volume("data")]), "v.yaml": volume(namespace="other")},
         {"GV310 error m.yaml /spec/volumes/0/volumeRef/name"},
-        said="there is one in namespace other",
+        quote="namespace other has one",
     ),
     Case(
         "class of the wrong kind",
         {"v.yaml": volume(volumeClassRef=ref("small"))},
         {"GV310 error v.yaml /spec/volumeClassRef/name"},
-        said="small is a MachineClass",
+        quote="small is a MachineClass",
     ),
     Case(
         "everything that can be missing",
@@ -156,7 +156,7 @@ OBJECT_CASES = [
         "a class that may stand in an unreadable file",
         {"c.yaml": "{[", "m.yaml": machine(machineClassRef=ref("gone"))},
         {"GV101 error c.yaml ", "GV310 error m.yaml /spec/machineClassRef/name"},
-        said="perhaps it stands in c.yaml",
+        quote="perhaps declared in c.yaml",
     ),
     Case(
         "secret without the default ignition key",
@@ -165,13 +165,13 @@ OBJECT_CASES = [
             "s.yaml": secret(stringData={"ignition.yml": "ENC[x]"}),
         },
         {"GV311 error m.yaml /spec/ignitionRef/name"},
-        said='did you mean "ignition.yml"?',
+        quote='did you mean "ignition.yml"?',
     ),
     Case(
         "secret without the key that is asked for",
         {"m.yaml": machine(ignitionRef={"name": "key", "key": "config"}), "s.yaml": secret()},
         {"GV311 error m.yaml /spec/ignitionRef/name"},
-        said="it is empty",
+        quote="it is empty",
     ),
     Case(
         "secret without an encryption key",
@@ -199,7 +199,7 @@ OBJECT_CASES = [
         "pinned to a pool with a typo",
         {"m.yaml": machine(machinePoolRef=ref("rack-12")), "p.yaml": machine_pool("rack-11")},
         {"GV312 warning m.yaml /spec/machinePoolRef/name"},
-        said='did you mean "rack-11"?',
+        quote='did you mean "rack-11"?',
     ),
     Case(
         "pinned to a pool that must be declared",
@@ -224,7 +224,7 @@ OBJECT_CASES = [
             "GV313 warning m.yaml /spec/volumes/0/ephemeral/volumeTemplate/spec/volumePoolRef/name",
             "GV362 notice p.yaml /status",
         },
-        said="it offers large",
+        quote="only large",
     ),
     Case(
         "pin against selector",
@@ -256,7 +256,7 @@ OBJECT_CASES = [
             "p.yaml": machine_pool("p", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]),
         },
         {"GV315 warning m.yaml /spec/machinePoolRef/name"},
-        said="gpu=yes:NoSchedule",
+        quote="gpu=yes:NoSchedule",
     ),
     Case(
         "pool that is only not preferred",

@@ -78,7 +78,7 @@ POLICY_CASES = [
             "GV501 error q.yaml /spec/hard/count~1volumes.storage.ironcore.dev",
             "GV501 error q.yaml /spec/hard/requests.storage",
         },
-        said="namespace lab needs 5Gi of requests.storage, and has 4Gi",
+        quote="namespace lab needs 5Gi of requests.storage; its quota is 4Gi",
     ),
     Case(
         "quota with a scope",
@@ -103,7 +103,7 @@ POLICY_CASES = [
             ),
         },
         {"GV501 error q.yaml /spec/hard/count~1machines.compute.ironcore.dev"},
-        said="needs 2 of count/machines.compute.ironcore.dev, and has 1",
+        quote="needs 2 of count/machines.compute.ironcore.dev; its quota is 1",
     ),
     # secrets
     Case(

@@ -27,7 +27,7 @@ SPEC_CASES = [
             "v.yaml": volume(),
         },
         {"GV320 error b.yaml /spec/volumes/0/volumeRef/name"},
-        said="already belongs to machine a in a.yaml",
+        quote="already belongs to machine a in a.yaml",
     ),
     Case(
         "volume twice in one machine",
@@ -144,7 +144,7 @@ SPEC_CASES = [
         },
         {"GV336 warning m.yaml /spec/antiAffinity"},
         DECLARED,
-        said="3 machines are to be kept apart",
+        quote="antiAffinity separates 3 machines",
     ),
     Case(
         "as many machines as pools",
@@ -183,7 +183,7 @@ SPEC_CASES = [
             "GV340 error m.yaml /spec/networkInterfaces/0/ephemeral/networkInterfaceTemplate/spec/ips/0/value",
             "GV342 error n.yaml /spec/ips/0/value",
         },
-        said="choose one from 10.1.0.1 to 10.1.0.254",
+        quote="choose one from 10.1.0.1 to 10.1.0.254",
     ),
     Case(
         "address twice in one network",
@@ -197,7 +197,7 @@ SPEC_CASES = [
             ),
         },
         {"GV341 error n.yaml /spec/ips/0/value"},
-        said="10.1.0.5 in network net already belongs to NetworkInterface/default/a in n.yaml",
+        quote="10.1.0.5 in network net already belongs to NetworkInterface/default/a in n.yaml",
     ),
     Case(
         "MAC addresses",
@@ -221,7 +221,7 @@ SPEC_CASES = [
             "GV343 error m.yaml /spec/networkInterfaces/1/ephemeral/networkInterfaceTemplate/spec/macAddress",
             "GV344 error bad.yaml /spec/macAddress",
         },
-        said="this object",
+        quote="this object",
     ),
     Case(
         "overlapping networks",
@@ -235,7 +235,7 @@ SPEC_CASES = [
             )
         },
         {"GV346 warning n.yaml /spec/ipv4/cidr"},
-        said="10.200.0.0/16 overlaps 10.0.0.0/8 of Network/default/a",
+        quote="10.200.0.0/16 overlaps 10.0.0.0/8 of Network/default/a",
     ),
     # storage
     Case(
@@ -249,6 +249,6 @@ SPEC_CASES = [
             )
         },
         {"GV351 error v.yaml /spec/resources/storage"},
-        said="ask for at least 10Gi",
+        quote="request at least 10Gi",
     ),
 ]

@@ -7,7 +7,7 @@ import pytest
 from schemas.kinds import Key, Kind
 from schemas.model import decode
 from schemas.validate import Declaration, Tree
-from schemas.validate.names import FEW, NameHints, one_slip_away
+from schemas.validate.names import FEW, NameHints, one_typo_away
 
 
 def tree(names: list[str]) -> Tree:
@@ -40,12 +40,12 @@ def test_one_slip_is_understood(count: int, written: str, meant: str) -> None:
     assert count <= FEW or hint == f'did you mean "{meant}"?'
 
 
-def test_what_resembles_nothing_is_answered_with_what_there_is() -> None:
+def test_without_a_similar_name_the_hint_lists_declared_ones() -> None:
     names = NameHints(tree(["a", "b", "c", "d"]))
-    assert names.hint(Kind.VOLUME, "default", "something") == "there is a, b, c and 1 more"
+    assert names.hint(Kind.VOLUME, "default", "something") == "declared: a, b, c and 1 more"
     assert (
         names.hint(Kind.VOLUME, "other", "a")
-        == "there is one in namespace default, but references stay in their namespace"
+        == "namespace default has one, but a reference cannot leave its namespace"
     )
     assert names.hint(Kind.NETWORK, "default", "a") == "a is a Volume"
     assert names.hint(Kind.NETWORK, "default", "lan") == "this repo declares no Network in namespace default"
@@ -60,5 +60,5 @@ def test_work_is_bounded() -> None:
 
 
 def test_slips_are_one_edit_away() -> None:
-    assert {"ab", "acb", "abcd", "xbc", "abx", "a-bc"} <= set(one_slip_away("abc"))
-    assert "cba" not in set(one_slip_away("abc"))
+    assert {"ab", "acb", "abcd", "xbc", "abx", "a-bc"} <= set(one_typo_away("abc"))
+    assert "cba" not in set(one_typo_away("abc"))
