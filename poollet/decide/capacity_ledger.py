@@ -51,18 +51,20 @@ class CapacityLedger:
         for resource, count in charge.items() if free is not None else ():
             free[resource] = free.get(resource, 0) - count  # type: ignore[index, union-attr]
 
-    def shortfalls(self, pool: PoolId, need: Vector) -> tuple[report.ReportedReason, ...]:
+    def find_shortfalls(self, pool: PoolId, need: Vector) -> tuple[report.ReportedReason, ...]:
         """Every reason why it does not fit."""
         return tuple(_reason(short) for short in sorted(fits(need, self._free.get(pool, {}))))
 
-    def overdrawn(self, pool: PoolId, wants: Vector, has: Vector) -> tuple[report.ReportedReason, ...]:
+    def find_growth_shortfalls(
+        self, pool: PoolId, wants: Vector, has: Vector
+    ) -> tuple[report.ReportedReason, ...]:
         """Why what is charged with `wants` already cannot become that much from what it `has`."""
         free = self._free.get(pool, {})
         more = {name: count - has.get(name, 0) for name, count in wants.items() if count > has.get(name, 0)}
         left = {name: free.get(name, 0) + count for name, count in more.items()}
         return tuple(_reason(short) for short in sorted(fits(more, left)))
 
-    def of_order(self, order: Order) -> Vector:
+    def order_charge(self, order: Order) -> Vector:
         """What the order takes of its pool."""
         match order.object:
             case Machine() as machine:
@@ -85,7 +87,7 @@ class CapacityLedger:
         counted = _counts(pool, class_count(MACHINE, name))
         return machine_charge(machine_class, machine.spec, is_counted=counted)
 
-    def of_object(self, pool: PoolId, found: Found) -> Vector:
+    def object_charge(self, pool: PoolId, found: Found) -> Vector:
         """What is there takes, as far as its class is known."""
         match found.object:
             case RuntimeMachine() as machine:
@@ -120,7 +122,7 @@ class CapacityLedger:
         return found if isinstance(found, MachineClass) else None
 
 
-def larger(vectors: Iterable[Vector]) -> dict[str, int]:
+def take_larger(vectors: Iterable[Vector]) -> dict[str, int]:
     """The larger of each resource: either may be the true one."""
     result: dict[str, int] = {}
     for vector in vectors:
@@ -143,7 +145,7 @@ def _reason(short: Shortfall) -> report.ReportedReason:
     return report.ReportedReason("Insufficient", message, short.resource, need, have)
 
 
-def pool_of(found: Found, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str) -> PoolId | None:
+def find_pool(found: Found, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str) -> PoolId | None:
     """The pool that an object without an order belongs to: as its label says, else the first of its runtime."""
     named = (kind, label)
     if named in facts and facts[named].runtime == found.runtime:

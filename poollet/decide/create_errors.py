@@ -18,13 +18,13 @@ from poollet.decide.actions import CallError
 
 NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
 # They say themselves what it is about, whatever else their message quotes.
-PRECISE = frozenset((NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE))
+CLASSIFIED = frozenset((NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE))
 # No answer to the wish itself, or one that says no to it for certain: never taken for anything else.
-PLAIN = frozenset(
+UNAMBIGUOUS = frozenset(
     ("Unavailable", "TimedOut", "ResourceExhausted", "Unimplemented", "NetworkNotOffered", "InvalidArgument")
 )
 # A no of this host, whatever it waits for; another one may say yes.
-REJECTED = frozenset(("ResourceExhausted", "InvalidArgument", "NetworkNotOffered", "Unimplemented"))
+REJECTING = frozenset(("ResourceExhausted", "InvalidArgument", "NetworkNotOffered", "Unimplemented"))
 
 
 class CreateErrors(NamedTuple):
@@ -35,32 +35,32 @@ class CreateErrors(NamedTuple):
     others: tuple[CallError, ...] = ()
 
     @property
-    def rejecting(self) -> tuple[CallError, ...]:
+    def rejections(self) -> tuple[CallError, ...]:
         """Those for which another host may be better."""
-        return tuple(fault for fault in self.others if fault.code in REJECTED)
+        return tuple(fault for fault in self.others if fault.code in REJECTING)
 
 
-def told(faults: Iterable[CallError], wanted: RuntimeObject) -> CreateErrors:
-    found = tuple(understood(fault, wanted) for fault in faults)
+def group_errors(faults: Iterable[CallError], wanted: RuntimeObject) -> CreateErrors:
+    found = tuple(classify_error(fault, wanted) for fault in faults)
     return CreateErrors(
         networks=tuple(one for one in found if one.code == NETWORK_NOT_READY),
         images=tuple(one for one in found if one.code == IMAGE_NOT_RESOLVABLE),
-        others=tuple(one for one in found if one.code not in PRECISE),
+        others=tuple(one for one in found if one.code not in CLASSIFIED),
     )
 
 
-def understood(fault: CallError, wanted: RuntimeObject) -> CallError:
+def classify_error(fault: CallError, wanted: RuntimeObject) -> CallError:
     """By its code where that says it; else by the first name of `wanted` that its message quotes, images first."""
-    if fault.code in PLAIN or fault.code in PRECISE:
+    if fault.code in UNAMBIGUOUS or fault.code in CLASSIFIED:
         return fault
-    if any(is_named(image, fault.message) for image in images_of(wanted)):
+    if any(is_quoted(image, fault.message) for image in list_images(wanted)):
         return fault._replace(code=IMAGE_NOT_RESOLVABLE)
-    if any(is_named(id, fault.message) for id in networks_of(wanted)):
+    if any(is_quoted(id, fault.message) for id in list_networks(wanted)):
         return fault._replace(code=NETWORK_NOT_READY)
     return fault
 
 
-def images_of(wanted: RuntimeObject) -> Iterable[str]:
+def list_images(wanted: RuntimeObject) -> Iterable[str]:
     match wanted:
         case RuntimeMachine():
             disks = (disk.local_disk for disk in wanted.spec.volumes)
@@ -73,7 +73,7 @@ def images_of(wanted: RuntimeObject) -> Iterable[str]:
             return []
 
 
-def networks_of(wanted: RuntimeObject) -> Iterable[str]:
+def list_networks(wanted: RuntimeObject) -> Iterable[str]:
     """As they are sent, and as the host itself calls them."""
     if not isinstance(wanted, RuntimeMachine):
         return []
@@ -81,6 +81,6 @@ def networks_of(wanted: RuntimeObject) -> Iterable[str]:
     return [*ids, *(name for id in ids if (name := id.partition(":")[2]))]
 
 
-def is_named(name: str, message: str) -> bool:
+def is_quoted(name: str, message: str) -> bool:
     """As a whole, so that `lan` is not found in `vlan2`."""
     return name != "" and re.search(rf"(?<![\w./:-]){re.escape(name)}(?![\w/-])", message) is not None

@@ -17,7 +17,7 @@ from poollet.decide import elsewhere
 from poollet.decide import orphans as unordered
 from poollet.decide.actions import Create, ObjectAction, Ref
 from poollet.decide.assignments import Go, Have, Order, orders
-from poollet.decide.capacity_ledger import larger, pool_of
+from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, Situation, by_name
 from poollet.decide.decision_pass import FINAL, Round, Standing, next_memory
 from poollet.decide.dependencies import volume_key
@@ -112,8 +112,8 @@ def admitted(standings: list[Standing], ordered: set[Ref], round: Round) -> Refu
         grow(one, round)
     refusals: Refusals = {}
     for one in sorted(candidates, key=lambda one: (-priority(one.order), one.order.key)):
-        pool, need = pool_id(one.order), round.ledger.of_order(one.order)
-        if round.ledger.is_known(pool) and (reasons := round.ledger.shortfalls(pool, need)):
+        pool, need = pool_id(one.order), round.ledger.order_charge(one.order)
+        if round.ledger.is_known(pool) and (reasons := round.ledger.find_shortfalls(pool, need)):
             refusals[one.order.ref] = reasons
         else:
             round.ledger.charge(pool, need)
@@ -144,9 +144,9 @@ def is_over(standing: Standing, round: Round) -> bool:
 def charge_of(standing: Standing, round: Round) -> Vector:
     order = standing.order
     there = [
-        round.ledger.of_object(pool_id(order), found) for found in round.inventory.ours.get(order.ref, [])
+        round.ledger.object_charge(pool_id(order), found) for found in round.inventory.ours.get(order.ref, [])
     ]
-    return larger([round.ledger.of_order(order), *there])
+    return take_larger([round.ledger.order_charge(order), *there])
 
 
 def charge_rest(ordered: set[Ref], round: Round) -> None:
@@ -156,9 +156,9 @@ def charge_rest(ordered: set[Ref], round: Round) -> None:
     rest += [(type(found.object), found) for found in round.inventory.foreign]
     for kind, found in rest:
         label = found.object.labels.get(live_layout.POOL, "")
-        pool = pool_of(found, unordered.pool_kind(kind), facts, label)
+        pool = find_pool(found, unordered.pool_kind(kind), facts, label)
         if pool is not None:
-            round.ledger.charge(pool, round.ledger.of_object(pool, found))
+            round.ledger.charge(pool, round.ledger.object_charge(pool, found))
 
 
 def grow(standing: Standing, round: Round) -> None:
@@ -170,10 +170,10 @@ def grow(standing: Standing, round: Round) -> None:
         return
     pool = pool_id(order)
     found = round.inventory.ours[order.ref][0]
-    has, wants = round.ledger.of_object(pool, found), charge_of(standing, round)
+    has, wants = round.ledger.object_charge(pool, found), charge_of(standing, round)
     if all(count <= has.get(resource, 0) for resource, count in wants.items()):
         return
-    reasons = round.ledger.overdrawn(pool, wants, has)
+    reasons = round.ledger.find_growth_shortfalls(pool, wants, has)
     if reasons:
         round.resize_refusals[order.ref] = reasons
 

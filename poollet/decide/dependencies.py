@@ -23,7 +23,7 @@ from poollet.decide.assignments import Order
 from poollet.decide.host_facts import HostFacts
 from poollet.decide.inventory import Inventory
 from poollet.decide.secrets import NotReady
-from poollet.decide.volume_access import connection
+from poollet.decide.volume_access import resolve_connection
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import (
@@ -60,11 +60,11 @@ class MachineDependencies:
     interfaces: Mapping[str, RuntimeNetworkInterface | NotReady]
     mapping: Mapping[str, tuple[str, str]]
     ignition: bytes | NotReady
-    class_fault: NotReady | None
+    class_problem: NotReady | None
 
     @property
     def is_complete(self) -> bool:
-        parts = (*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_fault)
+        parts = (*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_problem)
         return not any(isinstance(part, NotReady) for part in parts)
 
 
@@ -72,16 +72,16 @@ class MachineDependencies:
 class VolumeDependencies:
     encryption: VolumeEncryption | NotReady | None = None
     source: VolumeDataSource | NotReady | None = None
-    class_fault: NotReady | None = field(default=None)
+    class_problem: NotReady | None = field(default=None)
 
     @property
     def is_complete(self) -> bool:
         return not any(
-            isinstance(part, NotReady) for part in (self.encryption, self.source, self.class_fault)
+            isinstance(part, NotReady) for part in (self.encryption, self.source, self.class_problem)
         )
 
 
-def of_machine(order: Order, machine: Machine, around: Lookups) -> MachineDependencies:
+def resolve_machine(order: Order, machine: Machine, around: Lookups) -> MachineDependencies:
     interfaces: dict[str, RuntimeNetworkInterface | NotReady] = {}
     mapping: dict[str, tuple[str, str]] = {}
     for entry in machine.spec.network_interfaces:
@@ -97,26 +97,26 @@ def of_machine(order: Order, machine: Machine, around: Lookups) -> MachineDepend
         interfaces=interfaces,
         mapping=mapping,
         ignition=ignition(machine, around),
-        class_fault=class_fault(
+        class_problem=class_problem(
             Kind.MACHINE_CLASS, Kind.MACHINE_POOL, machine.spec.machine_class_ref.name, order, around
         ),
     )
 
 
-def of_volume(order: Order, volume: Volume, around: Lookups) -> VolumeDependencies:
+def resolve_volume(order: Order, volume: Volume, around: Lookups) -> VolumeDependencies:
     reference = volume.spec.volume_class_ref
     if reference is None:
         return VolumeDependencies(
-            class_fault=NotReady("NoClass", "a volume without a class is provided from outside")
+            class_problem=NotReady("NoClass", "a volume without a class is provided from outside")
         )
     return VolumeDependencies(
         encryption=encryption(volume, around),
         source=data_source(order, volume, around),
-        class_fault=class_fault(Kind.VOLUME_CLASS, Kind.VOLUME_POOL, reference.name, order, around),
+        class_problem=class_problem(Kind.VOLUME_CLASS, Kind.VOLUME_POOL, reference.name, order, around),
     )
 
 
-def class_fault(kind: Kind, pool_kind: Kind, name: str, order: Order, around: Lookups) -> NotReady | None:
+def class_problem(kind: Kind, pool_kind: Kind, name: str, order: Order, around: Lookups) -> NotReady | None:
     if not isinstance(around.objects.get(Key(kind, "", name)), MachineClass | VolumeClass):
         return NotReady("ClassMissing", f"there is no {kind} {name}")
     if name not in around.facts.pools[(pool_kind, order.pool)].classes:
@@ -149,7 +149,7 @@ def disk(machine: Machine, entry: MachineVolume, around: Lookups) -> Disk | NotR
         return NotReady("VolumeNotOwned", f"Volume {key.name} exists and is not this machine's own")
     if fault := claim_fault(machine, volume):
         return fault
-    found = connection(volume, around.objects, around.inventory, around.facts)
+    found = resolve_connection(volume, around.objects, around.inventory, around.facts)
     if isinstance(found, NotReady):
         return found
     return Disk(name=entry.name, device=entry.device, connection=found)
@@ -209,14 +209,16 @@ def ignition(machine: Machine, around: Lookups) -> bytes | NotReady:
     reference = machine.spec.ignition_ref
     if reference is None:
         return b""
-    return secrets.value(machine.namespace, reference.name, reference.key, around.objects, around.facts)
+    return secrets.read_secret_key(
+        machine.namespace, reference.name, reference.key, around.objects, around.facts
+    )
 
 
 def encryption(volume: Volume, around: Lookups) -> VolumeEncryption | NotReady | None:
     if volume.spec.encryption is None:
         return None
     name = volume.spec.encryption.secret_ref.name
-    found = secrets.values(volume.namespace, name, around.objects, around.facts)
+    found = secrets.read_secret(volume.namespace, name, around.objects, around.facts)
     return found if isinstance(found, NotReady) else VolumeEncryption(secret_data=found.by_key)
 
 

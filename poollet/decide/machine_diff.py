@@ -29,47 +29,49 @@ Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 @dataclass(frozen=True, slots=True)
 class MachineDiff:
-    """`waits` are parts that are left as they are, and why."""
+    """`blocked` are parts that are left as they are, and why."""
 
     changes: tuple[RuntimeChange, ...] = ()
-    waits: tuple[NotReady, ...] = ()
+    blocked: tuple[NotReady, ...] = ()
 
 
-def disks(needs: MachineDependencies, there: RuntimeMachine, holders: Mapping[str, set[str]]) -> MachineDiff:
+def diff_disks(
+    needs: MachineDependencies, there: RuntimeMachine, holders: Mapping[str, set[str]]
+) -> MachineDiff:
     """`holders`: ids of machines by the handle of what they hold; a volume goes into one machine at a time."""
     has = {disk.name: disk for disk in there.spec.volumes}
-    leaving = still_there(there.status.volumes, has)
+    leaving = find_leaving(there.status.volumes, has)
     detach: list[RuntimeChange] = [DetachVolume(name) for name in has if name not in needs.disks]
     attach: list[RuntimeChange] = []
-    waits: list[NotReady] = []
+    blocked: list[NotReady] = []
     for name, wanted in needs.disks.items():
         if isinstance(wanted, NotReady):
             continue  # Not ready is no reason to touch what is there.
         found = has.get(name)
         if found is None:
-            others = holders_of(wanted, holders) - {there.id}
+            others = find_holders(wanted, holders) - {there.id}
             if name in leaving:
-                waits.append(NotReady("Detaching", f"volume {name} is still being detached"))
+                blocked.append(NotReady("Detaching", f"volume {name} is still being detached"))
             elif others:
-                waits.append(NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}"))
+                blocked.append(NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}"))
             else:
                 attach.append(AttachVolume(wanted))
-        elif is_other(found, wanted):
+        elif is_other_volume(found, wanted):
             detach.append(DetachVolume(name))
-        elif fault := local_fault(found, wanted):
-            waits.append(fault)
+        elif fault := check_local_disk(found, wanted):
+            blocked.append(fault)
         elif differs(found, wanted):
             attach.append(UpdateVolume(wanted))
-    return MachineDiff((*detach, *attach), tuple(waits))
+    return MachineDiff((*detach, *attach), tuple(blocked))
 
 
-def interfaces(needs: MachineDependencies, there: RuntimeMachine) -> MachineDiff:
+def diff_interfaces(needs: MachineDependencies, there: RuntimeMachine) -> MachineDiff:
     """An interface is never changed in place: the interface to the runtime has no call for that."""
     has = {interface.name: interface for interface in there.spec.network_interfaces}
-    leaving = still_there(there.status.network_interfaces, has)
+    leaving = find_leaving(there.status.network_interfaces, has)
     detach: list[RuntimeChange] = [DetachInterface(name) for name in has if name not in needs.interfaces]
     attach: list[RuntimeChange] = []
-    waits: list[NotReady] = []
+    blocked: list[NotReady] = []
     for name, wanted in needs.interfaces.items():
         if isinstance(wanted, NotReady):
             continue
@@ -77,30 +79,30 @@ def interfaces(needs: MachineDependencies, there: RuntimeMachine) -> MachineDiff
         if found is not None and found != wanted:
             detach.append(DetachInterface(name))
         elif found is None and name in leaving:
-            waits.append(NotReady("Detaching", f"network interface {name} is still being detached"))
+            blocked.append(NotReady("Detaching", f"network interface {name} is still being detached"))
         elif found is None:
             attach.append(AttachInterface(wanted))
-    return MachineDiff((*detach, *attach), tuple(waits))
+    return MachineDiff((*detach, *attach), tuple(blocked))
 
 
-def still_there(status: tuple[AttachmentStatus, ...], has: Mapping[str, Device]) -> set[str]:
+def find_leaving(status: tuple[AttachmentStatus, ...], has: Mapping[str, Device]) -> set[str]:
     return {entry.name for entry in status} - has.keys()
 
 
-def held(needs: MachineDependencies, holders: Mapping[str, set[str]]) -> tuple[NotReady, ...]:
+def find_volumes_in_use(needs: MachineDependencies, holders: Mapping[str, set[str]]) -> tuple[NotReady, ...]:
     """Volumes of a machine that is not made yet, and that another machine still has."""
     return tuple(
         NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}")
         for name, wanted in needs.disks.items()
-        if not isinstance(wanted, NotReady) and (others := holders_of(wanted, holders))
+        if not isinstance(wanted, NotReady) and (others := find_holders(wanted, holders))
     )
 
 
-def holders_of(disk: Disk, holders: Mapping[str, set[str]]) -> set[str]:
+def find_holders(disk: Disk, holders: Mapping[str, set[str]]) -> set[str]:
     return holders.get(disk.connection.handle, set()) if disk.connection is not None else set()
 
 
-def is_other(found: Disk, wanted: Disk) -> bool:
+def is_other_volume(found: Disk, wanted: Disk) -> bool:
     """Another volume in the place of this one."""
     if (found.connection is None) != (wanted.connection is None):
         return True
@@ -113,7 +115,7 @@ def identity(connection: VolumeConnection) -> tuple[str, str]:
     return connection.driver, connection.handle
 
 
-def local_fault(found: Disk, wanted: Disk) -> NotReady | None:
+def check_local_disk(found: Disk, wanted: Disk) -> NotReady | None:
     """A disk of the host's own is made once: making it anew would throw away what is on it."""
     if found.local_disk is None or found.local_disk == wanted.local_disk:
         return None

@@ -16,18 +16,18 @@ from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.decision_pass import FINAL, Round, Standing
 from poollet.decide.dependencies import MachineDependencies
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.machine_conditions import (
+    attachment_conditions,
+    pending_conditions,
+    ready_conditions,
+    rejection_reasons,
+    up_to_date_conditions,
+)
 from poollet.decide.removal import removal_calls
 from poollet.decide.secrets import NotReady
 from poollet.decide.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
 from poollet.report import iri_to_report
 from poollet.report.conditions import CLASS_READY, READY, UP_TO_DATE, condition
-from poollet.report.machine_conditions import (
-    faults_of,
-    readiness,
-    reasons_of,
-    up_to_date,
-    waiting,
-)
 from schemas import live_layout, report
 from schemas.kinds import Kind
 from schemas.model import Machine
@@ -88,15 +88,15 @@ def created(
     was_there = round.was_reported(order)
     if shortfalls:
         return rejected(order, shortfalls)
-    needs = dependencies.of_machine(order, machine, round.around)
+    needs = dependencies.resolve_machine(order, machine, round.around)
     if not round.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
         fault = condition(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
         )
-        return pending(order, (*waiting(needs), fault))
-    held = machine_diff.held(needs, round.inventory.holders)
+        return pending(order, (*pending_conditions(needs), fault))
+    held = machine_diff.find_volumes_in_use(needs, round.inventory.holders)
     if held or not needs.is_complete:
-        return pending(order, waiting(needs, held))
+        return pending(order, pending_conditions(needs, held))
     wanted = wanted_machine(order, machine, needs, round)
     told_as = (
         EventText("Recreated", "it was gone, and is made anew", True)
@@ -104,11 +104,11 @@ def created(
         else EventText("Created", "created")
     )
     result = round.step(order, (Create(wanted),), (told_as,))
-    refused = create_errors.told(result.errors, wanted)
-    if refused.rejecting and not was_there:
+    refused = create_errors.group_errors(result.errors, wanted)
+    if refused.rejections and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
-        return rejected(order, reasons_of(refused.rejecting))
-    return pending(order, waiting(needs, refused=refused))
+        return rejected(order, rejection_reasons(refused.rejections))
+    return pending(order, pending_conditions(needs, refused=refused))
 
 
 def wanted_machine(
@@ -118,7 +118,7 @@ def wanted_machine(
     token = machine.metadata.annotations.get(live_layout.RESTART, "")
     return RuntimeMachine(
         labels=model_to_iri.labels(order, round.situation.facts.fleet),
-        annotations=model_to_iri.notes(machine, needs.mapping, token),
+        annotations=model_to_iri.machine_annotations(machine, needs.mapping, token),
         spec=wanted_spec(machine, needs),
     )
 
@@ -137,7 +137,7 @@ def of_present(order: Order, machine: Machine, there: RuntimeMachine, round: Rou
                 order, removal_calls(order.ref, there, round), (EventText("Removing", reason),)
             )
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
-            return entry_of(order, machine, there, (ending, *up_to_date(found, ())), round)
+            return entry_of(order, machine, there, (ending, *up_to_date_conditions(found, ())), round)
         case Leave(reason, message):
             return entry_of(order, machine, there, (condition(UP_TO_DATE, False, reason, message),), round)
         case Keep():
@@ -156,9 +156,9 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
         round.settled[order.ref] = known
         return known.entry
     tracked = TrackedLookup(round.view.objects)
-    needs = dependencies.of_machine(order, machine, replaced(round.around, objects=tracked))
-    disks = machine_diff.disks(needs, there, round.inventory.holders)
-    interfaces = machine_diff.interfaces(needs, there)
+    needs = dependencies.resolve_machine(order, machine, replaced(round.around, objects=tracked))
+    disks = machine_diff.diff_disks(needs, there, round.inventory.holders)
+    interfaces = machine_diff.diff_interfaces(needs, there)
     token = restart_token(machine, there)
     resize, resize_fault = resizing(order, machine, there, needs, round)
     changes: list[RuntimeChange] = [
@@ -169,14 +169,14 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
         *powered(machine, there, is_restarting=is_restarting(machine, token)),
     ]
     needed = () if there.deleted_at else tuple(Update(there.id, change) for change in changes)
-    waits = (*disks.waits, *interfaces.waits, *resize_fault, *fixed(machine, there, needs))
+    waits = (*disks.blocked, *interfaces.blocked, *resize_fault, *fixed(machine, there, needs))
     revision = wish_revision(machine, needs)
     before = round.before(order, report.MachineReport)
     said_before = before.status.observed_revision if before is not None and before.status is not None else ""
     is_drift = said_before != "" and said_before == revision
     found = round.step(order, needed, happenings(needed, is_drift=is_drift))
     settled = not (needed or waits) and there.status.observed_generation >= there.generation
-    said = (*faults_of(needs, there), *up_to_date(found, waits))
+    said = (*attachment_conditions(needs, there), *up_to_date_conditions(found, waits))
     entry = entry_of(order, machine, there, said, round, needs)
     assert entry.status is not None
     taken_in = revision if settled and revision else said_before
@@ -191,8 +191,8 @@ def wish_revision(machine: Machine, needs: MachineDependencies) -> str:
     if not needs.is_complete:
         return ""
     token = machine.metadata.annotations.get(live_layout.RESTART, "")
-    return model_to_iri.revision(
-        wanted_spec(machine, needs), model_to_iri.notes(machine, needs.mapping, token)
+    return model_to_iri.spec_digest(
+        wanted_spec(machine, needs), model_to_iri.machine_annotations(machine, needs.mapping, token)
     )
 
 
@@ -219,8 +219,8 @@ def renoted(
     if any(isinstance(found, NotReady) for found in needs.interfaces.values()):
         noted = dict(there.annotations) | ({live_layout.RESTART: token} if token else {})
         return [] if noted == there.annotations else [SetAnnotations(noted)]
-    wanted = model_to_iri.notes(machine, needs.mapping, token)
-    own = wanted.keys() | model_to_iri.OWN_NOTES
+    wanted = model_to_iri.machine_annotations(machine, needs.mapping, token)
+    own = wanted.keys() | model_to_iri.OWN_ANNOTATIONS
     rest = {key: value for key, value in there.annotations.items() if key not in own}
     annotations = rest | wanted
     return [] if annotations == there.annotations else [SetAnnotations(annotations)]
@@ -232,8 +232,8 @@ def resizing(
     name = machine.spec.machine_class_ref.name
     if there.spec.class_name == name:
         return [], ()
-    if needs.class_fault is not None:
-        return [], (needs.class_fault,)
+    if needs.class_problem is not None:
+        return [], (needs.class_problem,)
     reasons = round.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
@@ -296,7 +296,7 @@ def entry_of(
     before = round.before(order, report.MachineReport)
     last = before.status if before is not None else None
     mapping: Mapping[str, tuple[str, str]] = needs.mapping if needs is not None else {}
-    ours = (*said, *readiness(there, tuple(said)))
+    ours = (*said, *ready_conditions(there, tuple(said)))
     types = {one.type for one in ours}
     others = tuple(one for one in iri_to_report.runtime_conditions(there) if one.type not in types)
     status = report.ReportedMachineStatus(

@@ -36,7 +36,7 @@ LABELS: Mapping[Kind, str] = {
 GENERATION = f"{MACHINE_PREFIX}machine-generation"
 IRI_GENERATION = f"{MACHINE_PREFIX}irimachine-generation"
 INTERFACES = f"{MACHINE_PREFIX}networkinterfacemapping"
-OWN_NOTES = frozenset(
+OWN_ANNOTATIONS = frozenset(
     (
         GENERATION,
         IRI_GENERATION,
@@ -61,13 +61,15 @@ def labels(order: Order, fleet: str) -> dict[str, str]:
     }
 
 
-def named(ref: Ref, kind: Kind, found: Mapping[str, str]) -> tuple[str, str]:
+def read_name(ref: Ref, kind: Kind, found: Mapping[str, str]) -> tuple[str, str]:
     """Namespace and name in an object's labels; its uid where they say nothing."""
     prefix = LABELS[kind]
     return found.get(f"{prefix}-namespace", ""), found.get(f"{prefix}-name", "") or ref.uid
 
 
-def notes(machine: Machine, interfaces: Mapping[str, tuple[str, str]], restart: str) -> dict[str, str]:
+def machine_annotations(
+    machine: Machine, interfaces: Mapping[str, tuple[str, str]], restart: str
+) -> dict[str, str]:
     """`interfaces` are name and uid of the interface objects, by attachment; `restart` is the token carried out last."""
     result = {
         GENERATION: "0",
@@ -134,10 +136,10 @@ def mac_address(fleet: str, namespace: str, name: str) -> str:
     return ":".join(f"{byte:02x}" for byte in (0x02, *digest[:5]))
 
 
-def revision(spec: RuntimeMachineSpec, notes: Mapping[str, str]) -> str:
+def spec_digest(spec: RuntimeMachineSpec, annotations: Mapping[str, str]) -> str:
     """Tells one wish from another. Made without secrets: a digest of a short one would give it away."""
     plain = replace(spec, ignition_data=b"", volumes=tuple(map(_without_secrets, spec.volumes)))
-    body = msgspec.json.encode((plain, dict(notes)), order="deterministic")
+    body = msgspec.json.encode((plain, dict(annotations)), order="deterministic")
     return hashlib.blake2b(body, digest_size=8).hexdigest()
 
 

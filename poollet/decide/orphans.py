@@ -11,7 +11,7 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 from poollet.decide import model_to_iri
 from poollet.decide.actions import NAMES, Call, EventText, ObjectAction, Ref, Remove
 from poollet.decide.assignments import UID
-from poollet.decide.capacity_ledger import pool_of
+from poollet.decide.capacity_ledger import find_pool
 from poollet.decide.decision_pass import Round
 from poollet.decide.inventory import Absent, Doubtful, Found
 from poollet.decide.preconditions import digest_orders
@@ -56,10 +56,10 @@ def orphans(round: Round, ordered: Collection[Ref]) -> tuple[report.Orphan, ...]
 
 def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
     facts = round.situation.facts.pools
-    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
+    pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     if pool is None:
         return None
-    namespace, name = model_to_iri.named(ref, KINDS[ref.kind], found.object.labels)
+    namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
     return report.Orphan(
         kind=NAMES[ref.kind],
         pool=pool[1],
@@ -67,7 +67,7 @@ def orphan_of(ref: Ref, found: Found, round: Round) -> report.Orphan | None:
         uid=ref.uid if UID.fullmatch(ref.uid) else None,
         namespace=namespace[:63],
         name=name[:253],
-        charge=dict(format_vector(round.ledger.of_object(pool, found))),
+        charge=dict(format_vector(round.ledger.object_charge(pool, found))),
         reason=UNORDERED,
     )
 
@@ -95,7 +95,7 @@ def held_over(round: Round, ordered: Collection[Ref]) -> Iterable[report.Orphan]
 def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
     """By a file on the target branch, which names the pool that reported it. Never while a part of the branch is unread."""
     facts = round.situation.facts.pools
-    pool = pool_of(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
+    pool = find_pool(found, pool_kind(ref.kind), facts, found.object.labels.get(live_layout.POOL, ""))
     told = [order for order in round.view.orphan_orders if order.uid == ref.uid]
     if pool is None or round.view.unread or not any(order.pool == pool[1] for order in told):
         return
@@ -109,7 +109,7 @@ def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
             calls = () if is_held(volume, round) else removed(ref, found)
         case RuntimeSnapshot():
             calls = removed(ref, found)
-    namespace, name = model_to_iri.named(ref, KINDS[ref.kind], found.object.labels)
+    namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
     events = (EventText("RemovingOrphan", "by order of people"),)
     precondition = digest_orders(ref.uid, round.view)
     round.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))

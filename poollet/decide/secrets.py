@@ -21,7 +21,7 @@ class NotReady:
 
 
 @dataclass(frozen=True)
-class Values:
+class SecretValues:
     """They stay out of every text made of them."""
 
     by_key: Mapping[str, bytes]
@@ -30,11 +30,11 @@ class Values:
         return f"Values({sorted(self.by_key)})"
 
 
-def values(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> Values | NotReady:
+def read_secret(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> SecretValues | NotReady:
     """All values of the Secret."""
     own = facts.secrets.get(namespace, name)
     if own is not None:
-        return Values(own)
+        return SecretValues(own)
     secret = objects.get(Key(Kind.SECRET, namespace, name))
     if not isinstance(secret, Secret):
         return NotReady("SecretMissing", f"there is no Secret {namespace}/{name}, on this host neither")
@@ -51,11 +51,13 @@ def values(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> Valu
         found = {key: secret.value(key) for key in secret.keys}
     except (binascii.Error, ValueError):
         return NotReady("SecretMalformed", f"a value of Secret {namespace}/{name} is not base64")
-    return Values({key: value for key, value in found.items() if value is not None})
+    return SecretValues({key: value for key, value in found.items() if value is not None})
 
 
-def value(namespace: str, name: str, key: str, objects: Lookup, facts: HostFacts) -> bytes | NotReady:
-    found = values(namespace, name, objects, facts)
+def read_secret_key(
+    namespace: str, name: str, key: str, objects: Lookup, facts: HostFacts
+) -> bytes | NotReady:
+    found = read_secret(namespace, name, objects, facts)
     if isinstance(found, NotReady):
         return found
     if key not in found.by_key:

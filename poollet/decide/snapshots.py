@@ -15,12 +15,12 @@ from poollet.decide.actions import Call, Create, EventText, Ref, Remove
 from poollet.decide.assignments import Go, Have, Keep, Leave, Order
 from poollet.decide.decision_pass import Round, Standing
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.machine_conditions import up_to_date_conditions
 from poollet.decide.machines import DUPLICATES, ordered
 from poollet.decide.secrets import NotReady
 from poollet.decide.volumes import LOST
 from poollet.report import iri_to_report
-from poollet.report.conditions import READY, SOURCE_READY, UP_TO_DATE, all_of, condition
-from poollet.report.machine_conditions import up_to_date
+from poollet.report.conditions import READY, SOURCE_READY, UP_TO_DATE, condition, summarize_problems
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshot
@@ -76,12 +76,12 @@ def lost(order: Order, round: Round) -> report.SnapshotReport:
 def created(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.SnapshotReport:
     source = source_id(order, snapshot, round)
     if isinstance(source, NotReady):
-        return pending(order, (all_of(SOURCE_READY, [(source.reason, source.message)]),))
+        return pending(order, (summarize_problems(SOURCE_READY, [(source.reason, source.message)]),))
     wanted = RuntimeSnapshot(
         labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=SnapshotSpec(volume_id=source)
     )
     found = round.step(order, (Create(wanted),), (EventText("Created", "created"),))
-    return pending(order, up_to_date(found, ()))
+    return pending(order, up_to_date_conditions(found, ()))
 
 
 def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | NotReady:
@@ -112,7 +112,7 @@ def of_present(order: Order, there: RuntimeSnapshot, round: Round) -> report.Sna
             calls: tuple[Call, ...] = () if there.deleted_at else (Remove(RuntimeSnapshot, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
-            return said_of(order, status, (ending, *up_to_date(found, ())))
+            return said_of(order, status, (ending, *up_to_date_conditions(found, ())))
         case Leave(reason, message):
             return said_of(order, status, (ready, condition(UP_TO_DATE, False, reason, message)))
         case Keep() | Have():

@@ -29,7 +29,7 @@ class TrackedLookup:
         return found
 
 
-def facts_of(order: Order, round: Round) -> tuple[object, ...]:
+def collect_facts(order: Order, round: Round) -> tuple[object, ...]:
     """What the host contributes to what is said of a machine."""
     facts = round.situation.facts
     classes = facts.pools[(Kind.MACHINE_POOL, order.pool)].classes
@@ -41,7 +41,7 @@ def find_unchanged(order: Order, there: RuntimeMachine, round: Round) -> CachedM
     known = round.situation.memory.settled.get(order.ref)
     if known is None or known.document is not order.object or known.there is not there:
         return None
-    if known.facts != facts_of(order, round):
+    if known.facts != collect_facts(order, round):
         return None
     objects = round.view.objects
     return known if all(objects.get(key) is found for key, found in known.reads) else None
@@ -59,4 +59,4 @@ def remember_machine(
     if any(volume_key(machine, entry) is not None for entry in machine.spec.volumes):
         return
     reads = tuple(tracked.reads.items())
-    round.settled[order.ref] = CachedMachine(machine, there, facts_of(order, round), reads, entry)
+    round.settled[order.ref] = CachedMachine(machine, there, collect_facts(order, round), reads, entry)

@@ -21,20 +21,20 @@ from schemas.kinds import Kind
 from schemas.model import Volume
 
 
-def connection(
+def resolve_connection(
     volume: Volume, objects: Lookup, inventory: Inventory, facts: HostFacts
 ) -> VolumeConnection | NotReady:
-    encryption = encryption_data(volume, objects, facts)
+    encryption = read_encryption(volume, objects, facts)
     if isinstance(encryption, NotReady):
         return encryption
     assignment = volume.status.assignment
     if assignment is not None and (pool := facts.pools.get((Kind.VOLUME_POOL, assignment.pool))):
         here = inventory.at(Ref(RuntimeVolume, volume.metadata.uid), pool.runtime)
-        return of_here(volume, here if isinstance(here, RuntimeVolume) else None, encryption)
-    return of_elsewhere(volume, objects, facts, encryption)
+        return connect_local(volume, here if isinstance(here, RuntimeVolume) else None, encryption)
+    return connect_remote(volume, objects, facts, encryption)
 
 
-def of_here(
+def connect_local(
     volume: Volume, here: RuntimeVolume | None, encryption: Mapping[str, bytes]
 ) -> VolumeConnection | NotReady:
     if here is None or here.deleted_at or here.status.state is not VolumeState.AVAILABLE:
@@ -53,13 +53,13 @@ def of_here(
     )
 
 
-def of_elsewhere(
+def connect_remote(
     volume: Volume, objects: Lookup, facts: HostFacts, encryption: Mapping[str, bytes]
 ) -> VolumeConnection | NotReady:
     access = volume.status.access
     if volume.status.state != "Available" or access is None or not access.handle:
         return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet")
-    secret = access_secret(volume, objects, facts)
+    secret = read_access_secret(volume, objects, facts)
     if isinstance(secret, NotReady):
         return secret
     storage = volume.status.resources.get("storage")
@@ -73,10 +73,10 @@ def of_elsewhere(
     )
 
 
-def access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
+def read_access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
     access = volume.status.access
     if access is not None and access.secret_ref is not None:
-        found = secrets.values(volume.namespace, access.secret_ref.name, objects, facts)
+        found = secrets.read_secret(volume.namespace, access.secret_ref.name, objects, facts)
         return found if isinstance(found, NotReady) else found.by_key
     wanted = [one for one in volume.status.conditions if one.type == conditions.ACCESS_SECRET]
     if not wanted or wanted[0].status != "True":
@@ -91,8 +91,8 @@ def access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[
     return own
 
 
-def encryption_data(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
+def read_encryption(volume: Volume, objects: Lookup, facts: HostFacts) -> Mapping[str, bytes] | NotReady:
     if volume.spec.encryption is None:
         return {}
-    found = secrets.values(volume.namespace, volume.spec.encryption.secret_ref.name, objects, facts)
+    found = secrets.read_secret(volume.namespace, volume.spec.encryption.secret_ref.name, objects, facts)
     return found if isinstance(found, NotReady) else found.by_key

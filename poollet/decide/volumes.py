@@ -20,6 +20,7 @@ from poollet.decide.create_errors import CreateErrors
 from poollet.decide.decision_pass import FINAL, Round, Standing
 from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.inventory import Absent, Doubtful, Present, Several, Unknown, Unsettled
+from poollet.decide.machine_conditions import NO_ERRORS, rejection_reasons, up_to_date_conditions
 from poollet.decide.machines import DUPLICATES, ordered
 from poollet.decide.secrets import NotReady
 from poollet.report import iri_to_report
@@ -29,10 +30,9 @@ from poollet.report.conditions import (
     SECRETS_READY,
     SOURCE_READY,
     UP_TO_DATE,
-    all_of,
     condition,
+    summarize_problems,
 )
-from poollet.report.machine_conditions import NOTHING, reasons_of, up_to_date
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeClass
@@ -122,7 +122,7 @@ def created(
 ) -> report.VolumeReport:
     if shortfalls:
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, shortfalls)
-    needs = dependencies.of_volume(order, volume, round.around)
+    needs = dependencies.resolve_volume(order, volume, round.around)
     if not round.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
         fault = condition(
             CLASS_READY, False, "PoolUnknown", f"the capacity of pool {order.pool} is not known yet"
@@ -134,10 +134,10 @@ def created(
         labels=model_to_iri.labels(order, round.situation.facts.fleet), spec=wanted_spec(volume, needs)
     )
     result = round.step(order, (Create(wanted),), (EventText("Created", "created"),))
-    refused = create_errors.told(result.errors, wanted)
-    if refused.rejecting:
+    refused = create_errors.group_errors(result.errors, wanted)
+    if refused.rejections:
         round.steps = [step for step in round.steps if step.ref != order.ref]
-        reasons = reasons_of(refused.rejecting)
+        reasons = rejection_reasons(refused.rejections)
         return report.VolumeReport(order.ref.uid, order.assignment, "rejected", order.pool, reasons)
     return pending(order, waiting(needs, refused))
 
@@ -170,7 +170,7 @@ def of_present(
                 calls = () if there.deleted_at else (Remove(RuntimeVolume, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
             ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
-            return entry_of(order, there, (ending, *up_to_date(found, blocked)), round)
+            return entry_of(order, there, (ending, *up_to_date_conditions(found, blocked)), round)
         case Leave(reason, message):
             return entry_of(order, there, (condition(UP_TO_DATE, False, reason, message),), round)
         case Keep():
@@ -178,7 +178,7 @@ def of_present(
         case Have():
             calls, waits = grown(order, volume, there, round)
             found = round.step(order, calls, (EventText("Expanding", "it is being made larger"),))
-            return entry_of(order, there, up_to_date(found, waits), round)
+            return entry_of(order, there, up_to_date_conditions(found, waits), round)
         case _:
             assert_never(order.intent)
 
@@ -273,20 +273,20 @@ def faulty(
 
 
 def waiting(
-    needs: VolumeDependencies, refused: CreateErrors = NOTHING
+    needs: VolumeDependencies, refused: CreateErrors = NO_ERRORS
 ) -> tuple[report.ReportedCondition, ...]:
     """`refused`: why its runtime did not make it."""
     parts: list[tuple[str, list[tuple[str, str]]]] = [
         (type, [(part.reason, part.message)] if isinstance(part, NotReady) else [])
         for type, part in (
-            (CLASS_READY, needs.class_fault),
+            (CLASS_READY, needs.class_problem),
             (SECRETS_READY, needs.encryption),
             (SOURCE_READY, needs.source),
         )
     ]
     parts[-1][1].extend(refused.images)
-    said = tuple(all_of(type, faults) for type, faults in parts)
-    return (*said, all_of(UP_TO_DATE, refused.others)) if refused.others else said
+    said = tuple(summarize_problems(type, faults) for type, faults in parts)
+    return (*said, summarize_problems(UP_TO_DATE, refused.others)) if refused.others else said
 
 
 def pending(order: Order, said: tuple[report.ReportedCondition, ...]) -> report.VolumeReport:

@@ -36,7 +36,7 @@ def condition(type: str, status: Truth | bool, reason: str, message: str = "") -
     return report.ReportedCondition(type=type, status=said, reason=reason, message=message[:MAX_TEXT])
 
 
-def all_of(type: str, faults: Iterable[tuple[str, str]]) -> report.ReportedCondition:
+def summarize_problems(type: str, faults: Iterable[tuple[str, str]]) -> report.ReportedCondition:
     """True when there are no faults; else the first one's reason and every one's message."""
     found = tuple(dict.fromkeys(faults))
     if not found:

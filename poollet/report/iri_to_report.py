@@ -51,7 +51,7 @@ def machine_state(machine: RuntimeMachine) -> State | None:
 
 def attached_volumes(machine: Machine, there: RuntimeMachine) -> tuple[report.AttachedVolume, ...]:
     """Those of the manifest in its order, then what is there besides and on its way out."""
-    seen = named(there.status.volumes)
+    seen = index_by_name(there.status.volumes)
     wanted = {disk.name: disk for disk in there.spec.volumes}
     result = []
     for entry in machine.spec.volumes:
@@ -72,14 +72,14 @@ def attached_volumes(machine: Machine, there: RuntimeMachine) -> tuple[report.At
     return tuple(result)
 
 
-def named(found: Iterable[AttachmentStatus]) -> dict[str, AttachmentStatus]:
+def index_by_name(found: Iterable[AttachmentStatus]) -> dict[str, AttachmentStatus]:
     return {entry.name: entry for entry in found if 0 < len(entry.name) <= LONGEST_NAME}
 
 
 def attached_interfaces(
     machine: Machine, there: RuntimeMachine, mapping: Mapping[str, tuple[str, str]]
 ) -> tuple[report.AttachedInterface, ...]:
-    seen = named(there.status.network_interfaces)
+    seen = index_by_name(there.status.network_interfaces)
     details = {detail.name: detail for detail in there.detail.network_interfaces}
     macs = {entry.name: entry.attributes.get("mac", "") for entry in there.spec.network_interfaces}
     names = [entry.name for entry in machine.spec.network_interfaces]
@@ -92,7 +92,7 @@ def attached_interfaces(
                 name=name,
                 state=attachment_state(status),
                 handle=status.handle[:MAX_TEXT] if status is not None else "",
-                ips=tuple(ips_of(detail.ips if detail is not None else ())),
+                ips=tuple(limit_ips(detail.ips if detail is not None else ())),
                 mac_address=mac.lower() if MAC.fullmatch(mac.lower()) else None,
                 network_interface_ref=report.ObjectRef(mapping[name][0]) if name in mapping else None,
             )
@@ -100,7 +100,7 @@ def attached_interfaces(
     return tuple(result)
 
 
-def ips_of(found: Iterable[str]) -> Iterable[str]:
+def limit_ips(found: Iterable[str]) -> Iterable[str]:
     return [ip for ip in found if len(ip) <= LONGEST_IP][:MOST_IPS]
 
 

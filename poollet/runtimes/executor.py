@@ -35,7 +35,7 @@ from poollet.decide.actions import (
     Remove,
     Update,
 )
-from poollet.runtimes.runtime_client import listed
+from poollet.runtimes.runtime_client import list_objects
 
 log = logging.getLogger(__name__)
 
@@ -219,7 +219,7 @@ def exists(runtime: Runtime, kind: RuntimeKind, labels: Mapping[str, str]) -> bo
     wanted = {UID_LABELS[kind]: labels.get(UID_LABELS[kind], "")}
     if isinstance(runtime, Client):
         return bool(selected(runtime, kind, wanted))
-    return any(wanted.items() <= found.labels.items() for found in listed(runtime, kind).values())
+    return any(wanted.items() <= found.labels.items() for found in list_objects(runtime, kind).values())
 
 
 def selected(client: Client, kind: RuntimeKind, labels: Mapping[str, str]) -> Mapping[str, object]:

@@ -122,7 +122,7 @@ class RuntimeClient:
             return ListFailed(of_server.reason, last)  # it would keep us waiting as long again
         begun_ms = self._now_ms()
         try:
-            found = listed(self.runtime, kind)
+            found = list_objects(self.runtime, kind)
         except Unimplemented as error:
             # Many have no snapshots. Of all else it says only that the right one is not behind the socket.
             if kind is not RuntimeSnapshot or (last is not None and last.objects):
@@ -144,7 +144,7 @@ class RuntimeClient:
         return self.runtime.offers()
 
 
-def listed(runtime: Runtime, kind: RuntimeKind) -> Mapping[str, RuntimeObject]:
+def list_objects(runtime: Runtime, kind: RuntimeKind) -> Mapping[str, RuntimeObject]:
     if kind is RuntimeMachine:
         return runtime.objects(RuntimeMachine)
     return runtime.objects(RuntimeVolume) if kind is RuntimeVolume else runtime.objects(RuntimeSnapshot)

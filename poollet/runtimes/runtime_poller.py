@@ -80,7 +80,9 @@ class RuntimePoller:
             if (is_asked or is_different) and not self._over.is_set():
                 self._moved()
             spent = time.monotonic() - begun
-            if self._asked.wait(rest(self._interval, spent, is_answered=self.connection.is_answering)):
+            if self._asked.wait(
+                rest_seconds(self._interval, spent, is_answered=self.connection.is_answering)
+            ):
                 self._over.wait(SETTLE_SECONDS)
 
     def _listen(self) -> None:
@@ -111,6 +113,6 @@ class RuntimePoller:
             subscription.close()
 
 
-def rest(interval: float, spent: float, *, is_answered: bool) -> float:
+def rest_seconds(interval: float, spent: float, *, is_answered: bool) -> float:
     """After a look that took so long. Without an answer that was time lost, not work."""
     return max(interval, min(REST_FACTOR * spent, LONGEST_BREATH_SECONDS)) if is_answered else interval

@@ -17,7 +17,7 @@ from iri.simulated.faults.fault_rules import FaultRule
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume, RuntimeVolumeStatus, VolumeDetail, VolumeState
 from poollet.decide.actions import CallError
-from poollet.decide.create_errors import told
+from poollet.decide.create_errors import group_errors
 from poollet.decide.volumes import faulty
 from poollet.report.conditions import condition
 from poollet.sync.live_view import Document
@@ -232,6 +232,6 @@ WORDS = {
 def test_words_alone_are_understood_by_the_names_in_them(
     code: str, message: str, where: str, becomes: str
 ) -> None:
-    found = told([CallError(code, message)], WANTED)
+    found = group_errors([CallError(code, message)], WANTED)
     assert getattr(found, where) == (CallError(becomes, message),)
     assert sum(map(len, found)) == 1

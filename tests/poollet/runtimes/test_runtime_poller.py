@@ -19,7 +19,7 @@ from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
 from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
-from poollet.runtimes.runtime_poller import RuntimePoller, rest
+from poollet.runtimes.runtime_poller import RuntimePoller, rest_seconds
 from tests.iri.quick_host import PROFILE, quick_host
 
 pytestmark = pytest.mark.clock
@@ -198,7 +198,7 @@ def test_that_a_runtime_is_silent_is_told_before_it_is_asked_for_lists() -> None
     ],
 )
 def test_after_a_look_that_took_long_comes_a_long_rest(spent: float, is_answered: bool, want: float) -> None:
-    assert rest(5.0, spent, is_answered=is_answered) == want
+    assert rest_seconds(5.0, spent, is_answered=is_answered) == want
 
 
 @pytest.mark.parametrize("fails", ["Version", "ListMachines", "ListVolumeSnapshots"])

@@ -20,16 +20,16 @@ from poollet.report.conditions import (
     SECRETS_READY,
     UP_TO_DATE,
     VOLUMES_READY,
-    all_of,
     condition,
+    summarize_problems,
 )
 from schemas import report
 from schemas.live_layout import MAX_TEXT
 
-NOTHING = CreateErrors()
+NO_ERRORS = CreateErrors()
 
 
-def readiness(
+def ready_conditions(
     there: RuntimeMachine, said: tuple[report.ReportedCondition, ...]
 ) -> tuple[report.ReportedCondition, ...]:
     """Ready or not, and why by the runtime's own words where it has some."""
@@ -37,7 +37,7 @@ def readiness(
         return ()
     state = iri_to_report.machine_state(there) or "Unknown"
     is_ready = state == "Running" and not there.deleted_at
-    trouble = trouble_of(there)
+    trouble = creation_error(there)
     if is_ready or there.deleted_at or trouble is None:
         return (condition(READY, is_ready, state),)
     parts = [
@@ -51,28 +51,32 @@ def readiness(
     return (*parts, condition(READY, False, trouble.code, trouble.message))
 
 
-def trouble_of(there: RuntimeMachine) -> CallError | None:
+def creation_error(there: RuntimeMachine) -> CallError | None:
     """What keeps the machine from being made, when its runtime tells."""
     for one in iri_to_report.runtime_conditions(there):
         if one.type == READY and one.status == "False" and one.reason and one.message:
-            return create_errors.understood(CallError(one.reason, one.message), there)
+            return create_errors.classify_error(CallError(one.reason, one.message), there)
     return None
 
 
-def faults_of(needs: MachineDependencies, there: RuntimeMachine) -> tuple[report.ReportedCondition, ...]:
+def attachment_conditions(
+    needs: MachineDependencies, there: RuntimeMachine
+) -> tuple[report.ReportedCondition, ...]:
     """What is not at hand, and in a guest that runs what has not arrived."""
-    volumes, interfaces = unready(needs.disks), unready(needs.interfaces)
+    volumes, interfaces = list_not_ready(needs.disks), list_not_ready(needs.interfaces)
     if there.status.state is MachineState.RUNNING:
-        volumes += pending_of("volume", needs.disks, there.status.volumes)
-        interfaces += pending_of("network interface", needs.interfaces, there.status.network_interfaces)
-    return all_of(VOLUMES_READY, volumes), all_of(INTERFACES_READY, interfaces)
+        volumes += list_not_attached("volume", needs.disks, there.status.volumes)
+        interfaces += list_not_attached(
+            "network interface", needs.interfaces, there.status.network_interfaces
+        )
+    return summarize_problems(VOLUMES_READY, volumes), summarize_problems(INTERFACES_READY, interfaces)
 
 
-def unready(found: Mapping[str, object]) -> list[tuple[str, str]]:
+def list_not_ready(found: Mapping[str, object]) -> list[tuple[str, str]]:
     return [(one.reason, one.message) for one in found.values() if isinstance(one, NotReady)]
 
 
-def pending_of(
+def list_not_attached(
     what: str, wanted: Mapping[str, object], there: tuple[AttachmentStatus, ...]
 ) -> list[tuple[str, str]]:
     arrived = {entry.name for entry in there if entry.state is AttachmentState.ATTACHED}
@@ -83,25 +87,27 @@ def pending_of(
     ]
 
 
-def waiting(
-    needs: MachineDependencies, held: tuple[NotReady, ...] = (), refused: CreateErrors = NOTHING
+def pending_conditions(
+    needs: MachineDependencies, held: tuple[NotReady, ...] = (), refused: CreateErrors = NO_ERRORS
 ) -> tuple[report.ReportedCondition, ...]:
     """What a machine that is not made yet waits for. `refused`: why its runtime did not make it."""
     secrets = (
         [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, NotReady) else []
     )
-    classes = [(needs.class_fault.reason, needs.class_fault.message)] if needs.class_fault is not None else []
-    volumes = [*unready(needs.disks), *((one.reason, one.message) for one in held)]
+    classes = (
+        [(needs.class_problem.reason, needs.class_problem.message)] if needs.class_problem is not None else []
+    )
+    volumes = [*list_not_ready(needs.disks), *((one.reason, one.message) for one in held)]
     return (
-        all_of(VOLUMES_READY, volumes),
-        all_of(INTERFACES_READY, [*unready(needs.interfaces), *refused.networks]),
-        all_of(SECRETS_READY, secrets),
-        all_of(CLASS_READY, classes),
-        *(all_of(type, faults) for type, faults in faulty(refused)),
+        summarize_problems(VOLUMES_READY, volumes),
+        summarize_problems(INTERFACES_READY, [*list_not_ready(needs.interfaces), *refused.networks]),
+        summarize_problems(SECRETS_READY, secrets),
+        summarize_problems(CLASS_READY, classes),
+        *(summarize_problems(type, faults) for type, faults in error_conditions(refused)),
     )
 
 
-def faulty(refused: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]:
+def error_conditions(refused: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]:
     """Only said while it is not so."""
     return [
         (type, found)
@@ -110,13 +116,15 @@ def faulty(refused: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]
     ]
 
 
-def reasons_of(faults: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
+def rejection_reasons(faults: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
     return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in faults)
 
 
-def up_to_date(found: RetryDecision, waits: tuple[NotReady, ...]) -> tuple[report.ReportedCondition, ...]:
+def up_to_date_conditions(
+    found: RetryDecision, waits: tuple[NotReady, ...]
+) -> tuple[report.ReportedCondition, ...]:
     """Only said while it is not."""
     faults: list[tuple[str, str]] = [*found.errors]
     # The last report told all of it in one condition, which stays until each call was made again.
     faults += [(one.reason, one.message) for one in waits] if found.retries.from_last_report is None else []
-    return (all_of(UP_TO_DATE, faults),) if faults else ()
+    return (summarize_problems(UP_TO_DATE, faults),) if faults else ()
