@@ -1,6 +1,6 @@
 """The last of the demo: makes its folder, and removes it once nobody is left who could write there, however they ended.
 
-Run as `python janitor.py FOLDER` in a session of its own; prints the folder that it made in that one. All who play hold the
+Run as `python cleanup.py FOLDER` in a session of its own; prints the folder that it made in that one. All who play hold the
 other end of its standard input, and nobody writes there. Imports nothing of the project.
 """
 

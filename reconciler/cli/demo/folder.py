@@ -11,7 +11,7 @@ from types import TracebackType
 
 from reconciler.cli.exits import CommandError
 
-JANITOR = Path(__file__).with_name("janitor.py")
+CLEANUP = Path(__file__).with_name("cleanup.py")
 REMOVAL_SECONDS = 60.0
 
 
@@ -21,19 +21,19 @@ class DemoFolder:
     def __init__(self) -> None:
         reader, self.held = os.pipe()
         place = tempfile.gettempdir()
-        self._janitor = subprocess.Popen(
-            [sys.executable, "-I", JANITOR, place],
+        self._cleanup = subprocess.Popen(
+            [sys.executable, "-I", CLEANUP, place],
             stdin=reader,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
         os.close(reader)
-        assert self._janitor.stdout is not None
-        said = self._janitor.stdout.readline().strip()
-        if not said:
+        assert self._cleanup.stdout is not None
+        line = self._cleanup.stdout.readline().strip()
+        if not line:
             raise CommandError(f"no folder can be made in {place}", "TMPDIR names one that can be written")
-        self.path = Path(said)
+        self.path = Path(line)
 
     def __enter__(self) -> DemoFolder:
         return self
@@ -42,6 +42,6 @@ class DemoFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self.held)
-        assert self._janitor.stdout is not None
-        self._janitor.stdout.close()
-        self._janitor.wait(REMOVAL_SECONDS)
+        assert self._cleanup.stdout is not None
+        self._cleanup.stdout.close()
+        self._cleanup.wait(REMOVAL_SECONDS)

@@ -154,7 +154,7 @@ def test_the_documentation_shows_what_is_tested() -> None:
 
 def test_every_setting_of_access_is_documented() -> None:
     text = (DOCS / "git.md").read_text()
-    source = (DOCS.parent / "reconciler" / "gitstore" / "access.py").read_text()
+    source = (DOCS.parent / "reconciler" / "gitstore" / "remote" / "access.py").read_text()
     names = set(re.findall(r'"(GITVIRT_[A-Z_]+)"', source))
     assert len(names) >= 12
     assert {name for name in names if f"`{name}`" not in text} == set()
