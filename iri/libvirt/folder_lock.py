@@ -22,7 +22,7 @@ class LockHeldError(StartupError):
     """Another process has it."""
 
 
-def holder(folder: Path) -> str | None:
+def lock_holder(folder: Path) -> str | None:
     """Who has it now: the process, or nothing where that does not say. None when nobody has it."""
     try:
         handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -33,13 +33,13 @@ def holder(folder: Path) -> str | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _process(handle)
+        return _read_pid(handle)
     finally:
         os.close(handle)
     return None
 
 
-def _process(handle: int) -> str:
+def _read_pid(handle: int) -> str:
     written = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
     return written if written.isdigit() else ""
 
@@ -52,7 +52,7 @@ class FolderLock:
         self._sleep = sleep
         self._handle = -1
 
-    def take(self, folder: Path) -> None:
+    def acquire(self, folder: Path) -> None:
         """The folder is there. Once is enough: what is held stays so. OSError when nothing can be written there."""
         if self._handle >= 0:
             return
@@ -60,7 +60,7 @@ class FolderLock:
         try:
             self._lock(handle)
         except BlockingIOError:
-            found = _process(handle)
+            found = _read_pid(handle)
             os.close(handle)
             pid = f" (pid {found})" if found else ""
             raise LockHeldError(f"{self._what} at {folder} is in use by another runtime{pid}", CURE) from None
@@ -79,7 +79,7 @@ class FolderLock:
             self._sleep(MOMENT_SECONDS)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def drop(self) -> None:
+    def release(self) -> None:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

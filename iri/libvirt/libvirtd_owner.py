@@ -13,7 +13,7 @@ from pathlib import Path
 
 from iri.errors import IRIError, StartupError, Unavailable
 from iri.libvirt.connect.storage import LibvirtSecrets
-from iri.libvirt.folder_lock import CURE, LockHeldError, holder
+from iri.libvirt.folder_lock import CURE, LockHeldError, lock_holder
 from iri.libvirt.xml import child, element, text
 
 USAGE = "gitvirt/runtime"
@@ -31,10 +31,10 @@ class LibvirtdOwner:
         self._folder = folder.resolve()
         self._machines = machines
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Taken when another runtime is at work here, NotStarted when its machines are. Its folder must be claimed already."""
         for _ in range(TRIES):
-            found = self._secrets.noted(USAGE)
+            found = self._secrets.find_by_usage(USAGE)
             if found is not None:
                 id, description = found
                 folder = Path(description.removeprefix(PREFIX))
@@ -42,21 +42,21 @@ class LibvirtdOwner:
                     return
                 self._refuse(folder, id)
                 self._secrets.drop(id)
-            if self._has_noted():
+            if self._try_record():
                 return
         raise Unavailable("other runtimes begin at this libvirt at the same time")
 
-    def _has_noted(self) -> bool:
+    def _try_record(self) -> bool:
         try:
-            self._secrets.define(_note(self._folder))
+            self._secrets.define(_owner_secret(self._folder))
         except IRIError:
-            if self._secrets.noted(USAGE) is None:
+            if self._secrets.find_by_usage(USAGE) is None:
                 raise
             return False  # another was faster
         return True
 
     def _refuse(self, folder: Path, id: str) -> None:
-        if (pid := holder(folder)) is not None:
+        if (pid := lock_holder(folder)) is not None:
             who = f" (pid {pid})" if pid else ""
             raise LockHeldError(f"this libvirt is in use by the runtime at {folder}{who}", CURE)
         if there := len(self._machines()):
@@ -68,7 +68,7 @@ class LibvirtdOwner:
             )
 
 
-def _note(folder: Path) -> str:
+def _owner_secret(folder: Path) -> str:
     root = element("secret", ephemeral="no", private="no")
     child(root, "uuid", str(uuid.uuid4()))
     child(root, "description", f"{PREFIX}{folder}")

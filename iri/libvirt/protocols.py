@@ -40,7 +40,7 @@ class DiskProvider(Protocol):
         secrets of other machines. Data stays without an order, and as long as a domain refers to it."""
         ...
 
-    def let_go(self) -> None:
+    def wake_waiting(self) -> None:
         """Some machine no longer holds something; whoever waits for a volume may look again."""
         ...
 

@@ -32,7 +32,7 @@ from iri.libvirt.machines.deps import MachineDeps, MachineFolders, Providers
 from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.machines import Machines
 from iri.libvirt.networks.networks import Networks
-from iri.libvirt.seed.ignition import Reader, no_yaml
+from iri.libvirt.seed.seed import Reader, no_yaml
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.libvirt.settings import Settings
 from iri.libvirt.volumes import bootstrap
@@ -54,19 +54,19 @@ class LibvirtRuntime:
     def __init__(self, settings: Settings, read_yaml: Reader = no_yaml) -> None:
         folder = Path(settings.folder)
         _check_length(settings.folder)
-        self._folder, self._claim = folder, FolderLock("the runtime's folder")
+        self._folder, self._lock = folder, FolderLock("the runtime's folder")
         self._link = LibvirtLink(settings.uri)
         self._journal = Journal(time.time_ns)
-        domains, vault = Domains(self._link), MachineSecrets(self._link)
-        self._tenancy = LibvirtdOwner(LibvirtSecrets(self._link), folder, domains.metadata)
-        self._roster = MachineStore(domains, vault, self._journal)
-        storage = bootstrap.opened(
+        domains, machine_secrets = Domains(self._link), MachineSecrets(self._link)
+        self._owner = LibvirtdOwner(LibvirtSecrets(self._link), folder, domains.metadata)
+        self._store = MachineStore(domains, machine_secrets, self._journal)
+        storage = bootstrap.build_storage(
             self._link,
             bootstrap.VolumeSettings(storage=settings.storage, images=settings.images),
             folder,
             journal=self._journal,
             volume_class=lambda name: self._host.volume_class(name),
-            tell=self._tell,
+            tell=self._record_event,
         )
         self._volumes = storage.volumes
         node = LibvirtNode(self._link)
@@ -78,29 +78,29 @@ class LibvirtRuntime:
             Installation(VERSION, settings.uri, folder),
         )
         networks = Networks(LibvirtNetworks(self._link), LibvirtAddresses(self._link), settings.networks)
-        site = MachineDeps(
+        deps = MachineDeps(
             domains=domains,
             monitor=QemuMonitor(self._link),
-            vault=vault,
-            roster=self._roster,
-            parts=Providers(
+            machine_secrets=machine_secrets,
+            store=self._store,
+            providers=Providers(
                 storage.disks, networks, SeedWriter(settings.efi_template, read_yaml), self._host
             ),
             folders=MachineFolders(folder / "machines", Path(settings.qemu_logs)),
-            rules=settings.power,
+            power_settings=settings.power,
             starts=threading.Semaphore(max(2, os.cpu_count() or 1)),
         )
-        self._machines = Machines(site, self._link)
-        self._consoles = Consoles(lambda id: site.folder(id) / CONSOLE)
+        self._machines = Machines(deps, self._link)
+        self._consoles = Consoles(lambda id: deps.folder(id) / CONSOLE)
         self._link.on_connected(self._host.forget)
 
     def start(self) -> None:
         """Unavailable when libvirt does not answer, Taken when another runtime is at work here; nothing is left at work then."""
         self._folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        self._claim.take(self._folder)
+        self._lock.acquire(self._folder)
         try:
             self._link.open()
-            self._tenancy.take()
+            self._owner.acquire()
             self._host.platform()  # so that the first machine need not wait for the proof
             self._volumes.start()
             self._machines.start()
@@ -113,7 +113,7 @@ class LibvirtRuntime:
         self._machines.close()
         self._volumes.close()
         self._link.close()
-        self._claim.drop()
+        self._lock.release()
 
     def about(self) -> RuntimeInfo:
         return self._host.about()
@@ -159,12 +159,12 @@ class LibvirtRuntime:
 
     def console(self, machine_id: str) -> Console:
         guest = self._machines.get(machine_id)
-        if not guest.seen.is_on:
+        if not guest.observed.is_on:
             raise FailedPrecondition(f"machine {machine_id} has no console: it is not running")
         return self._consoles.open(machine_id)
 
-    def _tell(self, machine_id: str, reason: str, message: str) -> None:
-        machine = self._roster.machines.get(machine_id)
+    def _record_event(self, machine_id: str, reason: str, message: str) -> None:
+        machine = self._store.machines.get(machine_id)
         if machine is not None:
             self._journal.event(machine, reason, "Prepare", message)
 

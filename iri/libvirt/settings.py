@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return next((path for path in map(Path, candidates) if path.is_file()), None)
 
 
-def decoded(document: bytes) -> Settings:
+def decode_settings(document: bytes) -> Settings:
     """Of JSON. InvalidArgument says which field is wrong."""
     try:
         return msgspec.json.decode(document, type=Settings)

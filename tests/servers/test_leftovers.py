@@ -10,7 +10,7 @@ import pytest
 
 from iri.libvirt import xml
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
-from iri.libvirt.networks.network_xml import definition
+from iri.libvirt.networks.network_xml import render_network
 from tests.servers.leftovers import leftovers
 from tests.servers.libvirtd import Libvirtd
 from tests.servers.libvirtd import libvirtd as started
@@ -46,7 +46,7 @@ def test_a_fresh_hypervisor_has_none(libvirtd: Libvirtd, folder: Path) -> None:
 
 def test_a_running_machine_is_found_whole_or_not_at_all(libvirtd: Libvirtd, folder: Path) -> None:
     id = str(uuid.uuid4())
-    told(libvirtd, folder, "net-create", document=xml.text(definition(NETWORK)))
+    told(libvirtd, folder, "net-create", document=xml.text(render_network(NETWORK)))
     nic = f"<interface type='network'><source network='{NETWORK.name}'/></interface>"
     told(libvirtd, folder, "create", document=DOMAIN.format(id=id, name=f"web-{id[:8]}", nic=nic))
     try:
@@ -100,7 +100,7 @@ def test_secrets_and_reservations_are_found(libvirtd: Libvirtd, folder: Path) ->
     id = str(uuid.uuid4())
     secret = str(uuid.uuid4())
     told(libvirtd, folder, "secret-define", document=SECRET.format(id=id, own=secret))
-    told(libvirtd, folder, "net-define", document=xml.text(definition(NETWORK)))
+    told(libvirtd, folder, "net-define", document=xml.text(render_network(NETWORK)))
     host = "<host mac='52:54:00:00:00:01' ip='10.9.0.5'/>"
     libvirtd.virsh("net-update", NETWORK.name, "add", "ip-dhcp-host", host, "--config")
     try:

@@ -76,7 +76,9 @@ def read_libvirt_settings(path: str | None, default: str = DEFAULT_SETTINGS) -> 
     """Of that file, else of the default file, else the defaults. A CommandError says what is wrong with the file."""
     if path is None and not Path(default).exists():
         return libvirt.Settings()
-    return read_document(path or default, "--settings", SETTINGS_EXAMPLE, is_settings_count, libvirt.decoded)
+    return read_document(
+        path or default, "--settings", SETTINGS_EXAMPLE, is_settings_count, libvirt.decode_settings
+    )
 
 
 def is_settings_count(key: str) -> bool:

@@ -27,7 +27,7 @@ class LibvirtAddresses:
         )
         return xml.parse(document).find(AGENT) is not None
 
-    def learned(self, machine_id: str, source: LearnedFrom) -> Learned:
+    def learn(self, machine_id: str, source: LearnedFrom) -> Learned:
         answer = self._link.call(
             lambda raw: raw.lookupByUUIDString(machine_id).interfaceAddresses(SOURCES[source]),
             "learning addresses",

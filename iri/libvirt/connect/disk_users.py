@@ -29,19 +29,19 @@ class DiskUsers:
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
-    def of(self, where: Where) -> tuple[DiskUser, ...]:
+    def find(self, where: Where) -> tuple[DiskUser, ...]:
         """Domains of any owner that have it as a disk, running or not."""
 
         def look(raw: libvirt.virConnect) -> tuple[DiskUser, ...]:
             found: dict[str, DiskUser] = {}
             for domain in raw.listAllDomains(0):
-                for holding in _holdings(domain, where):
-                    found.setdefault(holding.domain_id, holding)
+                for user in _holdings(domain, where):
+                    found.setdefault(user.domain_id, user)
             return tuple(found.values())
 
         return self._link.call(look, "looking who holds a volume")
 
-    def files(self) -> frozenset[str]:
+    def referenced_files(self) -> frozenset[str]:
         """Paths of all files that domains of any owner refer to: disks, kernels, initial RAM disks."""
 
         def look(raw: libvirt.virConnect) -> frozenset[str]:
@@ -54,33 +54,33 @@ class DiskUsers:
 
         return self._link.call(look, "looking which files domains have")
 
-    def grow(self, holding: DiskUser, size_bytes: int) -> None:
+    def grow(self, user: DiskUser, size_bytes: int) -> None:
         def grow(raw: libvirt.virConnect) -> None:
-            domain = raw.lookupByUUIDString(holding.domain_id)
-            domain.blockResize(holding.target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES)
+            domain = raw.lookupByUUIDString(user.domain_id)
+            domain.blockResize(user.target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES)
 
         self._link.call(grow, "growing a volume in use")
 
-    def copy(self, holding: DiskUser, into: str, secret_id: str) -> None:
+    def copy(self, user: DiskUser, into: str, secret_id: str) -> None:
         """The disk as of now, into a new qcow2 file that stands alone. Blocks until all of it is there."""
-        job = text(_backup(holding.target, into, secret_id))
+        job = text(_backup(user.target, into, secret_id))
 
         def begin(raw: libvirt.virConnect) -> None:
-            raw.lookupByUUIDString(holding.domain_id).backupBegin(job, None, 0)
+            raw.lookupByUUIDString(user.domain_id).backupBegin(job, None, 0)
 
         self._link.call(begin, "copying a volume in use")
-        self._wait(holding)
+        self._wait(user)
 
-    def _wait(self, holding: DiskUser) -> None:
+    def _wait(self, user: DiskUser) -> None:
         until = time.monotonic() + JOB_SECONDS
-        while self._link.call(lambda raw: _is_copying(raw, holding.domain_id), "copying a volume in use"):
+        while self._link.call(lambda raw: _is_copying(raw, user.domain_id), "copying a volume in use"):
             if time.monotonic() > until:
                 raise TimedOut("copying a volume in use takes too long")
             time.sleep(JOB_POLL_SECONDS)
 
         def result(raw: libvirt.virConnect) -> dict[str, object]:
             flags = libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED
-            return dict(raw.lookupByUUIDString(holding.domain_id).jobStats(flags))
+            return dict(raw.lookupByUUIDString(user.domain_id).jobStats(flags))
 
         stats = self._link.call(result, "copying a volume in use")
         if not stats.get(libvirt.VIR_DOMAIN_JOB_SUCCESS):

@@ -10,21 +10,21 @@ import libvirt
 
 from iri.errors import FailedPrecondition, NotFound
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.domain.domain_state import DomainState, RunState, StopReason, hardware, has_agent
+from iri.libvirt.domain.domain_state import DomainState, RunState, StopReason, has_agent, parse_hardware
 from iri.libvirt.domain.record import NAMESPACE, PREFIX, TAG
 from iri.libvirt.xml import Element, parse, text
 
 T = TypeVar("T")
 CONFIG = libvirt.VIR_DOMAIN_AFFECT_CONFIG
 LIVE = libvirt.VIR_DOMAIN_AFFECT_LIVE
-LIVES = {
-    libvirt.VIR_DOMAIN_PAUSED_IOERROR: RunState.STUCK,
-    libvirt.VIR_DOMAIN_PAUSED_STARTING_UP: RunState.HELD,
-    libvirt.VIR_DOMAIN_PAUSED_UNKNOWN: RunState.HELD,
+PAUSED_STATES = {
+    libvirt.VIR_DOMAIN_PAUSED_IOERROR: RunState.IO_ERROR,
+    libvirt.VIR_DOMAIN_PAUSED_STARTING_UP: RunState.UNFINISHED_START,
+    libvirt.VIR_DOMAIN_PAUSED_UNKNOWN: RunState.UNFINISHED_START,
     libvirt.VIR_DOMAIN_PAUSED_SHUTTING_DOWN: RunState.RUNNING,
 }
 OFF_STATES = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_CRASHED, libvirt.VIR_DOMAIN_NOSTATE)
-ENDS = {
+STOP_REASONS = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: StopReason.SHUTDOWN,
     libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: StopReason.DESTROYED,
     libvirt.VIR_DOMAIN_SHUTOFF_CRASHED: StopReason.CRASHED,
@@ -60,92 +60,92 @@ class Domains:
     def define(self, document: str) -> None:
         self._link.call(lambda raw: raw.defineXML(document), "defining the domain")
 
-    def describe(self, id: str, metadata: Element) -> None:
+    def write_metadata(self, id: str, metadata: Element) -> None:
         """Replaces our metadata, in what outlives the guest. A domain that somebody undefined while it runs is defined again."""
         written = text(metadata)
 
-        def describe(raw: libvirt.virConnect) -> None:
+        def write_metadata(raw: libvirt.virConnect) -> None:
             domain = raw.lookupByUUIDString(id)
             if not domain.isPersistent():
                 raw.defineXML(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE))
             domain.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, written, PREFIX, NAMESPACE, CONFIG)
 
-        self._link.call(describe, "recording")
+        self._link.call(write_metadata, "recording")
 
-    def next_document(self, id: str) -> str:
+    def next_boot_document(self, id: str) -> str:
         flags = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE
-        document: str = self._do(id, lambda domain: domain.XMLDesc(flags), "reading the domain")
+        document: str = self._call(id, lambda domain: domain.XMLDesc(flags), "reading the domain")
         return document
 
-    def look(self, id: str) -> DomainState:
-        return self._do(id, seen_of, "looking at the domain")
+    def observe(self, id: str) -> DomainState:
+        return self._call(id, domain_state, "looking at the domain")
 
-    def speak(self, id: str) -> None:
+    def wait_for_qemu(self, id: str) -> None:
         """Waits until libvirtd has spoken to the guest's QEMU again, before which it tells of no end."""
         with contextlib.suppress(FailedPrecondition):
-            self._do(id, lambda domain: domain.memoryStats(), "speaking to QEMU")
+            self._call(id, lambda domain: domain.memoryStats(), "speaking to QEMU")
 
     def start(self, id: str) -> None:
-        self._do(id, lambda domain: domain.createWithFlags(0), "starting the machine")
+        self._call(id, lambda domain: domain.createWithFlags(0), "starting the machine")
 
     def press_power_button(self, id: str) -> None:
-        self._do(
+        self._call(
             id,
             lambda domain: domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN),
             "pressing the power button",
         )
 
     def ask_agent_to_power_off(self, id: str) -> None:
-        self._do(
+        self._call(
             id,
             lambda domain: domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_GUEST_AGENT),
             "asking the guest's agent to power off",
         )
 
     def force_off(self, id: str) -> None:
-        self._do(id, lambda domain: domain.destroyFlags(0), "switching the machine off")
+        self._call(id, lambda domain: domain.destroyFlags(0), "switching the machine off")
 
     def resume(self, id: str) -> None:
-        self._do(id, lambda domain: domain.resume(), "resuming the machine")
+        self._call(id, lambda domain: domain.resume(), "resuming the machine")
 
     def undefine(self, id: str) -> None:
-        self._do(id, lambda domain: domain.undefineFlags(UNDEFINE), "undefining the domain")
+        self._call(id, lambda domain: domain.undefineFlags(UNDEFINE), "undefining the domain")
 
     def set_autostart(self, id: str, *, is_on: bool) -> None:
-        self._do(id, lambda domain: domain.setAutostart(int(is_on)), "setting autostart")
+        self._call(id, lambda domain: domain.setAutostart(int(is_on)), "setting autostart")
 
     def is_autostart(self, id: str) -> bool:
-        return bool(self._do(id, lambda domain: domain.autostart(), "looking at autostart"))
+        return bool(self._call(id, lambda domain: domain.autostart(), "looking at autostart"))
 
     def attach(self, id: str, device: Element, *, is_live: bool) -> None:
         document = text(device)
         flags = LIVE if is_live else CONFIG
-        self._do(id, lambda domain: domain.attachDeviceFlags(document, flags), "attaching a device")
+        self._call(id, lambda domain: domain.attachDeviceFlags(document, flags), "attaching a device")
 
     def detach(self, id: str, alias: str, *, is_live: bool) -> None:
         """A running guest lets go of it later, or never; an event tells."""
         flags = LIVE if is_live else CONFIG
-        self._do(id, lambda domain: domain.detachDeviceAlias(alias, flags), "detaching a device")
+        self._call(id, lambda domain: domain.detachDeviceAlias(alias, flags), "detaching a device")
 
     def set_cpus(self, id: str, count: int) -> None:
-        self._do(id, lambda domain: domain.setVcpusFlags(count, LIVE), "changing the processors")
+        self._call(id, lambda domain: domain.setVcpusFlags(count, LIVE), "changing the processors")
 
     def set_memory(self, id: str, size_bytes: int) -> None:
         """Of the guest's balloon: up to what it was started with."""
-        self._do(id, lambda domain: domain.setMemoryFlags(size_bytes // 1024, LIVE), "changing the memory")
+        self._call(id, lambda domain: domain.setMemoryFlags(size_bytes // 1024, LIVE), "changing the memory")
 
     def disk_bytes(self, id: str, target: str) -> int:
-        size: int = self._do(id, lambda domain: domain.blockInfo(target)[0], "looking at a disk")
+        size: int = self._call(id, lambda domain: domain.blockInfo(target)[0], "looking at a disk")
         return size
 
     def grow_disk(self, id: str, target: str, size_bytes: int) -> None:
-        self._do(
+        self._call(
             id,
             lambda domain: domain.blockResize(target, size_bytes, libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES),
             "growing a disk",
         )
 
-    def _do(self, id: str, action: Callable[[libvirt.virDomain], T], doing: str) -> T:
+    def _call(self, id: str, action: Callable[[libvirt.virDomain], T], doing: str) -> T:
         return self._link.call(lambda raw: action(raw.lookupByUUIDString(id)), doing)
 
 
@@ -161,21 +161,25 @@ def metadata_of(domain: libvirt.virDomain) -> str:
     return found
 
 
-def seen_of(domain: libvirt.virDomain) -> DomainState:
+def domain_state(domain: libvirt.virDomain) -> DomainState:
     state, reason = domain.state()
-    following = hardware(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+    following = parse_hardware(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
     if state in OFF_STATES:
-        return DomainState(life=RunState.OFF, end=ENDS.get(reason, StopReason.UNKNOWN), next=following)
+        return DomainState(
+            run_state=RunState.OFF,
+            stop_reason=STOP_REASONS.get(reason, StopReason.UNKNOWN),
+            next_boot=following,
+        )
     document = domain.XMLDesc(0)
-    life = RunState.RUNNING
+    run_state = RunState.RUNNING
     if state == libvirt.VIR_DOMAIN_PAUSED:
-        life = LIVES.get(reason, RunState.PAUSED)
+        run_state = PAUSED_STATES.get(reason, RunState.PAUSED)
     elif state == libvirt.VIR_DOMAIN_PMSUSPENDED:
-        life = RunState.PAUSED
+        run_state = RunState.PAUSED
     return DomainState(
-        life=life,
-        live=hardware(document),
-        next=following,
+        run_state=run_state,
+        live=parse_hardware(document),
+        next_boot=following,
         has_agent=has_agent(document),
-        is_passing=not domain.isPersistent(),
+        is_transient=not domain.isPersistent(),
     )

@@ -19,8 +19,8 @@ from iri.libvirt.domain_events import (
     LifecycleEvent,
 )
 
-Tell = Callable[[DomainEvent], None]
-TURNS = {
+Emit = Callable[[DomainEvent], None]
+LIFECYCLE = {
     libvirt.VIR_DOMAIN_EVENT_DEFINED: LifecycleChange.DEFINED,
     libvirt.VIR_DOMAIN_EVENT_UNDEFINED: LifecycleChange.UNDEFINED,
     libvirt.VIR_DOMAIN_EVENT_STARTED: LifecycleChange.STARTED,
@@ -33,17 +33,17 @@ TURNS = {
 }
 
 
-def register(raw: libvirt.virConnect, tell: Tell) -> Iterator[int]:
+def register(raw: libvirt.virConnect, emit: Emit) -> Iterator[int]:
     """For all domains, foreign ones too: who listens knows which are his. Gives what each callback is known by."""
-    teller = EventCallbacks(tell)
+    callbacks = EventCallbacks(emit)
     for event, callback in (
-        (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, teller.lived),
-        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, teller.came),
-        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, teller.went),
-        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED, teller.stays),
-        (libvirt.VIR_DOMAIN_EVENT_ID_REBOOT, teller.rebooted),
-        (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, teller.agent),
-        (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, teller.failed),
+        (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, callbacks.on_lifecycle),
+        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, callbacks.on_device_added),
+        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, callbacks.on_device_removed),
+        (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED, callbacks.on_removal_failed),
+        (libvirt.VIR_DOMAIN_EVENT_ID_REBOOT, callbacks.on_reboot),
+        (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, callbacks.on_agent_state),
+        (libvirt.VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, callbacks.on_disk_error),
     ):
         yield raw.domainEventRegisterAny(None, event, callback, None)
 
@@ -51,39 +51,43 @@ def register(raw: libvirt.virConnect, tell: Tell) -> Iterator[int]:
 class EventCallbacks:
     """libvirt's callbacks, each with the connection first and something opaque last."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
 
-    def lived(self, _: object, domain: libvirt.virDomain, event: int, detail: int, opaque: object) -> None:
+    def on_lifecycle(
+        self, _: object, domain: libvirt.virDomain, event: int, detail: int, opaque: object
+    ) -> None:
         del opaque
         by_guest = (
             event == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN and detail == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_GUEST
         )
-        if event in TURNS:
-            self._tell(LifecycleEvent(domain.UUIDString(), TURNS[event], by_guest))
+        if event in LIFECYCLE:
+            self._emit(LifecycleEvent(domain.UUIDString(), LIFECYCLE[event], by_guest))
 
-    def came(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
+    def on_device_added(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        self._tell(DeviceAdded(domain.UUIDString(), alias))
+        self._emit(DeviceAdded(domain.UUIDString(), alias))
 
-    def went(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
+    def on_device_removed(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        self._tell(DeviceRemoved(domain.UUIDString(), alias))
+        self._emit(DeviceRemoved(domain.UUIDString(), alias))
 
-    def stays(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
+    def on_removal_failed(self, _: object, domain: libvirt.virDomain, alias: str, opaque: object) -> None:
         del opaque
-        self._tell(DeviceRemovalFailed(domain.UUIDString(), alias))
+        self._emit(DeviceRemovalFailed(domain.UUIDString(), alias))
 
-    def rebooted(self, _: object, domain: libvirt.virDomain, opaque: object) -> None:
+    def on_reboot(self, _: object, domain: libvirt.virDomain, opaque: object) -> None:
         del opaque
-        self._tell(GuestRebooted(domain.UUIDString()))
+        self._emit(GuestRebooted(domain.UUIDString()))
 
-    def agent(self, _: object, domain: libvirt.virDomain, state: int, reason: int, opaque: object) -> None:
+    def on_agent_state(
+        self, _: object, domain: libvirt.virDomain, state: int, reason: int, opaque: object
+    ) -> None:
         del reason, opaque
         is_connected = state == libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
-        self._tell(AgentChanged(domain.UUIDString(), is_connected))
+        self._emit(AgentChanged(domain.UUIDString(), is_connected))
 
-    def failed(self, _: object, domain: libvirt.virDomain, *details: Any) -> None:
+    def on_disk_error(self, _: object, domain: libvirt.virDomain, *details: Any) -> None:
         """`details`: path, alias, action, reason, opaque."""
         _path, alias, _action, reason, _opaque = details
-        self._tell(DiskError(domain.UUIDString(), alias, reason))
+        self._emit(DiskError(domain.UUIDString(), alias, reason))

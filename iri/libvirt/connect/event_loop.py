@@ -8,12 +8,12 @@ import threading
 import libvirt
 
 log = logging.getLogger(__name__)
-_begun = threading.Lock()
+_starting = threading.Lock()
 _threads: list[threading.Thread] = []
 
 
-def begin() -> None:
-    with _begun:
+def ensure_running() -> None:
+    with _starting:
         if _threads:
             return
         libvirt.registerErrorHandler(_ignore, None)  # it would print every error that is also raised

@@ -47,7 +47,7 @@ MEANINGS: dict[int, type[IRIError]] = {
 EXHAUSTED = ("No space left", "Cannot allocate memory", "not enough space", "cannot set up guest memory")
 
 
-def meaning(error: libvirt.libvirtError, doing: str) -> IRIError:
+def translate_error(error: libvirt.libvirtError, doing: str) -> IRIError:
     """Everything else is the object's present state: QEMU's own refusals have no code that says more."""
     text = error.get_error_message() or str(error)
     if any(sign in text for sign in EXHAUSTED):

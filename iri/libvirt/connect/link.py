@@ -17,7 +17,7 @@ from iri.backoff import ExponentialDelay
 from iri.errors import Unavailable
 from iri.libvirt.connect import event_loop
 from iri.libvirt.connect.event_callbacks import register
-from iri.libvirt.connect.libvirt_errors import meaning
+from iri.libvirt.connect.libvirt_errors import translate_error
 from iri.libvirt.domain_events import DomainEvent
 
 log = logging.getLogger(__name__)
@@ -41,22 +41,24 @@ class LibvirtLink:
         self._lock = threading.Lock()
         self._is_lost = threading.Event()
         self._closing = threading.Event()
-        self._mender = threading.Thread(target=self._mend, name="libvirt-link", daemon=True)
+        self._reconnector = threading.Thread(
+            target=self._reconnect_when_lost, name="libvirt-link", daemon=True
+        )
 
     def open(self) -> None:
         """Unavailable when libvirtd does not answer now; it is not tried again then."""
-        self._raw = self._connected()
-        self._mender.start()
+        self._raw = self._open_connection()
+        self._reconnector.start()
 
     def close(self) -> None:
         self._closing.set()
         self._is_lost.set()
-        if self._mender.is_alive():
-            self._mender.join()
+        if self._reconnector.is_alive():
+            self._reconnector.join()
         with self._lock:
             raw, self._raw = self._raw, None
         if raw is not None:
-            self._leave(raw)
+            self._release_connection(raw)
 
     def listen(self, listener: Listener) -> None:
         """Before `open`."""
@@ -79,12 +81,12 @@ class LibvirtLink:
             return action(raw)
         except libvirt.libvirtError as error:
             if not is_alive(raw):
-                self._lose(raw)
+                self._mark_lost(raw)
                 raise Unavailable(f"{doing}: libvirt went away") from error
-            raise meaning(error, doing) from error
+            raise translate_error(error, doing) from error
 
-    def _connected(self) -> libvirt.virConnect:
-        event_loop.begin()
+    def _open_connection(self) -> libvirt.virConnect:
+        event_loop.ensure_running()
         try:
             raw = libvirt.open(self.uri)
         except libvirt.libvirtError as error:
@@ -94,19 +96,19 @@ class LibvirtLink:
         callbacks = self._callbacks[raw] = []
         try:
             raw.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
-            raw.registerCloseCallback(self._closed, None)
-            for callback in register(raw, self._tell):
+            raw.registerCloseCallback(self._on_closed, None)
+            for callback in register(raw, self._emit):
                 callbacks.append(callback)
         except libvirt.libvirtError as error:
-            self._leave(raw)
+            self._release_connection(raw)
             raise Unavailable(f"libvirt went away: {error.get_error_message()}") from error
         return raw
 
-    def _leave_lost(self) -> None:
+    def _release_lost(self) -> None:
         for raw in tuple(self._callbacks):
-            self._leave(raw)
+            self._release_connection(raw)
 
-    def _leave(self, raw: libvirt.virConnect) -> None:
+    def _release_connection(self, raw: libvirt.virConnect) -> None:
         """libvirt keeps a connection, its socket with it, for as long as there is somebody to call. It goes with the last
         call that still uses it. Not to be called by a callback of its own."""
         for callback in self._callbacks.pop(raw):
@@ -115,40 +117,40 @@ class LibvirtLink:
         with contextlib.suppress(libvirt.libvirtError):
             raw.unregisterCloseCallback()
 
-    def _tell(self, event: DomainEvent) -> None:
+    def _emit(self, event: DomainEvent) -> None:
         for listener in self._listeners:
             listener(event)
 
-    def _closed(self, raw: libvirt.virConnect, reason: int, context: object) -> None:
+    def _on_closed(self, raw: libvirt.virConnect, reason: int, context: object) -> None:
         del context
         log.warning("libvirt went away reason=%d", reason)
-        self._lose(raw)
+        self._mark_lost(raw)
 
-    def _lose(self, raw: libvirt.virConnect) -> None:
+    def _mark_lost(self, raw: libvirt.virConnect) -> None:
         with self._lock:
             if self._raw is not None and (self._raw is raw or not is_alive(self._raw)):
                 self._raw = None
                 self._is_lost.set()
 
-    def _mend(self) -> None:
+    def _reconnect_when_lost(self) -> None:
         while self._is_lost.wait() and not self._closing.is_set():
             self._is_lost.clear()
             if self._raw is None:
-                self._connect_again()
+                self._reconnect()
 
-    def _connect_again(self) -> None:
+    def _reconnect(self) -> None:
         attempts = 0
         while not self._closing.wait(RECONNECTS.delay(attempts)):
-            self._leave_lost()
+            self._release_lost()
             try:
-                raw = self._connected()
+                raw = self._open_connection()
             except Unavailable as error:
                 log.info("libvirt is away error=%s", error)
                 attempts += 1
                 continue
             self._raw = raw
             if not is_alive(raw):
-                self._lose(raw)
+                self._mark_lost(raw)
                 continue
             log.info("libvirt is back")
             for callback in self._on_connected:

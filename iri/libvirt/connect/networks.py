@@ -9,7 +9,7 @@ import libvirt
 from iri.errors import NotFound
 from iri.libvirt import xml
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.networks.network_xml import ObservedNetwork, found, reservation
+from iri.libvirt.networks.network_xml import ObservedNetwork, parse_network, reservation
 
 LIVE_AND_KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_LIVE | libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
 KEPT = libvirt.VIR_NETWORK_UPDATE_AFFECT_CONFIG
@@ -21,13 +21,15 @@ class LibvirtNetworks:
 
     def find(self, name: str) -> ObservedNetwork | None:
         try:
-            return self._link.call(lambda raw: _found(raw.networkLookupByName(name)), "looking for a network")
+            return self._link.call(
+                lambda raw: _observe(raw.networkLookupByName(name)), "looking for a network"
+            )
         except NotFound:
             return None
 
     def all(self) -> tuple[ObservedNetwork, ...]:
         def listed(raw: libvirt.virConnect) -> tuple[ObservedNetwork, ...]:
-            return tuple(each for network in raw.listAllNetworks() if (each := _still_there(network)))
+            return tuple(each for network in raw.listAllNetworks() if (each := _observe_if_present(network)))
 
         return self._link.call(listed, "listing the networks")
 
@@ -41,15 +43,15 @@ class LibvirtNetworks:
                 network.create()
             network.setAutostart(True)
 
-        self._with(name, started, "starting a network")
+        self._call(name, started, "starting a network")
 
     def stop(self, name: str) -> None:
-        self._with(
+        self._call(
             name, lambda network: network.destroy() if network.isActive() else None, "stopping a network"
         )
 
     def undefine(self, name: str) -> None:
-        self._with(name, lambda network: network.undefine(), "removing a network")
+        self._call(name, lambda network: network.undefine(), "removing a network")
 
     def reserve(self, name: str, mac: str, address: str) -> None:
         self._update(name, libvirt.VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, mac, address)
@@ -71,13 +73,15 @@ class LibvirtNetworks:
 
     def leases(self, name: str) -> tuple[tuple[str, str], ...]:
         """Pairs of mac and address."""
-        found: list[tuple[str, str]] = []
+        parse_network: list[tuple[str, str]] = []
 
         def asked(network: libvirt.virNetwork) -> None:
-            found.extend((lease["mac"], lease["ipaddr"]) for lease in network.DHCPLeases() if lease["mac"])
+            parse_network.extend(
+                (lease["mac"], lease["ipaddr"]) for lease in network.DHCPLeases() if lease["mac"]
+            )
 
-        self._with(name, asked, "reading the leases of a network")
-        return tuple(found)
+        self._call(name, asked, "reading the leases of a network")
+        return tuple(parse_network)
 
     def _update(self, name: str, command: int, mac: str, address: str) -> None:
         document = xml.text(reservation(mac, address))
@@ -86,9 +90,9 @@ class LibvirtNetworks:
             flags = LIVE_AND_KEPT if network.isActive() else KEPT
             network.update(command, libvirt.VIR_NETWORK_SECTION_IP_DHCP_HOST, -1, document, flags)
 
-        self._with(name, updated, "changing the reservations of a network")
+        self._call(name, updated, "changing the reservations of a network")
 
-    def _with(self, name: str, action: Callable[[libvirt.virNetwork], object], doing: str) -> None:
+    def _call(self, name: str, action: Callable[[libvirt.virNetwork], object], doing: str) -> None:
         self._link.call(lambda raw: action(raw.networkLookupByName(name)), doing)
 
 
@@ -102,13 +106,13 @@ def _document(domain: libvirt.virDomain) -> str:
     return document
 
 
-def _found(network: libvirt.virNetwork) -> ObservedNetwork:
-    return found(xml.parse(network.XMLDesc()), is_active=bool(network.isActive()))
+def _observe(network: libvirt.virNetwork) -> ObservedNetwork:
+    return parse_network(xml.parse(network.XMLDesc()), is_active=bool(network.isActive()))
 
 
-def _still_there(network: libvirt.virNetwork) -> ObservedNetwork | None:
+def _observe_if_present(network: libvirt.virNetwork) -> ObservedNetwork | None:
     try:
-        return _found(network)
+        return _observe(network)
     except libvirt.libvirtError as error:
         if error.get_error_code() == libvirt.VIR_ERR_NO_NETWORK:
             return None

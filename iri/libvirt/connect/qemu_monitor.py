@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition
 from iri.libvirt.connect.link import LibvirtLink
-from iri.libvirt.domain.qemu_state import BlockNode, QemuState, place_of
+from iri.libvirt.domain.qemu_state import BlockNode, QemuState, data_location
 
 DEVICES, OBJECTS = "/machine/peripheral", "/objects"
 BACKEND = "host"  # begins the name of what on the host a network interface is
@@ -31,8 +31,8 @@ class QemuMonitor:
     def __init__(self, link: LibvirtLink) -> None:
         self._link = link
 
-    def look(self, id: str) -> QemuState:
-        inside = inside_of(
+    def observe(self, id: str) -> QemuState:
+        state = qemu_state_of(
             network=self._ask(id, "human-monitor-command", **{"command-line": "info network"}),
             devices=self._ask(id, "qom-list", path=DEVICES),
             objects=self._ask(id, "qom-list", path=OBJECTS),
@@ -40,21 +40,21 @@ class QemuMonitor:
             blocks=self._ask(id, "query-block"),
         )
         document = self._link.call(lambda raw: raw.lookupByUUIDString(id).XMLDesc(0), "looking at the domain")
-        return replace(inside, document=document)
+        return replace(state, document=document)
 
-    def let_go(self, id: str, device: str) -> None:
+    def unplug_device(self, id: str, device: str) -> None:
         """Asks the guest to."""
         self._ask(id, "device_del", id=device)
 
-    def drop_nic(self, id: str, alias: str) -> None:
+    def remove_nic(self, id: str, alias: str) -> None:
         """QEMU does not ask whether a device still uses it."""
         self._ask(id, "netdev_del", id=BACKEND + alias)
 
-    def drop_node(self, id: str, name: str) -> None:
+    def remove_node(self, id: str, name: str) -> None:
         """QEMU refuses while anything uses it."""
         self._ask(id, "blockdev-del", **{"node-name": name})
 
-    def drop_object(self, id: str, name: str) -> None:
+    def remove_object(self, id: str, name: str) -> None:
         self._ask(id, "object-del", id=name)
 
     def _ask(self, domain_id: str, command: str, /, **arguments: str) -> Any:
@@ -64,28 +64,28 @@ class QemuMonitor:
             answer: str = libvirt_qemu.qemuMonitorCommand(raw.lookupByUUIDString(domain_id), request, 0)
             return answer
 
-        return answered(command, self._link.call(ask, "speaking to QEMU"))
+        return parse_answer(command, self._link.call(ask, "speaking to QEMU"))
 
 
 @contextlib.contextmanager
-def understood() -> Iterator[None]:
+def parsing() -> Iterator[None]:
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise FailedPrecondition(f"nobody understands what QEMU says ({type(error).__name__})") from error
 
 
-def answered(command: str, said: str) -> Any:
-    with understood():
+def parse_answer(command: str, said: str) -> Any:
+    with parsing():
         answer = json.loads(said)
         if "error" in answer:
             raise FailedPrecondition(f"QEMU refuses {command}: {answer['error'].get('desc')}")
         return answer["return"]
 
 
-def inside_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: Any) -> QemuState:
+def qemu_state_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: Any) -> QemuState:
     """All but what libvirt knows."""
-    with understood():
+    with parsing():
         return QemuState(
             devices=frozenset(one["name"] for one in devices),
             nics=frozenset(NETDEV.findall(network)),
@@ -98,7 +98,9 @@ def inside_of(*, network: Any, devices: Any, objects: Any, nodes: Any, blocks: A
 def node_of(told: dict[str, Any]) -> BlockNode:
     image = told.get("image", {})
     rests_on = image.get("full-backing-filename") or image.get("backing-filename") or ""
-    return BlockNode(name=told["node-name"], place=place_of(told["file"]), rests_on=place_of(rests_on))
+    return BlockNode(
+        name=told["node-name"], place=data_location(told["file"]), rests_on=data_location(rests_on)
+    )
 
 
 def device_of(told: dict[str, Any]) -> str:

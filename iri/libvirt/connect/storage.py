@@ -50,15 +50,15 @@ class StoragePools:
         def path(pool: libvirt.virStoragePool) -> str:
             return ElementTree.fromstring(pool.XMLDesc(0)).findtext("target/path", "")  # noqa: S314 -- libvirt wrote it
 
-        return self._with_pool(name, path, "reading storage pool")
+        return self._call_pool(name, path, "reading storage pool")
 
-    def room(self, name: str) -> PoolSpace:
+    def measure(self, name: str) -> PoolSpace:
         def info(pool: libvirt.virStoragePool) -> PoolSpace:
-            _refreshed(pool)
+            _refresh(pool)
             _, capacity, allocated, available = pool.info()
             return PoolSpace(capacity, allocated, available)
 
-        return self._with_pool(name, info, "measuring storage pool")
+        return self._call_pool(name, info, "measuring storage pool")
 
     def create(self, pool_name: str, volume: str, definition: str) -> None:
         """What is there by that name already is refused."""
@@ -66,10 +66,10 @@ class StoragePools:
         def create(pool: libvirt.virStoragePool) -> None:
             pool.createXML(definition, 0)
 
-        self._with_pool(pool_name, create, f"creating {volume} in storage pool")
+        self._call_pool(pool_name, create, f"creating {volume} in storage pool")
 
     def resize(self, pool_name: str, volume: str, size_bytes: int) -> None:
-        self._with_volume(pool_name, volume, lambda found: found.resize(size_bytes, 0), "resizing")
+        self._call_volume(pool_name, volume, lambda found: found.resize(size_bytes, 0), "resizing")
 
     def size(self, pool_name: str, volume: str) -> int:
         """As it is now, whoever has changed it."""
@@ -77,24 +77,24 @@ class StoragePools:
         def size(found: libvirt.virStorageVol) -> int:
             return int(found.info()[1])
 
-        return self._with_volume(pool_name, volume, size, "measuring")
+        return self._call_volume(pool_name, volume, size, "measuring")
 
     def refresh(self, pool_name: str) -> None:
         """Has libvirt look at what others changed."""
-        self._with_pool(pool_name, _refreshed, "refreshing storage pool")
+        self._call_pool(pool_name, _refresh, "refreshing storage pool")
 
     def wipe(self, pool_name: str, volume: str) -> None:
-        self._with_volume(pool_name, volume, lambda found: found.wipe(0), "wiping")
+        self._call_volume(pool_name, volume, lambda found: found.wipe(0), "wiping")
 
     def delete(self, pool_name: str, volume: str) -> None:
         """Gone, or was not there."""
         with contextlib.suppress(NotFound):
-            self._with_volume(pool_name, volume, lambda found: found.delete(0), "deleting")
+            self._call_volume(pool_name, volume, lambda found: found.delete(0), "deleting")
 
-    def _with_pool(self, name: str, action: Callable[[libvirt.virStoragePool], T], doing: str) -> T:
+    def _call_pool(self, name: str, action: Callable[[libvirt.virStoragePool], T], doing: str) -> T:
         return self._link.call(lambda raw: action(raw.storagePoolLookupByName(name)), f"{doing} {name}")
 
-    def _with_volume(
+    def _call_volume(
         self, pool: str, volume: str, action: Callable[[libvirt.virStorageVol], T], doing: str
     ) -> T:
         """libvirt knows what it made itself; of what others changed it hears by a refresh."""
@@ -106,7 +106,7 @@ class StoragePools:
             except libvirt.libvirtError as error:
                 if error.get_error_code() != libvirt.VIR_ERR_NO_STORAGE_VOL:
                     raise
-            _refreshed(at)
+            _refresh(at)
             return at.storageVolLookupByName(volume)
 
         return self._link.call(lambda raw: action(found(raw)), f"{doing} {volume} in storage pool {pool}")
@@ -126,7 +126,7 @@ class LibvirtSecrets:
         """Without a value. Refused when there is another of the same usage."""
         self._link.call(lambda raw: raw.secretDefineXML(definition, 0), "keeping a note")
 
-    def noted(self, usage: str) -> tuple[str, str] | None:
+    def find_by_usage(self, usage: str) -> tuple[str, str] | None:
         """Id and description of the one that is used for it."""
 
         def read(raw: libvirt.virConnect) -> tuple[str, str]:
@@ -157,7 +157,7 @@ class LibvirtSecrets:
         )
 
 
-def _refreshed(pool: libvirt.virStoragePool) -> None:
+def _refresh(pool: libvirt.virStoragePool) -> None:
     """libvirt refuses it while a volume of the pool is being made."""
     until = time.monotonic() + BUSY_SECONDS
     while True:

@@ -21,7 +21,7 @@ LONGEST_SERIAL = 20  # what a virtio disk has room for
 
 def disk_element(alias: Alias, device: str, target: str, source: DiskSource) -> Element:
     """`device` is the spec's name; the guest finds it as the serial number."""
-    made = disk_of(source)
+    made = disk_source_element(source)
     child(made, "target", dev=target, bus="virtio")
     if source.iops or source.bytes_per_second:
         limits = child(made, "iotune")
@@ -36,17 +36,17 @@ def disk_element(alias: Alias, device: str, target: str, source: DiskSource) -> 
     return made
 
 
-def disk_of(source: DiskSource) -> Element:
+def disk_source_element(source: DiskSource) -> Element:
     where = source.where
     match where:
         case FileSource(path=path, format=format_):
-            made = driven("file", format_)
+            made = disk_with_driver("file", format_)
             inner = child(made, "source", file=path)
         case BlockSource(path=path):
-            made = driven("block", "raw")
+            made = disk_with_driver("block", "raw")
             inner = child(made, "source", dev=path)
         case RbdSource():
-            made = driven("network", "raw")
+            made = disk_with_driver("network", "raw")
             inner = child(made, "source", protocol="rbd", name=where.image)
             for host, port in where.monitors:
                 child(inner, "host", name=host, port=port)
@@ -65,7 +65,7 @@ def cipher(where: FileSource | BlockSource | RbdSource) -> dict[str, str]:
     return {"format": "luks2", "engine": "librbd"} if isinstance(where, RbdSource) else {"format": "luks"}
 
 
-def driven(type_: str, format_: str) -> Element:
+def disk_with_driver(type_: str, format_: str) -> Element:
     """A full host disk stops the guest, who goes on when there is room again, instead of losing what it writes."""
     made = element("disk", type_=type_, device="disk")
     child(

@@ -8,8 +8,8 @@ import msgspec
 
 from iri.libvirt.device_sources import Boot, NicSource, PreparedDisk
 from iri.libvirt.domain.devices import cdrom_element, disk_element, nic_element
-from iri.libvirt.domain.names import alias_of, domain_name, target_of
-from iri.libvirt.domain.record import NAMESPACE, TAG, MachineRecord, sealed, written
+from iri.libvirt.domain.names import alias_of, choose_target, domain_name
+from iri.libvirt.domain.record import NAMESPACE, TAG, MachineRecord, split_secrets, to_metadata
 from iri.libvirt.domain.traits import ClassTraits, HostPlatform
 from iri.libvirt.protocols import SeedFiles
 from iri.libvirt.xml import Element, child, element, parse, text
@@ -64,12 +64,12 @@ class DomainPlan(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def document(plan: DomainPlan) -> str:
+def render_domain(plan: DomainPlan) -> str:
     root = element("domain", type_=plan.platform.domain_type)
     child(root, "name", domain_name(plan.id, plan.record.labels))
     child(root, "uuid", plan.id)
-    spec, _ = sealed(plan.record.spec)
-    metadata = written(msgspec.structs.replace(plan.record, spec=spec))
+    spec, _ = split_secrets(plan.record.spec)
+    metadata = to_metadata(msgspec.structs.replace(plan.record, spec=spec))
     child(child(root, "metadata"), f"{{{NAMESPACE}}}{TAG}", metadata.text)
     for part in resources(plan):
         root.append(part)
@@ -86,7 +86,7 @@ def document(plan: DomainPlan) -> str:
     return text(root)
 
 
-def regraded(existing: str, plan: DomainPlan) -> str:
+def resized_document(existing: str, plan: DomainPlan) -> str:
     """The domain's next configuration with the class's part of it anew. All else stays as it is, addresses included."""
     root = parse(existing)
     for tag in ("maxMemory", "memory", "currentMemory", "vcpu", "vcpus", "memoryBacking", "cpu"):
@@ -168,7 +168,7 @@ def devices(plan: DomainPlan) -> Element:
         made.append(cdrom_element(str(plan.seed.iso), "sda", "scsi"))
     taken: list[str] = []
     for disk, prepared in plan.disks:
-        taken.append(target_of(disk.device, taken))
+        taken.append(choose_target(disk.device, taken))
         made.append(disk_element(alias_of(disk), disk.device, taken[-1], prepared.source))
     for interface, source in plan.nics:
         made.append(nic_element(alias_of(interface), source))

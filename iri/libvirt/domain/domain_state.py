@@ -7,7 +7,7 @@ from enum import Enum
 
 import msgspec
 
-from iri.libvirt.domain.names import Alias, DeviceKind, parsed_alias
+from iri.libvirt.domain.names import Alias, DeviceKind, parse_alias
 from iri.libvirt.xml import Element, parse
 
 
@@ -15,8 +15,8 @@ class RunState(Enum):
     OFF = "off"
     RUNNING = "running"
     PAUSED = "paused"  # by people, or by libvirt while it works on it
-    STUCK = "stuck"  # paused by an input or output error
-    HELD = "held"  # libvirtd did not live to finish its start: it has never run
+    IO_ERROR = "io-error"  # paused by an input or output error
+    UNFINISHED_START = "unfinished-start"  # libvirtd did not live to finish its start: it has never run
 
 
 class StopReason(Enum):
@@ -45,29 +45,29 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DomainState(msgspec.Struct, frozen=True, kw_only=True):
-    life: RunState = RunState.OFF
-    end: StopReason = StopReason.UNKNOWN
+    run_state: RunState = RunState.OFF
+    stop_reason: StopReason = StopReason.UNKNOWN
     live: Hardware | None = None  # while it is on
-    next: Hardware = Hardware()
+    next_boot: Hardware = Hardware()
     has_agent: bool = False
-    is_passing: bool = False  # somebody undefined it while it runs: with the guest it would be gone
+    is_transient: bool = False  # somebody undefined it while it runs: with the guest it would be gone
 
     @property
     def is_on(self) -> bool:
-        return self.life is not RunState.OFF
+        return self.run_state is not RunState.OFF
 
     @property
-    def now(self) -> Hardware:
+    def current(self) -> Hardware:
         """What is really there: of a domain that is off, what it would start with."""
-        return self.live or self.next
+        return self.live or self.next_boot
 
     @property
     def aliases(self) -> frozenset[Alias]:
         """Whatever is still somewhere."""
-        return self.next.aliases | (self.live.aliases if self.live else frozenset())
+        return self.next_boot.aliases | (self.live.aliases if self.live else frozenset())
 
 
-def hardware(document: str) -> Hardware:
+def parse_hardware(document: str) -> Hardware:
     root = parse(document)
     disks: dict[Alias, str] = {}
     nics: dict[Alias, str] = {}
@@ -75,11 +75,11 @@ def hardware(document: str) -> Hardware:
     for disk in root.iterfind("devices/disk"):
         target = attribute(disk, "target", "dev")
         targets.add(target)
-        alias = parsed_alias(attribute(disk, "alias", "name"))
+        alias = parse_alias(attribute(disk, "alias", "name"))
         if alias is not None and alias.kind == DeviceKind.DISK.value:
             disks[alias] = target
     for nic in root.iterfind("devices/interface"):
-        alias = parsed_alias(attribute(nic, "alias", "name"))
+        alias = parse_alias(attribute(nic, "alias", "name"))
         if alias is not None and alias.kind == DeviceKind.NIC.value:
             nics[alias] = attribute(nic, "mac", "address")
     vcpu = root.find("vcpu")

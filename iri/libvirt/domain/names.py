@@ -35,7 +35,7 @@ class Alias(msgspec.Struct, frozen=True, order=True):
     fingerprint: str
 
     def __str__(self) -> str:
-        return f"ua-{self.kind}-{escaped(self.name)}-{self.fingerprint}"
+        return f"ua-{self.kind}-{escape(self.name)}-{self.fingerprint}"
 
 
 def alias_of(device: Disk | RuntimeNetworkInterface) -> Alias:
@@ -57,16 +57,16 @@ def disk_identity(disk: Disk) -> Iterable[str]:
     return (disk.device, "local")
 
 
-def parsed_alias(text: str) -> Alias | None:
+def parse_alias(text: str) -> Alias | None:
     """None for a device that is not an attachment, or not ours."""
     found = ALIAS.fullmatch(text)
     if found is None:
         return None
     kind, name, print_ = found.groups()
-    return Alias(kind, unescaped(name), print_)
+    return Alias(kind, unescape(name), print_)
 
 
-def escaped(name: str) -> str:
+def escape(name: str) -> str:
     return "".join(
         character
         if character.isascii() and (character.isalnum() or character == "-")
@@ -75,7 +75,7 @@ def escaped(name: str) -> str:
     )
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     raw = ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
     return raw.encode("latin-1", "replace").decode(errors="replace")
 
@@ -93,7 +93,7 @@ def domain_name(id: str, labels: Mapping[str, str]) -> str:
     return f"{readable or 'machine'}-{id}"
 
 
-def target_of(device: str, taken: Iterable[str]) -> str:
+def choose_target(device: str, taken: Iterable[str]) -> str:
     """The name libvirt wants for a disk: like the spec's, or the last free one when that says nothing to libvirt.
 
     Guests name their disks themselves; the serial number is what identifies one.

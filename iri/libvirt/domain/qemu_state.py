@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from iri.libvirt.domain.names import parsed_alias
+from iri.libvirt.domain.names import parse_alias
 from iri.libvirt.xml import parse
 
 NODE = re.compile(r"libvirt-(\d+)-(.+)")
@@ -57,48 +57,50 @@ class LeakedDevices(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.devices or self.nics or self.nodes or self.objects)
 
 
-def forgotten(inside: QemuState, places: Iterable[str]) -> LeakedDevices:
+def find_leaked(state: QemuState, locations: Iterable[str]) -> LeakedDevices:
     """`places` are those of disks that are to be attached, or were when libvirtd died."""
-    root = parse(inside.document)
+    root = parse(state.document)
     aliases = {found.get("name", "") for found in root.iterfind("devices/*/alias")}
     known = {int(index) for found in root.iter("source") if (index := found.get("index", "")).isdigit()}
-    devices = ours(inside.devices) - aliases
-    free = {node: number for node in inside.nodes if (number := number_of(node.name)) and number not in known}
-    read = {number_of(inside.disks.get(device, "")) for device in devices}
-    sought = {place for place in places if place} | {node.place for node in free if free[node] in read}
+    devices = ours(state.devices) - aliases
+    free = {
+        node: number for node in state.nodes if (number := node_number(node.name)) and number not in known
+    }
+    read = {node_number(state.disks.get(device, "")) for device in devices}
+    sought = {place for place in locations if place} | {node.place for node in free if free[node] in read}
     while below := {node.rests_on for node in free if node.place in sought and node.rests_on} - sought:
         sought |= below
     numbers = {free[node] for node in free if node.place in sought}
     left = [node.name for node in free if free[node] in numbers]
     return LeakedDevices(
         devices=tuple(sorted(devices)),
-        nics=tuple(sorted(ours(inside.nics) - aliases)),
+        nics=tuple(sorted(ours(state.nics) - aliases)),
         nodes=tuple(sorted(left, key=lambda name: name.endswith(STORAGE))),
-        objects=tuple(sorted(name for name in inside.objects if number_of(name) in numbers)),
+        objects=tuple(sorted(name for name in state.objects if node_number(name) in numbers)),
     )
 
 
 def ours(names: Iterable[str]) -> set[str]:
-    return {name for name in names if parsed_alias(name) is not None}
+    return {name for name in names if parse_alias(name) is not None}
 
 
-def number_of(name: str) -> int:
+def node_number(name: str) -> int:
     """Zero for one that is not libvirt's, which begins with one."""
     found = NODE.fullmatch(name)
     return int(found.group(1)) if found else 0
 
 
-def place_of(file: str) -> str:
+def data_location(file: str) -> str:
     """QEMU tells of a node where it reads as a path, as a URI, or as options in JSON, which it cuts off when they are long. Nothing
     for what says no place."""
     if file.startswith("json:"):
-        return place_in(file.removeprefix("json:"))
+        return json_location(file.removeprefix("json:"))
     if file.startswith("rbd:"):
         return file.removeprefix("rbd:").split(":")[0]
     return file
 
 
-def place_in(options: str) -> str:
+def json_location(options: str) -> str:
     try:
         layer = msgspec.json.decode(options, type=Layer)
     except (msgspec.DecodeError, ValueError):

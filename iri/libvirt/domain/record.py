@@ -33,7 +33,7 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True):
     spec: RuntimeMachineSpec = RuntimeMachineSpec()
     resources: Mapping[str, int] = {}  # of its class when it was last set
     is_built: bool = False  # the domain has its devices
-    has_seal: bool = False
+    has_secrets: bool = False
     is_halted: bool = False  # the guest powered itself off and is to stay off
     boots: int = 0
     image_ref: str = ""
@@ -49,7 +49,7 @@ class SpecSecrets(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.ignition_data or self.disks)
 
 
-def sealed(spec: RuntimeMachineSpec) -> tuple[RuntimeMachineSpec, SpecSecrets]:
+def split_secrets(spec: RuntimeMachineSpec) -> tuple[RuntimeMachineSpec, SpecSecrets]:
     """The spec without its secrets, and these."""
     disks = {}
     volumes = []
@@ -59,39 +59,39 @@ def sealed(spec: RuntimeMachineSpec) -> tuple[RuntimeMachineSpec, SpecSecrets]:
             disks[disk.name] = (connection.secret_data, connection.encryption_data)
             disk = replace(disk, connection=replace(connection, secret_data={}, encryption_data={}))
         volumes.append(disk)
-    seal = SpecSecrets(ignition_data=spec.ignition_data, disks=disks)
-    return replace(spec, ignition_data=b"", volumes=tuple(volumes)), seal
+    secrets = SpecSecrets(ignition_data=spec.ignition_data, disks=disks)
+    return replace(spec, ignition_data=b"", volumes=tuple(volumes)), secrets
 
 
-def unsealed(spec: RuntimeMachineSpec, seal: SpecSecrets) -> RuntimeMachineSpec:
-    volumes = tuple(unsealed_disk(disk, seal) for disk in spec.volumes)
-    return replace(spec, ignition_data=seal.ignition_data, volumes=volumes)
+def merge_secrets(spec: RuntimeMachineSpec, secrets: SpecSecrets) -> RuntimeMachineSpec:
+    volumes = tuple(merge_disk_secrets(disk, secrets) for disk in spec.volumes)
+    return replace(spec, ignition_data=secrets.ignition_data, volumes=volumes)
 
 
-def unsealed_disk(disk: Disk, seal: SpecSecrets) -> Disk:
-    if disk.connection is None or disk.name not in seal.disks:
+def merge_disk_secrets(disk: Disk, secrets: SpecSecrets) -> Disk:
+    if disk.connection is None or disk.name not in secrets.disks:
         return disk
-    secret_data, encryption_data = seal.disks[disk.name]
+    secret_data, encryption_data = secrets.disks[disk.name]
     connection: VolumeConnection = replace(
         disk.connection, secret_data=secret_data, encryption_data=encryption_data
     )
     return replace(disk, connection=connection)
 
 
-def packed(seal: SpecSecrets) -> bytes:
-    return msgspec.msgpack.encode(seal)
+def encode_secrets(secrets: SpecSecrets) -> bytes:
+    return msgspec.msgpack.encode(secrets)
 
 
-def unpacked(data: bytes) -> SpecSecrets:
+def decode_secrets(data: bytes) -> SpecSecrets:
     return msgspec.msgpack.decode(data, type=SpecSecrets)
 
 
-def written(record: MachineRecord) -> Element:
+def to_metadata(record: MachineRecord) -> Element:
     """JSON in ASCII: XML can carry it, whatever labels and annotations hold. In no namespace: libvirt puts it into ours."""
     return element(TAG, json.dumps(msgspec.to_builtins(record), separators=(",", ":")))
 
 
-def read(metadata: Element) -> MachineRecord:
+def from_metadata(metadata: Element) -> MachineRecord:
     """ValueError for what no version of this runtime has written."""
     try:
         return msgspec.json.decode(metadata.text or "", type=MachineRecord)
@@ -99,7 +99,7 @@ def read(metadata: Element) -> MachineRecord:
         raise ValueError(f"the metadata of the machine cannot be read: {error}") from None
 
 
-def wish(record: MachineRecord, id: str) -> RuntimeMachine:
+def desired_machine(record: MachineRecord, id: str) -> RuntimeMachine:
     return RuntimeMachine(
         id=id,
         labels=record.labels,

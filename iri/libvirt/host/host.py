@@ -56,7 +56,7 @@ class StorageTotals(Protocol):
 
 
 class Probe(Protocol):
-    def runs(self, domain_type: str) -> bool: ...
+    def can_boot(self, domain_type: str) -> bool: ...
 
 
 class Installation(msgspec.Struct, frozen=True):
@@ -83,18 +83,18 @@ class LibvirtHost:
         self._proof = proof
         self._settings = settings
         self._here = here
-        self._kept = here.folder / "classes.json"
+        self._classes_file = here.folder / "classes.json"
         self._lock = threading.Lock()
         self._facts: HostFacts | None = None
         self._domain_type = ""
-        self._classes = self._first_classes()
+        self._classes = self._load_classes()
 
     def forget(self) -> None:
         """The host may be another one now: libvirt was away."""
         self._facts = None
 
     def about(self) -> RuntimeInfo:
-        facts = self._known()
+        facts = self._known_facts()
         return RuntimeInfo(
             name=RUNTIME,
             version=self._here.version,
@@ -108,7 +108,7 @@ class LibvirtHost:
         )
 
     def offers(self) -> Offers:
-        facts, storage, classes = self._known(), self._storage.storage_bytes(), self._classes
+        facts, storage, classes = self._known_facts(), self._storage.storage_bytes(), self._classes
         counted = [(one, quantity(one, facts, storage, self._settings)) for one in classes.machines]
         return Offers(
             machines=tuple(
@@ -123,9 +123,9 @@ class LibvirtHost:
         with self._lock:
             if classes == self._classes:
                 return
-            draft = self._kept.with_suffix(".partial")
+            draft = self._classes_file.with_suffix(".partial")
             draft.write_bytes(msgspec.json.encode(classes))
-            draft.replace(self._kept)
+            draft.replace(self._classes_file)
             self._classes = classes
 
     def machine_class(self, name: str) -> RuntimeMachineClass:
@@ -144,25 +144,25 @@ class LibvirtHost:
         return self._settings.traits.get(class_name, ClassTraits())
 
     def platform(self) -> HostPlatform:
-        facts = self._known()
+        facts = self._known_facts()
         return HostPlatform(domain_type=self.domain_type(), architecture=facts.architecture, cpus=facts.cpus)
 
     def domain_type(self) -> str:
         """Found out once, by whoever asks first; the others wait for it."""
         with self._lock:
             if not self._domain_type:
-                self._domain_type = self._found_out()
+                self._domain_type = self._detect_domain_type()
                 log.info("guests run domain_type=%s", self._domain_type)
             return self._domain_type
 
-    def _found_out(self) -> str:
+    def _detect_domain_type(self) -> str:
         match self._settings.accelerator:
             case "kvm":
                 return "kvm"
             case "tcg":
                 return "qemu"
             case "auto":
-                architecture = self._known().architecture
+                architecture = self._known_facts().architecture
                 if not self._node.offers_kvm(architecture):
                     return "qemu"
                 if architecture != WITH_PROOF:
@@ -171,26 +171,26 @@ class LibvirtHost:
                         architecture,
                     )
                     return "qemu"
-                if self._proof.runs("kvm"):
+                if self._proof.can_boot("kvm"):
                     return "kvm"
                 log.warning("KVM is offered and no guest boots with it: guests are emulated, which is slow")
                 return "qemu"
 
-    def _known(self) -> HostFacts:
+    def _known_facts(self) -> HostFacts:
         facts = self._facts
         if facts is None:
             facts = self._facts = self._node.facts()
         return facts
 
-    def _first_classes(self) -> RuntimeClasses:
+    def _load_classes(self) -> RuntimeClasses:
         offered = self._settings.classes
         if offered.policy == "any":
             try:
-                return msgspec.json.decode(self._kept.read_bytes(), type=RuntimeClasses)
+                return msgspec.json.decode(self._classes_file.read_bytes(), type=RuntimeClasses)
             except FileNotFoundError:
                 pass
             except msgspec.MsgspecError as error:
-                log.warning("classes that were set are lost file=%s error=%s", self._kept, error)
+                log.warning("classes that were set are lost file=%s error=%s", self._classes_file, error)
         return RuntimeClasses(machines=offered.machines, volumes=offered.volumes)
 
 

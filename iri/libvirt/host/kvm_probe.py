@@ -38,7 +38,7 @@ def boot_sector() -> bytes:
     return CODE.ljust(SECTOR - 2, b"\0") + b"\x55\xaa"
 
 
-def definition(domain_type: str, disk: Path, output: Path) -> xml.Element:
+def probe_domain(domain_type: str, disk: Path, output: Path) -> xml.Element:
     root = xml.element("domain", type_=domain_type)
     xml.child(root, "name", NAME)
     xml.child(root, "memory", "8", unit="MiB")
@@ -88,7 +88,7 @@ class KvmProbe:
         self._seconds = seconds
         self._clock = clock
 
-    def runs(self, domain_type: str) -> bool:
+    def can_boot(self, domain_type: str) -> bool:
         """Unavailable when libvirt does not answer, which proves nothing."""
         disk, output = self._folder / "proof.img", self._folder / "proof.log"
         self._end()
@@ -97,8 +97,8 @@ class KvmProbe:
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(content)
         try:
-            self._starter.start_briefly(xml.text(definition(domain_type, disk, output)))
-            return self._speaks(output)
+            self._starter.start_briefly(xml.text(probe_domain(domain_type, disk, output)))
+            return self._has_booted(output)
         except Unavailable:
             raise
         except IRIError as error:
@@ -109,9 +109,9 @@ class KvmProbe:
                 self._end()
             disk.unlink(missing_ok=True)
             output.unlink(missing_ok=True)
-            self._drop_log()
+            self._delete_log()
 
-    def _speaks(self, output: Path) -> bool:
+    def _has_booted(self, output: Path) -> bool:
         until = self._clock() + self._seconds
         while self._clock() < until:
             if MARKER in output.read_bytes():
@@ -119,7 +119,7 @@ class KvmProbe:
             time.sleep(POLL_SECONDS)
         return False
 
-    def _drop_log(self) -> None:
+    def _delete_log(self) -> None:
         try:
             self._log.unlink(missing_ok=True)
         except PermissionError as error:

@@ -55,7 +55,7 @@ class ImageCache:
         return self.folder / "blobs" / f"{digest.algorithm}-{digest.hex}"
 
     @contextmanager
-    def coming(self, name: str) -> Iterator[Path]:
+    def partial_file(self, name: str) -> Iterator[Path]:
         """The partial file of what has that name, ours alone while the context lasts."""
         path = self.folder / "partial" / key(name)
         file = path.with_name(f"{path.name}{LOCK}")
@@ -70,7 +70,7 @@ class ImageCache:
                     file.unlink(missing_ok=True)
                 return
 
-    def keep(self, partial: Path, expected: Digest | None) -> Digest:
+    def add_blob(self, partial: Path, expected: Digest | None) -> Digest:
         """The partial file becomes a blob; what is not what it should be is thrown away."""
         digest = digest_of(partial, expected.algorithm if expected else "sha256")
         if expected is not None and digest != expected:
@@ -87,16 +87,18 @@ class ImageCache:
         partial.unlink(missing_ok=True)
         partial.with_name(f"{partial.name}.validator").unlink(missing_ok=True)
 
-    def named(self, name: str) -> CachedName | None:
+    def remembered(self, name: str) -> CachedName | None:
         with suppress(FileNotFoundError, msgspec.DecodeError):
-            named = msgspec.json.decode((self.folder / "names" / key(name)).read_bytes(), type=CachedName)
-            return named if self.path(named.digest).exists() else None
+            remembered = msgspec.json.decode(
+                (self.folder / "names" / key(name)).read_bytes(), type=CachedName
+            )
+            return remembered if self.path(remembered.digest).exists() else None
         return None
 
-    def name(self, name: str, named: CachedName) -> None:
+    def remember(self, name: str, remembered: CachedName) -> None:
         path = self.folder / "names" / key(name)
         written = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-        written.write_bytes(msgspec.json.encode(named))
+        written.write_bytes(msgspec.json.encode(remembered))
         written.replace(path)
 
     def collect(self, used: Set[str], *, now: float, unused_seconds: float, most_bytes: int) -> int:

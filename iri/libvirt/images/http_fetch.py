@@ -61,7 +61,7 @@ def _host(url: str) -> str:
     return urllib.request.Request(url).host or ""  # noqa: S310 -- parsed, not opened
 
 
-def opened(
+def open_url(
     url: str, headers: Mapping[str, str], timeout_seconds: float, data: bytes | None = None
 ) -> http.client.HTTPResponse:
     """The response, or what its failure means for who asked. Statuses of READ are the caller's to read."""
@@ -102,19 +102,30 @@ def path_of(url: str) -> str:
 
 
 def fetch(
-    url: str, into: Path, *, headers: Mapping[str, str], limits: FetchLimits, known: str, progress: Progress
+    url: str,
+    into: Path,
+    *,
+    headers: Mapping[str, str],
+    limits: FetchLimits,
+    known_validator: str,
+    progress: Progress,
 ) -> Fetched:
     """Fetches what is not in `into` yet. `known` is the validator of a copy that is already elsewhere, or empty."""
     for _ in range(2):
-        fetched = _fetched(url, into, headers, limits, known, progress)
+        fetched = _fetch_once(url, into, headers, limits, known_validator, progress)
         if fetched is not None:
             return fetched
         into.unlink()
     raise Unavailable(f"{_host(url)} answers {HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE} to a whole request")
 
 
-def _fetched(
-    url: str, into: Path, headers: Mapping[str, str], limits: FetchLimits, known: str, progress: Progress
+def _fetch_once(
+    url: str,
+    into: Path,
+    headers: Mapping[str, str],
+    limits: FetchLimits,
+    known_validator: str,
+    progress: Progress,
 ) -> Fetched | None:
     """None: the server has less than what is there already, so that is something else."""
     there = into.stat().st_size if into.exists() else 0
@@ -123,11 +134,15 @@ def _fetched(
     asked = dict(headers)
     if there and validator:
         asked |= {"Range": f"bytes={there}-", "If-Range": validator}
-    elif known:
-        asked |= {"If-None-Match": known} if '"' in known else {"If-Modified-Since": known}
-    with opened(url, asked, limits.timeout_seconds) as response:
+    elif known_validator:
+        asked |= (
+            {"If-None-Match": known_validator}
+            if '"' in known_validator
+            else {"If-Modified-Since": known_validator}
+        )
+    with open_url(url, asked, limits.timeout_seconds) as response:
         if response.status == HTTPStatus.NOT_MODIFIED:
-            return Fetched(0, known, is_same=True)
+            return Fetched(0, known_validator, is_same=True)
         if response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and there:
             return None
         if response.status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
@@ -137,9 +152,9 @@ def _fetched(
         total = start + int(length) if length.isdigit() else 0
         _refuse_size(total, start, limits, into)
         said = _validator(response.headers)
-        with on_disk():
+        with translate_os_errors():
             note.write_text(said)
-        size = _received(response, into, start, total, limits, progress)
+        size = _receive(response, into, start, total, limits, progress)
     if total and size < total:
         raise Unavailable(f"{_host(url)} broke off after {size} of {total} bytes")
     return Fetched(size, said)
@@ -166,7 +181,7 @@ def _refuse_size(total: int, start: int, limits: FetchLimits, into: Path) -> Non
         raise ResourceExhausted(f"the image cache is full: {total - start} bytes are needed, {free} are free")
 
 
-def _received(
+def _receive(
     response: http.client.HTTPResponse,
     into: Path,
     start: int,
@@ -174,10 +189,10 @@ def _received(
     limits: FetchLimits,
     progress: Progress,
 ) -> int:
-    with on_disk(), into.open("r+b" if start else "wb") as file:
+    with translate_os_errors(), into.open("r+b" if start else "wb") as file:
         file.seek(start)
         size = start
-        while chunk := _chunk(response):
+        while chunk := _read_chunk(response):
             size += len(chunk)
             if size > limits.max_bytes:
                 raise InvalidArgument(
@@ -191,7 +206,7 @@ def _received(
     return size
 
 
-def _chunk(response: http.client.HTTPResponse) -> bytes:
+def _read_chunk(response: http.client.HTTPResponse) -> bytes:
     try:
         return response.read1(CHUNK)
     except (OSError, http.client.HTTPException) as error:
@@ -199,7 +214,7 @@ def _chunk(response: http.client.HTTPResponse) -> bytes:
 
 
 @contextmanager
-def on_disk() -> Iterator[None]:
+def translate_os_errors() -> Iterator[None]:
     """What is written late, at the flush or the close, fails no other way than the rest."""
     try:
         yield
@@ -216,12 +231,12 @@ def read(response: http.client.HTTPResponse, limit: int) -> bytes:
         raise Unavailable(f"the transfer broke off: {error or type(error).__name__}") from None
 
 
-def copied(source: Path, into: Path, limits: FetchLimits) -> None:
+def copy_file(source: Path, into: Path, limits: FetchLimits) -> None:
     """The same of a file of this host."""
     size = source.stat().st_size
     _refuse_size(size, 0, limits, into)
     try:
-        with on_disk(), source.open("rb") as file, into.open("wb") as copy:
+        with translate_os_errors(), source.open("rb") as file, into.open("wb") as copy:
             while chunk := file.read(CHUNK):
                 copy.write(chunk)
             copy.flush()

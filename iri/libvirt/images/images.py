@@ -7,12 +7,20 @@ is asked for again each time, and served from the cache when its server does not
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from iri.errors import FailedPrecondition, InvalidArgument, NotFound, ResourceExhausted, Unavailable
+from iri.errors import (
+    FailedPrecondition,
+    ImageNotResolvable,
+    InvalidArgument,
+    NotFound,
+    ResourceExhausted,
+    Unavailable,
+)
 from iri.libvirt.images import http_fetch, oci_manifest, qcow2, reference
 from iri.libvirt.images.cache import CachedName, ImageCache, digest_of
 from iri.libvirt.images.digest import Digest
@@ -26,6 +34,8 @@ from iri.libvirt.images.settings import ImageSettings
 PROGRESS_SECONDS = 2.0
 GRACE_SECONDS = 600.0  # an image just asked for is about to be used
 MIB = 1 << 20
+LONGEST_NAME = 200  # of an image, in messages
+CURE = "correct the name, or make the image available to this host"
 Tell = Callable[[str, str], None]
 """Takes a reason in CamelCase and a sentence for people."""
 
@@ -59,11 +69,11 @@ class Images:
 
     def open(self) -> None:
         """Taken when another runtime has the folder."""
-        with http_fetch.on_disk():
-            self._cache.claim.take(self._cache.folder)
+        with http_fetch.translate_os_errors():
+            self._cache.claim.acquire(self._cache.folder)
 
     def close(self) -> None:
-        self._cache.claim.drop()
+        self._cache.claim.release()
 
     def refuse(self, text: str) -> None:
         """What can never be had is refused at once: InvalidArgument. A file of this host that is not there: NotFound."""
@@ -75,21 +85,21 @@ class Images:
                 self._refuse_source(text)
 
     def ensure(self, text: str, architecture: str, tell: Tell) -> LocalImage:
-        with http_fetch.on_disk():
-            return self._ensured(text, architecture, tell)
+        with http_fetch.translate_os_errors():
+            return self._ensure(text, architecture, tell)
 
-    def _ensured(self, text: str, architecture: str, tell: Tell) -> LocalImage:
+    def _ensure(self, text: str, architecture: str, tell: Tell) -> LocalImage:
         match named := reference.parse(text):
             case FileReference():
-                digest, path = self._copied(named)
+                digest, path = self._copy_file(named)
                 return self._image(f"{named.path}#{digest}", path)
             case UrlReference():
                 self._refuse_source(text)
-                digest, path = self._downloaded(named, tell)
+                digest, path = self._download(named, tell)
                 return self._image(f"{http_fetch.path_of(named.url)}#{digest}", path)
             case OciReference():
                 self._refuse_source(text)
-                return self._pulled(named, architecture, tell)
+                return self._pull(named, architecture, tell)
 
     def collect(self, used: Set[str]) -> int:
         """Removes what is not used and need not be kept. `used` holds names of files in `folder`."""
@@ -118,7 +128,7 @@ class Images:
                 f" (now: {', '.join(self._settings.paths) or 'none'})"
             )
 
-    def _copied(self, named: FileReference) -> tuple[Digest, Path]:
+    def _copy_file(self, named: FileReference) -> tuple[Digest, Path]:
         """A copy, because volumes rest on it: the original may change."""
         real = self._real(named.path)
         digest = digest_of(real, named.digest.algorithm if named.digest else "sha256")
@@ -128,10 +138,10 @@ class Images:
             )
         if (path := self._cache.blob(digest)) is not None:
             return digest, path
-        with self._cache.coming(str(digest)) as partial:
+        with self._cache.partial_file(str(digest)) as partial:
             if (path := self._cache.blob(digest)) is None:
-                http_fetch.copied(real, partial, self._limits)
-                path = self._kept(partial, digest)[1]
+                http_fetch.copy_file(real, partial, self._limits)
+                path = self._add_blob(partial, digest)[1]
         return digest, path
 
     def _real(self, path: str) -> Path:
@@ -146,7 +156,7 @@ class Images:
             raise NotFound(f"there is no image {path}, or it lies in no folder that this host allows")
         return real
 
-    def _downloaded(self, named: UrlReference, tell: Tell) -> tuple[Digest, Path]:
+    def _download(self, named: UrlReference, tell: Tell) -> tuple[Digest, Path]:
         host = named.url.removeprefix("http://").partition("/")[0]
         if named.url.startswith("http://") and named.digest is None and host not in self._settings.plain_http:
             raise InvalidArgument(
@@ -154,10 +164,10 @@ class Images:
             )
         if named.digest is not None and (path := self._cache.blob(named.digest)) is not None:
             return named.digest, path
-        with self._cache.coming(f"{named.url}#{named.digest}") as partial:
+        with self._cache.partial_file(f"{named.url}#{named.digest}") as partial:
             if named.digest is not None and (path := self._cache.blob(named.digest)) is not None:
                 return named.digest, path
-            known = None if named.digest else self._cache.named(named.url)
+            known = None if named.digest else self._cache.remembered(named.url)
             try:
                 fetched = self._fetch(named.url, partial, {}, known.validator if known else "", tell)
             except Unavailable as error:
@@ -167,35 +177,35 @@ class Images:
                 return known.digest, self._cache.path(known.digest)
             if known is not None and fetched.is_same:
                 return known.digest, self._cache.blob(known.digest) or self._cache.path(known.digest)
-            digest, path = self._kept(partial, named.digest)
+            digest, path = self._add_blob(partial, named.digest)
             if named.digest is None:
-                self._cache.name(named.url, CachedName(digest, fetched.validator))
+                self._cache.remember(named.url, CachedName(digest, fetched.validator))
             return digest, path
 
-    def _pulled(self, named: OciReference, architecture: str, tell: Tell) -> LocalImage:
+    def _pull(self, named: OciReference, architecture: str, tell: Tell) -> LocalImage:
         registry = Registry(
             named,
             plain_http=named.registry in self._settings.plain_http,
             credentials_file=self._settings.credentials,
             timeout=self._settings.timeout_seconds,
         )
-        manifest, found = registry.resolved(architecture)
+        manifest, found = registry.resolve(architecture)
         config = registry.blob(found.config.digest, oci_manifest.LARGEST_MANIFEST)
         return self._image(
             f"{named.registry}/{named.repository}@{manifest}",
             self._layer(registry, found.rootfs, tell),
             kernel=self._layer(registry, found.kernel, tell) if found.kernel else None,
             initramfs=self._layer(registry, found.initramfs, tell) if found.initramfs else None,
-            command_line=oci_manifest.command_line(config),
+            command_line=oci_manifest.parse_command_line(config),
         )
 
     def _layer(self, registry: Registry, layer: Blob, tell: Tell) -> Path:
         if (path := self._cache.blob(layer.digest)) is not None:
             return path
-        with self._cache.coming(str(layer.digest)) as partial:
+        with self._cache.partial_file(str(layer.digest)) as partial:
             if (path := self._cache.blob(layer.digest)) is None:
                 self._fetch(registry.blob_url(layer.digest), partial, registry.headers(), "", tell)
-                path = self._kept(partial, layer.digest)[1]
+                path = self._add_blob(partial, layer.digest)[1]
         return path
 
     def _fetch(self, url: str, partial: Path, headers: dict[str, str], known: str, tell: Tell) -> Fetched:
@@ -206,7 +216,7 @@ class Images:
                 partial,
                 headers=headers,
                 limits=self._limits,
-                known=known,
+                known_validator=known,
                 progress=_progress(url, tell, self._progress_seconds),
             )
         except (InvalidArgument, ResourceExhausted):
@@ -240,14 +250,14 @@ class Images:
             command_line=command_line,
         )
 
-    def _kept(self, partial: Path, expected: Digest | None) -> tuple[Digest, Path]:
+    def _add_blob(self, partial: Path, expected: Digest | None) -> tuple[Digest, Path]:
         try:
             if expected is None:
                 qcow2.inspect(partial)
         except InvalidArgument:
             self._cache.discard(partial)
             raise
-        digest = self._cache.keep(partial, expected)
+        digest = self._cache.add_blob(partial, expected)
         return digest, self._cache.path(digest)
 
 
@@ -264,3 +274,27 @@ def _progress(url: str, tell: Tell, seconds: float) -> http_fetch.Progress:
         tell("PullingImage", f"{http_fetch.path_of(url)}: {share}")
 
     return progress
+
+
+def refuse_image(images: Images, text: str) -> None:
+    """Raises ImageNotResolvable for what is known at once, without asking a server."""
+    with naming_image(text):
+        images.refuse(text)
+
+
+def ensure_image(images: Images, text: str, architecture: str, tell: Tell) -> LocalImage:
+    """ImageNotResolvable, with the cure, when the image cannot be had."""
+    with naming_image(text):
+        return images.ensure(text, architecture, tell)
+
+
+@contextmanager
+def naming_image(text: str) -> Iterator[None]:
+    """Turns errors into ImageNotResolvable. A full cache stays ResourceExhausted: the name is not at fault."""
+    try:
+        yield
+    except (InvalidArgument, NotFound, FailedPrecondition, Unavailable) as error:
+        # The query of a URL may hold a key, so the message leaves it out.
+        raise ImageNotResolvable(
+            f"image {http_fetch.path_of(text)[:LONGEST_NAME]}: {error}; {CURE}"
+        ) from error

@@ -73,14 +73,14 @@ class ImageArtifact(msgspec.Struct, frozen=True, kw_only=True):
     initramfs: Blob | None = None
 
 
-def document(body: bytes) -> ManifestDocument:
+def parse_document(body: bytes) -> ManifestDocument:
     try:
         return msgspec.json.decode(body, type=ManifestDocument)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"the registry's manifest cannot be read: {error}") from None
 
 
-def chosen(index: ManifestDocument, architecture: str) -> Digest:
+def choose_manifest(index: ManifestDocument, architecture: str) -> Digest:
     """The manifest of an index for that architecture; without one asked for, there must be only one."""
     there = [entry for entry in index.manifests if entry.platform is None or entry.platform.os in ("", OS)]
     names = [entry.platform.architecture if entry.platform else "" for entry in there]
@@ -97,7 +97,7 @@ def chosen(index: ManifestDocument, architecture: str) -> Digest:
     return digests.parse(fits[0].digest)
 
 
-def artifact(manifest: ManifestDocument) -> ImageArtifact:
+def parse_artifact(manifest: ManifestDocument) -> ImageArtifact:
     if manifest.config.media_type not in CONFIGS:
         _refuse(f"its config is of type {manifest.config.media_type[:100]!r}, not {CONFIG!r}")
     parts: dict[str, Blob] = {}
@@ -113,7 +113,7 @@ def artifact(manifest: ManifestDocument) -> ImageArtifact:
     return ImageArtifact(config=_blob(manifest.config), **parts)
 
 
-def command_line(config: bytes) -> str:
+def parse_command_line(config: bytes) -> str:
     try:
         return msgspec.json.decode(config, type=ImageConfig).command_line
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

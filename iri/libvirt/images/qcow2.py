@@ -53,7 +53,7 @@ def inspect(path: Path) -> ImageFormat:
     with path.open("rb") as file:
         head = file.read(512)
         if head.startswith(MAGIC):
-            return ImageFormat("qcow2", _checked(file, head, size))
+            return ImageFormat("qcow2", _check_header(file, head, size))
     if not size:
         raise InvalidArgument("the image is empty")
     for offset, magic, name in OTHER_FORMATS:
@@ -71,7 +71,7 @@ def virtual_bytes(path: Path) -> int:
     return int(HEADER.unpack(head)[5])
 
 
-def _checked(file: BinaryIO, head: bytes, size: int) -> int:
+def _check_header(file: BinaryIO, head: bytes, size: int) -> int:
     if len(head) < 104 or size < 512:
         raise InvalidArgument("the qcow2 image is cut off in its header")
     (_, version, backing, _, cluster_bits, virtual, encryption, l1_size, l1_offset, refcounts, refcount_clusters, _, _) = (

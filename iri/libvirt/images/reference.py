@@ -48,7 +48,7 @@ class OciReference(msgspec.Struct, frozen=True):
     digest: Digest | None = None
 
     @property
-    def wanted(self) -> str:
+    def tag_or_digest(self) -> str:
         """The manifest's name: the digest where there is one."""
         return str(self.digest) if self.digest else self.tag
 

@@ -5,14 +5,17 @@ What is fetched by digest is checked against it by whoever keeps it; manifests a
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 import urllib.parse
 from http import HTTPStatus
+from pathlib import Path
 
 import msgspec
 
 from iri.errors import FailedPrecondition, InvalidArgument, Unavailable
-from iri.libvirt.images import credentials, http_fetch, oci_manifest
+from iri.libvirt.images import http_fetch, oci_manifest
 from iri.libvirt.images.digest import Digest
 from iri.libvirt.images.oci_manifest import ImageArtifact, ManifestDocument
 from iri.libvirt.images.reference import OciReference
@@ -39,16 +42,16 @@ class Registry:
         self._timeout = timeout
         self._authorization = ""
 
-    def resolved(self, architecture: str) -> tuple[Digest, ImageArtifact]:
+    def resolve(self, architecture: str) -> tuple[Digest, ImageArtifact]:
         """The artifact for that architecture and its manifest's digest."""
-        wanted, digest = self._reference.wanted, self._reference.digest
+        wanted, digest = self._reference.tag_or_digest, self._reference.digest
         for _ in range(NESTING + 1):
             body, document = self._manifest(wanted, digest)
             if not document.manifests:
                 hasher = (digest or Digest("sha256", "")).hasher()
                 hasher.update(body)
-                return Digest(hasher.name, hasher.hexdigest()), oci_manifest.artifact(document)
-            digest = oci_manifest.chosen(document, architecture)
+                return Digest(hasher.name, hasher.hexdigest()), oci_manifest.parse_artifact(document)
+            digest = oci_manifest.choose_manifest(document, architecture)
             wanted = str(digest)
         raise InvalidArgument(f"{self._reference.repository}: indexes of indexes of indexes are not followed")
 
@@ -68,16 +71,16 @@ class Registry:
         body = self._get(self._url(f"manifests/{wanted}"), ACCEPT, oci_manifest.LARGEST_MANIFEST)
         if digest is not None:
             _refuse_other(body, digest, "manifest")
-        return body, oci_manifest.document(body)
+        return body, oci_manifest.parse_document(body)
 
     def _url(self, rest: str) -> str:
         return f"{self._base}/v2/{self._reference.repository}/{rest}"
 
     def _get(self, url: str, accept: str, limit: int) -> bytes:
         for is_second_try in (False, True):
-            with http_fetch.opened(url, {"Accept": accept, **self.headers()}, self._timeout) as response:
+            with http_fetch.open_url(url, {"Accept": accept, **self.headers()}, self._timeout) as response:
                 if response.status == HTTPStatus.UNAUTHORIZED and not is_second_try:
-                    self._authorization = self._answer(response.headers.get("WWW-Authenticate", ""))
+                    self._authorization = self._authorize(response.headers.get("WWW-Authenticate", ""))
                     continue
                 if response.status != HTTPStatus.OK:
                     break
@@ -89,9 +92,9 @@ class Registry:
             return body
         raise FailedPrecondition(f"{self._reference.registry} lets nobody read {self._reference.repository}")
 
-    def _answer(self, challenge: str) -> str:
+    def _authorize(self, challenge: str) -> str:
         scheme, _, rest = challenge.partition(" ")
-        basic = credentials.basic(self._credentials_file, self._reference.registry)
+        basic = basic_authorization(self._credentials_file, self._reference.registry)
         if scheme.lower() == "basic":
             return basic
         if scheme.lower() != "bearer":
@@ -105,7 +108,7 @@ class Registry:
             raise FailedPrecondition(f"{self._reference.registry} gives out its tokens without TLS")
         url = f"{realm}?{urllib.parse.urlencode(query)}"
         headers = {"Authorization": basic} if basic else {}
-        with http_fetch.opened(url, headers, self._timeout) as response:
+        with http_fetch.open_url(url, headers, self._timeout) as response:
             if response.status != HTTPStatus.OK:
                 raise FailedPrecondition(f"{self._reference.registry} refuses the credentials given for it")
             body = http_fetch.read(response, oci_manifest.LARGEST_MANIFEST)
@@ -123,3 +126,27 @@ def _refuse_other(body: bytes, digest: Digest, what: str) -> None:
         raise FailedPrecondition(
             f"the registry's {what} is not {digest}: it is {hasher.name}:{hasher.hexdigest()}"
         )
+
+
+class RegistryLogin(msgspec.Struct, frozen=True):
+    auth: str = ""
+
+
+class DockerConfig(msgspec.Struct, frozen=True):
+    """The file that `docker login` writes."""
+
+    auths: dict[str, RegistryLogin] = {}
+
+
+def basic_authorization(path: str, registry: str) -> str:
+    """The Authorization header for that registry and no other; empty without an entry. Read at each use: logins change."""
+    if not path:
+        return ""
+    try:
+        config = msgspec.json.decode(Path(path).read_bytes(), type=DockerConfig)
+        login = config.auths.get(registry, RegistryLogin())
+        base64.b64decode(login.auth, validate=True)
+    except (OSError, msgspec.DecodeError, binascii.Error) as error:
+        # msgspec and binascii name places and types, never values.
+        raise FailedPrecondition(f"cannot read the registry credentials in {path}: {error}") from None
+    return f"Basic {login.auth}" if login.auth else ""

@@ -18,8 +18,8 @@ POLLS = ExponentialDelay(1.0, 60.0, factor=1.5)
 
 
 class AddressPoller:
-    def __init__(self, site: MachineDeps) -> None:
-        self._site = site
+    def __init__(self, deps: MachineDeps) -> None:
+        self._deps = deps
         self._polls: dict[str, int] = {}  # by machine, since its interfaces changed last
         self._queue = WorkQueue(self._ask, 1, "libvirt-addresses")
 
@@ -34,15 +34,17 @@ class AddressPoller:
         macs = self._macs(id)
         if not macs:
             return
-        guest = self._site.roster.find(id)
+        guest = self._deps.store.find(id)
         if id not in self._polls or guest is None or not all(mac in guest.addresses for mac in macs):
             self._polls[id] = 0
             self._queue.wake(id, POLLS.delay(0))
 
     def _macs(self, id: str) -> tuple[str, ...]:
-        guest = self._site.roster.find(id)
+        guest = self._deps.store.find(id)
         return (
-            tuple(guest.seen.live.nics.values()) if guest is not None and guest.seen.live is not None else ()
+            tuple(guest.observed.live.nics.values())
+            if guest is not None and guest.observed.live is not None
+            else ()
         )
 
     def _ask(self, id: str) -> float | None:
@@ -52,12 +54,12 @@ class AddressPoller:
             return None
         self._polls[id] = polls = self._polls.get(id, 0) + 1
         try:
-            found = self._site.parts.interfaces.addresses(id, macs)
+            found = self._deps.providers.interfaces.addresses(id, macs)
         except IRIError as error:
             log.info("addresses are unknown id=%s error=%s", id, error)
             return POLLS.delay(polls)
         addresses = {mac: tuple(ips) for mac, ips in found.items() if ips}
-        self._site.roster.update(
-            id, lambda known: replace(known, addresses=addresses) if known.seen.is_on else known
+        self._deps.store.update(
+            id, lambda known: replace(known, addresses=addresses) if known.observed.is_on else known
         )
         return POLLS.delay(polls)

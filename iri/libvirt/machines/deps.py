@@ -38,27 +38,29 @@ class MachineFolders:
 class MachineDeps:
     domains: Domains
     monitor: QemuMonitor
-    vault: MachineSecrets
-    roster: MachineStore
-    parts: Providers
+    machine_secrets: MachineSecrets
+    store: MachineStore
+    providers: Providers
     folders: MachineFolders
-    rules: PowerSettings
+    power_settings: PowerSettings
     starts: threading.Semaphore  # more at once than processors start none of them sooner
 
     @property
     def journal(self) -> Journal:
-        return self.roster.journal
+        return self.store.journal
 
     def folder(self, id: str) -> Path:
         return self.folders.machines / id
 
-    def tell(self, guest: Guest, reason: str, action: str, message: str, *, is_warning: bool = False) -> None:
-        machine = self.roster.machines.get(guest.id)
+    def record_event(
+        self, guest: Guest, reason: str, action: str, message: str, *, is_warning: bool = False
+    ) -> None:
+        machine = self.store.machines.get(guest.id)
         if machine is not None:
             self.journal.event(machine, reason, action, message, is_warning=is_warning)
 
-    def wanted_interfaces(self) -> Iterable[tuple[str, RuntimeNetworkInterface]]:
+    def desired_interfaces(self) -> Iterable[tuple[str, RuntimeNetworkInterface]]:
         """Of all machines, those under deletion included: they hold theirs to the end."""
-        for guest in self.roster.guests():
+        for guest in self.store.guests():
             for interface in guest.record.spec.network_interfaces:
                 yield guest.id, interface

@@ -30,8 +30,8 @@ QUIET = (LifecycleChange.DEFINED, LifecycleChange.RESUMED)  # our own doing, mos
 class EventWatcher:
     """`wake(id)` tends a machine."""
 
-    def __init__(self, site: MachineDeps, wake: Callable[[str], None]) -> None:
-        self._site = site
+    def __init__(self, deps: MachineDeps, wake: Callable[[str], None]) -> None:
+        self._deps = deps
         self._wake = wake
         self._events: queue.SimpleQueue[DomainEvent | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="libvirt-watch", daemon=True)
@@ -49,7 +49,7 @@ class EventWatcher:
 
     def _work(self) -> None:
         while (event := self._events.get()) is not None:
-            if self._site.roster.find(event.domain_id) is None:
+            if self._deps.store.find(event.domain_id) is None:
                 continue  # somebody else's
             try:
                 self._handle(event)
@@ -58,24 +58,26 @@ class EventWatcher:
 
     def _handle(self, event: DomainEvent) -> None:
         id = event.domain_id
-        before = self._site.roster.get(id)
-        after = self._site.roster.look(id)
+        before = self._deps.store.get(id)
+        after = self._deps.store.observe(id)
         self._tell(event, before, after)
         if not (isinstance(event, LifecycleEvent) and event.turn in QUIET):
             self._wake(id)
 
     def _tell(self, event: DomainEvent, before: Guest, after: Guest | None) -> None:
-        site = self._site
+        deps = self._deps
         match event:
             case GuestRebooted():
-                site.tell(before, "Rebooted", "Guest", "the guest has rebooted")
+                deps.record_event(before, "Rebooted", "Guest", "the guest has rebooted")
             case DeviceRemovalFailed(alias=alias):
-                site.tell(before, "DeviceStays", "Detach", f"the guest keeps device {alias}", is_warning=True)
+                deps.record_event(
+                    before, "DeviceStays", "Detach", f"the guest keeps device {alias}", is_warning=True
+                )
             case DiskError(reason=reason):
                 message = f"a disk of the guest failed on the host ({reason}); the guest waits"
-                site.tell(before, "DiskError", "Guest", message, is_warning=True)
+                deps.record_event(before, "DiskError", "Guest", message, is_warning=True)
             case LifecycleEvent(turn=LifecycleChange.STOPPED) if after is not None and after.reason:
                 is_warning = after.reason in ENDED
-                site.tell(after, after.reason, "Guest", "the machine is off", is_warning=is_warning)
+                deps.record_event(after, after.reason, "Guest", "the machine is off", is_warning=is_warning)
             case _:
                 pass

@@ -18,8 +18,8 @@ SECONDS = 15.0
 class GarbageCollector:
     """`wake(id)` tends a machine."""
 
-    def __init__(self, site: MachineDeps, wake: Callable[[str], None]) -> None:
-        self._site, self._wake = site, wake
+    def __init__(self, deps: MachineDeps, wake: Callable[[str], None]) -> None:
+        self._deps, self._wake = deps, wake
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="libvirt-sweep", daemon=True)
 
@@ -34,26 +34,26 @@ class GarbageCollector:
     def _work(self) -> None:
         while not self._closing.wait(SECONDS):
             try:
-                self._site.parts.interfaces.prune(self._site.wanted_interfaces)
-                self._site.parts.disks.let_go()
-                for id in self._site.roster.recover():
+                self._deps.providers.interfaces.prune(self._deps.desired_interfaces)
+                self._deps.providers.disks.wake_waiting()
+                for id in self._deps.store.recover():
                     self._wake(id)
-                drop_keys(self._site)
+                drop_orphaned_secrets(self._deps)
             except IRIError as error:
                 log.info("sweep is put off error=%s", error)
 
 
-def drop_keys(site: MachineDeps) -> None:
+def drop_orphaned_secrets(deps: MachineDeps) -> None:
     """Of machines that are not there. One that cannot be read is there, and so may be one that nobody knows."""
-    for owner in site.vault.owners() - site.roster.ids():
-        with site.roster.one(owner):
-            if site.roster.find(owner) is None and not is_defined(site, owner):
-                site.vault.put(owner, b"")
+    for owner in deps.machine_secrets.owners() - deps.store.ids():
+        with deps.store.locked(owner):
+            if deps.store.find(owner) is None and not is_defined(deps, owner):
+                deps.machine_secrets.put(owner, b"")
 
 
-def is_defined(site: MachineDeps, id: str) -> bool:
+def is_defined(deps: MachineDeps, id: str) -> bool:
     try:
-        site.domains.look(id)
+        deps.domains.observe(id)
     except NotFound:
         return False
     return True

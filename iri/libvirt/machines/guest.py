@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from iri.libvirt.domain.domain_state import DomainState, Hardware, RunState, StopReason
 from iri.libvirt.domain.names import Alias, DeviceKind, alias_of
-from iri.libvirt.domain.record import MachineRecord, wish
+from iri.libvirt.domain.record import MachineRecord, desired_machine
 from iri.libvirt.machines.power_settings import CRASH_LOOP
 from iri.machine import (
     AttachmentState,
@@ -51,14 +51,16 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     record: MachineRecord
-    seen: DomainState = DomainState()
+    observed: DomainState = DomainState()
     reason: str = ""  # why it is off
-    trouble: StepFailure | None = None
-    settled: int = -1  # the last generation that was made so
-    gone: frozenset[Alias] = frozenset()  # let go by the guest, not yet released
-    grown: Mapping[Alias, int] = {}  # sizes that have been made sure of
-    asked: Mapping[Alias, float] = {}  # when the guest was last asked to let a device go
-    suspects: Mapping[Alias, str] = {}  # devices whose attaching went wrong in QEMU, with where their data is
+    failure: StepFailure | None = None
+    observed_generation: int = -1  # the last generation that was made so
+    detached: frozenset[Alias] = frozenset()  # let go by the guest, not yet released
+    shown_sizes: Mapping[Alias, int] = {}  # sizes that have been made sure of
+    unplug_asked_at: Mapping[Alias, float] = {}  # when the guest was last asked to let a device go
+    leak_suspects: Mapping[
+        Alias, str
+    ] = {}  # devices whose attaching went wrong in QEMU, with where their data is
     addresses: Mapping[str, tuple[str, ...]] = {}  # by MAC address
     restarts: int = 0
     # None: never, as far as this process knows. Zero is a moment: a monotonic clock may have begun seconds ago.
@@ -67,15 +69,15 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     stopping_since: float | None = None
     pressed_at: float | None = None
     has_asked_agent: bool = False
-    is_kept_off: bool = False  # libvirt is known not to start it with the host
+    is_autostart_off: bool = False  # libvirt is known not to start it with the host
     conditions: tuple[RuntimeCondition, ...] = ()
 
     @property
-    def is_wanted_on(self) -> bool:
+    def is_desired_on(self) -> bool:
         return self.record.spec.power is not Power.OFF
 
     @property
-    def wanted(self) -> dict[Alias, Disk | RuntimeNetworkInterface]:
+    def desired(self) -> dict[Alias, Disk | RuntimeNetworkInterface]:
         spec = self.record.spec
         devices: tuple[Disk | RuntimeNetworkInterface, ...] = (*spec.volumes, *spec.network_interfaces)
         return {alias_of(device): device for device in devices}
@@ -87,47 +89,51 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_class_pending(self) -> bool:
         """Whether the running guest is not yet of the class that was asked for."""
-        live = self.seen.live
+        live = self.observed.live
         if live is None or not self.record.is_built:
             return False
-        return live.cpus != wanted_cpus(self.record) or wanted_memory(self.record) not in (
+        return live.cpus != desired_cpus(self.record) or desired_memory(self.record) not in (
             live.memory_bytes,
             live.balloon_bytes,
         )
 
 
-def wanted_cpus(record: MachineRecord) -> int:
+def desired_cpus(record: MachineRecord) -> int:
     return max(1, record.resources.get("cpu", 1))
 
 
-def wanted_memory(record: MachineRecord) -> int:
+def desired_memory(record: MachineRecord) -> int:
     """In whole MiB, as libvirt rounds it."""
     return -(-record.resources.get("memory", 0) // MIB) * MIB
 
 
-def looked_at(guest: Guest, seen: DomainState, now: float) -> Guest:
+def with_observation(guest: Guest, observed: DomainState, now: float) -> Guest:
     """The guest as it has been found. What ended, began or left since the last look is noted."""
-    lost = guest.seen.aliases - seen.aliases
-    gone = (guest.gone | lost) - seen.aliases
-    after = replace(guest, seen=seen, gone=gone)
-    if seen.is_on and not guest.seen.is_on:
+    lost = guest.observed.aliases - observed.aliases
+    detached = (guest.detached | lost) - observed.aliases
+    after = replace(guest, observed=observed, detached=detached)
+    if observed.is_on and not guest.observed.is_on:
         return replace(after, reason="", started_at=now)
-    if not seen.is_on and guest.seen.is_on:
-        return ended(after, now)
-    if not seen.is_on and guest.settled < 0 and not after.reason and guest.is_wanted_on:
+    if not observed.is_on and guest.observed.is_on:
+        return with_end(after, now)
+    if not observed.is_on and guest.observed_generation < 0 and not after.reason and guest.is_desired_on:
         # The first look of this process: libvirt still knows.
-        return replace(after, reason=GUEST_POWER_OFF if guest.record.is_halted else REASONS.get(seen.end, ""))
+        return replace(
+            after, reason=GUEST_POWER_OFF if guest.record.is_halted else REASONS.get(observed.stop_reason, "")
+        )
     return after
 
 
-def unwanted(guest: Guest, before: Iterable[Alias]) -> Guest:
+def drop_undesired(guest: Guest, before: Iterable[Alias]) -> Guest:
     """With what is no longer wanted, and never came in, let go of: something may have been made ready for it."""
-    return replace(guest, gone=guest.gone | (set(before) - guest.wanted.keys() - guest.seen.aliases))
+    return replace(
+        guest, detached=guest.detached | (set(before) - guest.desired.keys() - guest.observed.aliases)
+    )
 
 
-def ended(guest: Guest, now: float) -> Guest:
-    is_own_doing = guest.is_wanted_on and not guest.record.deleted_at
-    reason = REASONS.get(guest.seen.end, SWITCHED_OFF) if is_own_doing else POWER_OFF
+def with_end(guest: Guest, now: float) -> Guest:
+    is_own_doing = guest.is_desired_on and not guest.record.deleted_at
+    reason = REASONS.get(guest.observed.stop_reason, SWITCHED_OFF) if is_own_doing else POWER_OFF
     return replace(
         guest,
         reason=reason,
@@ -135,26 +141,26 @@ def ended(guest: Guest, now: float) -> Guest:
         stopping_since=None,
         pressed_at=None,
         has_asked_agent=False,
-        grown={},
-        asked={},
-        suspects={},
+        shown_sizes={},
+        unplug_asked_at={},
+        leak_suspects={},
         addresses={},
     )
 
 
-def told(guest: Guest) -> RuntimeMachine:
+def to_runtime_machine(guest: Guest) -> RuntimeMachine:
     """What the runtime answers."""
-    machine = wish(guest.record, guest.id)
+    machine = desired_machine(guest.record, guest.id)
     status = RuntimeMachineStatus(
-        observed_generation=max(guest.settled, 0),
-        state=state_of(guest),
+        observed_generation=max(guest.observed_generation, 0),
+        state=derive_state(guest),
         image_ref=guest.record.image_ref,
-        volumes=entries(guest, guest.record.spec.volumes, DeviceKind.DISK),
-        network_interfaces=entries(guest, guest.record.spec.network_interfaces, DeviceKind.NIC),
+        volumes=attachment_statuses(guest, guest.record.spec.volumes, DeviceKind.DISK),
+        network_interfaces=attachment_statuses(guest, guest.record.spec.network_interfaces, DeviceKind.NIC),
         conditions=guest.conditions,
     )
     detail = MachineDetail(
-        network_interfaces=interfaces(guest),
+        network_interfaces=interface_details(guest),
         console=f"gitvirt console {guest.id}",
         pending_changes=("class",) if guest.has_class_pending else (),
         boots=guest.record.boots,
@@ -163,25 +169,25 @@ def told(guest: Guest) -> RuntimeMachine:
     return replace(machine, status=status, detail=detail)
 
 
-def state_of(guest: Guest) -> MachineState:
+def derive_state(guest: Guest) -> MachineState:
     if guest.record.deleted_at:
         return MachineState.TERMINATING
-    if guest.seen.life is RunState.HELD:  # its processor has not been let go yet
+    if guest.observed.run_state is RunState.UNFINISHED_START:  # its processor has not been let go yet
         return MachineState.PENDING
-    if guest.seen.is_on:
+    if guest.observed.is_on:
         return MachineState.RUNNING
     if not guest.record.is_built:
         return MachineState.PENDING
-    if not guest.is_wanted_on:  # others count on it to stay off
-        return MachineState.SUSPENDED if guest.is_kept_off else MachineState.PENDING
+    if not guest.is_desired_on:  # others count on it to stay off
+        return MachineState.SUSPENDED if guest.is_autostart_off else MachineState.PENDING
     return MachineState.TERMINATED if guest.reason in ENDED else MachineState.PENDING
 
 
-def entries(
+def attachment_statuses(
     guest: Guest, devices: Iterable[Disk | RuntimeNetworkInterface], kind: DeviceKind
 ) -> tuple[AttachmentStatus, ...]:
     """One a name: attached only when it is the wished device that is there, and leaving ones until they are gone."""
-    there = [alias for alias in sorted(guest.seen.now.aliases) if alias.kind == kind.value]
+    there = [alias for alias in sorted(guest.observed.current.aliases) if alias.kind == kind.value]
     result: dict[str, AttachmentStatus] = {}
     for device in devices:
         alias = alias_of(device)
@@ -201,8 +207,8 @@ def handle_of(device: Disk | RuntimeNetworkInterface, alias: Alias) -> str:
     return str(alias)
 
 
-def interfaces(guest: Guest) -> tuple[InterfaceDetail, ...]:
-    there: Hardware = guest.seen.now
+def interface_details(guest: Guest) -> tuple[InterfaceDetail, ...]:
+    there: Hardware = guest.observed.current
     order = {
         name: number for number, name in enumerate(nic.name for nic in guest.record.spec.network_interfaces)
     }
@@ -214,16 +220,16 @@ def interfaces(guest: Guest) -> tuple[InterfaceDetail, ...]:
     )
 
 
-def conditions_of(guest: Guest) -> tuple[tuple[str, str, str, str], ...]:
+def derive_conditions(guest: Guest) -> tuple[tuple[str, str, str, str], ...]:
     """Type, status, reason and message of each; when they changed is not theirs to know."""
-    trouble = guest.trouble
-    if trouble is not None:
-        ready = ("Ready", "False", trouble.reason, trouble.message)
-    elif guest.seen.life is RunState.STUCK:
+    failure = guest.failure
+    if failure is not None:
+        ready = ("Ready", "False", failure.reason, failure.message)
+    elif guest.observed.run_state is RunState.IO_ERROR:
         ready = ("Ready", "False", "DiskError", "the guest waits: its host could not read or write a disk")
-    elif guest.seen.life is RunState.PAUSED:
+    elif guest.observed.run_state is RunState.PAUSED:
         ready = ("Ready", "False", "Paused", "somebody has paused the guest")
-    elif guest.settled < 0:
+    elif guest.observed_generation < 0:
         ready = ("Ready", "Unknown", "Preparing", "it has not been looked at since it was recorded")
     else:
         ready = ("Ready", "True", "AsWished", "the machine is as it should be")
@@ -237,7 +243,7 @@ def with_conditions(guest: Guest, now_ns: int) -> Guest:
     """Transition times move only when the status does."""
     before = {condition.type: condition for condition in guest.conditions}
     made = []
-    for type_, status, reason, message in conditions_of(guest):
+    for type_, status, reason, message in derive_conditions(guest):
         old = before.get(type_)
         time = old.last_transition_time if old is not None and old.status == status else now_ns
         made.append(

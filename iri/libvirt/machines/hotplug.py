@@ -15,7 +15,7 @@ from iri.errors import FailedPrecondition, NotFound, Unavailable
 from iri.libvirt.device_sources import BlockSource, FileSource, RbdSource
 from iri.libvirt.domain.devices import disk_element, nic_element
 from iri.libvirt.domain.domain_state import Hardware
-from iri.libvirt.domain.names import Alias, DeviceKind, target_of
+from iri.libvirt.domain.names import Alias, DeviceKind, choose_target
 from iri.libvirt.machines import qemu_leak_repair
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
@@ -24,101 +24,109 @@ from iri.libvirt.xml import Element
 from iri.machine import Disk, RuntimeNetworkInterface
 
 
-def settled(site: MachineDeps, guest: Guest) -> Guest | None:
+def reconcile_devices(deps: MachineDeps, guest: Guest) -> Guest | None:
     """After this look; None when the machine went away."""
-    leaving = guest.seen.aliases - guest.wanted.keys()
+    leaving = guest.observed.aliases - guest.desired.keys()
     for alias in sorted(leaving):
-        take_out(site, guest, alias)
-    found = site.roster.look(guest.id) if leaving else guest
+        unplug(deps, guest, alias)
+    found = deps.store.observe(guest.id) if leaving else guest
     if found is None:
         return None
-    if found.suspects and found.seen.live is not None:
-        qemu_leak_repair.mend(site, found)
+    if found.leak_suspects and found.observed.live is not None:
+        qemu_leak_repair.repair_leaks(deps, found)
     missing = [
         (alias, device)
-        for alias, device in found.wanted.items()
-        if is_missing(found, alias) and not is_name_held(found, alias)
+        for alias, device in found.desired.items()
+        if is_missing(found, alias) and not is_name_taken(found, alias)
     ]
     for alias, device in missing:
-        put_in(site, found, alias, device)
-        found = site.roster.look(guest.id)
+        plug(deps, found, alias, device)
+        found = deps.store.observe(guest.id)
         if found is None:
             return None
-    release(site, found)
-    grow(site, found)
-    return site.roster.find(guest.id)
+    release_detached(deps, found)
+    show_grown_disks(deps, found)
+    return deps.store.find(guest.id)
 
 
 def wait_seconds(guest: Guest) -> float | None:
     """Until a guest that holds on to a device is asked again."""
-    return UNPLUG_SECONDS if guest.seen.aliases - guest.wanted.keys() else None
+    return UNPLUG_SECONDS if guest.observed.aliases - guest.desired.keys() else None
 
 
-def layers(guest: Guest) -> tuple[tuple[bool, Hardware], ...]:
+def configurations(guest: Guest) -> tuple[tuple[bool, Hardware], ...]:
     """Whether it is the running one, and what it has."""
-    live = guest.seen.live
-    return ((True, live), (False, guest.seen.next)) if live is not None else ((False, guest.seen.next),)
-
-
-def is_missing(guest: Guest, alias: Alias) -> bool:
-    return any(alias not in hardware.aliases for _, hardware in layers(guest))
-
-
-def is_name_held(guest: Guest, alias: Alias) -> bool:
-    """By another device of that name, which has to go first."""
-    return any(
-        (other.kind, other.name) == (alias.kind, alias.name) and other != alias
-        for other in guest.seen.aliases
+    live = guest.observed.live
+    return (
+        ((True, live), (False, guest.observed.next_boot))
+        if live is not None
+        else ((False, guest.observed.next_boot),)
     )
 
 
-def take_out(site: MachineDeps, guest: Guest, alias: Alias) -> None:
+def is_missing(guest: Guest, alias: Alias) -> bool:
+    return any(alias not in hardware.aliases for _, hardware in configurations(guest))
+
+
+def is_name_taken(guest: Guest, alias: Alias) -> bool:
+    """By another device of that name, which has to go first."""
+    return any(
+        (other.kind, other.name) == (alias.kind, alias.name) and other != alias
+        for other in guest.observed.aliases
+    )
+
+
+def unplug(deps: MachineDeps, guest: Guest, alias: Alias) -> None:
     # The next boot's first: a guest that ends while it is asked comes back without the device.
-    if alias in guest.seen.next.aliases:
+    if alias in guest.observed.next_boot.aliases:
         with contextlib.suppress(NotFound):
-            site.domains.detach(guest.id, str(alias), is_live=False)
-    if guest.seen.live is None or alias not in guest.seen.live.aliases:
+            deps.domains.detach(guest.id, str(alias), is_live=False)
+    if guest.observed.live is None or alias not in guest.observed.live.aliases:
         return
-    now = site.roster.now()
-    if now - guest.asked.get(alias, float("-inf")) < UNPLUG_SECONDS:
+    now = deps.store.now()
+    if now - guest.unplug_asked_at.get(alias, float("-inf")) < UNPLUG_SECONDS:
         return
-    site.roster.update(guest.id, lambda found: replace(found, asked={**found.asked, alias: now}))
+    deps.store.update(
+        guest.id, lambda found: replace(found, unplug_asked_at={**found.unplug_asked_at, alias: now})
+    )
     with contextlib.suppress(NotFound, FailedPrecondition):  # it is on its way already
-        site.domains.detach(guest.id, str(alias), is_live=True)
+        deps.domains.detach(guest.id, str(alias), is_live=True)
 
 
-def put_in(site: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface) -> None:
-    made, place = plugged(site, guest, alias, device)
-    for is_live, hardware in layers(guest):
+def plug(deps: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface) -> None:
+    made, place = device_element(deps, guest, alias, device)
+    for is_live, hardware in configurations(guest):
         if alias not in hardware.aliases:
             try:
-                site.domains.attach(guest.id, made, is_live=is_live)
+                deps.domains.attach(guest.id, made, is_live=is_live)
             except (FailedPrecondition, Unavailable) as error:
-                if is_live and qemu_leak_repair.is_suspicious(error):
-                    qemu_leak_repair.suspect(site, guest, alias, place)
+                if is_live and qemu_leak_repair.may_have_leaked(error):
+                    qemu_leak_repair.suspect_leak(deps, guest, alias, place)
                 raise
-    what, action = named(alias)
-    site.tell(guest, f"Attach{action}Succeeded", f"Attach{action}", f"{what} {device.name} is attached")
+    what, action = describe_alias(alias)
+    deps.record_event(
+        guest, f"Attach{action}Succeeded", f"Attach{action}", f"{what} {device.name} is attached"
+    )
 
 
-def plugged(
-    site: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface
+def device_element(
+    deps: MachineDeps, guest: Guest, alias: Alias, device: Disk | RuntimeNetworkInterface
 ) -> tuple[Element, str]:
     """Also where its data is, as QEMU calls that."""
     match device:
         case Disk():
-            taken = frozenset().union(*(hardware.targets for _, hardware in layers(guest)))
+            taken = frozenset().union(*(hardware.targets for _, hardware in configurations(guest)))
             # A disk that is there in one configuration has the same target in the other.
-            held = [hardware.disks[alias] for _, hardware in layers(guest) if alias in hardware.disks]
-            target = held[0] if held else target_of(device.device, taken)
-            prepared = site.parts.disks.prepare(guest.id, device)
+            held = [hardware.disks[alias] for _, hardware in configurations(guest) if alias in hardware.disks]
+            target = held[0] if held else choose_target(device.device, taken)
+            prepared = deps.providers.disks.prepare(guest.id, device)
             source = prepared.source
-            return disk_element(alias, device.device, target, source), place_of(source.where)
+            return disk_element(alias, device.device, target, source), data_location(source.where)
         case RuntimeNetworkInterface():
-            return nic_element(alias, site.parts.interfaces.connect(guest.id, device)), ""
+            return nic_element(alias, deps.providers.interfaces.connect(guest.id, device)), ""
 
 
-def place_of(where: FileSource | BlockSource | RbdSource) -> str:
+def data_location(where: FileSource | BlockSource | RbdSource) -> str:
     match where:
         case FileSource(path=path) | BlockSource(path=path):
             return path
@@ -128,44 +136,48 @@ def place_of(where: FileSource | BlockSource | RbdSource) -> str:
             assert_never(where)
 
 
-def release(site: MachineDeps, guest: Guest) -> None:
+def release_detached(deps: MachineDeps, guest: Guest) -> None:
     """Gives up what the guest has let go of, unless something else of that name has taken its place."""
-    if not guest.gone:
+    if not guest.detached:
         return
-    names = {(alias.kind, alias.name) for alias in guest.wanted}
-    for alias in sorted(guest.gone):
+    names = {(alias.kind, alias.name) for alias in guest.desired}
+    for alias in sorted(guest.detached):
         if alias.kind == DeviceKind.DISK.value and (alias.kind, alias.name) not in names:
-            site.parts.disks.release(guest.id, alias.name)
-        what, action = named(alias)
-        site.tell(guest, f"Detach{action}Succeeded", f"Detach{action}", f"{what} {alias.name} is detached")
-    if any(alias.kind == DeviceKind.NIC.value for alias in guest.gone):
-        site.parts.interfaces.prune(site.wanted_interfaces)
-    site.parts.disks.let_go()
-    done = guest.gone
-    site.roster.update(guest.id, lambda found: replace(found, gone=found.gone - done))
+            deps.providers.disks.release(guest.id, alias.name)
+        what, action = describe_alias(alias)
+        deps.record_event(
+            guest, f"Detach{action}Succeeded", f"Detach{action}", f"{what} {alias.name} is detached"
+        )
+    if any(alias.kind == DeviceKind.NIC.value for alias in guest.detached):
+        deps.providers.interfaces.prune(deps.desired_interfaces)
+    deps.providers.disks.wake_waiting()
+    done = guest.detached
+    deps.store.update(guest.id, lambda found: replace(found, detached=found.detached - done))
 
 
-def grow(site: MachineDeps, guest: Guest) -> None:
+def show_grown_disks(deps: MachineDeps, guest: Guest) -> None:
     """The guest is shown the size its volume has by now."""
-    live = guest.seen.live
-    for alias, device in guest.wanted.items():
+    live = guest.observed.live
+    for alias, device in guest.desired.items():
         size = (
             device.connection.effective_storage_bytes if isinstance(device, Disk) and device.connection else 0
         )
-        if live is None or alias not in live.disks or size <= guest.grown.get(alias, 0):
+        if live is None or alias not in live.disks or size <= guest.shown_sizes.get(alias, 0):
             continue
         target = live.disks[alias]
-        if site.domains.disk_bytes(guest.id, target) < size:
-            site.domains.grow_disk(guest.id, target, size)
-            site.tell(guest, "VolumeGrown", "UpdateVolume", f"the guest sees volume {device.name} grown")
-        keep_size(site, guest.id, alias, size)
+        if deps.domains.disk_bytes(guest.id, target) < size:
+            deps.domains.grow_disk(guest.id, target, size)
+            deps.record_event(
+                guest, "VolumeGrown", "UpdateVolume", f"the guest sees volume {device.name} grown"
+            )
+        remember_size(deps, guest.id, alias, size)
 
 
-def keep_size(site: MachineDeps, id: str, alias: Alias, size: int) -> None:
-    site.roster.update(id, lambda found: replace(found, grown={**found.grown, alias: size}))
+def remember_size(deps: MachineDeps, id: str, alias: Alias, size: int) -> None:
+    deps.store.update(id, lambda found: replace(found, shown_sizes={**found.shown_sizes, alias: size}))
 
 
-def named(alias: Alias) -> tuple[str, str]:
+def describe_alias(alias: Alias) -> tuple[str, str]:
     return (
         ("volume", "Volume")
         if alias.kind == DeviceKind.DISK.value

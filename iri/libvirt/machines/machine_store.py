@@ -17,8 +17,16 @@ from iri.errors import FailedPrecondition, NotFound
 from iri.journal import Journal
 from iri.libvirt.connect.domains import Domains
 from iri.libvirt.connect.machine_secrets import MachineSecrets
-from iri.libvirt.domain.record import MachineRecord, packed, read, sealed, unpacked, unsealed, written
-from iri.libvirt.machines.guest import Guest, looked_at, told, with_conditions
+from iri.libvirt.domain.record import (
+    MachineRecord,
+    decode_secrets,
+    encode_secrets,
+    from_metadata,
+    merge_secrets,
+    split_secrets,
+    to_metadata,
+)
+from iri.libvirt.machines.guest import Guest, to_runtime_machine, with_conditions, with_observation
 from iri.libvirt.xml import Element
 from iri.machine import RuntimeMachine
 from iri.runtime import ChangeType
@@ -32,18 +40,18 @@ class MachineStore:
     def __init__(
         self,
         domains: Domains,
-        vault: MachineSecrets,
+        secrets: MachineSecrets,
         journal: Journal,
         now: Callable[[], float] = time.monotonic,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._domains = domains
-        self._vault = vault
+        self._secrets = secrets
         self.journal = journal
         self.now = now
         self.now_ns = now_ns
         self._guests: dict[str, Guest] = {}
-        self._told: Mapping[str, RuntimeMachine] = {}
+        self._listed: Mapping[str, RuntimeMachine] = {}
         self.unreadable: Mapping[str, str] = {}  # why, by id
         self._lock = threading.Lock()
         # A few for all: one a machine would have to be thrown away, and nobody knows when who waits for it.
@@ -52,7 +60,7 @@ class MachineStore:
     @property
     def machines(self) -> Mapping[str, RuntimeMachine]:
         """A snapshot; equal machines are the identical object as before."""
-        return self._told
+        return self._listed
 
     def ids(self) -> frozenset[str]:
         return frozenset(self._guests)
@@ -71,21 +79,21 @@ class MachineStore:
         return guest
 
     @contextlib.contextmanager
-    def one(self, id: str) -> Iterator[None]:
+    def locked(self, id: str) -> Iterator[None]:
         """Nobody else changes this machine's wish meanwhile."""
         with self._locks[hash(id) % LOCKS]:
             yield
 
     def add(self, guest: Guest) -> RuntimeMachine:
         guest = with_conditions(guest, self.now_ns())
-        self._put(guest)
+        self._insert(guest)
         self.journal.notice(RuntimeMachine, guest.id, ChangeType.CREATED)
-        return self._told[guest.id]
+        return self._listed[guest.id]
 
     def drop(self, id: str) -> None:
         with self._lock:
             self._guests.pop(id, None)
-            self._told = {other: machine for other, machine in self._told.items() if other != id}
+            self._listed = {other: machine for other, machine in self._listed.items() if other != id}
         self.journal.notice(RuntimeMachine, id, ChangeType.DELETED)
 
     def update(self, id: str, change: Callable[[Guest], Guest]) -> Guest | None:
@@ -95,70 +103,70 @@ class MachineStore:
             if before is None:
                 return None
             after = with_conditions(change(before), self.now_ns())
-            has_changed = self._keep(after)
+            has_changed = self._replace(after)
         if has_changed:
             self.journal.notice(RuntimeMachine, id, ChangeType.CHANGED)
         return after
 
-    def look(self, id: str) -> Guest | None:
+    def observe(self, id: str) -> Guest | None:
         """Asks libvirt how it is. None when it has no such machine any more."""
-        with self.one(id):  # or an older look could replace a newer one
+        with self.locked(id):  # or an older look could replace a newer one
             try:
-                seen = self._domains.look(id)
+                observed = self._domains.observe(id)
             except NotFound:
                 return None
-            return self.update(id, lambda guest: looked_at(guest, seen, self.now()))
+            return self.update(id, lambda guest: with_observation(guest, observed, self.now()))
 
-    def edit(self, id: str, change: Callable[[MachineRecord], MachineRecord]) -> Guest | None:
+    def edit_record(self, id: str, change: Callable[[MachineRecord], MachineRecord]) -> Guest | None:
         """Changes what is recorded, in libvirt first. None when the machine is gone."""
-        with self.one(id):
+        with self.locked(id):
             guest = self._guests.get(id)
             if guest is None:
                 return None
             record = change(guest.record)
             if record == guest.record:
                 return guest
-            record = self.sealed_away(id, record, guest.record)
-            self._domains.describe(id, metadata(record))
+            record = self.store_secrets(id, record, guest.record)
+            self._domains.write_metadata(id, metadata_of(record))
             return self.update(id, lambda found: replace(found, record=record))
 
-    def write(self, guest: Guest) -> None:
+    def rewrite_record(self, guest: Guest) -> None:
         """What is recorded, once more."""
-        with self.one(guest.id):
+        with self.locked(guest.id):
             latest = self._guests.get(guest.id)
             if latest is not None:
-                self._domains.describe(guest.id, metadata(latest.record))
-                self.look(guest.id)
+                self._domains.write_metadata(guest.id, metadata_of(latest.record))
+                self.observe(guest.id)
 
-    def sealed_away(
+    def store_secrets(
         self, id: str, record: MachineRecord, before: MachineRecord | None = None
     ) -> MachineRecord:
         """With its secrets kept where only libvirt's masters read."""
-        _, seal = sealed(record.spec)
-        old = sealed(before.spec)[1] if before is not None else None
-        if seal != old and (seal or record.has_seal):
-            self._vault.put(id, packed(seal) if seal else b"")
-        return replace(record, has_seal=bool(seal))
+        _, secrets = split_secrets(record.spec)
+        old = split_secrets(before.spec)[1] if before is not None else None
+        if secrets != old and (secrets or record.has_secrets):
+            self._secrets.put(id, encode_secrets(secrets) if secrets else b"")
+        return replace(record, has_secrets=bool(secrets))
 
     def recover(self) -> frozenset[str]:
         """Finds those that libvirt has and nobody here knows: at the start all there are, later one that libvirtd defined and did
         not live to say so. Those that nobody can read are there too: they are left alone, with all that is theirs."""
         unreadable, recovered = {}, set()
         for id, found in self._domains.metadata().items():
-            with self.one(id):
+            with self.locked(id):
                 if id in self._guests:
                     continue
                 try:
-                    record = self.opened(id, read(found))
-                    seen = self._domains.look(id)
-                    is_kept_off = not seen.is_on and not self._domains.is_autostart(id)
+                    record = self.load_secrets(id, from_metadata(found))
+                    observed = self._domains.observe(id)
+                    is_autostart_off = not observed.is_on and not self._domains.is_autostart(id)
                 except NotFound:
                     continue  # it went meanwhile
                 except (ValueError, msgspec.DecodeError) as error:
                     unreadable[id] = str(error)
                     continue
-                guest = Guest(id=id, record=record, is_kept_off=is_kept_off)
-                self.add(looked_at(guest, seen, self.now()))
+                guest = Guest(id=id, record=record, is_autostart_off=is_autostart_off)
+                self.add(with_observation(guest, observed, self.now()))
             recovered.add(id)
         self.unreadable = unreadable
         return frozenset(recovered)
@@ -167,29 +175,29 @@ class MachineStore:
         if (reason := self.unreadable.get(id)) is not None:
             raise FailedPrecondition(f"machine {id} is there, and nobody can read what it is to be: {reason}")
 
-    def opened(self, id: str, record: MachineRecord) -> MachineRecord:
-        if not record.has_seal:
+    def load_secrets(self, id: str, record: MachineRecord) -> MachineRecord:
+        if not record.has_secrets:
             return record
-        data = self._vault.get(id)
+        data = self._secrets.get(id)
         if not data:
             raise ValueError("its secrets are gone from libvirt")
-        return replace(record, spec=unsealed(record.spec, unpacked(data)))
+        return replace(record, spec=merge_secrets(record.spec, decode_secrets(data)))
 
-    def _put(self, guest: Guest) -> None:
+    def _insert(self, guest: Guest) -> None:
         with self._lock:
-            self._keep(guest)
+            self._replace(guest)
 
-    def _keep(self, guest: Guest) -> bool:
+    def _replace(self, guest: Guest) -> bool:
         """Whether anybody can see a difference."""
         self._guests[guest.id] = guest
-        machine = told(guest)
-        if self._told.get(guest.id) == machine:
+        machine = to_runtime_machine(guest)
+        if self._listed.get(guest.id) == machine:
             return False
-        self._told = {**self._told, guest.id: machine}
+        self._listed = {**self._listed, guest.id: machine}
         return True
 
 
-def metadata(record: MachineRecord) -> Element:
+def metadata_of(record: MachineRecord) -> Element:
     """With no secrets in it."""
-    spec, _ = sealed(record.spec)
-    return written(replace(record, spec=spec))
+    spec, _ = split_secrets(record.spec)
+    return to_metadata(replace(record, spec=spec))

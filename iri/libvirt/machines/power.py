@@ -7,7 +7,7 @@ import contextlib
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, IRIError
-from iri.libvirt.machines.define import ready_disks, ready_interfaces
+from iri.libvirt.machines.define import connect_interfaces, prepare_disks
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
 from iri.libvirt.machines.power_settings import PowerSettings
@@ -15,7 +15,7 @@ from iri.libvirt.machines.power_settings import PowerSettings
 AGENT_SHARE = 1 / 3  # of the grace, until the agent is asked too
 
 
-def on(site: MachineDeps, guest: Guest, *, is_fresh: bool) -> float | None:
+def start_when_due(deps: MachineDeps, guest: Guest, *, is_fresh: bool) -> float | None:
     """Starts it when its time has come. Gives the seconds until then, or until it counts as steady.
 
     `is_fresh`: its devices have been made ready just now.
@@ -23,20 +23,20 @@ def on(site: MachineDeps, guest: Guest, *, is_fresh: bool) -> float | None:
     if guest.record.is_halted:
         return None
     is_restart = guest.reason in ENDED
-    if is_restart and guest.reason == GUEST_POWER_OFF and site.rules.guest_poweroff == "stay":
-        site.roster.edit(guest.id, lambda record: replace(record, is_halted=True))
-        keep_off(site, guest)
+    if is_restart and guest.reason == GUEST_POWER_OFF and deps.power_settings.guest_poweroff == "stay":
+        deps.store.edit_record(guest.id, lambda record: replace(record, is_halted=True))
+        disable_autostart(deps, guest)
         return None
     if is_restart:
-        restarts, wait = next_restart(guest, site.rules, site.roster.now())
+        restarts, wait = next_restart(guest, deps.power_settings, deps.store.now())
         if wait > 0:
             return wait
-        site.roster.update(guest.id, lambda found: replace(found, restarts=restarts + 1))
+        deps.store.update(guest.id, lambda found: replace(found, restarts=restarts + 1))
     if not is_fresh:
-        ready_disks(site, guest)
-        ready_interfaces(site, guest)
-    start(site, guest)
-    return site.rules.steady
+        prepare_disks(deps, guest)
+        connect_interfaces(deps, guest)
+    start(deps, guest)
+    return deps.power_settings.steady
 
 
 def next_restart(guest: Guest, rules: PowerSettings, now: float) -> tuple[int, float]:
@@ -49,55 +49,57 @@ def next_restart(guest: Guest, rules: PowerSettings, now: float) -> tuple[int, f
     return restarts, guest.ended_at + rules.restarts.delay(restarts) - now
 
 
-def start(site: MachineDeps, guest: Guest) -> None:
-    site.roster.edit(guest.id, lambda record: replace(record, boots=record.boots + 1))
-    with site.starts:
-        keep_on(site, guest)
-        site.domains.start(guest.id)
-    if site.roster.look(guest.id) is not None:
-        site.tell(guest, "Started", "Start", "the machine is running")
+def start(deps: MachineDeps, guest: Guest) -> None:
+    deps.store.edit_record(guest.id, lambda record: replace(record, boots=record.boots + 1))
+    with deps.starts:
+        enable_autostart(deps, guest)
+        deps.domains.start(guest.id)
+    if deps.store.observe(guest.id) is not None:
+        deps.record_event(guest, "Started", "Start", "the machine is running")
 
 
-def keep_on(site: MachineDeps, guest: Guest) -> None:
+def enable_autostart(deps: MachineDeps, guest: Guest) -> None:
     """Also when its host starts anew, before anybody asks for it."""
-    site.roster.update(guest.id, lambda found: replace(found, is_kept_off=False))
-    site.domains.set_autostart(guest.id, is_on=True)
+    deps.store.update(guest.id, lambda found: replace(found, is_autostart_off=False))
+    deps.domains.set_autostart(guest.id, is_on=True)
 
 
-def keep_off(site: MachineDeps, guest: Guest) -> None:
-    if guest.is_kept_off:
+def disable_autostart(deps: MachineDeps, guest: Guest) -> None:
+    if guest.is_autostart_off:
         return
-    site.domains.set_autostart(guest.id, is_on=False)
-    site.roster.update(guest.id, lambda found: replace(found, is_kept_off=True))
+    deps.domains.set_autostart(guest.id, is_on=False)
+    deps.store.update(guest.id, lambda found: replace(found, is_autostart_off=True))
 
 
-def off(site: MachineDeps, guest: Guest) -> float:
+def stop_step(deps: MachineDeps, guest: Guest) -> float:
     """One step towards off. Gives the seconds until the next."""
-    rules = site.rules
-    now = site.roster.now()
+    rules = deps.power_settings
+    now = deps.store.now()
     is_first = guest.stopping_since is None
     since = now if guest.stopping_since is None else guest.stopping_since
     if is_first:
-        keep_off(site, guest)
-        site.roster.update(guest.id, lambda found: replace(found, stopping_since=now))
-        site.tell(guest, "Stopping", "Stop", f"the guest has {rules.grace:g} s to power off")
+        disable_autostart(deps, guest)
+        deps.store.update(guest.id, lambda found: replace(found, stopping_since=now))
+        deps.record_event(guest, "Stopping", "Stop", f"the guest has {rules.grace:g} s to power off")
     if now - since >= rules.grace:
-        force(site, guest, f"it did not power off within {rules.grace:g} s")
+        force_off(deps, guest, f"it did not power off within {rules.grace:g} s")
         return rules.press
-    if guest.seen.has_agent and not guest.has_asked_agent and now - since >= rules.grace * AGENT_SHARE:
-        site.roster.update(guest.id, lambda found: replace(found, has_asked_agent=True))
-        site.tell(guest, "AskingAgent", "Stop", "the power button did nothing: the guest's agent is asked")
+    if guest.observed.has_agent and not guest.has_asked_agent and now - since >= rules.grace * AGENT_SHARE:
+        deps.store.update(guest.id, lambda found: replace(found, has_asked_agent=True))
+        deps.record_event(
+            guest, "AskingAgent", "Stop", "the power button did nothing: the guest's agent is asked"
+        )
         with contextlib.suppress(IRIError):  # then it is forced in the end
-            site.domains.ask_agent_to_power_off(guest.id)
+            deps.domains.ask_agent_to_power_off(guest.id)
     elif is_first or guest.pressed_at is None or now - guest.pressed_at >= rules.press:
-        site.roster.update(guest.id, lambda found: replace(found, pressed_at=now))
+        deps.store.update(guest.id, lambda found: replace(found, pressed_at=now))
         with contextlib.suppress(FailedPrecondition):  # off meanwhile
-            site.domains.press_power_button(guest.id)
+            deps.domains.press_power_button(guest.id)
     return max(0.01, min(rules.press, since + rules.grace - now))
 
 
-def force(site: MachineDeps, guest: Guest, why: str) -> None:
-    site.tell(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}", is_warning=True)
+def force_off(deps: MachineDeps, guest: Guest, why: str) -> None:
+    deps.record_event(guest, "ForcedOff", "Stop", f"the machine was switched off: {why}", is_warning=True)
     with contextlib.suppress(FailedPrecondition):  # off meanwhile
-        site.domains.force_off(guest.id)
-    site.roster.look(guest.id)
+        deps.domains.force_off(guest.id)
+    deps.store.observe(guest.id)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from iri.errors import FailedPrecondition, Unavailable, Unimplemented
 from iri.libvirt.connect.qemu_monitor import QemuMonitor
 from iri.libvirt.domain.names import Alias
-from iri.libvirt.domain.qemu_state import LeakedDevices, QemuState, forgotten
+from iri.libvirt.domain.qemu_state import LeakedDevices, QemuState, find_leaked
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 
@@ -24,65 +24,70 @@ REFUSED = "unable to execute QEMU command"  # libvirt's words for QEMU's own ref
 CURE = "a restart of the machine ends it"
 
 
-def is_suspicious(error: FailedPrecondition | Unavailable) -> bool:
+def may_have_leaked(error: FailedPrecondition | Unavailable) -> bool:
     """Whether the attaching that ended so may have left, or met, something that libvirt knows nothing of."""
     return isinstance(error, Unavailable) or REFUSED in str(error)
 
 
-def suspect(site: MachineDeps, guest: Guest, alias: Alias, place: str) -> None:
-    site.roster.update(guest.id, lambda found: replace(found, suspects={**found.suspects, alias: place}))
+def suspect_leak(deps: MachineDeps, guest: Guest, alias: Alias, place: str) -> None:
+    deps.store.update(
+        guest.id, lambda found: replace(found, leak_suspects={**found.leak_suspects, alias: place})
+    )
 
 
-def mend(site: MachineDeps, guest: Guest) -> None:
+def repair_leaks(deps: MachineDeps, guest: Guest) -> None:
     """FailedPrecondition while something stays."""
-    suspects = guest.suspects
-    if gone := cleared(site.monitor, guest.id, set(suspects.values())):
+    suspects = guest.leak_suspects
+    if gone := remove_leaks(deps.monitor, guest.id, set(suspects.values())):
         message = (
             f"libvirtd did not live to finish attaching; what was left is gone: {', '.join(sorted(gone))}"
         )
-        site.tell(guest, "Mended", "Attach", message, is_warning=True)
-    site.roster.update(
+        deps.record_event(guest, "Mended", "Attach", message, is_warning=True)
+    deps.store.update(
         guest.id,
         lambda known: replace(
-            known, suspects={alias: place for alias, place in known.suspects.items() if alias not in suspects}
+            known,
+            leak_suspects={
+                alias: place for alias, place in known.leak_suspects.items() if alias not in suspects
+            },
         ),
     )
 
 
-def cleared(monitor: QemuMonitor, id: str, places: set[str]) -> set[str]:
+def remove_leaks(monitor: QemuMonitor, id: str, locations: set[str]) -> set[str]:
     """All that was found, once none of it is there any more. The guest lets a device go in its own time, and libvirt tells of
     none that it does not know; what a device uses goes after it."""
     until = time.monotonic() + LEAVE_SECONDS
     gone: set[str] = set()
-    while (inside := looked(monitor, id)) is not None and (found := forgotten(inside, places)):
+    while (state := inspect_qemu(monitor, id)) is not None and (found := find_leaked(state, locations)):
         if not gone:
             log.warning("libvirt has forgotten what QEMU has id=%s found=%s", id, found)
-        refusals = removed(monitor, id, found)
+        refusals = remove_once(monitor, id, found)
         if time.monotonic() > until:
-            raise FailedPrecondition(held(found, refusals))
+            raise FailedPrecondition(describe_remaining(found, refusals))
         gone |= {*found.devices, *found.nics, *found.nodes}
-        places |= {node.place for node in inside.nodes if node.name in found.nodes}
+        locations |= {node.place for node in state.nodes if node.name in found.nodes}
         time.sleep(LEAVE_POLL_SECONDS)
     return gone
 
 
-def looked(monitor: QemuMonitor, id: str) -> QemuState | None:
+def inspect_qemu(monitor: QemuMonitor, id: str) -> QemuState | None:
     """None where nobody can: if something is in the way, the attaching itself tells, in QEMU's words."""
     try:
-        return monitor.look(id)
+        return monitor.observe(id)
     except (Unimplemented, FailedPrecondition) as error:
         log.warning("QEMU is not looked into id=%s error=%s", id, error)
         return None
 
 
-def removed(monitor: QemuMonitor, id: str, found: LeakedDevices) -> list[str]:
+def remove_once(monitor: QemuMonitor, id: str, found: LeakedDevices) -> list[str]:
     """One attempt at each; QEMU's refusals. What has gone by itself meanwhile is one of them, and not found the next time."""
     refusals = []
     for remove, names in (
-        (monitor.let_go, found.devices),
-        (monitor.drop_nic, [nic for nic in found.nics if nic not in found.devices]),
-        (monitor.drop_node, found.nodes if not found.devices else ()),
-        (monitor.drop_object, found.objects if not found.nodes else ()),
+        (monitor.unplug_device, found.devices),
+        (monitor.remove_nic, [nic for nic in found.nics if nic not in found.devices]),
+        (monitor.remove_node, found.nodes if not found.devices else ()),
+        (monitor.remove_object, found.objects if not found.nodes else ()),
     ):
         for name in names:
             try:
@@ -92,7 +97,7 @@ def removed(monitor: QemuMonitor, id: str, found: LeakedDevices) -> list[str]:
     return refusals
 
 
-def held(found: LeakedDevices, refusals: list[str]) -> str:
+def describe_remaining(found: LeakedDevices, refusals: list[str]) -> str:
     if found.devices:
         what = f"{', '.join(found.devices)}, and the guest does not let it go; it is asked again"
     else:

@@ -10,7 +10,7 @@ from iri.errors import IRIError, TimedOut, Unavailable
 from iri.libvirt.domain.domain_state import RunState
 from iri.libvirt.domain.names import domain_name
 from iri.libvirt.machines import hotplug, power, removal, resize
-from iri.libvirt.machines.define import built
+from iri.libvirt.machines.define import define_with_devices
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest, StepFailure
 from iri.libvirt.machines.power_settings import RETRIES, STUCK_SECONDS
@@ -18,62 +18,67 @@ from iri.libvirt.machines.power_settings import RETRIES, STUCK_SECONDS
 log = logging.getLogger(__name__)
 
 
-def tend(site: MachineDeps, id: str) -> float | None:
+def reconcile_machine(deps: MachineDeps, id: str) -> float | None:
     """Gives the seconds until the next turn; None: when something happens. Never raises."""
     try:
-        guest = site.roster.look(id)
+        guest = deps.store.observe(id)
         if guest is None:
-            known = site.roster.find(id)
+            known = deps.store.find(id)
             if known is not None:
-                removal.lost(site, known)
+                removal.handle_undefined(deps, known)
             return None
         if guest.record.deleted_at:
-            return removal.step(site, guest)
-        delay = step(site, guest)
+            return removal.remove_step(deps, guest)
+        delay = take_step(deps, guest)
     except (IRIError, OSError) as error:
-        return failed(site, id, error)
+        return record_failure(deps, id, error)
     generation = guest.record.generation
-    site.roster.update(id, lambda found: replace(found, settled=max(found.settled, generation), trouble=None))
+    deps.store.update(
+        id,
+        lambda found: replace(
+            found, observed_generation=max(found.observed_generation, generation), failure=None
+        ),
+    )
     return delay
 
 
-def step(site: MachineDeps, guest: Guest) -> float | None:
-    if guest.seen.life is RunState.HELD:
+def take_step(deps: MachineDeps, guest: Guest) -> float | None:
+    if guest.observed.run_state is RunState.UNFINISHED_START:
         # Whatever else is asked of such a domain waits for ever.
-        free(site, guest)
+        end_unfinished_start(deps, guest)
         return 0.0
-    if guest.seen.is_passing:
-        site.roster.write(guest)
-        if guest.is_wanted_on:
-            power.keep_on(site, guest)
-        site.tell(
+    if guest.observed.is_transient:
+        deps.store.rewrite_record(guest)
+        if guest.is_desired_on:
+            power.enable_autostart(deps, guest)
+        deps.record_event(
             guest, "DefinedAgain", "Look", "somebody has undefined the running machine", is_warning=True
         )
         return 0.0
-    if not guest.is_wanted_on:
-        if guest.seen.is_on:
-            return power.off(site, guest)  # whatever its devices lack, which is seen to once it is off
-        power.keep_off(site, guest)
+    if not guest.is_desired_on:
+        if guest.observed.is_on:
+            return power.stop_step(deps, guest)  # whatever its devices lack, which is seen to once it is off
+        power.disable_autostart(deps, guest)
     elif guest.stopping_since is not None:  # on again before it was off
-        site.roster.update(guest.id, lambda found: replace(found, stopping_since=None, has_asked_agent=False))
-        power.keep_on(site, guest)
+        deps.store.update(guest.id, lambda found: replace(found, stopping_since=None, has_asked_agent=False))
+        power.enable_autostart(deps, guest)
     is_fresh = not guest.record.is_built
-    found = built(site, guest) if is_fresh else hotplug.settled(site, guest)
+    found = define_with_devices(deps, guest) if is_fresh else hotplug.reconcile_devices(deps, guest)
     if found is not None and not is_fresh:
-        found = resize.resized(site, found)
+        found = resize.resize_machine(deps, found)
     if found is None:
         return 0.0
-    if found.is_wanted_on and not found.seen.is_on:
-        return power.on(site, found, is_fresh=is_fresh)
-    if found.seen.life is RunState.STUCK:
-        site.domains.resume(found.id)
+    if found.is_desired_on and not found.observed.is_on:
+        return power.start_when_due(deps, found, is_fresh=is_fresh)
+    if found.observed.run_state is RunState.IO_ERROR:
+        deps.domains.resume(found.id)
         return STUCK_SECONDS
-    return soonest(hotplug.wait_seconds(found), steady(site, found))
+    return soonest(hotplug.wait_seconds(found), forget_restarts_when_steady(deps, found))
 
 
-def free(site: MachineDeps, guest: Guest) -> None:
+def end_unfinished_start(deps: MachineDeps, guest: Guest) -> None:
     try:
-        power.force(site, guest, "libvirtd did not live to finish its start")
+        power.force_off(deps, guest, "libvirtd did not live to finish its start")
     except TimedOut as error:
         name = domain_name(guest.id, guest.record.labels)
         raise TimedOut(
@@ -82,14 +87,14 @@ def free(site: MachineDeps, guest: Guest) -> None:
         ) from error
 
 
-def steady(site: MachineDeps, guest: Guest) -> float | None:
+def forget_restarts_when_steady(deps: MachineDeps, guest: Guest) -> float | None:
     """A guest that has run long enough has left its crash loop; the seconds until then."""
-    if not guest.restarts or not guest.seen.is_on or guest.started_at is None:
+    if not guest.restarts or not guest.observed.is_on or guest.started_at is None:
         return None
-    left = guest.started_at + site.rules.steady - site.roster.now()
+    left = guest.started_at + deps.power_settings.steady - deps.store.now()
     if left > 0:
         return left
-    site.roster.update(guest.id, lambda found: replace(found, restarts=0))
+    deps.store.update(guest.id, lambda found: replace(found, restarts=0))
     return None
 
 
@@ -97,16 +102,16 @@ def soonest(*delays: float | None) -> float | None:
     return min((delay for delay in delays if delay is not None), default=None)
 
 
-def failed(site: MachineDeps, id: str, error: IRIError | OSError) -> float | None:
-    guest = site.roster.find(id)
+def record_failure(deps: MachineDeps, id: str, error: IRIError | OSError) -> float | None:
+    guest = deps.store.find(id)
     if guest is None:
         return None
-    before = guest.trouble
+    before = guest.failure
     reason = type(error).__name__ if isinstance(error, IRIError) else "HostError"
-    trouble = StepFailure(reason, str(error), before.failures + 1 if before is not None else 1)
-    if before is None or (before.reason, before.message) != (reason, trouble.message):
-        site.tell(guest, reason, "Tend", trouble.message, is_warning=True)
+    failure = StepFailure(reason, str(error), before.failures + 1 if before is not None else 1)
+    if before is None or (before.reason, before.message) != (reason, failure.message):
+        deps.record_event(guest, reason, "Tend", failure.message, is_warning=True)
     if not isinstance(error, Unavailable):
         log.warning("machine is in trouble id=%s reason=%s error=%s", id, reason, error)
-    site.roster.update(id, lambda found: replace(found, trouble=trouble))
-    return RETRIES.delay(trouble.failures - 1)
+    deps.store.update(id, lambda found: replace(found, failure=failure))
+    return RETRIES.delay(failure.failures - 1)

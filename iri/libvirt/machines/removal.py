@@ -12,64 +12,64 @@ from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import Guest
 
 
-def step(site: MachineDeps, guest: Guest) -> float | None:
+def remove_step(deps: MachineDeps, guest: Guest) -> float | None:
     """Gives the seconds until the next step; None once it is gone."""
-    if guest.seen.is_on:
-        if outlives(guest):
-            return power.off(site, guest)
+    if guest.observed.is_on:
+        if has_data_that_stays(guest):
+            return power.stop_step(deps, guest)
         with contextlib.suppress(FailedPrecondition):
-            site.domains.force_off(guest.id)
-        found = site.roster.look(guest.id)
-        if found is not None and found.seen.is_on:
+            deps.domains.force_off(guest.id)
+        found = deps.store.observe(guest.id)
+        if found is not None and found.observed.is_on:
             return 1.0
-    clear(site, guest)
+    delete_host_objects(deps, guest)
     with contextlib.suppress(NotFound):
-        site.domains.undefine(guest.id)
-    forget(site, guest)
+        deps.domains.undefine(guest.id)
+    forget_machine(deps, guest)
     return None
 
 
-def outlives(guest: Guest) -> bool:
+def has_data_that_stays(guest: Guest) -> bool:
     """Whether it has data that stays: the guest may write it down, if it listens."""
     return any(disk.connection is not None for disk in guest.record.spec.volumes)
 
 
-def clear(site: MachineDeps, guest: Guest) -> None:
+def delete_host_objects(deps: MachineDeps, guest: Guest) -> None:
     """All that was made for it but its domain, in which the order stands until the end."""
-    site.parts.disks.forget(guest.id)
-    clear_host(site, guest)
+    deps.providers.disks.forget(guest.id)
+    delete_host_files(deps, guest)
 
 
-def clear_host(site: MachineDeps, guest: Guest) -> None:
+def delete_host_files(deps: MachineDeps, guest: Guest) -> None:
     """All but its data."""
-    site.vault.put(guest.id, b"")
-    shutil.rmtree(site.folder(guest.id), ignore_errors=True)
-    clear_log(site, guest)
+    deps.machine_secrets.put(guest.id, b"")
+    shutil.rmtree(deps.folder(guest.id), ignore_errors=True)
+    delete_log(deps, guest)
 
 
-def clear_log(site: MachineDeps, guest: Guest) -> None:
+def delete_log(deps: MachineDeps, guest: Guest) -> None:
     """libvirt writes it and leaves it."""
     name = domain_name(guest.id, guest.record.labels)
-    (site.folders.qemu_logs / f"{name}.log").unlink(missing_ok=True)
+    (deps.folders.qemu_logs / f"{name}.log").unlink(missing_ok=True)
 
 
-def forget(site: MachineDeps, guest: Guest) -> None:
+def forget_machine(deps: MachineDeps, guest: Guest) -> None:
     # The last line of a guest that ended is written by a thread of libvirt's own, maybe only after all else was cleared.
-    clear_log(site, guest)
-    site.tell(guest, "Removed", "Remove", "the machine is gone")
-    site.roster.drop(guest.id)
+    delete_log(deps, guest)
+    deps.record_event(guest, "Removed", "Remove", "the machine is gone")
+    deps.store.drop(guest.id)
     with contextlib.suppress(IRIError):  # the next sweep does it
-        site.parts.interfaces.prune(site.wanted_interfaces)
-        site.parts.disks.let_go()
+        deps.providers.interfaces.prune(deps.desired_interfaces)
+        deps.providers.disks.wake_waiting()
 
 
-def lost(site: MachineDeps, guest: Guest) -> None:
+def handle_undefined(deps: MachineDeps, guest: Guest) -> None:
     """Somebody else has undefined it. Its data goes only by order: without one, it is there when the machine is made again."""
     if guest.record.deleted_at:
-        site.tell(guest, "Lost", "Look", "somebody has undefined the domain", is_warning=True)
-        clear(site, guest)
+        deps.record_event(guest, "Lost", "Look", "somebody has undefined the domain", is_warning=True)
+        delete_host_objects(deps, guest)
     else:
         message = "somebody has undefined the domain; its local disks are kept"
-        site.tell(guest, "Lost", "Look", message, is_warning=True)
-        clear_host(site, guest)
-    forget(site, guest)
+        deps.record_event(guest, "Lost", "Look", message, is_warning=True)
+        delete_host_files(deps, guest)
+    forget_machine(deps, guest)

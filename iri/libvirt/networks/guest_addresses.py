@@ -25,14 +25,14 @@ class LearnedFrom(Enum):
 
 class AddressSource(Protocol):
     def has_agent(self, machine_id: str) -> bool: ...
-    def learned(self, machine_id: str, source: LearnedFrom) -> Learned: ...
+    def learn(self, machine_id: str, source: LearnedFrom) -> Learned: ...
 
 
 class GuestAddresses:
     def __init__(self, source: AddressSource) -> None:
         self._source = source
 
-    def of(self, machine_id: str, macs: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    def lookup(self, machine_id: str, macs: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """By MAC, for those that are known. Asks the next source only for what the last one did not tell."""
         known: dict[str, tuple[str, ...]] = {}
         for source in LearnedFrom:
@@ -41,26 +41,26 @@ class GuestAddresses:
             missing = [mac for mac in macs if mac not in known]
             if not missing:
                 break
-            known |= usable(self._asked(machine_id, source), missing)
+            known |= usable(self._ask(machine_id, source), missing)
         return known
 
-    def _asked(self, machine_id: str, source: LearnedFrom) -> Learned:
+    def _ask(self, machine_id: str, source: LearnedFrom) -> Learned:
         try:
-            return self._source.learned(machine_id, source)
+            return self._source.learn(machine_id, source)
         except (FailedPrecondition, NotFound, TimedOut, Unimplemented) as error:
             log.debug("no addresses machine=%s source=%s error=%s", machine_id, source.value, error)
             return {}
 
 
-def usable(learned: Learned, macs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def usable(learn: Learned, macs: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Those that others can reach, each once and in order, of the interfaces that the machine really has."""
-    lower = {mac.lower(): texts for mac, texts in learned.items()}
-    found = {}
+    lower = {mac.lower(): texts for mac, texts in learn.items()}
+    parse_network = {}
     for mac in macs:
         addresses = {address: None for text in lower.get(mac, ()) if (address := _reachable(text))}
         if addresses:
-            found[mac] = tuple(addresses)[:MOST]
-    return found
+            parse_network[mac] = tuple(addresses)[:MOST]
+    return parse_network
 
 
 def _reachable(text: str) -> str:

@@ -26,11 +26,11 @@ def routes(table: str) -> Iterator[Route]:
             yield Route(network, device)
 
 
-def overlapped(network: str, table: str, own_device: str) -> Route | None:
+def overlapping_route(network: str, table: str, own_device: str) -> Route | None:
     """The first route of another device that shares an address with the network."""
-    wanted = ipaddress.IPv4Network(network)
+    desired = ipaddress.IPv4Network(network)
     return next(
-        (route for route in routes(table) if route.device != own_device and route.network.overlaps(wanted)),
+        (route for route in routes(table) if route.device != own_device and route.network.overlaps(desired)),
         None,
     )
 

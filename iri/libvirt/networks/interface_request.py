@@ -6,14 +6,15 @@ an isolated network of that identity. The attributes `vlan`, `cidr`, `dhcp`, `na
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
+import re
 from collections.abc import Iterable
 
 import msgspec
 
 from iri.errors import InvalidArgument, NetworkNotOffered
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
-from iri.libvirt.networks.mac import mac_address
 from iri.libvirt.networks.network_policy import NetworkPolicy
 from iri.machine import RuntimeNetworkInterface
 
@@ -21,6 +22,10 @@ LIBVIRT, BRIDGE = "libvirt:", "bridge:"
 FLAGS = {"true": True, "false": False, "": None}
 LARGEST_PREFIX = 30  # room for the host and one guest
 LONGEST_ID = 512
+MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+MAC_PREFIX = "52:54"  # locally administered, and known as the prefix of virtual machines
+MULTICAST_BIT = 0x01
+RESERVED_PREFIX = "fe:"  # libvirt gives it to the host's end of the wire
 
 
 class NamedNetwork(msgspec.Struct, frozen=True):
@@ -43,7 +48,9 @@ class InterfaceRequest(msgspec.Struct, frozen=True, kw_only=True):
     reserved: tuple[str, ...] = ()
 
 
-def asked(machine_id: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> InterfaceRequest:
+def parse_request(
+    machine_id: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy
+) -> InterfaceRequest:
     """NetworkNotOffered for what this host does not give as it is set up, InvalidArgument for what no host could."""
     mac = mac_address(machine_id, interface.name, interface.attributes.get("mac", ""))
     id = interface.network_id
@@ -53,11 +60,11 @@ def asked(machine_id: str, interface: RuntimeNetworkInterface, rules: NetworkPol
             " bridge:<bridge>, or the name of an isolated network"
         )
     if id.startswith(LIBVIRT):
-        return InterfaceRequest(where=_named(id.removeprefix(LIBVIRT), interface, rules), mac=mac)
+        return InterfaceRequest(where=_parse_named(id.removeprefix(LIBVIRT), interface, policy), mac=mac)
     if id.startswith(BRIDGE):
-        return InterfaceRequest(where=_bridged(id.removeprefix(BRIDGE), interface, rules), mac=mac)
-    where = _isolated(id, interface, rules)
-    return InterfaceRequest(where=where, mac=mac, reserved=_reserved(where, interface))
+        return InterfaceRequest(where=_parse_bridge(id.removeprefix(BRIDGE), interface, policy), mac=mac)
+    where = _parse_isolated(id, interface, policy)
+    return InterfaceRequest(where=where, mac=mac, reserved=_parse_reserved(where, interface))
 
 
 def isolated_identity(network_id: str) -> str:
@@ -65,22 +72,22 @@ def isolated_identity(network_id: str) -> str:
     return "" if network_id.startswith((LIBVIRT, BRIDGE)) else network_id
 
 
-def _named(network: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> NamedNetwork:
-    if network not in rules.named:
+def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> NamedNetwork:
+    if network not in policy.named:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no libvirt network {network!r}; its operator can, by"
-            f" networks.named in the runtime's settings ({_those(rules.named)})"
+            f" networks.named in the runtime's settings ({_list_names(policy.named)})"
         )
     _refuse_attributes(interface, "vlan", "cidr", "dhcp", "nat")
     return NamedNetwork(network)
 
 
-def _bridged(name: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> BridgePort:
-    bridge = rules.bridges.get(name)
+def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> BridgePort:
+    bridge = policy.bridges.get(name)
     if bridge is None:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no bridge {name!r}; its operator can, by networks.bridges"
-            f" in the runtime's settings ({_those(rules.bridges)})"
+            f" in the runtime's settings ({_list_names(policy.bridges)})"
         )
     _refuse_attributes(interface, "cidr", "dhcp", "nat")
     text = interface.attributes.get("vlan", "")
@@ -89,23 +96,23 @@ def _bridged(name: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy
     if not text.isdecimal() or not text.isascii() or len(text) > 4 or not bridge.has_vlan(int(text)):
         raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no VLAN {text[:20]!r} on bridge {name}; its operator can, by"
-            f" networks.bridges.{name}.vlans in the runtime's settings ({_those(bridge.vlans)})"
+            f" networks.bridges.{name}.vlans in the runtime's settings ({_list_names(bridge.vlans)})"
         )
     return BridgePort(name, int(text), bridge.openvswitch)
 
 
-def _isolated(id: str, interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> IsolatedNetwork:
-    if not rules.on_demand.allowed:
+def _parse_isolated(id: str, interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> IsolatedNetwork:
+    if not policy.on_demand.allowed:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host makes no networks on demand; name one of its own (libvirt:<network>"
             " or bridge:<bridge>), or its operator allows them by networks.onDemand.allowed in the runtime's settings"
         )
     _refuse_attributes(interface, "vlan")
-    return IsolatedNetwork(identity=id, subnet=_subnet(interface, rules))
+    return IsolatedNetwork(identity=id, subnet=_parse_subnet(interface, policy))
 
 
-def _subnet(interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> Subnet | None:
-    dhcp, nat = _flag(interface, "dhcp"), _flag(interface, "nat")
+def _parse_subnet(interface: RuntimeNetworkInterface, policy: NetworkPolicy) -> Subnet | None:
+    dhcp, nat = _parse_flag(interface, "dhcp"), _parse_flag(interface, "nat")
     text = interface.attributes.get("cidr", "")
     if not text:
         if dhcp or nat:
@@ -123,12 +130,12 @@ def _subnet(interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> Subnet 
         raise InvalidArgument(
             f"interface {interface.name}: cidr {network} has no room for the host and a guest"
         )
-    if not rules.on_demand.has_subnet(network):
+    if not policy.on_demand.has_subnet(network):
         raise NetworkNotOffered(
             f"interface {interface.name}: this host allows no network {network}; its operator can, by"
-            f" networks.onDemand.subnets in the runtime's settings ({_those(rules.on_demand.subnets)})"
+            f" networks.onDemand.subnets in the runtime's settings ({_list_names(policy.on_demand.subnets)})"
         )
-    if nat and not rules.on_demand.nat:
+    if nat and not policy.on_demand.nat:
         raise NetworkNotOffered(
             f"interface {interface.name}: this host lets no isolated network out by NAT; its operator can, by"
             " networks.onDemand.nat in the runtime's settings"
@@ -136,12 +143,12 @@ def _subnet(interface: RuntimeNetworkInterface, rules: NetworkPolicy) -> Subnet 
     return Subnet(network=str(network), dhcp=dhcp is not False, nat=bool(nat))
 
 
-def _reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) -> tuple[str, ...]:
+def _parse_reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) -> tuple[str, ...]:
     """The interface's IPv4 addresses, when it is DHCP that has to tell the guest."""
     if where.subnet is None or not where.subnet.dhcp:
         return ()
     network = ipaddress.IPv4Network(where.subnet.network)
-    found = []
+    parse_network = []
     for text in interface.ips:
         try:
             address = ipaddress.ip_address(text)
@@ -154,13 +161,15 @@ def _reserved(where: IsolatedNetwork, interface: RuntimeNetworkInterface) -> tup
             raise InvalidArgument(
                 f"interface {interface.name}: {address} is none of {network}, or not a guest's"
             )
-        found.append(str(address))
-    if len(found) > 1:
-        raise InvalidArgument(f"interface {interface.name}: DHCP gives one IPv4 address, not {len(found)}")
-    return tuple(found)
+        parse_network.append(str(address))
+    if len(parse_network) > 1:
+        raise InvalidArgument(
+            f"interface {interface.name}: DHCP gives one IPv4 address, not {len(parse_network)}"
+        )
+    return tuple(parse_network)
 
 
-def _flag(interface: RuntimeNetworkInterface, name: str) -> bool | None:
+def _parse_flag(interface: RuntimeNetworkInterface, name: str) -> bool | None:
     text = interface.attributes.get(name, "").lower()
     if text not in FLAGS:
         raise InvalidArgument(f"interface {interface.name}: attribute {name} is true or false")
@@ -176,6 +185,19 @@ def _refuse_attributes(interface: RuntimeNetworkInterface, *names: str) -> None:
             )
 
 
-def _those(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     listed = ", ".join(sorted(names))
     return f"now: {listed}" if listed else "now: none"
+
+
+def mac_address(machine_id: str, interface_name: str, requested: str) -> str:
+    """The address that the spec brings, or one that follows from the machine's id and never changes."""
+    if not requested:
+        digest = hashlib.sha256(f"{machine_id}/{interface_name}".encode()).digest()
+        return ":".join((MAC_PREFIX, *(f"{octet:02x}" for octet in digest[:4])))
+    mac = requested.lower().replace("-", ":")
+    if not MAC.fullmatch(mac):
+        raise InvalidArgument("attribute mac: write a MAC address such as 52:54:00:12:34:56")
+    if int(mac[:2], 16) & MULTICAST_BIT or mac.startswith(RESERVED_PREFIX) or mac == "00:00:00:00:00:00":
+        raise InvalidArgument(f"attribute mac: {mac} is reserved; use one that begins with 52:54:00")
+    return mac

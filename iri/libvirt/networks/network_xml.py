@@ -35,7 +35,7 @@ class ObservedNetwork(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(ipaddress.IPv4Network(text, strict=False) for text in texts)
 
 
-def definition(network: IsolatedNetwork) -> xml.Element:
+def render_network(network: IsolatedNetwork) -> xml.Element:
     root = xml.element("network")
     xml.child(root, "name", network.name)
     xml.child(root, "uuid", network.uuid)
@@ -64,7 +64,7 @@ def reservation(mac: str, address: str) -> xml.Element:
     return xml.element("host", mac=mac, ip=address)
 
 
-def found(root: xml.Element, *, is_active: bool) -> ObservedNetwork:
+def parse_network(root: xml.Element, *, is_active: bool) -> ObservedNetwork:
     """Of what `virsh net-dumpxml` shows."""
     mark = root.find(f"metadata/{MARK}")
     bridge = root.find("bridge")

@@ -25,21 +25,21 @@ from iri.libvirt import xml
 from iri.libvirt.device_sources import BridgeNic, NetworkNic, NicSource
 from iri.libvirt.networks import stale_bridges
 from iri.libvirt.networks.guest_addresses import AddressSource, GuestAddresses
-from iri.libvirt.networks.host_routes import TABLE, overlapped
+from iri.libvirt.networks.host_routes import TABLE, overlapping_route
 from iri.libvirt.networks.interface_request import (
     BridgePort,
     InterfaceRequest,
     NamedNetwork,
-    asked,
     isolated_identity,
+    parse_request,
 )
 from iri.libvirt.networks.isolated_network import IsolatedNetwork
 from iri.libvirt.networks.network_policy import NetworkPolicy
-from iri.libvirt.networks.network_xml import ObservedNetwork, definition, found
+from iri.libvirt.networks.network_xml import ObservedNetwork, parse_network, render_network
 from iri.machine import RuntimeNetworkInterface
 
 log = logging.getLogger(__name__)
-Wanted = Callable[[], Iterable[tuple[str, RuntimeNetworkInterface]]]
+DesiredInterfaces = Callable[[], Iterable[tuple[str, RuntimeNetworkInterface]]]
 
 
 class NetworkStore(Protocol):
@@ -67,23 +67,23 @@ class Networks:
         self,
         store: NetworkStore,
         source: AddressSource,
-        rules: NetworkPolicy,
+        policy: NetworkPolicy,
         routes: Callable[[], str] = host_routes,
     ) -> None:
         self._store = store
         self._addresses = GuestAddresses(source)
-        self._rules = rules
+        self._policy = policy
         self._routes = routes
         self._lock = threading.Lock()
         self._suspects = stale_bridges.StaleBridges()
 
     def plan(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """Touches nothing. InvalidArgument for what this host never gives, with the setting that would change it."""
-        return _nic(asked(machine_id, interface, self._rules))
+        return _nic(parse_request(machine_id, interface, self._policy))
 
     def require(self, machine_id: str, interface: RuntimeNetworkInterface) -> None:
         """Makes nothing. NetworkNotReady while a network that is the operator's is not there."""
-        match asked(machine_id, interface, self._rules).where:
+        match parse_request(machine_id, interface, self._policy).where:
             case NamedNetwork(network):
                 self._require(network)
             case IsolatedNetwork() | BridgePort():
@@ -91,25 +91,25 @@ class Networks:
 
     def connect(self, machine_id: str, interface: RuntimeNetworkInterface) -> NicSource:
         """The same, once its network is there. Idempotent. NetworkNotReady and Unavailable may pass."""
-        wish = asked(machine_id, interface, self._rules)
-        match wish.where:
+        request = parse_request(machine_id, interface, self._policy)
+        match request.where:
             case NamedNetwork(network):
                 self._require(network)
             case IsolatedNetwork() as network:
                 with self._lock:
-                    self._make_ready(network)
-                    self._reserve(network.name, wish)
+                    self._ensure_ready(network)
+                    self._reserve(network.name, request)
             case BridgePort():
                 pass  # libvirt says so when the host has no such bridge
-        return _nic(wish)
+        return _nic(request)
 
-    def prune(self, wanted: Wanted) -> None:
+    def prune(self, desired: DesiredInterfaces) -> None:
         """Removes what none of the interfaces needs: those of all machines, asked for while nothing can be connected."""
         with self._lock:
-            interfaces = tuple(wanted())
-            needed = _needed(interfaces, self._rules)
+            interfaces = tuple(desired())
+            needed = _needed_reservations(interfaces, self._policy)
             networks = self._store.all()
-            for bridge in self._suspects.confirmed(each.bridge for each in networks if each.is_active):
+            for bridge in self._suspects.confirm(each.bridge for each in networks if each.is_active):
                 stale_bridges.remove(bridge)
             for network in networks:
                 # libvirt's own count stays too high for ever when a guest ends while libvirtd is away.
@@ -120,14 +120,14 @@ class Networks:
                     if network.identity not in needed:
                         self._remove(network)
                     elif reservations is not None:
-                        self._forget(network, reservations)
+                        self._release_reservations(network, reservations)
                 except NotFound:
                     continue  # somebody else was faster
                 except IRIError as error:
                     log.warning("network stays name=%s error=%s", network.name, error)
 
     def addresses(self, machine_id: str, macs: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-        return self._addresses.of(machine_id, macs)
+        return self._addresses.lookup(machine_id, macs)
 
     def _require(self, name: str) -> None:
         network = self._store.find(name)
@@ -140,30 +140,30 @@ class Networks:
                 f"the host's libvirt network {name!r} is stopped: its operator starts it (virsh net-start {name})"
             )
 
-    def _make_ready(self, network: IsolatedNetwork) -> None:
+    def _ensure_ready(self, network: IsolatedNetwork) -> None:
         try:
             self._ensure(network)
         except FailedPrecondition as error:
             raise NetworkNotReady(f"network {network.identity}: {error}") from error
 
     def _ensure(self, network: IsolatedNetwork) -> None:
-        there = self._store.find(network.name)
-        if there is not None and there.uuid != network.uuid:
+        observed = self._store.find(network.name)
+        if observed is not None and observed.uuid != network.uuid:
             raise FailedPrecondition(
                 f"the host has another libvirt network {network.name}: remove or rename it"
             )
-        document = definition(network)
-        if there is None:
+        document = render_network(network)
+        if observed is None:
             self._make(network, xml.text(document))
-        elif there.shape != found(document, is_active=False).shape:
-            if there.users:
+        elif observed.shape != parse_network(document, is_active=False).shape:
+            if observed.users:
                 raise FailedPrecondition(
-                    f"network {network.identity} is in use with other addresses ({', '.join(there.shape)});"
+                    f"network {network.identity} is in use with other addresses ({', '.join(observed.shape)});"
                     " it changes once no guest uses it"
                 )
             self._store.stop(network.name)
             self._make(network, xml.text(document))
-        elif not there.is_active:
+        elif not observed.is_active:
             self._start(network)
 
     def _make(self, network: IsolatedNetwork, document: str) -> None:
@@ -186,7 +186,7 @@ class Networks:
 
     def _refuse_overlap(self, network: IsolatedNetwork) -> None:
         others = [other for other in self._store.all() if other.identity and other.name != network.name]
-        if len(others) >= self._rules.on_demand.most:
+        if len(others) >= self._policy.on_demand.most:
             raise ResourceExhausted(
                 f"the host has {len(others)} isolated networks, as many as networks.onDemand.most allows"
             )
@@ -198,23 +198,23 @@ class Networks:
                 raise FailedPrecondition(
                     f"{subnet} overlaps the addresses of {other.identity} on this host: choose another cidr"
                 )
-        route = overlapped(str(subnet), self._routes(), network.bridge)
+        route = overlapping_route(str(subnet), self._routes(), network.bridge)
         if route is not None:
             raise FailedPrecondition(
                 f"{subnet} overlaps {route.network}, which this host reaches through {route.device}: choose another cidr"
             )
 
-    def _reserve(self, name: str, wish: InterfaceRequest) -> None:
-        there = self._store.find(name)
-        known = there.reservations if there else frozenset()
+    def _reserve(self, name: str, request: InterfaceRequest) -> None:
+        observed = self._store.find(name)
+        known = observed.reservations if observed else frozenset()
         for mac, address in known:
-            if mac == wish.mac and address not in wish.reserved:
+            if mac == request.mac and address not in request.reserved:
                 self._store.release(name, mac, address)
-        for address in wish.reserved:
-            if (wish.mac, address) not in known:
-                self._store.reserve(name, wish.mac, address)
+        for address in request.reserved:
+            if (request.mac, address) not in known:
+                self._store.reserve(name, request.mac, address)
 
-    def _forget(self, network: ObservedNetwork, needed: frozenset[tuple[str, str]]) -> None:
+    def _release_reservations(self, network: ObservedNetwork, needed: frozenset[tuple[str, str]]) -> None:
         for mac, address in network.reservations - needed:
             self._store.release(network.name, mac, address)
 
@@ -224,22 +224,22 @@ class Networks:
         log.info("network removed name=%s", network.name)
 
 
-def _nic(wish: InterfaceRequest) -> NicSource:
-    match wish.where:
+def _nic(request: InterfaceRequest) -> NicSource:
+    match request.where:
         case NamedNetwork(network):
             return NicSource(
-                where=NetworkNic(network=network), mac=wish.mac, handle=f"libvirt:{network}/{wish.mac}"
+                where=NetworkNic(network=network), mac=request.mac, handle=f"libvirt:{network}/{request.mac}"
             )
         case BridgePort(bridge, vlan, openvswitch):
             where = BridgeNic(bridge=bridge, vlan=vlan, openvswitch=openvswitch)
-            return NicSource(where=where, mac=wish.mac, handle=f"bridge:{bridge}/{wish.mac}")
+            return NicSource(where=where, mac=request.mac, handle=f"bridge:{bridge}/{request.mac}")
         case IsolatedNetwork() as network:
             where_ = NetworkNic(network=network.name)
-            return NicSource(where=where_, mac=wish.mac, handle=f"libvirt:{network.name}/{wish.mac}")
+            return NicSource(where=where_, mac=request.mac, handle=f"libvirt:{network.name}/{request.mac}")
 
 
-def _needed(
-    interfaces: Iterable[tuple[str, RuntimeNetworkInterface]], rules: NetworkPolicy
+def _needed_reservations(
+    interfaces: Iterable[tuple[str, RuntimeNetworkInterface]], policy: NetworkPolicy
 ) -> dict[str, frozenset[tuple[str, str]] | None]:
     """By identity, the reservations to keep; None: all, for the rules have changed since somebody was let in."""
     needed: dict[str, frozenset[tuple[str, str]] | None] = {}
@@ -249,10 +249,10 @@ def _needed(
             continue
         before = needed.get(identity, frozenset())
         try:
-            wish = asked(machine_id, interface, rules)
+            request = parse_request(machine_id, interface, policy)
         except InvalidArgument:
             needed[identity] = None
             continue
         if before is not None:
-            needed[identity] = before | {(wish.mac, address) for address in wish.reserved}
+            needed[identity] = before | {(request.mac, address) for address in request.reserved}
     return needed

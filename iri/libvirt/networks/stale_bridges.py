@@ -18,7 +18,7 @@ OURS = re.compile(r"gv[0-9a-f]{12}")
 SECONDS = 10
 
 
-def ours() -> frozenset[str]:
+def our_bridges() -> frozenset[str]:
     """Of this host, whoever uses them."""
     return frozenset(name for _, name in socket.if_nameindex() if OURS.fullmatch(name))
 
@@ -50,8 +50,8 @@ class StaleBridges:
     def __init__(self) -> None:
         self._before: frozenset[str] = frozenset()
 
-    def confirmed(self, active: Iterable[str]) -> frozenset[str]:
-        now = ours() - frozenset(active)
-        confirmed = now & self._before
+    def confirm(self, active: Iterable[str]) -> frozenset[str]:
+        now = our_bridges() - frozenset(active)
+        confirm = now & self._before
         self._before = now
-        return confirmed
+        return confirm

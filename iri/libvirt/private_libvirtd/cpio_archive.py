@@ -20,22 +20,22 @@ class CpioArchive:
         self._written += data
         self._pad()
 
-    def folders(self, *names: str) -> None:
+    def add_folders(self, *names: str) -> None:
         for name in names:
             self.add(name, stat.S_IFDIR | 0o755)
 
-    def devices(self) -> None:
+    def add_devices(self) -> None:
         """What the first process needs before it has mounted anything."""
         self.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
         self.add("dev/null", stat.S_IFCHR | 0o666, device=(1, 3))
 
-    def program(self, name: str, data: bytes) -> None:
+    def add_program(self, name: str, data: bytes) -> None:
         self.add(name, stat.S_IFREG | 0o755, data)
 
-    def link(self, name: str, target: str) -> None:
+    def add_link(self, name: str, target: str) -> None:
         self.add(name, stat.S_IFLNK | 0o777, target.encode())
 
-    def packed(self) -> bytes:
+    def to_gzip(self) -> bytes:
         self.add("TRAILER!!!", 0)
         return gzip.compress(bytes(self._written), 1, mtime=0)
 

@@ -57,29 +57,29 @@ class DemoGuest:
     disk: Path
 
 
-def made(kernel: HostKernel, busybox: Path, folder: Path) -> DemoGuest:
+def build_guest(kernel: HostKernel, busybox: Path, folder: Path) -> DemoGuest:
     """All in that folder, a copy of the kernel too: QEMU may not be able to read the machine's own."""
     guest = DemoGuest(folder / "kernel", folder / "initramfs", folder / "disk.raw")
     guest.kernel.write_bytes(kernel.image.read_bytes())
     modules = dict(kernel.unpacked())
-    guest.initramfs.write_bytes(initramfs(modules, busybox.read_bytes()))
+    guest.initramfs.write_bytes(build_initramfs(modules, busybox.read_bytes()))
     with guest.disk.open("wb") as disk:
         disk.write(DISK_TEXT)
         disk.truncate(DISK_BYTES)
     return guest
 
 
-def initramfs(modules: Mapping[str, bytes], busybox: bytes) -> bytes:
+def build_initramfs(modules: Mapping[str, bytes], busybox: bytes) -> bytes:
     """Modules by name, in the order in which they are loaded."""
     archive = CpioArchive()
-    archive.folders(*FOLDERS)
-    archive.devices()
-    archive.program("bin/busybox", busybox)
-    archive.link("bin/sh", "busybox")
-    archive.program("init", INIT.read_bytes())
-    archive.program("leased.sh", LEASED.encode())
-    archive.program("etc/acpi/PWRF/00000080", POWER_BUTTON.encode())
+    archive.add_folders(*FOLDERS)
+    archive.add_devices()
+    archive.add_program("bin/busybox", busybox)
+    archive.add_link("bin/sh", "busybox")
+    archive.add_program("init", INIT.read_bytes())
+    archive.add_program("leased.sh", LEASED.encode())
+    archive.add_program("etc/acpi/PWRF/00000080", POWER_BUTTON.encode())
     for name, data in modules.items():
-        archive.program(f"modules/{name}.ko", data)
-    archive.program("modules.order", "".join(f"{name}\n" for name in modules).encode())
-    return archive.packed()
+        archive.add_program(f"modules/{name}.ko", data)
+    archive.add_program("modules.order", "".join(f"{name}\n" for name in modules).encode())
+    return archive.to_gzip()

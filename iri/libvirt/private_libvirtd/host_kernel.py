@@ -33,26 +33,26 @@ class HostKernel:
 
     def unpacked(self) -> Iterator[tuple[str, bytes]]:
         for path in self.modules:
-            yield module_name(path), content(path)
+            yield module_name(path), read_module(path)
 
 
-def found(
+def find_kernel(
     wanted: Sequence[str], root: Path = Path("/"), release: str = "", unpacked: Path | None = None
 ) -> HostKernel:
     """The first that will do: of this release, then of the latest, then the unpacked one. NoKernelError without any."""
     refused = []
     own = [(unpacked / "vmlinuz", unpacked)] if unpacked is not None else []
-    for image, modules in (*installed(root, release), *own):
+    for image, modules in (*installed_kernels(root, release), *own):
         if not os.access(image, os.R_OK):
             refused += [f"{image} cannot be read"] if image.exists() else []
-        elif (unpackable := missing_program(ordered(modules, wanted))) is not None:
+        elif (unpackable := missing_program(load_order(modules, wanted))) is not None:
             refused.append(f"the modules of {image} need the program {unpackable}")
         else:
-            return HostKernel(image, ordered(modules, wanted))
+            return HostKernel(image, load_order(modules, wanted))
     raise NoKernelError("; ".join(refused) or "there is no Linux kernel in /boot")
 
 
-def installed(root: Path, release: str) -> list[tuple[Path, Path]]:
+def installed_kernels(root: Path, release: str) -> list[tuple[Path, Path]]:
     """Images with the folders of their modules, the best first. One without modules is none: it could not find its disk."""
     pairs = []
     for modules in (root / "lib" / "modules").glob("*"):
@@ -68,7 +68,7 @@ def numbers(release: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", release)]
 
 
-def ordered(modules: Path, wanted: Sequence[str]) -> tuple[Path, ...]:
+def load_order(modules: Path, wanted: Sequence[str]) -> tuple[Path, ...]:
     """Files of the wanted modules and of those that they need, each after what it needs."""
     listing = modules / "modules"
     if listing.exists():  # unpacked to a folder of its own, with no more than it takes
@@ -82,24 +82,24 @@ def ordered(modules: Path, wanted: Sequence[str]) -> tuple[Path, ...]:
         )
     taken: dict[str, Path] = {}
 
-    def take(name: str) -> None:
+    def add(name: str) -> None:
         if name in needs and name not in taken:
             path, others = needs[name]
             for other in others:
-                take(other)
+                add(other)
             taken[name] = path
 
     for name in wanted:
-        take(normal(name))
+        add(kernel_name(name))
     return tuple(taken.values())
 
 
 def module_name(path: Path) -> str:
     match = MODULE.fullmatch(path.name)
-    return normal(match["name"] if match else path.name)
+    return kernel_name(match["name"] if match else path.name)
 
 
-def normal(name: str) -> str:
+def kernel_name(name: str) -> str:
     """As the kernel calls it, whatever its file is called."""
     return name.replace("-", "_")
 
@@ -109,7 +109,7 @@ def missing_program(modules: Sequence[Path]) -> str | None:
     return "zstd" if any(path.suffix == ".zst" for path in modules) and shutil.which("zstd") is None else None
 
 
-def content(path: Path) -> bytes:
+def read_module(path: Path) -> bytes:
     match path.suffix:
         case ".gz":
             return gzip.decompress(path.read_bytes())

@@ -37,22 +37,22 @@ remember_owner = 0
 """
 
 
-def do(*arguments: str | Path) -> None:
+def run(*arguments: str | Path) -> None:
     subprocess.run([str(argument) for argument in arguments], check=True)
 
 
-def prepare(folder: Path) -> None:
-    do("mount", "--make-rprivate", "/")
-    do("mount", "-t", "proc", "proc", "/proc")
-    do("mount", "-t", "sysfs", "sysfs", "/sys")
-    do("ip", "link", "set", "lo", "up")
+def prepare_folders(folder: Path) -> None:
+    run("mount", "--make-rprivate", "/")
+    run("mount", "-t", "proc", "proc", "/proc")
+    run("mount", "-t", "sysfs", "sysfs", "/sys")
+    run("ip", "link", "set", "lo", "up")
     for place, own in PRIVATE.items():
         (folder / own).mkdir(exist_ok=True)
-        with shadowed(Path(place), folder, LIBVIRT, *SERVICES) as shadow:
+        with replaced_folder(Path(place), folder, LIBVIRT, *SERVICES) as shadow:
             (shadow / LIBVIRT).mkdir()
-            do("mount", "--bind", folder / own, shadow / LIBVIRT)
+            run("mount", "--bind", folder / own, shadow / LIBVIRT)
     users = {"passwd": PASSWD, "group": GROUP}
-    with shadowed(Path("/etc"), folder, LIBVIRT, *users) as shadow:
+    with replaced_folder(Path("/etc"), folder, LIBVIRT, *users) as shadow:
         for name, addition in users.items():
             lines = Path("/etc", name).read_text().splitlines()
             kept = [line for line in lines if not line.startswith("libvirt-qemu:")]
@@ -62,30 +62,30 @@ def prepare(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def shadowed(place: Path, folder: Path, *without: str) -> Iterator[Path]:
+def replaced_folder(place: Path, folder: Path, *without: str) -> Iterator[Path]:
     """In place of the folder comes one that has all of its entries, as links, but these."""
     shadow = folder / "shadow"
     shadow.mkdir(exist_ok=True)
-    do("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", shadow)
+    run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", shadow)
     (shadow / REAL).mkdir()
-    do("mount", "--rbind", place, shadow / REAL)
+    run("mount", "--rbind", place, shadow / REAL)
     for entry in place.iterdir():
         if entry.name not in without:
             (shadow / entry.name).symlink_to(f"{REAL}/{entry.name}")
     yield shadow
-    do("mount", "--move", shadow, place)
+    run("mount", "--move", shadow, place)
     shadow.rmdir()
 
 
-def forget_unborn(folder: Path) -> None:
+def delete_unborn_states(folder: Path) -> None:
     """As docs/systemd/libvirtd-unborn.conf does on a host: libvirtd would take guests that never had a process for running ones."""
     for path in (folder / "run" / "qemu").glob("*.xml"):
         if UNBORN.search(path.read_text(encoding="utf-8", errors="replace")):
             path.unlink()
 
 
-def start(folder: Path) -> int:
-    forget_unborn(folder)
+def start_libvirtd(folder: Path) -> int:
+    delete_unborn_states(folder)
     # A session of its own: what is sent to this process's group does not reach it.
     log = os.open(folder / "libvirtd.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     process = subprocess.Popen(
@@ -99,7 +99,7 @@ def start(folder: Path) -> int:
     return process.pid
 
 
-def kill(process: int) -> None:
+def kill_process(process: int) -> None:
     """It is gone when this returns, as a service manager would wait for it."""
     if not process:
         return  # zero would mean everybody here
@@ -109,7 +109,7 @@ def kill(process: int) -> None:
         time.sleep(0.005)
 
 
-def reap() -> None:
+def reap_children() -> None:
     """Only the children that nobody here waits for: libvirt counts on it that a dead guest is no zombie. Tells of those that failed."""
     while True:
         try:
@@ -124,14 +124,14 @@ def reap() -> None:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    prepare(folder)
+    prepare_folders(folder)
     daemon = 0
-    threading.Thread(target=reap, daemon=True).start()
+    threading.Thread(target=reap_children, daemon=True).start()
     for order in sys.stdin:
         if order == "start\n":
-            daemon = start(folder)
+            daemon = start_libvirtd(folder)
         elif order == "kill\n":
-            kill(daemon)
+            kill_process(daemon)
         os.write(sys.stdout.fileno(), b"done\n")
     os._exit(0)
 

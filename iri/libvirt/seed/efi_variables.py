@@ -41,7 +41,7 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: str
 
 
-def efi_variables(text: str) -> tuple[EfiVariable, ...]:
+def parse_efi_variables(text: str) -> tuple[EfiVariable, ...]:
     """Those of an annotation: JSON, values as people write them: a text, or bytes as `base64:...`."""
     if not text:
         return ()
@@ -53,10 +53,10 @@ def efi_variables(text: str) -> tuple[EfiVariable, ...]:
         ) from None
     if len(written) > MOST:
         raise InvalidArgument(f"a machine has at most {MOST} EFI variables, not {len(written)}")
-    return tuple(_checked(one) for one in written)
+    return tuple(_check_variable(one) for one in written)
 
 
-def _checked(one: _Written) -> EfiVariable:
+def _check_variable(one: _Written) -> EfiVariable:
     if not one.name or len(one.name) > LONGEST_NAME or not one.name.isprintable():
         raise InvalidArgument(f"the name of an EFI variable has 1 to {LONGEST_NAME} printable characters")
     try:
@@ -75,7 +75,7 @@ def _bytes(value: str) -> bytes:
     return value.encode()
 
 
-def with_variables(template: bytes, variables: tuple[EfiVariable, ...]) -> bytes:
+def add_variables(template: bytes, variables: tuple[EfiVariable, ...]) -> bytes:
     """FailedPrecondition when the template is no variable store, or has no room."""
     start, end = _store(template)
     free = _end_of_variables(template, start, end)

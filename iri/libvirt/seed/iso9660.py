@@ -21,7 +21,7 @@ FOLDER_FLAG = 2
 ROOT, PARENT = b"\0", b"\1"
 
 
-def iso(label: str, files: Mapping[str, bytes]) -> bytes:
+def iso9660_image(label: str, files: Mapping[str, bytes]) -> bytes:
     """`label` and names are short and ASCII: what people write belongs into files. All names fit one sector."""
     extents = _extents(files)
     end = FIRST_FILE + sum(_sectors(len(data)) for data in files.values())

@@ -1,26 +1,54 @@
-"""A machine's seed: all that its guest is told at its first boot. Pure.
+"""What a guest is given at its first boot: a NoCloud disk, Ignition data, EFI variables. Pure.
 
-The instance id is the machine's: cloud-init runs its first-boot steps once for each id, so a machine that is declared anew
-gets them again and one that moves to another definition does not.
+Rule: the content of a machine's first-boot data decides its language; there is no setting. Data that begins as cloud-init data
+does goes onto a NoCloud disk. All other data is for Ignition and is not checked here: stock clients send it as it is, and the
+guest reports errors in it.
+
+The instance id is the machine's id: cloud-init runs its first-boot steps once for each id. So a recreated machine runs them
+again, and a machine whose definition changes does not.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from enum import Enum
 
 import msgspec
 
 from iri.errors import InvalidArgument
-from iri.libvirt.seed.content import Language, language
-from iri.libvirt.seed.efi_variables import EfiVariable, efi_variables
-from iri.libvirt.seed.ignition import Reader, ignition, no_yaml
-from iri.libvirt.seed.nocloud import nocloud
+from iri.libvirt.seed.efi_variables import EfiVariable, parse_efi_variables
+from iri.libvirt.seed.iso9660 import iso9660_image
 from iri.machine import RuntimeMachine
 
 EFI_ANNOTATION = "gitvirt.dev/efi-variables"
 IGNITION_KEY = "opt/com.coreos/config"  # where Ignition looks, in QEMU's firmware configuration
 HOSTNAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*")
 LONGEST_HOSTNAME = 253
+NOCLOUD_LABEL = "cidata"
+EMPTY_USER_DATA = b"#cloud-config\n{}\n"  # cloud-init ignores a disk without user-data
+# The first bytes by which cloud-init itself tells its formats apart.
+CLOUD_INIT = (
+    b"#cloud-config",
+    b"#!",
+    b"#include",
+    b"#cloud-boothook",
+    b"#part-handler",
+    b"#upstart-job",
+    b"## template:",
+    b"content-type:",
+    b"mime-version:",
+)
+GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# The value of a YAML document, or None when the bytes are none. Handed in, because this package does not read YAML.
+Reader = Callable[[bytes], object]
+
+
+class Language(Enum):
+    NONE = "none"
+    CLOUD_INIT = "cloud-init"
+    IGNITION = "ignition"
 
 
 class Seed(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,18 +57,58 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     efi_variables: tuple[EfiVariable, ...] = ()
 
 
-def plan(machine: RuntimeMachine, read_yaml: Reader = no_yaml) -> Seed:
-    """InvalidArgument when its hostname or its EFI variables are none, or its data is for a tool that comes before."""
+def no_yaml(data: bytes) -> None:
+    """A reader for callers that have none."""
+    del data
+
+
+def plan_seed(machine: RuntimeMachine, read_yaml: Reader = no_yaml) -> Seed:
+    """InvalidArgument for a bad host name, bad EFI variables, or data that another tool must translate first."""
     data = machine.spec.ignition_data
     hostname = machine.spec.guest_config.hostname if machine.spec.guest_config else ""
     if hostname and (len(hostname) > LONGEST_HOSTNAME or not HOSTNAME.fullmatch(hostname)):
         raise InvalidArgument(
-            "guest_config.hostname is no host name: letters, digits and hyphens, with dots between"
+            "invalid guest_config.hostname: use letters, digits and hyphens, with dots between labels"
         )
-    form = language(data)
-    user_data = data if form is Language.CLOUD_INIT else b""
+    language = detect_language(data)
+    user_data = data if language is Language.CLOUD_INIT else b""
     return Seed(
-        iso=nocloud(machine.id, hostname, user_data) if hostname or user_data else b"",
-        ignition=ignition(data, read_yaml) if form is Language.IGNITION else b"",
-        efi_variables=efi_variables(machine.annotations.get(EFI_ANNOTATION, "")),
+        iso=nocloud_iso(machine.id, hostname, user_data) if hostname or user_data else b"",
+        ignition=to_ignition_json(data, read_yaml) if language is Language.IGNITION else b"",
+        efi_variables=parse_efi_variables(machine.annotations.get(EFI_ANNOTATION, "")),
     )
+
+
+def detect_language(data: bytes) -> Language:
+    if not data:
+        return Language.NONE
+    if data.startswith(GZIP):
+        return Language.CLOUD_INIT
+    start = data.removeprefix(BYTE_ORDER_MARK).lstrip()[:32].lower()
+    return Language.CLOUD_INIT if start.startswith(CLOUD_INIT) else Language.IGNITION
+
+
+def to_ignition_json(data: bytes, read_yaml: Reader) -> bytes:
+    """Turns a configuration in YAML into JSON, which is all that guests read. Leaves all other data as it is."""
+    if data.lstrip()[:1] == b"{":
+        return data
+    value = read_yaml(data)
+    if not isinstance(value, dict):
+        return data
+    if "variant" in value and "ignition" not in value:
+        raise InvalidArgument("the ignition data is Butane: translate it with `butane --strict` first")
+    return msgspec.json.encode(value) if isinstance(value.get("ignition"), dict) else data
+
+
+def nocloud_iso(instance_id: str, hostname: str, user_data: bytes) -> bytes:
+    files = {"meta-data": meta_data(instance_id, hostname), "user-data": user_data or EMPTY_USER_DATA}
+    return iso9660_image(NOCLOUD_LABEL, files)
+
+
+def meta_data(instance_id: str, hostname: str) -> bytes:
+    """YAML. JSON strings are YAML too, and quote every character that needs it."""
+    values = {"instance-id": instance_id, "local-hostname": hostname}
+    lines = [
+        b"%s: %s\n" % (key.encode(), msgspec.json.encode(value)) for key, value in values.items() if value
+    ]
+    return b"".join(lines)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from iri.errors import FailedPrecondition, ResourceExhausted
 from iri.libvirt.protocols import SeedFiles
-from iri.libvirt.seed.efi_variables import with_variables
-from iri.libvirt.seed.ignition import Reader, no_yaml
-from iri.libvirt.seed.seed import Seed, plan
+from iri.libvirt.seed.efi_variables import add_variables
+from iri.libvirt.seed.seed import Reader, Seed, no_yaml, plan_seed
 from iri.machine import RuntimeMachine
 
 ISO, IGNITION, NVRAM = "seed.iso", "ignition.ign", "nvram.fd"
@@ -25,41 +24,41 @@ class SeedWriter:
 
     def refuse(self, machine: RuntimeMachine) -> None:
         """Touches nothing. InvalidArgument or FailedPrecondition for what this host never gives to a guest."""
-        if plan(machine, self._read_yaml).efi_variables and self._efi_template is None:
+        if plan_seed(machine, self._read_yaml).efi_variables and self._efi_template is None:
             raise FailedPrecondition("the machine brings EFI variables, and this host has no EFI firmware")
 
     def write(self, machine: RuntimeMachine, folder: Path) -> SeedFiles:
         """Idempotent. What the guest's firmware has written to its variables since the first time stays."""
-        return write(plan(machine, self._read_yaml), folder, self._efi_template)
+        return write(plan_seed(machine, self._read_yaml), folder, self._efi_template)
 
 
 def write(seed: Seed, folder: Path, template: Path | None) -> SeedFiles:
     try:
         return SeedFiles(
-            iso=_written(folder / ISO, seed.iso),
-            ignition=_written(folder / IGNITION, seed.ignition),
-            nvram=_variables(folder / NVRAM, seed, template),
+            iso=_write_file(folder / ISO, seed.iso),
+            ignition=_write_file(folder / IGNITION, seed.ignition),
+            nvram=_write_variables(folder / NVRAM, seed, template),
         )
     except OSError as error:
         raise ResourceExhausted(f"the machine's seed could not be written: {error.strerror}") from None
 
 
-def _variables(path: Path, seed: Seed, template: Path | None) -> Path | None:
+def _write_variables(path: Path, seed: Seed, template: Path | None) -> Path | None:
     if not seed.efi_variables:
         return None
     if path.exists():
         return path
     if template is None:
         raise FailedPrecondition("the machine brings EFI variables, and this host has no EFI firmware")
-    return _written(path, with_variables(template.read_bytes(), seed.efi_variables))
+    return _write_file(path, add_variables(template.read_bytes(), seed.efi_variables))
 
 
-def _written(path: Path, data: bytes) -> Path | None:
+def _write_file(path: Path, data: bytes) -> Path | None:
     """The file with this content, or no file when there is none."""
     if not data:
         path.unlink(missing_ok=True)
         return None
-    if _content(path) == data:
+    if _read_own(path) == data:
         return path
     draft = path.with_name(f"{path.name}.partial")
     draft.unlink(missing_ok=True)
@@ -70,7 +69,7 @@ def _written(path: Path, data: bytes) -> Path | None:
     return path
 
 
-def _content(path: Path) -> bytes | None:
+def _read_own(path: Path) -> bytes | None:
     """None too when the file is QEMU's at present: its folder is ours, so another can take its place."""
     try:
         return path.read_bytes()

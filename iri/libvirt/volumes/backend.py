@@ -30,41 +30,41 @@ class StorageBackend(Protocol):
 
     def close(self) -> None: ...
 
-    def add(self, record: Record) -> None:
+    def add_record(self, record: Record) -> None:
         """The record of a new object, durably. FailedPrecondition when data of that name is there without one."""
         ...
 
-    def write(self, record: Record) -> None:
+    def write_record(self, record: Record) -> None:
         """A new version of it, durably."""
         ...
 
-    def make(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+    def create_data(self, record: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
         """Makes the volume's data and returns its size. `base` is the snapshot that it starts as."""
         ...
 
-    def base_of(self, snapshot: SnapshotRecord) -> str:
+    def base_for_clone(self, snapshot: SnapshotRecord) -> str:
         """The snapshot that a volume made of this one will rest on; empty when it will stand alone."""
         ...
 
-    def grow(self, record: VolumeRecord) -> int:
+    def grow_data(self, record: VolumeRecord) -> int:
         """Also while a guest uses it. Returns the size it has then."""
         ...
 
-    def copy(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
+    def snapshot_data(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
         """The volume as it is now becomes the snapshot's data. Returns the snapshot that this rests on itself, or nothing."""
         ...
 
-    def drop(self, record: Record) -> None:
+    def delete(self, record: Record) -> None:
         """Data, secrets, and last of all the record."""
         ...
 
-    def is_held(self, record: VolumeRecord) -> bool:
+    def is_attached(self, record: VolumeRecord) -> bool:
         """By a domain, running or not."""
         ...
 
     def access(self, record: VolumeRecord) -> Access: ...
 
-    def room(self) -> PoolSpace:
+    def space(self) -> PoolSpace:
         """As last measured; quick, whatever state the storage is in."""
         ...
 
@@ -72,6 +72,6 @@ class StorageBackend(Protocol):
         """Asks the storage how much room there is."""
         ...
 
-    def rests_on(self) -> Set[str]:
+    def backing_files(self) -> Set[str]:
         """Names of the files that disks of this pool rest on."""
         ...

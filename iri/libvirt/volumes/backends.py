@@ -27,36 +27,36 @@ class Backends:
     def __init__(
         self,
         settings: StorageSettings,
-        shelves: Sequence[StorageBackend],
-        marks: PoolMarkers,
+        backends: Sequence[StorageBackend],
+        markers: PoolMarkers,
         files: Callable[[], Set[str]],
     ) -> None:
         self._files = files
-        self._marks = marks
+        self._markers = markers
         self._settings = settings
-        self._by_name = {shelf.name: shelf for shelf in shelves}
-        self._shut: dict[str, str] = {name: "not read yet" for name in self._by_name}  # why, by name
+        self._by_name = {backend.name: backend for backend in backends}
+        self._unopened: dict[str, str] = {name: "not read yet" for name in self._by_name}  # why, by name
 
     def __iter__(self) -> Iterator[StorageBackend]:
         return iter(self._by_name.values())
 
-    def of(self, class_name: str) -> StorageBackend:
-        shelf = self._by_name[pool_of(self._settings, class_name).name]
-        self._refuse_shut(shelf.name)
-        return shelf
+    def for_class(self, class_name: str) -> StorageBackend:
+        backend = self._by_name[pool_of(self._settings, class_name).name]
+        self._require_open(backend.name)
+        return backend
 
-    def reached(self, class_name: str) -> StorageBackend | None:
-        shelf = self._by_name[pool_of(self._settings, class_name).name]
-        return None if shelf.name in self._shut else shelf
+    def reachable_for_class(self, class_name: str) -> StorageBackend | None:
+        backend = self._by_name[pool_of(self._settings, class_name).name]
+        return None if backend.name in self._unopened else backend
 
     def measure(self) -> None:
         """One that does not answer keeps what it said last."""
-        for shelf in self:
-            if shelf.name not in self._shut:
+        for backend in self:
+            if backend.name not in self._unopened:
                 with contextlib.suppress(IRIError):
-                    shelf.measure()
+                    backend.measure()
 
-    def named(self, name: str) -> StorageBackend:
+    def by_name(self, name: str) -> StorageBackend:
         return self._by_name[name]
 
     def open(self, name: str) -> StoredRecords:
@@ -65,7 +65,7 @@ class Backends:
             found = self._by_name[name].open()
         except Unavailable as error:
             log.warning("storage pool is not reached pool=%s error=%s", name, error)
-            self._shut[name] = str(error)
+            self._unopened[name] = str(error)
             raise
         except StartupError:
             raise
@@ -74,47 +74,47 @@ class Backends:
             raise StartupError(f"storage pool {name}: {error}", cure) from error
         return found
 
-    def opened(self, name: str) -> None:
+    def mark_open(self, name: str) -> None:
         """What lies there is known now."""
-        self._shut.pop(name, None)
+        self._unopened.pop(name, None)
 
-    def shut(self) -> tuple[str, ...]:
-        return tuple(self._shut)
+    def unopened(self) -> tuple[str, ...]:
+        return tuple(self._unopened)
 
-    def refuse_unknown(self) -> None:
+    def require_all_open(self) -> None:
         """Unavailable as long as there is a pool of which nobody knows what lies in it."""
-        for name in self._shut:
-            self._refuse_shut(name)
+        for name in self._unopened:
+            self._require_open(name)
 
-    def _refuse_shut(self, name: str) -> None:
-        if (reason := self._shut.get(name)) is not None:
+    def _require_open(self, name: str) -> None:
+        if (reason := self._unopened.get(name)) is not None:
             raise Unavailable(f"storage pool {name} cannot be reached: {reason}")
 
     def close(self) -> None:
-        for shelf in self:
-            shelf.close()
+        for backend in self:
+            backend.close()
 
     def folders(self) -> tuple[Path, ...]:
         """Where volumes lie as files."""
-        return tuple(shelf.folder for shelf in self if isinstance(shelf, FileBackend))
+        return tuple(backend.folder for backend in self if isinstance(backend, FileBackend))
 
     def wipes(self, class_name: str) -> bool:
         return pool_of(self._settings, class_name).wipe
 
-    def limit_bytes(self, shelf: StorageBackend) -> int:
+    def limit_bytes(self, backend: StorageBackend) -> int:
         """What sizes may add up to."""
-        pool = next(pool for pool in self._settings.pools if pool.name == shelf.name)
-        return max(0, int((shelf.room().capacity - pool.reserved_bytes) * pool.overcommit))
+        pool = next(pool for pool in self._settings.pools if pool.name == backend.name)
+        return max(0, int((backend.space().capacity - pool.reserved_bytes) * pool.overcommit))
 
-    def bases(self) -> frozenset[str] | None:
+    def image_files_in_use(self) -> frozenset[str] | None:
         """Names of the files that disks rest on or domains boot from. None while there is a pool of which nobody knows, in the
         settings or not."""
-        if self._shut:
+        if self._unopened:
             return None
         try:
-            elsewhere = self._marks.bases_elsewhere(self._by_name.keys())
+            elsewhere = self._markers.bases_in_unlisted_pools(self._by_name.keys())
             booted = {Path(path).name for path in self._files()}
-            return frozenset(elsewhere | booted).union(*(shelf.rests_on() for shelf in self))
+            return frozenset(elsewhere | booted).union(*(backend.backing_files() for backend in self))
         except Unavailable as error:
             log.warning("no image is removed error=%s", error)
             return None

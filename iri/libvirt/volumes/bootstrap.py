@@ -48,7 +48,7 @@ class StorageParts(msgspec.Struct, frozen=True):
     disks: VolumeDisks
 
 
-def opened(
+def build_storage(
     link: LibvirtLink,
     settings: VolumeSettings,
     folder: Path,
@@ -59,26 +59,26 @@ def opened(
 ) -> StorageParts:
     """`folder` is the runtime's own; `tell` makes an event of a machine. Nothing is started yet: see Volumes.start."""
     storage_settings = with_default(settings.storage, str(folder / "volumes"))
-    storage, holders, passphrases = StoragePools(link), DiskUsers(link), Passphrases(LibvirtSecrets(link))
-    marks = PoolMarkers(storage, LibvirtSecrets(link), folder / "pools")
+    storage, disk_users, passphrases = StoragePools(link), DiskUsers(link), Passphrases(LibvirtSecrets(link))
+    markers = PoolMarkers(storage, LibvirtSecrets(link), folder / "pools")
     images = Images(settings.images, folder / "images")
 
-    def shelf(pool: Pool) -> StorageBackend:
+    def backend(pool: Pool) -> StorageBackend:
         match pool:
             case DirPool() | NetfsPool():
-                return FileBackend(pool, storage, holders, passphrases, images, marks)
+                return FileBackend(pool, storage, disk_users, passphrases, images, markers)
             case RbdPool():
-                return CephBackend(pool, folder / "ceph", storage, holders, passphrases, images)
+                return CephBackend(pool, folder / "ceph", storage, disk_users, passphrases, images)
             case LogicalPool():
                 cause = f"storage pool {pool.name!r} is of type logical, which this runtime does not serve"
                 raise Unimplemented(cause)
 
-    shelves = [shelf(pool) for pool in storage_settings.pools]
-    all_shelves = Backends(storage_settings, shelves, marks, holders.files)
+    backends = [backend(pool) for pool in storage_settings.pools]
+    all_shelves = Backends(storage_settings, backends, markers, disk_users.referenced_files)
     volumes = Volumes(all_shelves, passphrases, images, journal, volume_class, storage_settings.workers)
-    files = next((shelf for shelf in shelves if isinstance(shelf, FileBackend)), None)
-    local = LocalDisks(files, storage, holders, images) if files else None
+    files = next((backend for backend in backends if isinstance(backend, FileBackend)), None)
+    local = LocalDisks(files, storage, disk_users, images) if files else None
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
-    disks = VolumeDisks(volumes, local, holders, passphrases, architecture=architecture, tell=tell)
-    link.on_connected(volumes.let_go)
+    disks = VolumeDisks(volumes, local, disk_users, passphrases, architecture=architecture, tell=tell)
+    link.on_connected(volumes.wake_waiting)
     return StorageParts(volumes, disks)

@@ -32,27 +32,31 @@ class CatalogEntry(msgspec.Struct, frozen=True):
     """`failure` is why the last try to make it so failed; empty while all is well."""
 
     record: Record
-    shelf: StorageBackend
-    told: RuntimeVolume | RuntimeSnapshot
+    backend: StorageBackend
+    listed: RuntimeVolume | RuntimeSnapshot
     failure: VolumeDetail = WELL
     failures: int = 0
 
     @property
-    def is_gone(self) -> bool:
+    def is_unlisted(self) -> bool:
         """From the lists."""
         return isinstance(self.record, SnapshotRecord) and self.record.is_retired
 
 
-def kept(
-    record: Record, shelf: StorageBackend, failure: VolumeDetail = WELL, failures: int = 0
+def make_entry(
+    record: Record, backend: StorageBackend, failure: VolumeDetail = WELL, failures: int = 0
 ) -> CatalogEntry:
-    return CatalogEntry(record, shelf, _told(record, shelf, failure), failure, failures)
+    return CatalogEntry(record, backend, _listed_object(record, backend, failure), failure, failures)
 
 
-def _told(record: Record, shelf: StorageBackend, failure: VolumeDetail) -> RuntimeVolume | RuntimeSnapshot:
+def _listed_object(
+    record: Record, backend: StorageBackend, failure: VolumeDetail
+) -> RuntimeVolume | RuntimeSnapshot:
     match record:
         case VolumeRecord(volume=volume) if record.is_ready:
-            return replace(volume, status=replace(volume.status, access=shelf.access(record)), detail=failure)
+            return replace(
+                volume, status=replace(volume.status, access=backend.access(record)), detail=failure
+            )
         case VolumeRecord(volume=volume):
             state = VolumeState.PENDING if failure == WELL else VolumeState.ERROR
             return replace(volume, status=RuntimeVolumeStatus(state=state), detail=failure)
@@ -70,20 +74,24 @@ class Catalog:
     def get(self, id: str) -> CatalogEntry | None:
         return self._all.get(id)
 
-    def found(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
-        there = self._all.get(id)
-        if there is None or not isinstance(there.told, kind) or there.is_gone:
+    def require(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> CatalogEntry:
+        entry = self._all.get(id)
+        if entry is None or not isinstance(entry.listed, kind) or entry.is_unlisted:
             raise NotFound(f"there is no {'volume' if kind is RuntimeVolume else 'snapshot'} {id}")
-        return there
+        return entry
 
-    def put(self, there: CatalogEntry) -> bool:
+    def put(self, entry: CatalogEntry) -> bool:
         """False when nothing of what is told has changed."""
         with self._lock:
-            before = self._all.get(there.record.id)
-            if before is not None and before.told == there.told:
-                there = msgspec.structs.replace(there, told=before.told)
-            self._all[there.record.id] = there
-            return before is None or before.told is not there.told or before.is_gone is not there.is_gone
+            before = self._all.get(entry.record.id)
+            if before is not None and before.listed == entry.listed:
+                entry = msgspec.structs.replace(entry, listed=before.listed)
+            self._all[entry.record.id] = entry
+            return (
+                before is None
+                or before.listed is not entry.listed
+                or before.is_unlisted is not entry.is_unlisted
+            )
 
     def drop(self, id: str) -> None:
         with self._lock:
@@ -95,29 +103,29 @@ class Catalog:
 
     def objects(self, kind: type[Stored]) -> Mapping[str, Stored]:
         return {
-            there.record.id: there.told
-            for there in self.all()
-            if isinstance(there.told, kind) and not there.is_gone
+            entry.record.id: entry.listed
+            for entry in self.all()
+            if isinstance(entry.listed, kind) and not entry.is_unlisted
         }
 
-    def rest_on(self, snapshot_id: str) -> bool:
+    def has_dependents(self, snapshot_id: str) -> bool:
         """Whether anything does."""
-        return any(there.record.base == snapshot_id for there in self.all())
+        return any(entry.record.base == snapshot_id for entry in self.all())
 
-    def is_awaited(self, id: str) -> bool:
+    def is_awaited_source(self, id: str) -> bool:
         """Whether something that is yet to be made starts as it is."""
-        return any(origin(there.record) == id for there in self.all())
+        return any(pending_source(entry.record) == id for entry in self.all())
 
-    def charged_bytes(self, shelf: StorageBackend) -> int:
+    def charged_bytes(self, backend: StorageBackend) -> int:
         """What the sizes of the shelf's volumes add up to: thin or not, each may be filled one day."""
         return sum(
-            there.record.charged_bytes
-            for there in self.all()
-            if there.shelf is shelf and isinstance(there.record, VolumeRecord)
+            entry.record.charged_bytes
+            for entry in self.all()
+            if entry.backend is backend and isinstance(entry.record, VolumeRecord)
         )
 
 
-def origin(record: Record) -> str:
+def pending_source(record: Record) -> str:
     """What it will start as; empty once it is there, or is not to be any more."""
     match record:
         case VolumeRecord(volume=volume) if not record.is_ready and not volume.deleted_at:

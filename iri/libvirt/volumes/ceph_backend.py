@@ -22,8 +22,7 @@ from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import PoolSpace, StoragePools
 from iri.libvirt.device_sources import RbdSource
-from iri.libvirt.images import resolving
-from iri.libvirt.images.images import Images, LocalImage
+from iri.libvirt.images.images import Images, LocalImage, ensure_image
 from iri.libvirt.volumes import names, record, storage_xml
 from iri.libvirt.volumes.backend import Tell
 from iri.libvirt.volumes.rbd import Rbd
@@ -47,20 +46,20 @@ class CephBackend:
         pool: RbdPool,
         folder: Path,
         storage: StoragePools,
-        holders: DiskUsers,
+        disk_users: DiskUsers,
         passphrases: Passphrases,
         images: Images,
     ) -> None:
         self._pool = pool
         self._folder = folder
         self._storage = storage
-        self._holders = holders
+        self._disk_users = disk_users
         self._passphrases = passphrases
         self._images = images
         self._rbd = Rbd(pool, folder)
         self._key = ""
         self._importing = threading.Lock()
-        self._room = PoolSpace(pool.capacity_bytes, 0, 0)
+        self._space = PoolSpace(pool.capacity_bytes, 0, 0)
 
     @property
     def name(self) -> str:
@@ -82,7 +81,7 @@ class CephBackend:
         there = set(self._rbd.images())
         for name in sorted(there):
             if name.startswith(NEW):
-                self._finish(name, there)
+                self._finish_interrupted(name, there)
         ours = [name for name in self._rbd.images() if names.OBJECT.fullmatch(name)]
         with ThreadPoolExecutor(READERS) as readers:
             read = list(readers.map(self._read, ours))
@@ -92,7 +91,7 @@ class CephBackend:
         }
         return StoredRecords(records, damaged)
 
-    def _finish(self, name: str, there: Set[str]) -> None:
+    def _finish_interrupted(self, name: str, there: Set[str]) -> None:
         """What interrupted work left: it takes its place if that is empty and it is whole, else it goes."""
         own = name.removeprefix(NEW)
         if own in there or own.startswith(OS_IMAGE) or isinstance(self._read(name), IRIError):
@@ -113,26 +112,26 @@ class CephBackend:
     def close(self) -> None:
         pass
 
-    def add(self, record_: Record) -> None:
+    def add_record(self, record_: Record) -> None:
         if self._rbd.exists(record_.name):
             raise FailedPrecondition(
                 f"there is an image {record_.name} in pool {self.name}, and no record that says what it is"
             )
         self._rbd.drop(f"{NEW}{record_.name}")
         self._rbd.create(f"{NEW}{record_.name}", 0)
-        self._settle(record_)
+        self._publish(record_)
 
-    def _settle(self, record_: Record) -> None:
+    def _publish(self, record_: Record) -> None:
         """The new image gets its record, then its place."""
         new = f"{NEW}{record_.name}"
         self._rbd.set_metadata(new, RECORD, record.encode(record_).decode())
         self._rbd.drop(record_.name)
         self._rbd.rename(new, record_.name)
 
-    def write(self, record_: Record) -> None:
+    def write_record(self, record_: Record) -> None:
         self._rbd.set_metadata(record_.name, RECORD, record.encode(record_).decode())
 
-    def make(self, record_: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
+    def create_data(self, record_: VolumeRecord, base: SnapshotRecord | None, tell: Tell) -> int:
         new, overhead = f"{NEW}{record_.name}", HEADER_BYTES if record_.is_encrypted else 0
         self._rbd.drop(new)
         if base is not None:
@@ -142,26 +141,26 @@ class CephBackend:
                 # A clone that has grown beyond its encrypted parent cannot be read there.
                 self._rbd.flatten(new)
         elif (source := record_.source.image_data_source) is not None:
-            image = resolving.ensured(self._images, source.image, source.architecture, tell)
-            if image.virtual_bytes > record_.wanted_bytes:
+            image = ensure_image(self._images, source.image, source.architecture, tell)
+            if image.virtual_bytes > record_.desired_bytes:
                 raise InvalidArgument(
-                    f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record_.wanted_bytes}"
+                    f"the image needs a volume of {image.virtual_bytes} bytes or more, not of {record_.desired_bytes}"
                 )
             self._start_as(image, record_, new, tell)
         else:
-            self._rbd.create(new, record_.wanted_bytes + overhead)
+            self._rbd.create(new, record_.desired_bytes + overhead)
             if record_.is_encrypted:
-                self._encrypted(record_, new, None)
-        if self._rbd.size(new) < record_.wanted_bytes + overhead:
-            self._rbd.resize(new, record_.wanted_bytes + overhead)
-        self._limit(record_, new)
-        self._settle(record_)
+                self._encrypt(record_, new, None)
+        if self._rbd.size(new) < record_.desired_bytes + overhead:
+            self._rbd.resize(new, record_.desired_bytes + overhead)
+        self._set_limits(record_, new)
+        self._publish(record_)
         return self._rbd.size(record_.name) - overhead
 
     def _start_as(self, image: LocalImage, record_: VolumeRecord, new: str, tell: Tell) -> None:
         if record_.is_encrypted:
-            self._rbd.create(new, record_.wanted_bytes + HEADER_BYTES)
-            self._encrypted(record_, new, image)
+            self._rbd.create(new, record_.desired_bytes + HEADER_BYTES)
+            self._encrypt(record_, new, image)
             return
         base = f"{OS_IMAGE}{image.path.name}"
         with self._importing:
@@ -173,7 +172,7 @@ class CephBackend:
             self._rbd.snap(base, BASE)
             self._rbd.clone(base, BASE, new)
 
-    def _encrypted(self, record_: VolumeRecord, new: str, image: LocalImage | None) -> None:
+    def _encrypt(self, record_: VolumeRecord, new: str, image: LocalImage | None) -> None:
         with self._passphrase_file(record_) as file:
             self._rbd.encrypt(new, file)
             if image is not None:
@@ -189,35 +188,37 @@ class CephBackend:
         finally:
             os.close(handle)
 
-    def _limit(self, record_: VolumeRecord, image: str) -> None:
+    def _set_limits(self, record_: VolumeRecord, image: str) -> None:
         """Whoever opens the image, on any host, keeps to them."""
         for name, value in (("iops", record_.iops), ("bps", record_.tps)):
             if value:
                 self._rbd.set_metadata(image, f"conf_rbd_qos_{name}_limit", str(value))
 
-    def base_of(self, snapshot: SnapshotRecord) -> str:
+    def base_for_clone(self, snapshot: SnapshotRecord) -> str:
         """Clones stand alone once their parent goes."""
         del snapshot
         return ""
 
-    def grow(self, record_: VolumeRecord) -> int:
+    def grow_data(self, record_: VolumeRecord) -> int:
         overhead = HEADER_BYTES if record_.is_encrypted else 0
-        running = [holding for holding in self._holders.of(self._source(record_)) if holding.is_running]
+        running = [
+            disk_user for disk_user in self._disk_users.find(self._source(record_)) if disk_user.is_running
+        ]
         if running and not overhead:
-            self._holders.grow(running[0], record_.wanted_bytes)
+            self._disk_users.grow(running[0], record_.desired_bytes)
         else:
-            self._rbd.resize(record_.name, record_.wanted_bytes + overhead)
+            self._rbd.resize(record_.name, record_.desired_bytes + overhead)
         return self._rbd.size(record_.name) - overhead
 
-    def copy(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
+    def snapshot_data(self, volume: VolumeRecord, snapshot: SnapshotRecord) -> str:
         new = f"{NEW}{snapshot.name}"
         self._rbd.drop(new)
         self._rbd.snap(volume.name, snapshot.id)
         self._rbd.clone(volume.name, snapshot.id, new)
-        self._settle(snapshot)
+        self._publish(snapshot)
         return ""
 
-    def drop(self, record_: Record) -> None:
+    def delete(self, record_: Record) -> None:
         parent = self._os_image_of(record_)
         if record_.wipe and self._rbd.exists(record_.name) and self._rbd.size(record_.name):
             self._storage.wipe(self.name, record_.name)
@@ -228,7 +229,7 @@ class CephBackend:
             with contextlib.suppress(NotFound):
                 self._rbd.drop_snapshot(names.volume(record_.snapshot.spec.volume_id), record_.id)
         if parent:
-            self._drop_unused(parent)
+            self._delete_unused(parent)
 
     def _os_image_of(self, record_: Record) -> str:
         with contextlib.suppress(NotFound):
@@ -236,14 +237,14 @@ class CephBackend:
             return parent if parent.startswith(OS_IMAGE) else ""
         return ""
 
-    def _drop_unused(self, image: str) -> None:
+    def _delete_unused(self, image: str) -> None:
         """The content of an OS image that no volume is a clone of any more; the host's own cache still has it."""
         with self._importing, contextlib.suppress(NotFound):
             if not self._rbd.children(image, BASE):
                 self._rbd.drop(image)
 
-    def is_held(self, record_: VolumeRecord) -> bool:
-        if self._holders.of(self._source(record_)):
+    def is_attached(self, record_: VolumeRecord) -> bool:
+        if self._disk_users.find(self._source(record_)):
             return True
         with contextlib.suppress(NotFound):
             return self._rbd.is_watched(record_.name)
@@ -257,15 +258,17 @@ class CephBackend:
             secret_data={"userID": self._pool.user.encode(), "userKey": self._key.encode()},
         )
 
-    def room(self) -> PoolSpace:
-        return self._room
+    def space(self) -> PoolSpace:
+        return self._space
 
     def measure(self) -> None:
         """As Ceph says; without a manager it says 0, and the settings must."""
-        said = self._storage.room(self.name)
-        self._room = PoolSpace(self._pool.capacity_bytes or said.capacity, said.allocated, said.available)
+        measured = self._storage.measure(self.name)
+        self._space = PoolSpace(
+            self._pool.capacity_bytes or measured.capacity, measured.allocated, measured.available
+        )
 
-    def rests_on(self) -> Set[str]:
+    def backing_files(self) -> Set[str]:
         return frozenset()
 
     def _source(self, record_: VolumeRecord) -> RbdSource:

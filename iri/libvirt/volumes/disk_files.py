@@ -34,7 +34,7 @@ def is_plain_file(path: Path) -> bool:
 
 
 @contextmanager
-def held_still(path: Path) -> Iterator[FileIO]:
+def unwritten(path: Path) -> Iterator[FileIO]:
     """No QEMU writes to the image as long as this lasts. FailedPrecondition when one does."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "rb", buffering=0) as file:
@@ -47,9 +47,9 @@ def held_still(path: Path) -> Iterator[FileIO]:
         yield file
 
 
-def copied(source: Path, into: Path) -> None:
+def copy_file(source: Path, into: Path) -> None:
     """Byte by byte, holes and all; by reference where the filesystem can. On disk when it returns."""
-    with held_still(source) as file, into.open("xb", buffering=0) as copy:
+    with unwritten(source) as file, into.open("xb", buffering=0) as copy:
         into.chmod(0o600)
         try:
             fcntl.ioctl(copy, FICLONE, file.fileno())
@@ -98,7 +98,7 @@ def overwrite(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def bases(folder: Path) -> frozenset[str]:
+def backing_names(folder: Path) -> frozenset[str]:
     """Names of the files that disks in the folder rest on."""
     found = set()
     for path in folder.glob("*.qcow2*"):

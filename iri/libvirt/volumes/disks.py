@@ -17,11 +17,11 @@ from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted, U
 from iri.libvirt.connect.disk_users import DiskUsers
 from iri.libvirt.connect.storage import StoragePools
 from iri.libvirt.device_sources import Boot, DiskSource, FileSource, PreparedDisk, RbdSource
-from iri.libvirt.images import qcow2, resolving
-from iri.libvirt.images.images import Images, LocalImage
+from iri.libvirt.images import qcow2
+from iri.libvirt.images.images import Images, LocalImage, ensure_image, refuse_image
 from iri.libvirt.volumes import disk_files, names, record_files, storage_xml, volume_access
 from iri.libvirt.volumes.file_backend import FileBackend
-from iri.libvirt.volumes.record import PASSPHRASE, VolumeRecord, rounded
+from iri.libvirt.volumes.record import PASSPHRASE, VolumeRecord, round_up
 from iri.libvirt.volumes.secrets import Passphrases
 from iri.libvirt.volumes.storage_xml import NewVolume
 from iri.libvirt.volumes.volume_access import VolumeFile, VolumeImage
@@ -39,25 +39,27 @@ Attached = Mapping[str, Sequence[Disk] | None]
 class LocalDisks:
     """Those of all machines, in one folder."""
 
-    def __init__(self, shelf: FileBackend, storage: StoragePools, holders: DiskUsers, images: Images) -> None:
-        self._shelf = shelf
+    def __init__(
+        self, backend: FileBackend, storage: StoragePools, disk_users: DiskUsers, images: Images
+    ) -> None:
+        self._backend = backend
         self._storage = storage
-        self._holders = holders
+        self._disk_users = disk_users
         self._images = images
         self._making = threading.Lock()
 
     def prepare(
         self, machine_id: str, name: str, wanted: RuntimeLocalDisk, architecture: str, tell: Tell
     ) -> PreparedDisk:
-        self._shelf.refuse_away()
+        self._backend.require_mounted()
         image = None
         if wanted.image is not None and wanted.image.image:
-            image = resolving.ensured(
+            image = ensure_image(
                 self._images, wanted.image.image, architecture, lambda *told: tell(machine_id, *told)
             )
         size = _size(wanted, image)
-        path = self._shelf.folder / names.local_disk(machine_id, name)
-        with self._making, record_files.on_disk(f"making the local disk {name}"):
+        path = self._backend.folder / names.local_disk(machine_id, name)
+        with self._making, record_files.translate_os_errors(f"making the local disk {name}"):
             if not disk_files.is_plain_file(path):
                 self._make(path, size, image)
             elif qcow2.virtual_bytes(path) < size:
@@ -71,29 +73,36 @@ class LocalDisks:
     def _make(self, path: Path, size: int, image: LocalImage | None) -> None:
         partial = path.with_name(f"{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
-        self._storage.refresh(self._shelf.name)
+        self._storage.refresh(self._backend.name)
         backing = (str(image.path), image.format) if image else None
         new = NewVolume(name=partial.name, size_bytes=size, backing=backing)
-        self._storage.create(self._shelf.name, new.name, storage_xml.volume(new))
+        self._storage.create(self._backend.name, new.name, storage_xml.volume(new))
         partial.rename(path)
-        record_files.sync(path.parent)
-        self._storage.refresh(self._shelf.name)
+        record_files.sync_folder(path.parent)
+        self._storage.refresh(self._backend.name)
 
     def _grow(self, path: Path, size: int) -> None:
-        running = [holding for holding in self._holders.of(FileSource(path=str(path))) if holding.is_running]
+        running = [
+            disk_user
+            for disk_user in self._disk_users.find(FileSource(path=str(path)))
+            if disk_user.is_running
+        ]
         if running:
-            self._holders.grow(running[0], size)
+            self._disk_users.grow(running[0], size)
         else:
-            self._storage.resize(self._shelf.name, path.name, size)
+            self._storage.resize(self._backend.name, path.name, size)
 
     def release(self, machine_id: str, name: str) -> None:
-        self._shelf.refuse_away()
-        with record_files.on_disk(f"deleting the local disk {name}"):
-            (self._shelf.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
+        self._backend.require_mounted()
+        with record_files.translate_os_errors(f"deleting the local disk {name}"):
+            (self._backend.folder / names.local_disk(machine_id, name)).unlink(missing_ok=True)
 
     def forget(self, machine_id: str) -> None:
-        self._shelf.refuse_away()
-        with self._making, record_files.on_disk(f"deleting the local disks of machine {machine_id}"):
+        self._backend.require_mounted()
+        with (
+            self._making,
+            record_files.translate_os_errors(f"deleting the local disks of machine {machine_id}"),
+        ):
             for path, owner in self._found():
                 if owner == machine_id:
                     path.unlink(missing_ok=True)
@@ -102,24 +111,24 @@ class LocalDisks:
         """What is half made, and what a machine has let go of by order and no domain refers to. A whole disk of a machine that
         libvirt does not know stays: libvirt may have lost it."""
         try:
-            self._shelf.refuse_away()
+            self._backend.require_mounted()
         except Unavailable as error:
             log.warning("local disks are left alone error=%s", error)
             return
-        with self._making, record_files.on_disk("deleting left over local disks"):
-            held = self._holders.files()
+        with self._making, record_files.translate_os_errors("deleting left over local disks"):
+            users = self._disk_users.referenced_files()
             for path, owner in self._found():
                 if path.suffix == PARTIAL:
                     path.unlink(missing_ok=True)
                 elif owner not in attached:
                     log.warning("local disk of an unknown machine is kept file=%s", path)
-                elif str(path) not in held and _is_let_go(path, owner, attached[owner]):
+                elif str(path) not in users and is_detached(path, owner, attached[owner]):
                     log.info("local disk that was detached is deleted file=%s", path)
                     path.unlink(missing_ok=True)
 
     def _found(self) -> Iterator[tuple[Path, str]]:
         """All of them, with the machine's id."""
-        for path in tuple(self._shelf.folder.iterdir()):
+        for path in tuple(self._backend.folder.iterdir()):
             match = names.LOCAL_DISK.fullmatch(path.name.removesuffix(PARTIAL))
             if match is not None:
                 yield path, match["machine"]
@@ -130,7 +139,7 @@ class VolumeDisks:
         self,
         volumes: Volumes,
         local: LocalDisks | None,
-        holders: DiskUsers,
+        disk_users: DiskUsers,
         passphrases: Passphrases,
         *,
         architecture: str,
@@ -138,14 +147,14 @@ class VolumeDisks:
     ) -> None:
         self._volumes = volumes
         self._local = local
-        self._holders = holders
+        self._disk_users = disk_users
         self._passphrases = passphrases
         self._architecture = architecture
         self._tell = tell
 
     def refuse(self, machine_id: str, disk: Disk) -> None:
         if disk.connection is not None:
-            match volume_access.understood(disk.connection, self._volumes.shelves.folders()):
+            match volume_access.parse_connection(disk.connection, self._volumes.backends.folders()):
                 case VolumeFile() as file:
                     self._refuse_file(disk.name, file)
                     self._refuse_held(machine_id, disk.name, FileSource(path=file.path))
@@ -164,12 +173,12 @@ class VolumeDisks:
         if wanted.size_bytes < 0 or (not wanted.size_bytes and not has_image):
             raise InvalidArgument(f"disk {name} needs a size or an image")
         if wanted.image is not None and has_image:
-            resolving.refuse(self._volumes.images, wanted.image.image)
+            refuse_image(self._volumes.images, wanted.image.image)
 
     def _refuse_file(self, name: str, file: VolumeFile) -> None:
-        there = self._volumes.record(file.volume_id)
+        there = self._volumes.entry(file.volume_id)
         if there is None or not isinstance(there.record, VolumeRecord):
-            self._volumes.shelves.refuse_unknown()
+            self._volumes.backends.require_all_open()
             raise FailedPrecondition(f"disk {name}: this host has no volume {file.volume_id}")
         if not there.record.is_ready or there.record.volume.deleted_at:
             raise FailedPrecondition(f"disk {name}: volume {file.volume_id} is not available")
@@ -178,7 +187,7 @@ class VolumeDisks:
 
     def _refuse_held(self, machine_id: str, name: str, where: FileSource | RbdSource) -> None:
         """Whatever domain has it, whosever: a guest that was told to let go of it may not have done so yet."""
-        others = [held for held in self._holders.of(where) if held.domain_id != machine_id]
+        others = [users for users in self._disk_users.find(where) if users.domain_id != machine_id]
         if others:
             raise FailedPrecondition(
                 f"disk {name} is attached to machine {others[0].domain_id}; detach it there first"
@@ -192,7 +201,7 @@ class VolumeDisks:
             return self._prepared(self._local, machine_id, disk.name, disk.local_disk)
         secret_name = _secret_name(machine_id, disk.name)
         luks = self._passphrase(disk.connection, secret_name)
-        found = volume_access.understood(disk.connection, self._volumes.shelves.folders())
+        found = volume_access.parse_connection(disk.connection, self._volumes.backends.folders())
         where = self._where(found, secret_name)
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
@@ -235,11 +244,11 @@ class VolumeDisks:
             lambda name: not name.startswith("disk-") or name[len("disk-") :][:36] in attached
         )
 
-    def let_go(self) -> None:
-        self._volumes.let_go()
+    def wake_waiting(self) -> None:
+        self._volumes.wake_waiting()
 
 
-def _is_let_go(path: Path, machine_id: str, disks: Sequence[Disk] | None) -> bool:
+def is_detached(path: Path, machine_id: str, disks: Sequence[Disk] | None) -> bool:
     """Only when it is known what the machine wants."""
     return disks is not None and path.name not in {
         names.local_disk(machine_id, disk.name) for disk in disks if disk.connection is None
@@ -263,12 +272,12 @@ def _key(image: VolumeImage) -> bytes:
 
 def _size(wanted: RuntimeLocalDisk, image: LocalImage | None) -> int:
     if image is None:
-        return rounded(wanted.size_bytes)
+        return round_up(wanted.size_bytes)
     if wanted.size_bytes and wanted.size_bytes < image.virtual_bytes:
         raise InvalidArgument(
             f"the image needs a disk of {image.virtual_bytes} bytes or more, not of {wanted.size_bytes}"
         )
-    return max(rounded(wanted.size_bytes), rounded(image.virtual_bytes))
+    return max(round_up(wanted.size_bytes), round_up(image.virtual_bytes))
 
 
 def _boot(image: LocalImage | None) -> Boot | None:

@@ -30,12 +30,12 @@ class PoolMarkers:
         self._secrets = secrets
         self._notes = notes
 
-    def noted(self, pool: str) -> str:
+    def expected_marker(self, pool: str) -> str:
         """The mark of a pool that was used before; empty for one that was not, or that a person gave up."""
         try:
             mark = self._secrets.value(_id(pool)).decode("ascii", "replace")
         except NotFound:
-            return _read(self._note(pool))
+            return _read_file(self._note(pool))
         return mark if self.folder(pool) is not None else ""
 
     def folder(self, pool: str) -> Path | None:
@@ -45,23 +45,23 @@ class PoolMarkers:
         except NotFound:
             return None
 
-    def adopt(self, pool: str, folder: Path) -> str:
+    def adopt_folder(self, pool: str, folder: Path) -> str:
         """The mark of a pool that is used from now on. It is in the folder before it is noted."""
-        mark = found(folder)
+        mark = read_marker(folder)
         if not mark:
             mark = uuid.uuid4().hex
-            _write(folder / MARK, mark)
-        if _read(self._note(pool)) != mark:
+            _write_file(folder / MARK, mark)
+        if _read_file(self._note(pool)) != mark:
             self._notes.mkdir(mode=0o700, exist_ok=True)
-            _write(self._note(pool), mark)
+            _write_file(self._note(pool), mark)
         usage = _usage(pool)
         secret = storage_xml.secret(_id(pool), usage, type="volume", is_private=False, is_ephemeral=False)
         self._secrets.put(secret, mark.encode())
         return mark
 
-    def refuse_other(self, pool: str, folder: Path, mark: str) -> None:
+    def check_folder(self, pool: str, folder: Path, mark: str) -> None:
         """Unavailable when this is not the folder that it was."""
-        there = found(folder)
+        there = read_marker(folder)
         if there == mark:
             return
         what = f"{folder} has the mark of another pool" if there else f"{folder} lacks the mark of the pool"
@@ -70,27 +70,27 @@ class PoolMarkers:
             f"`virsh pool-destroy {pool}`, `virsh pool-undefine {pool}` and `rm {self._note(pool)}` begin anew"
         )
 
-    def bases_elsewhere(self, configured: Set[str]) -> Set[str]:
+    def bases_in_unlisted_pools(self, configured: Set[str]) -> Set[str]:
         """Names of the files that disks rest on in pools which were used once and are in the settings no more.
 
         Unavailable when there is one that cannot be looked into. A note of a pool that libvirt has no more is dropped.
         """
         bases: set[str] = set()
         for pool in self._pools() - configured:
-            mark = self.noted(pool)
+            mark = self.expected_marker(pool)
             if not mark:
                 self._note(pool).unlink(missing_ok=True)
                 self._secrets.drop(_id(pool))
                 continue
             try:
                 folder = Path(self._storage.pool_path(pool))
-                self.refuse_other(pool, folder, mark)
+                self.check_folder(pool, folder, mark)
             except IRIError as error:
                 raise Unavailable(
                     f"storage pool {pool}, which the settings do not name: {error}; "
                     f"if it is given up for good, `rm {self._note(pool)}`"
                 ) from None
-            bases |= disk_files.bases(folder)
+            bases |= disk_files.backing_names(folder)
         return bases
 
     def _pools(self) -> set[str]:
@@ -103,13 +103,13 @@ class PoolMarkers:
         return self._notes / quote(pool, safe="")
 
 
-def found(folder: Path) -> str:
+def read_marker(folder: Path) -> str:
     """The mark that lies there; empty for none."""
-    with record_files.on_disk(f"reading the mark of {folder}"):
-        return _read(folder / MARK)
+    with record_files.translate_os_errors(f"reading the mark of {folder}"):
+        return _read_file(folder / MARK)
 
 
-def _read(path: Path) -> str:
+def _read_file(path: Path) -> str:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -120,16 +120,16 @@ def _read(path: Path) -> str:
         os.close(handle)
 
 
-def _write(path: Path, mark: str) -> None:
+def _write_file(path: Path, mark: str) -> None:
     partial = path.with_name(f"{path.name}{PARTIAL}")
-    with record_files.on_disk(f"writing {path}"):
+    with record_files.translate_os_errors(f"writing {path}"):
         partial.unlink(missing_ok=True)
         with partial.open("x") as file:
             file.write(f"{mark}\n")
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-        record_files.sync(path.parent)
+        record_files.sync_folder(path.parent)
 
 
 def _usage(pool: str) -> str:

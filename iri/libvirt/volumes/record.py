@@ -51,16 +51,16 @@ class VolumeRecord(msgspec.Struct, frozen=True, kw_only=True, tag="volume"):
         return self.volume.status.state is VolumeState.AVAILABLE
 
     @property
-    def has_bytes(self) -> int:
+    def actual_bytes(self) -> int:
         return self.volume.status.resources.storage_bytes if self.volume.status.resources else 0
 
     @property
-    def wanted_bytes(self) -> int:
-        return rounded(asked_bytes(self.volume.spec))
+    def desired_bytes(self) -> int:
+        return round_up(requested_bytes(self.volume.spec))
 
     @property
     def charged_bytes(self) -> int:
-        return max(self.has_bytes, self.wanted_bytes)
+        return max(self.actual_bytes, self.desired_bytes)
 
     @property
     def source(self) -> VolumeDataSource:
@@ -97,11 +97,11 @@ class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot"):
 Record = VolumeRecord | SnapshotRecord
 
 
-def asked_bytes(spec: RuntimeVolumeSpec) -> int:
+def requested_bytes(spec: RuntimeVolumeSpec) -> int:
     return spec.resources.storage_bytes if spec.resources else 0
 
 
-def rounded(size_bytes: int) -> int:
+def round_up(size_bytes: int) -> int:
     """Whole MiB: every kind of pool can have that."""
     return -(-size_bytes // MIB) * MIB
 
@@ -119,7 +119,7 @@ def without_secrets(spec: RuntimeVolumeSpec) -> RuntimeVolumeSpec:
     )
 
 
-def available(record: VolumeRecord, size_bytes: int) -> VolumeRecord:
+def with_available_size(record: VolumeRecord, size_bytes: int) -> VolumeRecord:
     status = RuntimeVolumeStatus(state=VolumeState.AVAILABLE, resources=Resources(storage_bytes=size_bytes))
     return replace(record, volume=replace(record.volume, status=status))
 

@@ -35,7 +35,7 @@ class RecordFiles:
                 path.unlink(missing_ok=True)
             elif path.suffix == ".json" and names.OBJECT.fullmatch(path.stem):
                 try:
-                    found.append(record.decode(_body(path), path.stem))
+                    found.append(record.decode(_read_body(path), path.stem))
                 except IRIError as error:
                     damaged[path.stem] = str(error)
         return StoredRecords(tuple(found), damaged)
@@ -43,28 +43,28 @@ class RecordFiles:
     def write(self, record_: Record) -> None:
         path = self._folder / f"{record_.name}.json"
         partial = path.with_name(f"{path.name}.partial")
-        with on_disk(f"writing the record of {record_.name}"):
+        with translate_os_errors(f"writing the record of {record_.name}"):
             with partial.open("wb") as file:
                 file.write(record.encode(record_))
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
-            sync(self._folder)
+            sync_folder(self._folder)
 
-    def drop(self, name: str) -> None:
-        with on_disk(f"deleting the record of {name}"):
+    def delete(self, name: str) -> None:
+        with translate_os_errors(f"deleting the record of {name}"):
             (self._folder / f"{name}.json").unlink(missing_ok=True)
-            sync(self._folder)
+            sync_folder(self._folder)
 
 
-def _body(path: Path) -> bytes:
+def _read_body(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise FailedPrecondition(f"the record {path.name} cannot be read: {error.strerror}") from None
 
 
-def sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -73,15 +73,15 @@ def sync(folder: Path) -> None:
 
 
 @contextmanager
-def on_disk(doing: str) -> Iterator[None]:
+def translate_os_errors(doing: str) -> Iterator[None]:
     """What a filesystem refuses becomes an answer with its cause."""
     try:
         yield
     except OSError as error:
-        raise failure(error, doing) from None
+        raise translate_os_error(error, doing) from None
 
 
-def failure(error: OSError, doing: str) -> IRIError:
+def translate_os_error(error: OSError, doing: str) -> IRIError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ResourceExhausted(f"{doing}: no space is left in the storage pool")
     return Unavailable(f"{doing}: {error.strerror}")

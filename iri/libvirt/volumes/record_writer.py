@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from iri.journal import Journal
 from iri.libvirt.volumes.backend import StorageBackend
-from iri.libvirt.volumes.catalog import Catalog, CatalogEntry, kept
+from iri.libvirt.volumes.catalog import Catalog, CatalogEntry, make_entry
 from iri.libvirt.volumes.record import Record
 from iri.runtime import ChangeType
 from iri.volume import VolumeDetail
@@ -19,12 +19,12 @@ class RecordWriter:
         self._journal = journal
         self._writing = threading.Lock()
 
-    def add(self, record: Record, shelf: StorageBackend) -> CatalogEntry:
+    def add(self, record: Record, backend: StorageBackend) -> CatalogEntry:
         """One that is written down already."""
-        there = kept(record, shelf)
-        self.catalogue.put(there)
-        self._notice(there, ChangeType.CREATED)
-        return there
+        entry = make_entry(record, backend)
+        self.catalogue.put(entry)
+        self._notify(entry, ChangeType.CREATED)
+        return entry
 
     def update(self, id: str, change: Callable[[Record], Record]) -> CatalogEntry | None:
         """None when it is gone. The object's failure is forgotten: there is something new to try."""
@@ -35,34 +35,34 @@ class RecordWriter:
             record = change(before.record)
             if record == before.record:
                 return before
-            before.shelf.write(record)
-            after = kept(record, before.shelf)
+            before.backend.write_record(record)
+            after = make_entry(record, before.backend)
             has_changed = self.catalogue.put(after)
         if has_changed:
-            self._notice(after, ChangeType.DELETED if after.is_gone else ChangeType.CHANGED)
+            self._notify(after, ChangeType.DELETED if after.is_unlisted else ChangeType.CHANGED)
         return after
 
-    def failed(self, id: str, failure: VolumeDetail) -> int:
+    def record_failure(self, id: str, failure: VolumeDetail) -> int:
         """How often that makes it, in a row."""
         with self._writing:
             before = self.catalogue.get(id)
             if before is None:
                 return 0
-            after = kept(before.record, before.shelf, failure, before.failures + 1)
+            after = make_entry(before.record, before.backend, failure, before.failures + 1)
             has_changed = self.catalogue.put(after)
         if has_changed:
-            self._notice(after, ChangeType.CHANGED)
+            self._notify(after, ChangeType.CHANGED)
         return after.failures
 
-    def gone(self, there: CatalogEntry) -> None:
-        self.catalogue.drop(there.record.id)
-        if not there.is_gone:
-            self._notice(there, ChangeType.DELETED)
+    def drop(self, entry: CatalogEntry) -> None:
+        self.catalogue.drop(entry.record.id)
+        if not entry.is_unlisted:
+            self._notify(entry, ChangeType.DELETED)
 
-    def event(
-        self, there: CatalogEntry, reason: str, action: str, message: str, *, is_warning: bool = False
+    def record_event(
+        self, entry: CatalogEntry, reason: str, action: str, message: str, *, is_warning: bool = False
     ) -> None:
-        self._journal.event(there.told, reason, action, message, is_warning=is_warning)
+        self._journal.event(entry.listed, reason, action, message, is_warning=is_warning)
 
-    def _notice(self, there: CatalogEntry, what: ChangeType) -> None:
-        self._journal.notice(type(there.told), there.record.id, what)
+    def _notify(self, entry: CatalogEntry, what: ChangeType) -> None:
+        self._journal.notice(type(entry.listed), entry.record.id, what)

@@ -60,7 +60,7 @@ def _key_id(name: str) -> str:
     return names.secret_id(f"ceph {names.secret_usage(name)}")
 
 
-def tried(make: Callable[[], None], undo: Callable[[], None]) -> None:
+def retry_luks(make: Callable[[], None], undo: Callable[[], None]) -> None:
     """`make`, again when it failed by that chance. `undo` removes what a failed try left."""
     for left in reversed(range(LUKS_TRIES)):
         try:

@@ -12,8 +12,8 @@ from iri.libvirt.volumes.record import (
     Record,
     SnapshotRecord,
     VolumeRecord,
-    asked_bytes,
     passphrase,
+    requested_bytes,
     without_secrets,
 )
 from iri.volume import (
@@ -37,7 +37,7 @@ class VolumeBasis(Struct, frozen=True):
     wipes: bool
 
 
-def volume(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) -> VolumeRecord:
+def new_volume_record(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) -> VolumeRecord:
     spec, snapshot = wanted.spec, storage.snapshot
     _check(spec)
     if snapshot is not None:
@@ -63,7 +63,7 @@ def volume(wanted: RuntimeVolume, id: str, now_ns: int, storage: VolumeBasis) ->
 
 
 def _check(spec: RuntimeVolumeSpec) -> None:
-    if asked_bytes(spec) <= 0:
+    if requested_bytes(spec) <= 0:
         raise InvalidArgument("a volume needs a size")
     source = spec.volume_data_source
     if source is not None and None not in (source.image_data_source, source.snapshot_data_source):
@@ -74,23 +74,23 @@ def _check(spec: RuntimeVolumeSpec) -> None:
 
 def _check_against(spec: RuntimeVolumeSpec, snapshot: SnapshotRecord) -> None:
     size = snapshot.snapshot.status.size
-    if asked_bytes(spec) < size:
+    if requested_bytes(spec) < size:
         raise InvalidArgument(f"snapshot {snapshot.id} needs a volume of {size} bytes or more")
     if spec.encryption is not None and not snapshot.is_encrypted:
         raise InvalidArgument(f"snapshot {snapshot.id} is not encrypted, so a volume made of it cannot be")
 
 
-def snapshot(wanted: RuntimeSnapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:
+def new_snapshot_record(wanted: RuntimeSnapshot, id: str, source: Record, now_ns: int) -> SnapshotRecord:
     assert isinstance(source, VolumeRecord)
     if not source.is_ready or source.volume.deleted_at:
         raise FailedPrecondition(f"volume {source.id} is not available")
-    status = SnapshotStatus(size=source.has_bytes)
+    status = SnapshotStatus(size=source.actual_bytes)
     made = replace(wanted, id=id, generation=0, created_at=now_ns, deleted_at=0, status=status)
     # What the volume rests on must not go while it is copied.
     return SnapshotRecord(snapshot=made, base=source.base, is_encrypted=source.is_encrypted, wipe=source.wipe)
 
 
-def removed(record: Record, now_ns: int) -> Record:
+def with_deletion_ordered(record: Record, now_ns: int) -> Record:
     match record:
         case VolumeRecord(volume=volume) if not volume.deleted_at:
             return replace(record, volume=replace(volume, deleted_at=now_ns))

@@ -40,19 +40,19 @@ class VolumeImage(msgspec.Struct, frozen=True):
     tps: int = 0
 
 
-def understood(connection: VolumeConnection, folders: Iterable[Path]) -> VolumeFile | VolumeImage:
+def parse_connection(connection: VolumeConnection, folders: Iterable[Path]) -> VolumeFile | VolumeImage:
     match connection.driver:
         case "file":
-            return _file(connection.attributes, folders)
+            return _parse_file(connection.attributes, folders)
         case "ceph":
-            return _image(connection)
+            return _parse_image(connection)
         case other:
             raise InvalidArgument(
                 f"disks are attached by the drivers file and ceph here, not by {other[:40]!r}"
             )
 
 
-def _file(attributes: Mapping[str, str], folders: Iterable[Path]) -> VolumeFile:
+def _parse_file(attributes: Mapping[str, str], folders: Iterable[Path]) -> VolumeFile:
     path = Path(attributes.get("path", ""))
     match = names.OBJECT.fullmatch(path.stem)
     # Path objects keep "..", so a path that climbs has another parent than the folder's own.
@@ -63,10 +63,12 @@ def _file(attributes: Mapping[str, str], folders: Iterable[Path]) -> VolumeFile:
         or path.suffix != ".qcow2"
     ):
         raise InvalidArgument("a disk of driver file is a volume in one of this host's own pools")
-    return VolumeFile(match["id"], str(path), _limit(attributes, "iops"), _limit(attributes, "tps"))
+    return VolumeFile(
+        match["id"], str(path), _parse_limit(attributes, "iops"), _parse_limit(attributes, "tps")
+    )
 
 
-def _image(connection: VolumeConnection) -> VolumeImage:
+def _parse_image(connection: VolumeConnection) -> VolumeImage:
     attributes, secret = connection.attributes, connection.secret_data
     image = attributes.get("image", "")
     if RBD_IMAGE.fullmatch(image) is None:
@@ -85,12 +87,12 @@ def _image(connection: VolumeConnection) -> VolumeImage:
         tuple(address(monitor) for monitor in monitors),
         user,
         secret["userKey"],
-        _limit(attributes, "iops"),
-        _limit(attributes, "tps"),
+        _parse_limit(attributes, "iops"),
+        _parse_limit(attributes, "tps"),
     )
 
 
-def _limit(attributes: Mapping[str, str], name: str) -> int:
+def _parse_limit(attributes: Mapping[str, str], name: str) -> int:
     written = attributes.get(name, "0")
     if not (written.isascii() and written.isdigit()) or int(written[:20]) > LARGEST_LIMIT:
         raise InvalidArgument(f"a disk's {name} is a whole number")

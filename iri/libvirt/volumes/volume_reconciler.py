@@ -11,7 +11,7 @@ from iri.backoff import ExponentialDelay
 from iri.errors import ImageNotResolvable, InvalidArgument, IRIError, ResourceExhausted
 from iri.libvirt.images.images import Images
 from iri.libvirt.volumes import record as records
-from iri.libvirt.volumes.catalog import CatalogEntry, origin
+from iri.libvirt.volumes.catalog import CatalogEntry, pending_source
 from iri.libvirt.volumes.record import Record, SnapshotRecord, VolumeRecord
 from iri.libvirt.volumes.record_writer import RecordWriter
 from iri.volume import SnapshotState, VolumeDetail
@@ -26,130 +26,138 @@ class VolumeReconciler:
 
     def __init__(
         self,
-        keeping: RecordWriter,
+        writer: RecordWriter,
         images: Images,
-        bases: Callable[[], Set[str] | None],
-        want: Callable[[str], None],
+        files_in_use: Callable[[], Set[str] | None],
+        wake: Callable[[str], None],
     ) -> None:
-        self._keeping = keeping
-        self._want = want
+        self._writer = writer
+        self._wake = wake
         self._images = images
-        self._bases = bases
+        self._files_in_use = files_in_use
 
-    def is_done(self, there: CatalogEntry) -> bool:
-        match there.record:
+    def is_converged(self, entry: CatalogEntry) -> bool:
+        match entry.record:
             case VolumeRecord(volume=volume) as record:
-                return record.is_ready and not volume.deleted_at and record.has_bytes >= record.wanted_bytes
+                return (
+                    record.is_ready and not volume.deleted_at and record.actual_bytes >= record.desired_bytes
+                )
             case SnapshotRecord(snapshot=snapshot) as record:
                 return record.is_ready and not snapshot.deleted_at
 
-    def step(self, key: Hashable) -> float | None:
+    def reconcile(self, key: Hashable) -> float | None:
         """Seconds until the next, None when there is nothing to do."""
-        there = self._keeping.catalogue.get(str(key))
-        if there is None:
+        entry = self._writer.catalogue.get(str(key))
+        if entry is None:
             return None
         try:
-            match there.record:
+            match entry.record:
                 case VolumeRecord() as record:
-                    return self._volume(there, record)
+                    return self._reconcile_volume(entry, record)
                 case SnapshotRecord() as record:
-                    return self._snapshot(there, record)
+                    return self._reconcile_snapshot(entry, record)
         except IRIError as error:
-            return self._failed(there, error)
+            return self._record_failure(entry, error)
 
-    def _volume(self, there: CatalogEntry, record: VolumeRecord) -> float | None:
-        shelf = there.shelf
+    def _reconcile_volume(self, entry: CatalogEntry, record: VolumeRecord) -> float | None:
+        backend = entry.backend
         if record.volume.deleted_at:
-            if self._keeping.catalogue.is_awaited(record.id) or (record.is_ready and shelf.is_held(record)):
+            if self._writer.catalogue.is_awaited_source(record.id) or (
+                record.is_ready and backend.is_attached(record)
+            ):
                 return HELD_SECONDS
-            shelf.drop(record)
-            self._gone(there, "volume")
+            backend.delete(record)
+            self._finish_deletion(entry, "volume")
             return None
         if not record.is_ready:
-            size = shelf.make(record, self._base(record), self._tell(there))
-            self._become(there, lambda now: records.available(_volume(now), size))
-            self._keeping.event(there, "Available", "Create", "the volume can be used")
-            self._want(origin(record))
+            size = backend.create_data(record, self._base(record), self._event_teller(entry))
+            self._update(entry, lambda now: records.with_available_size(_reconcile_volume(now), size))
+            self._writer.record_event(entry, "Available", "Create", "the volume can be used")
+            self._wake(pending_source(record))
             return 0
-        if record.has_bytes < record.wanted_bytes:
-            size = shelf.grow(record)
-            if size < record.wanted_bytes:
+        if record.actual_bytes < record.desired_bytes:
+            size = backend.grow_data(record)
+            if size < record.desired_bytes:
                 raise ResourceExhausted(f"the volume has grown to {size} bytes only")
-            self._become(there, lambda now: records.available(_volume(now), size))
-            self._keeping.event(there, "Expanded", "Expand", f"the volume has {size} bytes")
+            self._update(entry, lambda now: records.with_available_size(_reconcile_volume(now), size))
+            self._writer.record_event(entry, "Expanded", "Expand", f"the volume has {size} bytes")
             return 0
         return None
 
     def _base(self, record: VolumeRecord) -> SnapshotRecord | None:
         if record.source.snapshot_data_source is None:
             return None
-        there = self._keeping.catalogue.get(record.source.snapshot_data_source.snapshot_id)
-        if there is None or not isinstance(there.record, SnapshotRecord):
+        entry = self._writer.catalogue.get(record.source.snapshot_data_source.snapshot_id)
+        if entry is None or not isinstance(entry.record, SnapshotRecord):
             raise InvalidArgument("the snapshot that the volume was to start as is gone")
-        return there.record
+        return entry.record
 
-    def _snapshot(self, there: CatalogEntry, record: SnapshotRecord) -> float | None:
-        shelf = there.shelf
+    def _reconcile_snapshot(self, entry: CatalogEntry, record: SnapshotRecord) -> float | None:
+        backend = entry.backend
         if record.snapshot.deleted_at:
-            if self._keeping.catalogue.is_awaited(record.id):
+            if self._writer.catalogue.is_awaited_source(record.id):
                 return HELD_SECONDS
-            if self._keeping.catalogue.rest_on(record.id):
-                self._become(there, lambda now: replace(_snapshot(now), is_retired=True))
+            if self._writer.catalogue.has_dependents(record.id):
+                self._update(entry, lambda now: replace(_reconcile_snapshot(now), is_retired=True))
                 return None
-            shelf.drop(record)
-            self._gone(there, "snapshot")
-            self._want(record.snapshot.spec.volume_id)
+            backend.delete(record)
+            self._finish_deletion(entry, "snapshot")
+            self._wake(record.snapshot.spec.volume_id)
             return None
         if record.is_ready:
             return None
-        source = self._keeping.catalogue.get(record.snapshot.spec.volume_id)
+        source = self._writer.catalogue.get(record.snapshot.spec.volume_id)
         if source is None or not isinstance(source.record, VolumeRecord):
             raise InvalidArgument("the volume of which the snapshot was to be is gone")
         volume = source.record
-        base = shelf.copy(volume, record)
-        status = replace(record.snapshot.status, state=SnapshotState.READY, size=volume.has_bytes)
-        self._become(
-            there,
+        base = backend.snapshot_data(volume, record)
+        status = replace(record.snapshot.status, state=SnapshotState.READY, size=volume.actual_bytes)
+        self._update(
+            entry,
             lambda now: replace(
-                _snapshot(now), snapshot=replace(_snapshot(now).snapshot, status=status), base=base
+                _reconcile_snapshot(now),
+                snapshot=replace(_reconcile_snapshot(now).snapshot, status=status),
+                base=base,
             ),
         )
-        self._keeping.event(there, "Ready", "Snapshot", "the snapshot can be used")
-        self._want(origin(record))
+        self._writer.record_event(entry, "Ready", "Snapshot", "the snapshot can be used")
+        self._wake(pending_source(record))
         return 0
 
-    def _become(self, there: CatalogEntry, change: Callable[[Record], Record]) -> None:
-        self._keeping.update(there.record.id, change)
+    def _update(self, entry: CatalogEntry, change: Callable[[Record], Record]) -> None:
+        self._writer.update(entry.record.id, change)
 
-    def _gone(self, there: CatalogEntry, what: str) -> None:
-        self._keeping.event(there, "Removed", "Delete", f"the {what} is gone")
-        self._keeping.gone(there)
-        self._want(there.record.base)
+    def _finish_deletion(self, entry: CatalogEntry, what: str) -> None:
+        self._writer.record_event(entry, "Removed", "Delete", f"the {what} is gone")
+        self._writer.drop(entry)
+        self._wake(entry.record.base)
 
-    def _tell(self, there: CatalogEntry) -> Callable[[str, str], None]:
+    def _event_teller(self, entry: CatalogEntry) -> Callable[[str, str], None]:
         def tell(reason: str, message: str) -> None:
-            self._keeping.event(there, reason, "PullImage", message)
+            self._writer.record_event(entry, reason, "PullImage", message)
 
         return tell
 
-    def _failed(self, there: CatalogEntry, error: IRIError) -> float:
-        reason, action = _doing(there.record)
+    def _record_failure(self, entry: CatalogEntry, error: IRIError) -> float:
+        reason, action = _failure_names(entry.record)
         if isinstance(error, ImageNotResolvable):
             reason = ImageNotResolvable.__name__
-        log.warning("volume step failed object=%s reason=%s error=%s", there.record.name, reason, error)
+        log.warning("volume step failed object=%s reason=%s error=%s", entry.record.name, reason, error)
         if isinstance(error, ResourceExhausted):
-            self.collect()
-        failures = self._keeping.failed(there.record.id, VolumeDetail(reason=reason, message=str(error)))
-        self._keeping.event(there, reason, action, str(error), is_warning=True)
+            self.collect_images()
+        failures = self._writer.record_failure(
+            entry.record.id, VolumeDetail(reason=reason, message=str(error))
+        )
+        self._writer.record_event(entry, reason, action, str(error), is_warning=True)
         return RETRIES.delay(failures - 1)
 
-    def collect(self) -> int:
+    def collect_images(self) -> int:
         """Removes images that no disk rests on. Returns the bytes freed."""
-        used = self._bases()
+        used = self._files_in_use()
         return 0 if used is None else self._images.collect(used)
 
 
-def _doing(record: Record) -> tuple[str, str]:
+def _failure_names(record: Record) -> tuple[str, str]:
     match record:
         case VolumeRecord(volume=volume):
             if volume.deleted_at:
@@ -161,11 +169,11 @@ def _doing(record: Record) -> tuple[str, str]:
             )
 
 
-def _volume(record: Record) -> VolumeRecord:
+def _reconcile_volume(record: Record) -> VolumeRecord:
     assert isinstance(record, VolumeRecord)
     return record
 
 
-def _snapshot(record: Record) -> SnapshotRecord:
+def _reconcile_snapshot(record: Record) -> SnapshotRecord:
     assert isinstance(record, SnapshotRecord)
     return record

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from iri.libvirt.folder_lock import LOCK, FolderLock, LockHeldError, holder
+from iri.libvirt.folder_lock import LOCK, FolderLock, LockHeldError, lock_holder
 
 HOLDER = """
 import sys, signal
 from pathlib import Path
-from iri.libvirt.folder_lock import Claim
-Claim("the folder").take(Path(sys.argv[1]))
+from iri.libvirt.folder_lock import FolderLock
+FolderLock("the folder").acquire(Path(sys.argv[1]))
 print("taken", flush=True)
 signal.pause()
 """
@@ -25,44 +25,44 @@ signal.pause()
 
 def test_who_comes_second_is_told_who_has_it_until_that_process_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "taken\n"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as lock_holder:
+        assert lock_holder.stdout is not None
+        assert lock_holder.stdout.readline() == "taken\n"
         with pytest.raises(
-            LockHeldError, match=rf"the folder at .* is in use by another runtime \(pid {holder.pid}\)"
+            LockHeldError, match=rf"the folder at .* is in use by another runtime \(pid {lock_holder.pid}\)"
         ):
-            FolderLock("the folder").take(tmp_path)
-        holder.send_signal(signal.SIGKILL)
-    FolderLock("the folder").take(tmp_path)
+            FolderLock("the folder").acquire(tmp_path)
+        lock_holder.send_signal(signal.SIGKILL)
+    FolderLock("the folder").acquire(tmp_path)
 
 
 def test_what_is_held_can_be_taken_again_and_is_free_once_dropped(tmp_path: Path) -> None:
     first, second = FolderLock("one"), FolderLock("two")
-    first.take(tmp_path)
-    first.take(tmp_path)
+    first.acquire(tmp_path)
+    first.acquire(tmp_path)
     with pytest.raises(LockHeldError) as refused:
-        second.take(tmp_path)
+        second.acquire(tmp_path)
     assert str(os.getpid()) in str(refused.value)
     assert "stop that one first" in refused.value.cure
-    first.drop()
-    first.drop()
-    second.take(tmp_path)
-    second.drop()
+    first.release()
+    first.release()
+    second.acquire(tmp_path)
+    second.release()
 
 
 def test_who_asks_whose_it_is_keeps_nobody_from_taking_it(tmp_path: Path) -> None:
     with (tmp_path / LOCK).open("w") as asking:
         fcntl.flock(asking, fcntl.LOCK_SH | fcntl.LOCK_NB)
         claim = FolderLock("the folder", sleep=lambda _: fcntl.flock(asking, fcntl.LOCK_UN))
-        claim.take(tmp_path)
-    assert holder(tmp_path) == str(os.getpid())
-    claim.drop()
-    assert holder(tmp_path) is None
+        claim.acquire(tmp_path)
+    assert lock_holder(tmp_path) == str(os.getpid())
+    claim.release()
+    assert lock_holder(tmp_path) is None
 
 
 def test_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("not ours")
     (tmp_path / ".gitvirt.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic link"):
-        FolderLock("one").take(tmp_path)
+        FolderLock("one").acquire(tmp_path)
     assert (tmp_path / "elsewhere").read_text() == "not ours"

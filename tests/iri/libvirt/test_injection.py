@@ -19,11 +19,11 @@ from iri.errors import InvalidArgument
 from iri.libvirt import xml
 from iri.libvirt.device_sources import DiskSource, NicSource
 from iri.libvirt.domain.devices import disk_element, nic_element
-from iri.libvirt.domain.document import DomainPlan, document
+from iri.libvirt.domain.document import DomainPlan, render_domain
 from iri.libvirt.domain.names import alias_of
-from iri.libvirt.domain.record import NAMESPACE, TAG, read
+from iri.libvirt.domain.record import NAMESPACE, TAG, from_metadata
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
-from iri.libvirt.networks.network_xml import definition, reservation
+from iri.libvirt.networks.network_xml import render_network, reservation
 from iri.libvirt.volumes import storage_xml
 from iri.libvirt.volumes.settings import DirPool, LogicalPool, NetfsPool, RbdPool
 from iri.libvirt.volumes.storage_xml import NewVolume
@@ -99,26 +99,26 @@ def of_a_spec(plan: DomainPlan) -> Iterator[Callable[[str], object]]:
 @pytest.mark.parametrize("name", PLANS)
 def test_no_text_anywhere_in_a_plan_becomes_structure(name: str) -> None:
     spots = list(of_a_spec(PLANS[name]))
-    made = [holds(document, put, VICIOUS[at % len(VICIOUS)]) for at, put in enumerate(spots)]
+    made = [holds(render_domain, put, VICIOUS[at % len(VICIOUS)]) for at, put in enumerate(spots)]
     assert len(made) > 10
     assert any(made)
 
 
 @pytest.mark.parametrize("text", VICIOUS)
 def test_none_of_these_texts_becomes_structure(text: str) -> None:
-    assert any([holds(document, put, text) for put in of_a_spec(PLANS["two-disks"])])
+    assert any([holds(render_domain, put, text) for put in of_a_spec(PLANS["two-disks"])])
 
 
 @settings(max_examples=10, deadline=None)
 @given(hostile)
 def test_no_text_at_all_in_a_plan_becomes_structure(text: str) -> None:
     for put in of_a_spec(PLANS["two-disks"]):
-        if holds(document, put, text):
+        if holds(render_domain, put, text):
             plan = put(text)
             assert isinstance(plan, DomainPlan)
-            kept = xml.parse(document(plan)).find(f"metadata/{{{NAMESPACE}}}{TAG}")
+            kept = xml.parse(render_domain(plan)).find(f"metadata/{{{NAMESPACE}}}{TAG}")
             assert kept is not None
-            assert read(kept).labels == plan.record.labels
+            assert from_metadata(kept).labels == plan.record.labels
 
 
 @settings(max_examples=50, deadline=None)
@@ -142,7 +142,7 @@ def test_no_device_that_is_plugged_brings_another(text: str) -> None:
 @given(hostile)
 def test_no_network_is_more_than_it_was_asked_for(text: str) -> None:
     subnet = Subnet(network="10.1.0.0/24", nat=True)
-    holds(lambda id: xml.text(definition(IsolatedNetwork(identity=id, subnet=subnet))), str, text)
+    holds(lambda id: xml.text(render_network(IsolatedNetwork(identity=id, subnet=subnet))), str, text)
     for put in places(("mac", "address")):
         holds(lambda both: xml.text(reservation(*both)), put, text)
 
@@ -191,7 +191,7 @@ def test_libvirt_itself_reads_no_more_of_it(text: str, libvirtd: Libvirtd) -> No
     shown = []
     for number, each in enumerate((replace(plan, platform=hurt.platform), hurt)):
         file = libvirtd.folder / f"hurt-{number}.xml"
-        file.write_text(document(each), encoding="utf-8")
+        file.write_text(render_domain(each), encoding="utf-8")
         libvirtd.virsh("define", "--validate", str(file))
         try:
             root = xml.parse(libvirtd.virsh("dumpxml", "--inactive", plan.id).stdout)

@@ -33,7 +33,7 @@ def secrets(daemon: Libvirtd) -> Iterator[LibvirtSecrets]:
     link.open()
     found = LibvirtSecrets(link)
     yield found
-    if (noted := found.noted(USAGE)) is not None:
+    if (noted := found.find_by_usage(USAGE)) is not None:
         found.drop(noted[0])
     link.close()
 
@@ -49,7 +49,7 @@ def test_who_comes_second_is_told_who_is_at_work_until_that_one_ends(
             LibvirtRuntime(second).start()
         assert "stop that one first" in refused.value.cure
     with running_runtime(second):
-        noted = secrets.noted(USAGE)
+        noted = secrets.find_by_usage(USAGE)
         assert noted is not None
         assert noted[1].endswith(second.folder)
 
@@ -67,7 +67,7 @@ def test_machines_of_another_folder_are_left_alone_until_that_is_given_up(
         StartupError, match=rf"1 machine of the runtime at {first.folder}, not of the one at {second.folder}"
     ) as refused:
         LibvirtRuntime(second).start()
-    noted = secrets.noted(USAGE)
+    noted = secrets.find_by_usage(USAGE)
     assert noted is not None
     assert f"virsh secret-undefine {noted[0]}" in refused.value.cure
     with running_runtime(first) as runtime:
@@ -83,13 +83,13 @@ def test_of_many_who_come_at_once_one_is_let_in(secrets: LibvirtSecrets, tmp_pat
     for folder in folders:
         folder.mkdir()
         claims.append(FolderLock("a folder"))
-        claims[-1].take(folder)
+        claims[-1].acquire(folder)
     start = threading.Barrier(len(folders))
 
     def come(folder: Path) -> None:
         start.wait(60)
         try:
-            LibvirtdOwner(secrets, folder, lambda: ()).take()
+            LibvirtdOwner(secrets, folder, lambda: ()).acquire()
         except LockHeldError:
             refused.append(folder)
         else:
@@ -101,5 +101,5 @@ def test_of_many_who_come_at_once_one_is_let_in(secrets: LibvirtSecrets, tmp_pat
     for thread in threads:
         thread.join(60)
     for claim in claims:
-        claim.drop()
+        claim.release()
     assert (len(let_in), len(refused)) == (1, 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iri.errors import FailedPrecondition
-from iri.libvirt.connect.qemu_monitor import answered, inside_of
+from iri.libvirt.connect.qemu_monitor import parse_answer, qemu_state_of
 from iri.libvirt.domain.qemu_state import BlockNode, QemuState
 
 DISK = "ua-disk-data-0123abcd"
@@ -13,7 +13,7 @@ NOTHING = {"network": "", "devices": [], "objects": [], "nodes": [], "blocks": [
 
 
 def test_answer_is_what_was_returned() -> None:
-    assert answered("query-block", '{"return": [], "id": "libvirt-7"}') == []
+    assert parse_answer("query-block", '{"return": [], "id": "libvirt-7"}') == []
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_answer_is_what_was_returned() -> None:
 )  # fmt: skip
 def test_answer_that_is_none_is_a_refusal(said: str, words: str) -> None:
     with pytest.raises(FailedPrecondition, match=words):
-        answered("query-block", said)
+        parse_answer("query-block", said)
 
 
 def test_inside_is_what_is_told() -> None:
@@ -37,7 +37,7 @@ def test_inside_is_what_is_told() -> None:
         "file": "/pool/a",
         "image": {"full-backing-filename": "/images/b"},
     }
-    found = inside_of(
+    found = qemu_state_of(
         network="net0: index=0\n \\ hostua-nic-primary-0123abcd: index=0,type=tap",
         devices=[{"name": DISK, "type": "child<virtio-blk-pci>"}],
         objects=[{"name": "masterKey0", "type": "child<secret>"}],
@@ -71,4 +71,4 @@ def test_inside_is_what_is_told() -> None:
 )
 def test_inside_that_nobody_understands_is_a_refusal(field: str, told: object) -> None:
     with pytest.raises(FailedPrecondition, match="nobody understands what QEMU says"):
-        inside_of(**NOTHING | {field: told})
+        qemu_state_of(**NOTHING | {field: told})

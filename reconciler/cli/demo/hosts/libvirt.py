@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iri.errors import Unavailable
-from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, MEMORY_BYTES, DemoGuest, made
+from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, MEMORY_BYTES, DemoGuest, build_guest
 from iri.libvirt.private_libvirtd.private_libvirtd import PrivateLibvirtd
 from reconciler.cli.demo.hosts import NAMES
 from reconciler.cli.demo.hosts.needs import check_needs
@@ -60,7 +60,7 @@ class LibvirtHosts:
                 f"sockets in {self._folder} would have too long a path", "TMPDIR=/tmp is short"
             )
         self._disk.parent.mkdir()
-        guest = made(kernel, busybox, self._disk.parent)
+        guest = build_guest(kernel, busybox, self._disk.parent)
         for name in NAMES:
             below = self._folder / name / "libvirt"
             below.mkdir(parents=True)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from iri.libvirt.private_libvirtd.demo_guest import MODULES
-from iri.libvirt.private_libvirtd.host_kernel import HostKernel, NoKernelError, found
+from iri.libvirt.private_libvirtd.host_kernel import HostKernel, NoKernelError, find_kernel
 from reconciler.cli.exits import CommandError
 
 # What must be there, and the Debian package that brings it: the same as in tools/packages.libvirt, which `make` installs.
@@ -57,7 +57,7 @@ def refuse(architecture: str, user: int) -> None:
 
 def kernel() -> HostKernel:
     try:
-        return found(MODULES, release=platform.release(), unpacked=UNPACKED)
+        return find_kernel(MODULES, release=platform.release(), unpacked=UNPACKED)
     except NoKernelError as error:
         cure = "`make demo RUNTIME=libvirt` in a checkout of gitvirt unpacks one; or install the package linux-image-amd64"
         raise CommandError(f"no Linux kernel for the guests: {error}", cure) from None

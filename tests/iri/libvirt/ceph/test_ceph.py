@@ -311,7 +311,7 @@ def test_volume_in_use_on_another_host_is_deleted_when_that_lets_go(
         time.sleep(0.5)
         assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0
         assert cluster.images() == [name(volume)]
-    stand.volumes.let_go()
+    stand.volumes.wake_waiting()
     eventually(cluster.images, lambda images: images == [], PATIENCE, "go")
 
 
@@ -328,7 +328,7 @@ def test_guest_has_the_volume_by_its_access_and_sees_it_grow(
         snapshot = subject.ready(volume.id)
         stand.remove(RuntimeVolume, volume.id)
         assert volume.id in stand.objects(RuntimeVolume)
-    stand.volumes.let_go()
+    stand.volumes.wake_waiting()
     eventually(
         lambda: volume.id in stand.objects(RuntimeVolume), lambda is_there: not is_there, PATIENCE, "go"
     )

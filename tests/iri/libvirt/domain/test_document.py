@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from iri.errors import InvalidArgument
 from iri.libvirt.device_sources import DiskSource, FileSource, PreparedDisk
-from iri.libvirt.domain.document import DomainPlan, document, regraded
-from iri.libvirt.domain.domain_state import hardware
+from iri.libvirt.domain.document import DomainPlan, render_domain, resized_document
+from iri.libvirt.domain.domain_state import parse_hardware
 from iri.libvirt.domain.names import DeviceKind, alias_of
-from iri.libvirt.domain.record import NAMESPACE, TAG, read
+from iri.libvirt.domain.record import NAMESPACE, TAG, from_metadata
 from iri.libvirt.domain.traits import HostPlatform
 from iri.libvirt.xml import UNWRITABLE, parse
 from iri.machine import (
@@ -34,7 +34,7 @@ GOLDENS = Path(__file__).parent / "goldens"
 @pytest.mark.parametrize("name", PLANS)
 def test_domain_is_as_agreed(name: str, request: pytest.FixtureRequest) -> None:
     golden = GOLDENS / f"{name}.xml"
-    made = document(PLANS[name]) + "\n"
+    made = render_domain(PLANS[name]) + "\n"
     if request.config.getoption("--regen"):
         golden.write_text(made, encoding="utf-8")
     assert made == golden.read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def test_every_field_of_a_spec_changes_some_golden() -> None:
         plain = getattr(PLAIN.record.spec, field)
         changed = [name for name, plan in PLANS.items() if getattr(plan.record.spec, field) != plain]
         assert changed, field
-        assert any(document(PLANS[name]) != document(PLAIN) for name in changed), field
+        assert any(render_domain(PLANS[name]) != render_domain(PLAIN) for name in changed), field
 
 
 def test_every_trait_changes_some_golden() -> None:
@@ -61,8 +61,8 @@ def test_every_trait_changes_some_golden() -> None:
 
 def test_secrets_are_no_part_of_a_domain() -> None:
     for plan in PLANS.values():
-        assert "hush" not in document(plan)
-        assert "aHVzaA" not in document(plan), "nor in base64"
+        assert "hush" not in render_domain(plan)
+        assert "aHVzaA" not in render_domain(plan), "nor in base64"
 
 
 TEXT = st.text(min_size=1).filter(lambda text: "\r" not in text)
@@ -86,17 +86,17 @@ def test_no_text_of_a_spec_becomes_structure(name: str, device: str, hostname: s
     plan = replace(PLAIN, record=machine, disks=((disk, source),), nics=((nic, NETWORK),))
     if any(UNWRITABLE.search(text) for text in (device[:20], path)):
         with pytest.raises(InvalidArgument):
-            document(plan)
+            render_domain(plan)
         return
-    made = parse(document(plan))
+    made = parse(render_domain(plan))
     assert [part.tag for part in made.iter()] == tags(PLAIN)
     metadata = made.find(f"metadata/{{{NAMESPACE}}}{TAG}")
     assert metadata is not None
-    assert read(metadata) == machine
+    assert from_metadata(metadata) == machine
 
 
 def tags(plan: DomainPlan) -> list[str]:
-    return [part.tag for part in parse(document(plan)).iter()]
+    return [part.tag for part in parse(render_domain(plan)).iter()]
 
 
 @pytest.mark.parametrize("name", [name for name in PLANS if name != "arm"])
@@ -104,17 +104,17 @@ def test_libvirt_takes_it_by_its_schema(name: str, libvirtd: Libvirtd) -> None:
     """With emulation: nothing else can be had everywhere."""
     plan = replace(PLANS[name], platform=HostPlatform(cpus=8))
     document_file = libvirtd.folder / f"{name}.xml"
-    document_file.write_text(document(plan), encoding="utf-8")
+    document_file.write_text(render_domain(plan), encoding="utf-8")
     libvirtd.virsh("define", "--validate", str(document_file))
-    assert hardware(libvirtd.virsh("dumpxml", "--inactive", plan.id).stdout).aliases == set(
-        hardware(document(plan)).aliases
+    assert parse_hardware(libvirtd.virsh("dumpxml", "--inactive", plan.id).stdout).aliases == set(
+        parse_hardware(render_domain(plan)).aliases
     )
     libvirtd.virsh("undefine", "--nvram", plan.id)
 
 
 def test_hardware_is_read_back() -> None:
     plan = PLANS["two-disks"]
-    seen = hardware(document(plan))
+    seen = parse_hardware(render_domain(plan))
     assert {alias.name: target for alias, target in seen.disks.items()} == {"root": "vda", "data": "vdb"}
     assert {alias.name: mac for alias, mac in seen.nics.items()} == {"primary": "52:54:00:12:34:56"}
     assert set(seen.disks) == {alias_of(disk) for disk, _ in plan.disks}
@@ -124,12 +124,15 @@ def test_hardware_is_read_back() -> None:
 
 def test_regrading_changes_the_class_alone() -> None:
     larger = replace(PLAIN, record=record(resources={"cpu": 4, "memory": 2 << 30}))
-    again = parse(regraded(document(PLAIN), larger))
-    wanted = parse(document(larger))
+    again = parse(resized_document(render_domain(PLAIN), larger))
+    wanted = parse(render_domain(larger))
     for tag in ("memory", "currentMemory", "vcpu"):
         assert again.findtext(tag) == wanted.findtext(tag)
     assert sorted(part.tag for part in again) == sorted(part.tag for part in wanted)
-    assert hardware(regraded(document(PLAIN), larger)).aliases == hardware(document(PLAIN)).aliases
+    assert (
+        parse_hardware(resized_document(render_domain(PLAIN), larger)).aliases
+        == parse_hardware(render_domain(PLAIN)).aliases
+    )
 
 
 def test_disk_that_has_grown_is_the_same_and_another_volume_is_not() -> None:

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iri.libvirt.domain.names import NAME_LABEL, Alias, domain_name, parsed_alias, target_of
+from iri.libvirt.domain.names import NAME_LABEL, Alias, choose_target, domain_name, parse_alias
 
 
 @given(st.sampled_from(["disk", "nic"]), st.text(min_size=1))
 def test_alias_carries_any_name_there_and_back(kind: str, name: str) -> None:
     alias = Alias(kind, name, "0123abcd")
     assert re.fullmatch(r"ua-[A-Za-z0-9_-]+", str(alias))
-    assert parsed_alias(str(alias)) == alias
+    assert parse_alias(str(alias)) == alias
 
 
 @pytest.mark.parametrize(
     "text", ["", "ua-disk-root", "virtio-disk0", "ua-tape-a-0123abcd", "ua-disk-a-0123ABCD"]
 )
 def test_other_aliases_are_nobodys(text: str) -> None:
-    assert parsed_alias(text) is None
+    assert parse_alias(text) is None
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_other_aliases_are_nobodys(text: str) -> None:
     ],
 )
 def test_target(device: str, taken: tuple[str, ...], want: str) -> None:
-    assert target_of(device, taken) == want
+    assert choose_target(device, taken) == want
 
 
 @pytest.mark.parametrize(

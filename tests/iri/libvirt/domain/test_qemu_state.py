@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iri.libvirt.domain.qemu_state import BlockNode, LeakedDevices, QemuState, forgotten, place_of
+from iri.libvirt.domain.qemu_state import BlockNode, LeakedDevices, QemuState, data_location, find_leaked
 
 DATA, BASE, ROOT = "/pool/data.qcow2", "/images/base.qcow2", "/pool/root.qcow2"
 DISK, NIC = "ua-disk-data-0123abcd", "ua-nic-primary-0123abcd"
@@ -123,7 +123,7 @@ CASES = (
 def test_forgotten_is_what_libvirt_named_and_does_not_know(
     inside: QemuState, places: tuple[str, ...], want: LeakedDevices
 ) -> None:
-    assert forgotten(inside, places) == want
+    assert find_leaked(inside, places) == want
     assert bool(want) == (want != LeakedDevices())
 
 
@@ -143,4 +143,4 @@ PLACES = (
 
 @pytest.mark.parametrize(("told", "want"), [case[1:] for case in PLACES], ids=[case[0] for case in PLACES])
 def test_place_is_known_however_qemu_tells_it(told: str, want: str) -> None:
-    assert place_of(told) == want
+    assert data_location(told) == want

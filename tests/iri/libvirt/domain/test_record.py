@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iri.libvirt.domain.record import MachineRecord, packed, read, sealed, unpacked, unsealed, written
+from iri.libvirt.domain.record import (
+    MachineRecord,
+    decode_secrets,
+    encode_secrets,
+    from_metadata,
+    merge_secrets,
+    split_secrets,
+    to_metadata,
+)
 from iri.libvirt.xml import element, parse, text
 from iri.machine import Disk, RuntimeMachineSpec, VolumeConnection
 
@@ -35,23 +43,23 @@ SPECS = st.builds(
     st.builds(MachineRecord, labels=TEXTS, annotations=TEXTS, spec=SPECS, generation=st.integers(0, 1 << 60))
 )
 def test_whatever_is_recorded_is_read_back(record: MachineRecord) -> None:
-    assert read(parse(text(written(record)))) == record
+    assert from_metadata(parse(text(to_metadata(record)))) == record
 
 
 @given(SPECS)
 def test_secrets_come_out_of_a_spec_and_back_in(spec: RuntimeMachineSpec) -> None:
-    bare, seal = sealed(spec)
+    bare, seal = split_secrets(spec)
     assert bare.ignition_data == b""
     assert not any(
         volume.connection.secret_data or volume.connection.encryption_data
         for volume in bare.volumes
         if volume.connection
     )
-    assert unsealed(bare, unpacked(packed(seal))) == spec
+    assert merge_secrets(bare, decode_secrets(encode_secrets(seal))) == spec
     assert bool(seal) == (bare != spec)
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"spec": 5}'])
 def test_what_nobody_wrote_is_not_guessed_at(content: str | None) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        read(element("machine", content))
+        from_metadata(element("machine", content))

@@ -20,7 +20,7 @@ from iri.libvirt.domain.record import MachineRecord
 from iri.libvirt.domain.traits import HostPlatform
 from iri.libvirt.host import kvm_probe
 from iri.libvirt.host.host import Installation, LibvirtHost
-from iri.libvirt.host.kvm_probe import CODE, MARKER, NAME, KvmProbe, boot_sector, definition
+from iri.libvirt.host.kvm_probe import CODE, MARKER, NAME, KvmProbe, boot_sector, probe_domain
 from iri.libvirt.host.settings import Accelerator, HostSettings, OfferedClasses
 from tests.servers.libvirtd import Libvirtd
 
@@ -51,7 +51,7 @@ class Believed:
         self.outcome = outcome
         self.count = 0
 
-    def runs(self, domain_type: str) -> bool:
+    def can_boot(self, domain_type: str) -> bool:
         self.count += 1
         return self.outcome
 
@@ -181,7 +181,7 @@ def test_kvm_is_proven_once(
 
 
 def test_a_guest_that_runs_is_a_proof(link: LibvirtLink, folder: Path, libvirtd: Libvirtd) -> None:
-    assert KvmProbe(LibvirtNode(link), folder, logs(link)).runs("qemu")
+    assert KvmProbe(LibvirtNode(link), folder, logs(link)).can_boot("qemu")
     assert list(folder.iterdir()) == []
     assert not (logs(link) / f"{NAME}.log").exists()
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
@@ -190,22 +190,22 @@ def test_a_guest_that_runs_is_a_proof(link: LibvirtLink, folder: Path, libvirtd:
 def test_a_guest_that_says_nothing_is_none(link: LibvirtLink, folder: Path, libvirtd: Libvirtd) -> None:
     """The time of a clock that runs fast is up before any guest has begun."""
     ticks = iter(range(0, 1000, 60))
-    assert not KvmProbe(LibvirtNode(link), folder, logs(link), clock=lambda: next(ticks)).runs("qemu")
+    assert not KvmProbe(LibvirtNode(link), folder, logs(link), clock=lambda: next(ticks)).can_boot("qemu")
     assert list(folder.iterdir()) == []
     assert NAME not in libvirtd.virsh("list", "--all", "--name").stdout
 
 
 def test_a_hypervisor_that_refuses_is_none(link: LibvirtLink, folder: Path) -> None:
-    assert not KvmProbe(LibvirtNode(link), folder, logs(link)).runs("xen")
+    assert not KvmProbe(LibvirtNode(link), folder, logs(link)).can_boot("xen")
     assert list(folder.iterdir()) == []
 
 
 def test_what_a_lost_proof_left_behind_is_in_nobodys_way(link: LibvirtLink, folder: Path) -> None:
-    left = xml.text(definition("qemu", folder / "left.img", folder / "left.log"))
+    left = xml.text(probe_domain("qemu", folder / "left.img", folder / "left.log"))
     (folder / "left.img").write_bytes(boot_sector())
     (folder / "proof.img").symlink_to(folder / "left.img")
     LibvirtNode(link).start_briefly(left)
-    assert KvmProbe(LibvirtNode(link), folder, logs(link)).runs("qemu")
+    assert KvmProbe(LibvirtNode(link), folder, logs(link)).can_boot("qemu")
     assert (folder / "left.img").read_bytes() == boot_sector()
 
 
@@ -213,10 +213,10 @@ def test_a_domain_of_that_name_that_is_somebodys_stays(
     link: LibvirtLink, folder: Path, libvirtd: Libvirtd
 ) -> None:
     document = folder / "theirs.xml"
-    document.write_text(xml.text(definition("qemu", folder / "a", folder / "b")))
+    document.write_text(xml.text(probe_domain("qemu", folder / "a", folder / "b")))
     libvirtd.virsh("define", str(document))
     try:
-        assert not KvmProbe(LibvirtNode(link), folder, logs(link)).runs("qemu")
+        assert not KvmProbe(LibvirtNode(link), folder, logs(link)).can_boot("qemu")
         assert NAME in libvirtd.virsh("list", "--all", "--name").stdout
     finally:
         libvirtd.virsh("undefine", NAME)
@@ -224,7 +224,9 @@ def test_a_domain_of_that_name_that_is_somebodys_stays(
 
 def test_a_libvirt_that_is_away_proves_nothing(folder: Path) -> None:
     with pytest.raises(Unavailable):
-        KvmProbe(LibvirtNode(LibvirtLink("qemu+unix:///system?socket=/nowhere")), folder, folder).runs("qemu")
+        KvmProbe(LibvirtNode(LibvirtLink("qemu+unix:///system?socket=/nowhere")), folder, folder).can_boot(
+            "qemu"
+        )
 
 
 def test_a_proof_has_the_processor_that_machines_get(folder: Path) -> None:
@@ -234,7 +236,7 @@ def test_a_proof_has_the_processor_that_machines_get(folder: Path) -> None:
             id="1", record=MachineRecord(), platform=HostPlatform(domain_type=domain_type), folder=folder
         )
         machine = next((part for part in resources(plan) if part.tag == "cpu"), None)
-        proven = definition(domain_type, folder / "a", folder / "b").find("cpu")
+        proven = probe_domain(domain_type, folder / "a", folder / "b").find("cpu")
         assert (None if proven is None else proven.attrib) == (None if machine is None else machine.attrib)
 
 

@@ -65,5 +65,5 @@ def test_manifest_is_asked_for_by_digest_where_there_is_one() -> None:
     by_tag = parse("ghcr.io/os/debian:12")
     assert isinstance(by_digest, OciReference)
     assert isinstance(by_tag, OciReference)
-    assert by_digest.wanted == f"sha256:{HEX}"
-    assert by_tag.wanted == "12"
+    assert by_digest.tag_or_digest == f"sha256:{HEX}"
+    assert by_tag.tag_or_digest == "12"

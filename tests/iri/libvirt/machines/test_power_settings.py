@@ -6,7 +6,7 @@ import pytest
 
 from iri.errors import InvalidArgument
 from iri.libvirt.machines.power_settings import RETRIES, PowerSettings
-from iri.libvirt.settings import decoded
+from iri.libvirt.settings import decode_settings
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from iri.libvirt.settings import decoded
 def test_times_that_make_no_sense_are_refused(rules: str, reason: str) -> None:
     name, value = rules.split(": ")
     with pytest.raises(InvalidArgument, match=reason):
-        decoded(f'{{"power": {{"{name}": {value}}}}}'.encode())
+        decode_settings(f'{{"power": {{"{name}": {value}}}}}'.encode())
 
 
 def test_restarts_wait_longer_and_longer_up_to_an_end() -> None:

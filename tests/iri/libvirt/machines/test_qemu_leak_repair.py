@@ -20,7 +20,7 @@ from iri.errors import IRIError
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.connect.qemu_monitor import QemuMonitor
 from iri.libvirt.domain.names import alias_of
-from iri.libvirt.machines.qemu_leak_repair import cleared
+from iri.libvirt.machines.qemu_leak_repair import remove_leaks
 from iri.libvirt.runtime import LibvirtRuntime
 from iri.libvirt.settings import Settings
 from iri.machine import (
@@ -305,7 +305,9 @@ def test_qemu_that_nobody_can_speak_to_keeps_no_device_out(daemon: Libvirtd) -> 
     )  # a hypervisor that is none
     link.open()
     try:
-        assert cleared(QemuMonitor(link), "6695eb01-f6a4-8304-79aa-97f2502e193f", {"/pool/data"}) == set()
+        assert (
+            remove_leaks(QemuMonitor(link), "6695eb01-f6a4-8304-79aa-97f2502e193f", {"/pool/data"}) == set()
+        )
     finally:
         link.close()
 

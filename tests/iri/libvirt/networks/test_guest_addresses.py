@@ -23,7 +23,7 @@ class Told:
     def has_agent(self, machine_id: str) -> bool:
         return self.agent
 
-    def learned(self, machine_id: str, source: LearnedFrom) -> Learned:
+    def learn(self, machine_id: str, source: LearnedFrom) -> Learned:
         self.asked.append(source)
         answer = self.answers.get(source, {})
         if isinstance(answer, Exception):
@@ -38,30 +38,30 @@ def test_the_agent_is_asked_first_and_others_for_the_rest() -> None:
             LearnedFrom.LEASE: {A: ["10.0.0.9"], B: ["10.0.0.2"]},
         }
     )
-    assert GuestAddresses(told).of("m", (A, B)) == {A: ("10.0.0.1", "fd00::1"), B: ("10.0.0.2",)}
+    assert GuestAddresses(told).lookup("m", (A, B)) == {A: ("10.0.0.1", "fd00::1"), B: ("10.0.0.2",)}
     assert told.asked == [LearnedFrom.AGENT, LearnedFrom.LEASE]
 
 
 def test_without_an_agent_nobody_waits_for_it() -> None:
     told = Told({LearnedFrom.ARP: {A: ["10.0.0.1"]}}, agent=False)
-    assert GuestAddresses(told).of("m", (A,)) == {A: ("10.0.0.1",)}
+    assert GuestAddresses(told).lookup("m", (A,)) == {A: ("10.0.0.1",)}
     assert told.asked == [LearnedFrom.LEASE, LearnedFrom.ARP]
 
 
 @pytest.mark.parametrize("trouble", [FailedPrecondition("wrong nlmsg len"), TimedOut("agent")])
 def test_a_source_in_trouble_is_passed_over(trouble: Exception) -> None:
     told = Told({LearnedFrom.AGENT: trouble, LearnedFrom.LEASE: {A: ["10.0.0.1"]}, LearnedFrom.ARP: trouble})
-    assert GuestAddresses(told).of("m", (A, B)) == {A: ("10.0.0.1",)}
+    assert GuestAddresses(told).lookup("m", (A, B)) == {A: ("10.0.0.1",)}
 
 
 def test_a_libvirt_that_is_away_is_no_answer() -> None:
     with pytest.raises(Unavailable):
-        GuestAddresses(Told({LearnedFrom.LEASE: Unavailable("away")})).of("m", (A,))
+        GuestAddresses(Told({LearnedFrom.LEASE: Unavailable("away")})).lookup("m", (A,))
 
 
 def test_no_interfaces_no_questions() -> None:
     told = Told({})
-    assert GuestAddresses(told).of("m", ()) == {}
+    assert GuestAddresses(told).lookup("m", ()) == {}
     assert told.asked == []
 
 

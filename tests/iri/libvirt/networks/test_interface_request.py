@@ -7,9 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
-from iri.libvirt.networks.interface_request import BridgePort, InterfaceRequest, NamedNetwork, asked
+from iri.libvirt.networks.interface_request import (
+    MAC,
+    BridgePort,
+    InterfaceRequest,
+    NamedNetwork,
+    mac_address,
+    parse_request,
+)
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
-from iri.libvirt.networks.mac import MAC, mac_address
 from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy, OnDemand
 from iri.machine import RuntimeNetworkInterface
 
@@ -49,7 +55,7 @@ def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> IsolatedNetw
     ],
 )
 def test_what_is_allowed(given_: RuntimeNetworkInterface, want: object) -> None:
-    assert asked(ID, given_, RULES).where == want
+    assert parse_request(ID, given_, RULES).where == want
 
 
 @pytest.mark.parametrize(
@@ -83,15 +89,15 @@ def test_what_is_allowed(given_: RuntimeNetworkInterface, want: object) -> None:
         (interface("lan", "10.1.0.255", cidr="10.1.0.0/24"), "not a guest's"),
         (interface("lan", "x", cidr="10.1.0.0/24"), "no address"),
         (interface("lan", "10.1.0.5", "10.1.0.6", cidr="10.1.0.0/24"), "one IPv4 address"),
-        (interface("lan", mac="nope"), "no MAC"),
-        (interface("lan", mac="01:00:5e:00:00:01"), "cannot be"),
-        (interface("lan", mac="fe:00:00:00:00:01"), "cannot be"),
-        (interface("lan", mac="00:00:00:00:00:00"), "cannot be"),
+        (interface("lan", mac="nope"), "write a MAC address"),
+        (interface("lan", mac="01:00:5e:00:00:01"), "is reserved"),
+        (interface("lan", mac="fe:00:00:00:00:01"), "is reserved"),
+        (interface("lan", mac="00:00:00:00:00:00"), "is reserved"),
     ],
 )
 def test_what_is_refused(given_: RuntimeNetworkInterface, says: str) -> None:
     with pytest.raises(InvalidArgument, match=says):
-        asked(ID, given_, RULES)
+        parse_request(ID, given_, RULES)
 
 
 def test_nothing_is_allowed_by_itself_but_isolated_networks() -> None:
@@ -101,18 +107,21 @@ def test_nothing_is_allowed_by_itself_but_isolated_networks() -> None:
         interface("lan", cidr="10.1.0.0/24", nat="true"),
     ):
         with pytest.raises(InvalidArgument, match="its operator can"):
-            asked(ID, one, NetworkPolicy())
-    assert asked(ID, interface("lan"), NetworkPolicy()).where == lan()
+            parse_request(ID, one, NetworkPolicy())
+    assert parse_request(ID, interface("lan"), NetworkPolicy()).where == lan()
     with pytest.raises(InvalidArgument, match=r"onDemand\.allowed"):
-        asked(ID, interface("lan"), NetworkPolicy(on_demand=OnDemand(allowed=False)))
+        parse_request(ID, interface("lan"), NetworkPolicy(on_demand=OnDemand(allowed=False)))
 
 
 def test_addresses_that_dhcp_has_to_tell_are_reserved() -> None:
-    assert asked(ID, interface("lan", "10.1.0.5", "fd00::5", cidr="10.1.0.0/24"), RULES).reserved == (
+    assert parse_request(ID, interface("lan", "10.1.0.5", "fd00::5", cidr="10.1.0.0/24"), RULES).reserved == (
         "10.1.0.5",
     )
-    assert asked(ID, interface("lan", "10.1.0.5", cidr="10.1.0.0/24", dhcp="false"), RULES).reserved == ()
-    assert asked(ID, interface("bridge:br0", "10.1.0.5"), RULES).reserved == ()
+    assert (
+        parse_request(ID, interface("lan", "10.1.0.5", cidr="10.1.0.0/24", dhcp="false"), RULES).reserved
+        == ()
+    )
+    assert parse_request(ID, interface("bridge:br0", "10.1.0.5"), RULES).reserved == ()
 
 
 def test_macs_are_stable_and_apart() -> None:
@@ -162,7 +171,7 @@ def test_only_what_the_operator_named_is_ever_reached(
     network_id: str, name: str, attributes: dict[str, str], ips: list[str]
 ) -> None:
     try:
-        got: InterfaceRequest = asked(
+        got: InterfaceRequest = parse_request(
             ID,
             RuntimeNetworkInterface(name=name, network_id=network_id, ips=tuple(ips), attributes=attributes),
             RULES,

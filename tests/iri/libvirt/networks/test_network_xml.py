@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from iri.errors import InvalidArgument
 from iri.libvirt import xml
-from iri.libvirt.networks.host_routes import overlapped, routes
+from iri.libvirt.networks.host_routes import overlapping_route, routes
 from iri.libvirt.networks.isolated_network import IsolatedNetwork, Subnet
-from iri.libvirt.networks.network_xml import definition, found
+from iri.libvirt.networks.network_xml import parse_network, render_network
 
 PLAIN = """<network xmlns:ns0="https://gitvirt.dev/libvirt/network">
   <name>gitvirt-094a367b0262</name>
@@ -50,7 +50,7 @@ STATIC = PLAIN.replace(
     ],
 )
 def test_golden(subnet: Subnet | None, want: str) -> None:
-    assert xml.text(definition(IsolatedNetwork(identity="lan", subnet=subnet))) == want
+    assert xml.text(render_network(IsolatedNetwork(identity="lan", subnet=subnet))) == want
 
 
 def test_each_wish_has_a_shape_of_its_own() -> None:
@@ -62,7 +62,8 @@ def test_each_wish_has_a_shape_of_its_own() -> None:
         Subnet(network="10.1.0.0/24", nat=True),
     ]
     shapes = {
-        found(definition(IsolatedNetwork(identity="a", subnet=one)), is_active=False).shape for one in subnets
+        parse_network(render_network(IsolatedNetwork(identity="a", subnet=one)), is_active=False).shape
+        for one in subnets
     }
     assert len(shapes) == len(subnets)
 
@@ -77,14 +78,14 @@ def test_a_range_stays_within_what_libvirt_accepts() -> None:
 def test_an_identity_is_only_ever_an_attribute(identity: str) -> None:
     network = IsolatedNetwork(identity=identity, subnet=Subnet(network="10.1.0.0/24"))
     try:
-        document = xml.text(definition(network))
+        document = xml.text(render_network(network))
     except InvalidArgument:
         return
     read = xml.parse(document)
-    harmless = definition(IsolatedNetwork(identity="lan", subnet=network.subnet))
+    harmless = render_network(IsolatedNetwork(identity="lan", subnet=network.subnet))
     assert [one.tag for one in read.iter()] == [one.tag for one in harmless.iter()]
     assert (
-        found(read, is_active=False).identity == " ".join(identity.replace("\r\n", "\n").splitlines())
+        parse_network(read, is_active=False).identity == " ".join(identity.replace("\r\n", "\n").splitlines())
         or identity
     )
     assert len(network.bridge) < 16
@@ -127,5 +128,5 @@ def test_routes_as_the_kernel_writes_them() -> None:
     ],
 )
 def test_a_network_takes_over_no_route_of_the_host(network: str, own: str, want: str | None) -> None:
-    route = overlapped(network, TABLE, own)
+    route = overlapping_route(network, TABLE, own)
     assert (route.device if route else None) == want

@@ -16,7 +16,7 @@ from iri.libvirt.connect.networks import LibvirtNetworks
 from iri.libvirt.device_sources import BridgeNic, NetworkNic
 from iri.libvirt.networks.isolated_network import IsolatedNetwork
 from iri.libvirt.networks.network_policy import Bridge, NetworkPolicy, OnDemand
-from iri.libvirt.networks.network_xml import definition
+from iri.libvirt.networks.network_xml import render_network
 from iri.libvirt.networks.networks import Networks
 from iri.machine import RuntimeNetworkInterface
 from tests.servers.libvirtd import Libvirtd
@@ -180,7 +180,7 @@ def test_a_network_defined_but_never_started_is_started_or_pruned(
     networks: Networks, store: LibvirtNetworks
 ) -> None:
     network = IsolatedNetwork(identity="lan")
-    store.define(xml.text(definition(network)))
+    store.define(xml.text(render_network(network)))
     networks.connect(A, nic("lan"))
     assert [one.is_active for one in store.all()] == [True]
     store.stop(network.name)

@@ -46,10 +46,8 @@ def test_only_what_is_ours_and_unused_is_removed(
 def test_bridge_is_suspect_only_when_seen_twice_without_its_network(libvirtd: Libvirtd) -> None:
     libvirtd.inside("ip", "link", "add", OURS, "type", "bridge")
     try:
-        twice = (
-            f"(lambda suspects: [sorted(suspects.confirmed(active)) for active in ([], [], [{OURS!r}], [])])"
-        )
-        assert on_host(libvirtd, f"{twice}(bridges.Suspects())") == f"[[], ['{OURS}'], [], []]"
+        twice = f"(lambda stale: [sorted(stale.confirm(active)) for active in ([], [], [{OURS!r}], [])])"
+        assert on_host(libvirtd, f"{twice}(stale_bridges.StaleBridges())") == f"[[], ['{OURS}'], [], []]"
     finally:
         libvirtd.inside("ip", "link", "delete", OURS)
 

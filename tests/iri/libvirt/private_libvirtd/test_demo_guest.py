@@ -9,8 +9,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from iri.libvirt.private_libvirtd.demo_guest import CMDLINE, DISK_TEXT, MEMORY_BYTES, MODULES, DemoGuest, made
-from iri.libvirt.private_libvirtd.host_kernel import found
+from iri.libvirt.private_libvirtd.demo_guest import (
+    CMDLINE,
+    DISK_TEXT,
+    MEMORY_BYTES,
+    MODULES,
+    DemoGuest,
+    build_guest,
+)
+from iri.libvirt.private_libvirtd.host_kernel import find_kernel
 from tests.guests.linux import KERNEL
 
 PATIENCE_SECONDS = 90.0
@@ -68,7 +75,7 @@ def booted(guest: DemoGuest, folder: Path) -> Iterator[tuple[subprocess.Popen[by
 
 
 def test_it_boots_shows_its_disk_and_obeys(tmp_path: Path) -> None:
-    guest = made(found(MODULES, root=tmp_path, unpacked=KERNEL), Path("/bin/busybox"), tmp_path)
+    guest = build_guest(find_kernel(MODULES, root=tmp_path, unpacked=KERNEL), Path("/bin/busybox"), tmp_path)
     with booted(guest, tmp_path) as (process, line):
         line.until(b"(none): up")
         assert b"disk oda, 4 MiB: " + DISK_TEXT.strip() in line.said

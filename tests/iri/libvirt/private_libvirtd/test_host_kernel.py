@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iri.libvirt.private_libvirtd.host_kernel import HostKernel, NoKernelError, found, ordered
+from iri.libvirt.private_libvirtd.host_kernel import HostKernel, NoKernelError, find_kernel, load_order
 
 WANTED = ("virtio_blk", "virtio_rng", "isofs")
 DEPENDENCIES = """kernel/fs/isofs/isofs.ko: kernel/drivers/cdrom/cdrom.ko
@@ -63,7 +63,7 @@ def unpack(folder: Path) -> Path:
 @pytest.mark.parametrize("packing", ["", ".gz", ".xz", ".zst"])
 def test_modules_come_unpacked_and_after_what_they_need(tmp_path: Path, packing: str) -> None:
     image = install(tmp_path, "6.1.0-1-amd64", packing=packing)
-    kernel = found(WANTED, tmp_path)
+    kernel = find_kernel(WANTED, tmp_path)
     assert kernel.image == image
     modules = list(kernel.unpacked())
     assert [name for name, _ in modules] == [
@@ -79,7 +79,7 @@ def test_modules_come_unpacked_and_after_what_they_need(tmp_path: Path, packing:
 
 def test_what_a_kernel_has_built_in_is_left_out(tmp_path: Path) -> None:
     install(tmp_path, "6.1.0-1-amd64")
-    assert [path.name for path in found(("virtio_pci", "isofs"), tmp_path).modules] == [
+    assert [path.name for path in find_kernel(("virtio_pci", "isofs"), tmp_path).modules] == [
         "cdrom.ko",
         "isofs.ko",
     ]
@@ -97,27 +97,27 @@ def test_the_best_of_several(
 ) -> None:
     for release in releases:
         install(tmp_path, release)
-    assert found(WANTED, tmp_path, running).image.name == f"vmlinuz-{want}"
+    assert find_kernel(WANTED, tmp_path, running).image.name == f"vmlinuz-{want}"
 
 
 def test_a_kernel_beside_its_modules(tmp_path: Path) -> None:
     image = install(tmp_path, "6.9.1", "lib/modules/{}/vmlinuz")
-    assert found(WANTED, tmp_path).image == image
+    assert find_kernel(WANTED, tmp_path).image == image
 
 
 def test_an_unpacked_kernel_is_the_last_resort(tmp_path: Path) -> None:
     own = unpack(tmp_path / "own")
-    kernel = found(WANTED, tmp_path, unpacked=own)
+    kernel = find_kernel(WANTED, tmp_path, unpacked=own)
     assert kernel == HostKernel(
         own / "vmlinuz", (own / "virtio_ring.ko", own / "virtio.ko", own / "virtio-rng.ko")
     )
     installed = install(tmp_path, "6.1.0-1-amd64")
-    assert found(WANTED, tmp_path, unpacked=own).image == installed
+    assert find_kernel(WANTED, tmp_path, unpacked=own).image == installed
 
 
 def test_none_at_all_says_so(tmp_path: Path) -> None:
     with pytest.raises(NoKernelError, match="no Linux kernel in /boot"):
-        found(WANTED, tmp_path, unpacked=tmp_path / "nowhere")
+        find_kernel(WANTED, tmp_path, unpacked=tmp_path / "nowhere")
 
 
 def test_one_without_modules_is_none(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_one_without_modules_is_none(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "lib")
     assert image.exists()
     with pytest.raises(NoKernelError):
-        found(WANTED, tmp_path)
+        find_kernel(WANTED, tmp_path)
 
 
 def test_one_that_cannot_be_unpacked_names_the_program(
@@ -134,7 +134,7 @@ def test_one_that_cannot_be_unpacked_names_the_program(
     image = install(tmp_path, "6.8.0-1-generic", packing=".zst")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoKernelError, match=f"the modules of {image} need the program zstd"):
-        found(WANTED, tmp_path)
+        find_kernel(WANTED, tmp_path)
 
 
 @given(st.permutations(WANTED), st.permutations(DEPENDENCIES.splitlines()))
@@ -145,7 +145,7 @@ def test_the_order_loads_whatever_the_order_asked(
     (folder / "modules.dep").write_text("\n".join(lines))
     loaded: set[str] = set()
     needs = dict(line.split(":", 1) for line in DEPENDENCIES.splitlines())
-    for path in ordered(folder, wanted):
+    for path in load_order(folder, wanted):
         name = str(path.relative_to(folder))
         assert set(needs[name].split()) <= loaded
         loaded.add(name)

@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iri.errors import FailedPrecondition, InvalidArgument
-from iri.libvirt.seed.efi_variables import START, VARIABLE, EfiVariable, efi_variables, with_variables
+from iri.libvirt.seed.efi_variables import (
+    START,
+    VARIABLE,
+    EfiVariable,
+    add_variables,
+    parse_efi_variables,
+)
 from iri.libvirt.seed.seed import EFI_ANNOTATION
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.machine import RuntimeMachine
@@ -48,12 +54,12 @@ def test_a_value_is_a_text_or_bytes() -> None:
     text, raw = (
         json.dumps([{"name": "a", "uuid": VENDOR, "value": value}]) for value in ("grün", "base64:AP8=")
     )
-    assert [one.value for one in efi_variables(text)] == ["grün".encode()]
-    assert [one.value for one in efi_variables(raw)] == [b"\x00\xff"]
+    assert [one.value for one in parse_efi_variables(text)] == ["grün".encode()]
+    assert [one.value for one in parse_efi_variables(raw)] == [b"\x00\xff"]
 
 
 def test_no_annotation_no_variables() -> None:
-    assert efi_variables("") == ()
+    assert parse_efi_variables("") == ()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,7 @@ def test_no_annotation_no_variables() -> None:
 )
 def test_what_is_no_variable_is_refused(text: str, says: str) -> None:
     with pytest.raises(InvalidArgument, match=says):
-        efi_variables(text)
+        parse_efi_variables(text)
 
 
 @settings(max_examples=15, deadline=None)
@@ -86,7 +92,7 @@ def test_what_is_no_variable_is_refused(text: str, says: str) -> None:
 def test_the_store_holds_them_and_nothing_else_changes(named: list[tuple[str, bytes]]) -> None:
     template = TEMPLATE.read_bytes()
     wanted = tuple(EfiVariable(name, VENDOR, value) for name, value in named)
-    store = with_variables(template, wanted)
+    store = add_variables(template, wanted)
     before = entries(template)
     assert entries(store) == before + list(wanted)
     assert len(store) == len(template)
@@ -100,10 +106,10 @@ def test_a_store_that_is_full_or_none_is_refused() -> None:
     template = TEMPLATE.read_bytes()
     many = tuple(EfiVariable(f"v{n}", VENDOR, b"x" * 16_000) for n in range(20))
     with pytest.raises(FailedPrecondition, match="room"):
-        with_variables(template, many)
+        add_variables(template, many)
     for broken in (b"", b"\0" * 4096, template[:80], template[:48] + b"\xff\xff" + template[50:]):
         with pytest.raises(FailedPrecondition, match="template"):
-            with_variables(broken, many)
+            add_variables(broken, many)
 
 
 def test_what_the_guest_wrote_stays(tmp_path: Path) -> None:

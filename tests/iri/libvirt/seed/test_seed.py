@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 
 from iri.cli.runtime.settings_file import parse_ignition_yaml
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
-from iri.libvirt.seed.content import Language, language
-from iri.libvirt.seed.iso9660 import SECTOR, iso
-from iri.libvirt.seed.nocloud import meta_data, nocloud
-from iri.libvirt.seed.seed import EFI_ANNOTATION, HOSTNAME, plan
+from iri.libvirt.seed.iso9660 import SECTOR, iso9660_image
+from iri.libvirt.seed.seed import (
+    EFI_ANNOTATION,
+    HOSTNAME,
+    Language,
+    detect_language,
+    meta_data,
+    nocloud_iso,
+    plan_seed,
+)
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.machine import RuntimeGuestConfig, RuntimeMachine, RuntimeMachineSpec
 
@@ -50,58 +56,58 @@ def machine(
     ],
 )
 def test_the_content_decides(data: bytes, want: Language) -> None:
-    assert language(data) is want
+    assert detect_language(data) is want
 
 
 def test_nothing_to_say_makes_no_seed() -> None:
-    assert (plan(machine()).iso, plan(machine()).ignition) == (b"", b"")
+    assert (plan_seed(machine()).iso, plan_seed(machine()).ignition) == (b"", b"")
 
 
 def test_hostname_goes_with_either_language() -> None:
     for data in (b"", b"#cloud-config\n", b"{}"):
-        assert b'local-hostname: "web-1"' in plan(machine(data, "web-1")).iso
-    assert plan(machine(b"{}", "web-1")).ignition == b"{}"
-    assert plan(machine(b"#cloud-config\n")).ignition == b""
+        assert b'local-hostname: "web-1"' in plan_seed(machine(data, "web-1")).iso
+    assert plan_seed(machine(b"{}", "web-1")).ignition == b"{}"
+    assert plan_seed(machine(b"#cloud-config\n")).ignition == b""
 
 
 YAML = b"# as people write it\nignition: {version: 3.4.0}\npasswd:\n  users: [{name: core}]\n"
 
 
 def test_ignition_in_yaml_becomes_json() -> None:
-    made = plan(machine(YAML), parse_ignition_yaml).ignition
+    made = plan_seed(machine(YAML), parse_ignition_yaml).ignition
     assert msgspec.json.decode(made) == {
         "ignition": {"version": "3.4.0"},
         "passwd": {"users": [{"name": "core"}]},
     }
-    assert plan(machine(YAML)).ignition == YAML, "without a reader"
+    assert plan_seed(machine(YAML)).ignition == YAML, "without a reader"
 
 
 @pytest.mark.parametrize(
     "data", [b'{"ignition": {}}', b"\x00\xff", b"text", b"a: [", b"a: 1\n---\nb: 2", b"ignition: 3", b"- a"]
 )
 def test_what_is_no_ignition_in_yaml_stays_as_it_is(data: bytes) -> None:
-    assert plan(machine(data), parse_ignition_yaml).ignition == data
+    assert plan_seed(machine(data), parse_ignition_yaml).ignition == data
 
 
 def test_what_is_for_butane_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="butane"):
-        plan(machine(b"variant: fcos\nversion: 1.5.0\n"), parse_ignition_yaml)
+        plan_seed(machine(b"variant: fcos\nversion: 1.5.0\n"), parse_ignition_yaml)
 
 
 def test_the_same_machine_has_the_same_seed() -> None:
-    assert plan(machine(b"#cloud-config\n", "a")) == plan(machine(b"#cloud-config\n", "a"))
+    assert plan_seed(machine(b"#cloud-config\n", "a")) == plan_seed(machine(b"#cloud-config\n", "a"))
 
 
 @settings(deadline=None)
 @given(st.text(max_size=80))
 def test_a_hostname_is_one_value_of_meta_data_or_refused(hostname: str) -> None:
     try:
-        made = plan(machine(hostname=hostname))
+        made = plan_seed(machine(hostname=hostname))
     except InvalidArgument:
         assert hostname
         assert not HOSTNAME.fullmatch(hostname)
         return
-    assert made.iso == (nocloud(ID, hostname, b"") if hostname else b"")
+    assert made.iso == (nocloud_iso(ID, hostname, b"") if hostname else b"")
     values = dict(line.split(": ") for line in meta_data(ID, hostname).decode().splitlines())
     assert {key: msgspec.json.decode(value) for key, value in values.items()} == (
         {"instance-id": ID} | ({"local-hostname": hostname} if hostname else {})
@@ -113,7 +119,7 @@ def test_a_hostname_is_one_value_of_meta_data_or_refused(hostname: str) -> None:
 )
 def test_what_is_no_hostname_is_refused(name: str) -> None:
     with pytest.raises(InvalidArgument, match="hostname"):
-        plan(machine(hostname=name))
+        plan_seed(machine(hostname=name))
 
 
 def read_by_isoinfo(image: Path, *flags: str) -> dict[str, bytes]:
@@ -133,7 +139,7 @@ def read_by_isoinfo(image: Path, *flags: str) -> dict[str, bytes]:
 def test_other_tools_read_the_image(tmp_path: Path, size: int) -> None:
     files = {"meta-data": b"m" * 10, "user-data": b"u" * size, "vendor-data": b"v"}
     image = tmp_path / "seed.iso"
-    image.write_bytes(iso("cidata", files))
+    image.write_bytes(iso9660_image("cidata", files))
     info = subprocess.run(["isoinfo", "-d", "-i", image], check=True, capture_output=True, text=True).stdout
     assert "Volume id: cidata" in info
     assert f"Volume size is: {image.stat().st_size // SECTOR}" in info
@@ -143,12 +149,16 @@ def test_other_tools_read_the_image(tmp_path: Path, size: int) -> None:
 
 def test_more_names_than_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="sector"):
-        iso("cidata", {f"a-rather-long-name-{n}": b"" for n in range(60)})
+        iso9660_image("cidata", {f"a-rather-long-name-{n}": b"" for n in range(60)})
 
 
 def test_files_are_private_and_go_when_the_wish_goes(tmp_path: Path) -> None:
     made = SeedWriter().write(machine(b"{}", "web-1"), tmp_path)
-    assert (made.iso, made.ignition, made.nvram) == (tmp_path / "seed.iso", tmp_path / "ignition.ign", None)
+    assert (made.iso, made.ignition, made.nvram) == (
+        tmp_path / "seed.iso",
+        tmp_path / "ignition.ign",
+        None,
+    )
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
     assert (tmp_path / "ignition.ign").read_bytes() == b"{}"
     SeedWriter().write(machine(), tmp_path)

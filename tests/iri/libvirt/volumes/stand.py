@@ -12,7 +12,7 @@ from iri.host import Offers, RuntimeClasses, RuntimeInfo, RuntimeVolumeClass
 from iri.journal import Journal
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.images.settings import ImageSettings
-from iri.libvirt.volumes.bootstrap import VolumeSettings, opened
+from iri.libvirt.volumes.bootstrap import VolumeSettings, build_storage
 from iri.libvirt.volumes.settings import DirPool, Pool, StorageSettings
 from iri.machine import RuntimeMachine
 from iri.runtime import AnyObject, Console, RuntimeEvent, Subscription
@@ -39,7 +39,7 @@ class Stand:
         self.journal = Journal(time.time_ns)
         self.link = LibvirtLink(self.uri)
         settings = VolumeSettings(storage=StorageSettings(pools=self.pools), images=self.image_settings)
-        parts = opened(
+        parts = build_storage(
             self.link,
             settings,
             self.folder,
@@ -69,7 +69,7 @@ class Stand:
 
     @property
     def data(self) -> Path:
-        return self.volumes.shelves.folders()[0]
+        return self.volumes.backends.folders()[0]
 
     def files(self) -> list[str]:
         return sorted(path.name for path in self.data.iterdir() if not path.name.startswith("."))

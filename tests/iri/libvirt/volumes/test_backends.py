@@ -68,7 +68,7 @@ def test_pool_that_does_not_answer_holds_up_nothing_but_itself(stand: Stand) -> 
     assert stand.volumes.collect_images() == 0
     assert used.exists()  # a disk of the pool that nobody can look into may rest on it
     (stand.folder / "there").touch()
-    stand.volumes.let_go()
+    stand.volumes.wake_waiting()
     eventually(lambda: is_known(stand), bool, 60, "be reached")
     assert set(stand.objects(RuntimeVolume)) == {id}
     assert stand.volumes.collect_images() > 0

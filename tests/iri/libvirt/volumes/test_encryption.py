@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from iri.change import ExpandVolume
 from iri.errors import FailedPrecondition, InvalidArgument
-from iri.libvirt.volumes.secrets import LUKS_TRIES, tried
+from iri.libvirt.volumes.secrets import LUKS_TRIES, retry_luks
 from iri.volume import (
     Resources,
     RuntimeSnapshot,
@@ -99,11 +99,11 @@ def test_format_that_fails_by_chance_is_tried_a_bounded_number_of_times(fails: i
             raise FailedPrecondition(FLAKE)
 
     if fails < LUKS_TRIES:
-        tried(make, lambda: done.append("undo"))
+        retry_luks(make, lambda: done.append("undo"))
         assert done == ["make", "undo"] * fails + ["make"]
     else:
         with pytest.raises(FailedPrecondition, match=f"in {LUKS_TRIES} tries: {FLAKE}"):
-            tried(make, lambda: done.append("undo"))
+            retry_luks(make, lambda: done.append("undo"))
         assert done == ["make", "undo"] * LUKS_TRIES
 
 
@@ -115,5 +115,5 @@ def test_any_other_failure_is_not_tried_again() -> None:
         raise FailedPrecondition("disk on fire")
 
     with pytest.raises(FailedPrecondition, match="disk on fire"):
-        tried(make, lambda: done.append("undo"))
+        retry_luks(make, lambda: done.append("undo"))
     assert done == ["make", "undo"]

@@ -100,7 +100,7 @@ def test_pool_whose_disk_is_not_mounted_is_frozen_until_it_is(host: Host) -> Non
     for refusal in refusals(host.stand, volume):
         with pytest.raises(Unavailable, match="storage pool far cannot be reached"):
             refusal()
-    host.stand.volumes.let_go()
+    host.stand.volumes.wake_waiting()
     host.stand.volumes.collect_images()
     with pytest.raises(Unavailable, match=r"mount it; if all .* `virsh pool-undefine far`"):
         host.stand.objects(RuntimeVolume)
@@ -108,7 +108,7 @@ def test_pool_whose_disk_is_not_mounted_is_frozen_until_it_is(host: Host) -> Non
     assert [offer.volume_class.name for offer in host.stand.offers().volumes] == []
 
     host.mount()
-    host.stand.volumes.let_go()
+    host.stand.volumes.wake_waiting()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
     assert set(host.stand.objects(RuntimeVolume)) == {volume.id}
     assert files(host.disk) == there
@@ -142,7 +142,7 @@ def test_pool_that_a_person_gives_up_begins_anew(host: Host) -> None:
         host.stand.objects(RuntimeVolume)
     host.daemon.virsh("pool-destroy", "far")
     host.daemon.virsh("pool-undefine", "far")
-    host.stand.volumes.let_go()
+    host.stand.volumes.wake_waiting()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
     assert host.stand.objects(RuntimeVolume) == {}
     host.stand.subject().available()
@@ -156,13 +156,13 @@ def test_pool_that_a_person_gives_up_begins_anew(host: Host) -> None:
 
 def test_mark_is_known_again_whatever_a_crash_or_a_new_libvirt_took(host: Host) -> None:
     volume = host.stand.subject().available()
-    mark = pool_marker.found(host.disk)
+    mark = pool_marker.read_marker(host.disk)
     assert len(mark) == 32
     host.stand.stop()
     for id in [line.split()[0] for line in host.daemon.virsh("secret-list").stdout.splitlines()]:
         host.daemon.virsh("secret-undefine", id)  # as when it was not yet noted
     host.stand.start()
-    assert pool_marker.found(host.disk) == mark
+    assert pool_marker.read_marker(host.disk) == mark
     assert set(host.stand.objects(RuntimeVolume)) == {volume.id}
     host.boot()
     with pytest.raises(Unavailable, match="far"):
@@ -190,7 +190,7 @@ def test_what_libvirt_has_forgotten_with_the_disk_gone_is_still_no_empty_pool(
     assert host.stand.volumes.collect_images() == 0
     assert list(host.mountpoint.iterdir()) == [], "nothing is made in its place"
     host.mount()
-    host.stand.volumes.let_go()
+    host.stand.volumes.wake_waiting()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
     assert set(host.stand.objects(RuntimeVolume)) == {volume.id}
     assert "mark-far" in host.daemon.virsh("secret-list").stdout, "it is noted again"
@@ -206,7 +206,7 @@ def test_note_that_a_person_removes_gives_up_what_libvirt_has_forgotten(host: Ho
     host.daemon.virsh("pool-destroy", "far")
     host.daemon.virsh("pool-undefine", "far")
     (host.daemon.folder / "pools" / "far").unlink()
-    host.stand.volumes.let_go()
+    host.stand.volumes.wake_waiting()
     eventually(lambda: is_known(host.stand), bool, 60, "be reached")
     assert host.stand.objects(RuntimeVolume) == {}
 

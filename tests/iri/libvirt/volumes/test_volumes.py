@@ -22,7 +22,7 @@ from iri.errors import (
 )
 from iri.host import VolumeOffer
 from iri.libvirt.folder_lock import LockHeldError
-from iri.libvirt.images.resolving import CURE
+from iri.libvirt.images.images import CURE
 from iri.libvirt.images.settings import ImageSettings
 from iri.libvirt.volumes.settings import DirPool
 from iri.volume import (
@@ -271,7 +271,7 @@ def test_overcommit_and_reserve_set_the_limit(libvirtd: Libvirtd, folder: Path) 
     stand.pools = (reserved,)
     stand.start()
     try:
-        capacity = stand.volumes.shelves.named(stand.pool).room().capacity
+        capacity = stand.volumes.backends.by_name(stand.pool).space().capacity
         assert stand.offers().volumes[0].quantity == 3 * (capacity - MIB)
         subject = stand.subject()
         subject.available(sized(subject.volume(), 2 * capacity))
@@ -473,12 +473,12 @@ def test_volume_in_use_is_deleted_once_its_guest_lets_go(
     volume = subject.available()
     with guest(libvirtd, stand.folder, data(stand, volume)):
         stand.remove(RuntimeVolume, volume.id)
-        stand.volumes.let_go()
+        stand.volumes.wake_waiting()
         assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0
         stand.restart()
         assert data(stand, volume).exists()
         assert stand.objects(RuntimeVolume)[volume.id].deleted_at > 0
-    stand.volumes.let_go()
+    stand.volumes.wake_waiting()
     eventually(stand.files, lambda files: files == [], 60, "be empty")
 
 
