@@ -65,8 +65,8 @@ def machine(number: int) -> RuntimeMachine:
     )
 
 
-def host(ledger: StateLog | None = None, clock: SimulatedClock | None = None) -> SimulatedHost:
-    return SimulatedHost(Profile(capacity=PLENTY, classes=CLASSES, times=AT_ONCE), 1, clock, ledger)
+def host(log: StateLog | None = None, clock: SimulatedClock | None = None) -> SimulatedHost:
+    return SimulatedHost(Profile(capacity=PLENTY, classes=CLASSES, times=AT_ONCE), 1, clock, log)
 
 
 def through_a_socket(count: int) -> float:

@@ -38,23 +38,23 @@ def run_unwrapped(_: str) -> AbstractContextManager[None]:
 
 
 def build_handlers(
-    service: ServiceDescriptor, calls: Mapping[str, Call | StreamCall], around: CallWrapper = run_unwrapped
+    service: ServiceDescriptor, calls: Mapping[str, Call | StreamCall], wrapper: CallWrapper = run_unwrapped
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
-    """Serves exactly the calls of the service. `around` may delay or refuse each, before or after its effect."""
+    """Serves exactly the calls of the service. `wrapper` may delay or refuse each, before or after its effect."""
     missing = {method.name for method in service.methods} ^ set(calls)
     if missing:
         raise ValueError(f"{service.full_name} and its table differ in {', '.join(sorted(missing))}")
     table = {
-        method.name: build_streaming(method, calls[method.name], around)
+        method.name: build_streaming(method, calls[method.name], wrapper)
         if method.server_streaming
-        else build_unary(method, calls[method.name], around)
+        else build_unary(method, calls[method.name], wrapper)
         for method in service.methods
     }
     return grpc.method_handlers_generic_handler(service.full_name, table)
 
 
 def build_unary(
-    method: MethodDescriptor, call: Any, around: CallWrapper
+    method: MethodDescriptor, call: Any, wrapper: CallWrapper
 ) -> grpc.RpcMethodHandler[bytes, bytes]:
     request_type = message_factory.GetMessageClass(method.input_type)
 
@@ -63,7 +63,7 @@ def build_unary(
         if not context.is_active():
             context.abort(grpc.StatusCode.CANCELLED, "the caller is gone")
         try:
-            with around(method.name):
+            with wrapper(method.name):
                 return encode_response(call(decode_request(request_type, data)))
         except IRIError as error:
             abort_call(context, method, error)
@@ -74,13 +74,13 @@ def build_unary(
 
 
 def build_streaming(
-    method: MethodDescriptor, call: Any, around: CallWrapper
+    method: MethodDescriptor, call: Any, wrapper: CallWrapper
 ) -> grpc.RpcMethodHandler[bytes, bytes]:
     request_type = message_factory.GetMessageClass(method.input_type)
 
     def serve(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         try:
-            with around(method.name):
+            with wrapper(method.name):
                 responses = call(decode_request(request_type, data), context.add_callback)
             for response in responses:
                 yield encode_response(response)

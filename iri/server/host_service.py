@@ -38,7 +38,7 @@ class HostService:
         self._watches: set[ActiveWatch] = set()
         self._is_stopping = False
 
-    def table(self) -> dict[str, Call | StreamCall]:
+    def list_calls(self) -> dict[str, Call | StreamCall]:
         return {
             "GetHost": self.get_host,
             "SetClasses": self.set_classes,

@@ -37,7 +37,7 @@ class MachineService:
         self._consoles = consoles
         self._lists = ListEncoder(RuntimeMachine, encode_machine)
 
-    def table(self) -> dict[str, Call]:
+    def list_calls(self) -> dict[str, Call]:
         return {
             "Version": self.version,
             "ListEvents": self.list_events,

@@ -71,7 +71,7 @@ class Server:
         *,
         services: Sequence[Service | ExtraService] = tuple(Service),
         consoles: ConsoleUrls | None = None,
-        around: CallWrapper = run_unwrapped,
+        wrapper: CallWrapper = run_unwrapped,
         socket_mode: int = SOCKET_MODE,
     ) -> None:
         self.addresses: tuple[Address, ...] = tuple(addresses)
@@ -86,7 +86,7 @@ class Server:
         self._host = HostService(runtime)
         served = [self._served(service, runtime, consoles) for service in services]
         self._server.add_generic_rpc_handlers(
-            tuple(build_handlers(service, calls, around) for service, calls in served)
+            tuple(build_handlers(service, calls, wrapper) for service, calls in served)
         )
         self._health = health.HealthServicer()
         self._serve_health([service.full_name for service, _ in served])
@@ -156,8 +156,8 @@ class Server:
             case ExtraService():
                 return service.service, service.calls
             case Service.MACHINE:
-                return service.value, MachineService(runtime, consoles).table()
+                return service.value, MachineService(runtime, consoles).list_calls()
             case Service.VOLUME:
-                return service.value, VolumeService(runtime).table()
+                return service.value, VolumeService(runtime).list_calls()
             case Service.HOST:
-                return service.value, self._host.table()
+                return service.value, self._host.list_calls()

@@ -19,7 +19,7 @@ class VolumeService:
         self._volumes = ListEncoder(RuntimeVolume, encode_volume)
         self._snapshots = ListEncoder(RuntimeSnapshot, encode_snapshot)
 
-    def table(self) -> dict[str, Call]:
+    def list_calls(self) -> dict[str, Call]:
         return {
             "Version": self.version,
             "ListEvents": self.list_events,

@@ -1,4 +1,16 @@
-"""The host's time: real time at some rate, or standing still until it is advanced. Never goes back."""
+"""The host's own time: real time at some rate, or stopped until it is advanced.
+
+Theory of operation. The clock is a line through one point: `simulated_ns` was the time when real time was `real_ns`, and
+since then simulated time passes at `rate`. Every change of it (advance, another rate) starts a new line at the present
+time, so time is continuous except for jumps ahead. The state is logged with the host: after a restart the clock has
+gone on as if the process had never been away.
+
+    rate 1     real time              rate 60    a minute per second
+    rate 0     stopped: only `advance` moves it, so a test decides when anything happens
+
+Must never happen: time goes back. Real time comes from the monotonic clock, and `_latest` holds whatever rounding and a
+restored state would take away.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +24,7 @@ SECOND_NS = 1_000_000_000
 
 
 class ClockState(msgspec.Struct, frozen=True, kw_only=True):
-    """`simulated_ns` was the time when real time was `real_ns`. A rate of 0 stands still."""
+    """The time was `simulated_ns` when real time was `real_ns`. At rate 0 the clock is stopped."""
 
     simulated_ns: int
     real_ns: int
@@ -20,13 +32,13 @@ class ClockState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def real_time() -> Callable[[], int]:
-    """Wall time that a step of the system's clock cannot turn back while the process lives."""
+    """Wall time that does not go back while the process lives, even when the system clock is set back."""
     offset = time.time_ns() - time.monotonic_ns()
     return lambda: time.monotonic_ns() + offset
 
 
 class SimulatedClock:
-    """Thread-safe. `real` is where real time comes from; the tests bring their own."""
+    """Thread-safe. `real` returns real time in nanoseconds; tests bring their own."""
 
     def __init__(self, real: Callable[[], int] | None = None, state: ClockState | None = None) -> None:
         self._real = real or real_time()
@@ -48,25 +60,25 @@ class SimulatedClock:
             return self._now()
 
     def advance(self, nanoseconds: int) -> int:
-        """Jumps ahead, whatever the rate."""
+        """Jumps ahead, at any rate. Returns the new time."""
         if nanoseconds < 0:
-            raise ValueError("time does not go back")
+            raise ValueError("time cannot go back")
         return self._restart(nanoseconds, self._state.rate)
 
     def run(self, rate: float) -> int:
-        """Goes on from now at `rate` simulated seconds a real one; 0 stands still."""
+        """From now on, `rate` simulated seconds pass in a real second; 0 stops the clock."""
         if not 0 <= rate <= 1e6:
-            raise ValueError("a clock runs between 0 and 1,000,000 times as fast as real time")
+            raise ValueError("the rate of a clock is between 0 and 1,000,000")
         return self._restart(0, rate)
 
     def resume(self, state: ClockState) -> None:
-        """Goes on as a clock of that state would have."""
+        """Continues as a clock with that state would have, also over the time without a process."""
         with self._lock:
             self._state = state
             self._latest = state.simulated_ns
 
     def real_seconds_until(self, due_ns: int) -> float | None:
-        """How long a real wait until then is; None while the clock stands still and it is not due."""
+        """How long to wait in real time until then. None: the clock is stopped, and no wait reaches it."""
         distance = due_ns - self.now_ns()
         if distance <= 0:
             return 0.0

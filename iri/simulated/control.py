@@ -1,6 +1,7 @@
-"""gitvirt.sim.v1alpha1.Control: a function a call, from request to response. Only simulated hosts serve it.
+"""gitvirt.sim.v1alpha1.Control: one method per call, from request to response. Only simulated hosts serve it.
 
-A host that is away can still be controlled, and no fault slows or fails a control call: see faults.fault_injection.
+A host that is down can still be controlled, and no fault delays or fails a control call (see faults.fault_injection):
+otherwise a test could not end what it has begun. Numbers of enums are those of the .proto file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from iri.simulated.faults.fault_rules import FaultEffect, FaultRule, FaultRules
 from iri.simulated.host import SimulatedHost
 from iri.simulated.machine_calls import GuestAction
 from iri.simulated.profile import format_profile, parse_profile
-from iri.simulated.provider_quirks import ProviderQuirks, build_quirks, list_flags
+from iri.simulated.provider_quirks import list_flags
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
@@ -41,11 +42,11 @@ class ClockMode(IntEnum):
 
 
 class ControlService:
-    def __init__(self, host: SimulatedHost, faults: FaultRules) -> None:
+    def __init__(self, host: SimulatedHost, rules: FaultRules) -> None:
         self._host = host
-        self._faults = faults
+        self._rules = rules
 
-    def table(self) -> Mapping[str, Callable[[Any], Message]]:
+    def list_calls(self) -> Mapping[str, Callable[[Any], Message]]:
         return {
             "GetClock": self.get_clock,
             "SetClock": self.set_clock,
@@ -55,8 +56,8 @@ class ControlService:
             "ClearFaults": self.clear_faults,
             "ActOnGuest": self.act_on_guest,
             "ActOnHost": self.act_on_host,
-            "GetBehaviour": self.get_behaviour,
-            "SetBehaviour": self.set_behaviour,
+            "GetBehavior": self.get_behavior,
+            "SetBehavior": self.set_behavior,
             "GetProfile": self.get_profile,
             "SetProfile": self.set_profile,
             "GetStatistics": self.get_statistics,
@@ -66,8 +67,8 @@ class ControlService:
         return pb.GetClockResponse(clock=self._clock())
 
     def set_clock(self, request: pb.SetClockRequest) -> pb.SetClockResponse:
-        is_manual = _named(ClockMode, request.mode, "mode") is ClockMode.MANUAL
-        with _refusing():
+        is_manual = _decode_enum(ClockMode, request.mode, "mode") is ClockMode.MANUAL
+        with _translate_value_errors():
             self._host.set_clock(0 if is_manual else request.rate or 1)
         return pb.SetClockResponse(clock=self._clock())
 
@@ -83,94 +84,89 @@ class ControlService:
         return pb.Clock(now=clock.now_ns(), mode=mode, rate=clock.state.rate)
 
     def add_fault(self, request: pb.AddFaultRequest) -> pb.AddFaultResponse:
-        wanted = request.fault
-        with _refusing():
-            fault = FaultRule(
-                call=wanted.call,
-                effect=_named(FaultEffect, wanted.effect, "fault.effect"),
-                code=wanted.code,
-                message=wanted.message,
-                delay_ns=wanted.delay_nanoseconds,
-                skip=wanted.skip,
-                times=wanted.times,
-                probability=wanted.probability,
+        message = request.fault
+        with _translate_value_errors():
+            rule = FaultRule(
+                call=message.call,
+                effect=_decode_enum(FaultEffect, message.effect, "fault.effect"),
+                code=message.code,
+                message=message.message,
+                delay_ns=message.delay_nanoseconds,
+                skip=message.skip,
+                times=message.times,
+                probability=message.probability,
             )
-        return pb.AddFaultResponse(fault=_fault_message(self._faults.add(fault)))
+        return pb.AddFaultResponse(fault=_encode_fault(self._rules.add(rule)))
 
     def list_faults(self, _: pb.ListFaultsRequest) -> pb.ListFaultsResponse:
-        return pb.ListFaultsResponse(faults=map(_fault_message, self._faults.all()))
+        return pb.ListFaultsResponse(faults=map(_encode_fault, self._rules.list_rules()))
 
     def clear_faults(self, request: pb.ClearFaultsRequest) -> pb.ClearFaultsResponse:
-        self._faults.clear(request.id)
+        self._rules.clear(request.id)
         return pb.ClearFaultsResponse()
 
     def act_on_guest(self, request: pb.ActOnGuestRequest) -> pb.ActOnGuestResponse:
-        action = _named(GuestAction, request.action, "action")
-        with self._host.entered() as now_ns:
+        action = _decode_enum(GuestAction, request.action, "action")
+        with self._host.locked() as now_ns:
             guest = machine_calls.find_machine(self._host, request.machine_id)
             machine_calls.act(self._host, guest, action, now_ns)
         return pb.ActOnGuestResponse()
 
     def act_on_host(self, request: pb.ActOnHostRequest) -> pb.ActOnHostResponse:
-        action = _named(HostAction, request.action, "action")
+        action = _decode_enum(HostAction, request.action, "action")
         if not 0 <= request.down_nanoseconds <= LONGEST_STEP_NS:
             raise InvalidArgument("down_nanoseconds is between 0 and ten years")
-        with self._host.entered(even_when_down=True) as now_ns:
+        with self._host.locked(even_when_down=True) as now_ns:
             is_crash = action is HostAction.CRASH
             machine_calls.restart_host(self._host, request.down_nanoseconds, now_ns, is_crash=is_crash)
         return pb.ActOnHostResponse()
 
-    def get_behaviour(self, _: pb.GetBehaviourRequest) -> pb.GetBehaviourResponse:
-        return pb.GetBehaviourResponse(behaviour=self._behaviour())
+    def get_behavior(self, _: pb.GetBehaviorRequest) -> pb.GetBehaviorResponse:
+        return pb.GetBehaviorResponse(behavior=self._behavior())
 
-    def set_behaviour(self, request: pb.SetBehaviourRequest) -> pb.SetBehaviourResponse:
-        name, changes = request.behaviour.name or "gitvirt", dict(request.behaviour.flags)
-        with _refusing():
-            behaviour = build_quirks(name, changes)
-        self._become(behaviour, name, changes)
-        return pb.SetBehaviourResponse(behaviour=self._behaviour())
+    def set_behavior(self, request: pb.SetBehaviorRequest) -> pb.SetBehaviorResponse:
+        name, changes = request.behavior.name or "gitvirt", dict(request.behavior.flags)
+        with _translate_value_errors():
+            self._host.set_profile(replace(self._host.profile, behavior=name, behavior_flags=changes))
+        return pb.SetBehaviorResponse(behavior=self._behavior())
 
-    def _become(self, behaviour: ProviderQuirks, name: str, changes: Mapping[str, bool]) -> None:
-        profile = replace(self._host.profile, behaviour=name, behaviour_flags=changes)
-        self._host.become(profile, behaviour)
-
-    def _behaviour(self) -> pb.Behaviour:
-        return pb.Behaviour(name=self._host.profile.behaviour, flags=list_flags(self._host.nature.behaviour))
+    def _behavior(self) -> pb.Behavior:
+        return pb.Behavior(name=self._host.profile.behavior, flags=list_flags(self._host.model.quirks))
 
     def get_profile(self, _: pb.GetProfileRequest) -> pb.GetProfileResponse:
         return pb.GetProfileResponse(json=format_profile(self._host.profile))
 
     def set_profile(self, request: pb.SetProfileRequest) -> pb.SetProfileResponse:
         profile = parse_profile(request.json, self._host.profile)
-        self._host.become(profile, build_quirks(profile.behaviour, profile.behaviour_flags))
+        self._host.set_profile(profile)
         return pb.SetProfileResponse(json=format_profile(profile))
 
     def get_statistics(self, _: pb.GetStatisticsRequest) -> pb.GetStatisticsResponse:
-        with self._host.entered(even_when_down=True):
+        with self._host.locked(even_when_down=True):
             state = self._host.state
             return pb.GetStatisticsResponse(
-                calls=self._faults.calls(),
+                calls=self._rules.calls(),
                 machines=len(state.objects(RuntimeMachine)),
                 volumes=len(state.objects(RuntimeVolume)),
                 volume_snapshots=len(state.objects(RuntimeSnapshot)),
             )
 
 
-def _fault_message(fault: FaultRule) -> pb.Fault:
+def _encode_fault(rule: FaultRule) -> pb.Fault:
     return pb.Fault(
-        id=fault.id,
-        call=fault.call,
-        effect=pb.Effect.ValueType(fault.effect),
-        code=fault.code,
-        message=fault.message,
-        delay_nanoseconds=fault.delay_ns,
-        skip=fault.skip,
-        times=fault.times,
-        probability=fault.probability,
+        id=rule.id,
+        call=rule.call,
+        effect=pb.Effect.ValueType(rule.effect),
+        code=rule.code,
+        message=rule.message,
+        delay_nanoseconds=rule.delay_ns,
+        skip=rule.skip,
+        times=rule.times,
+        probability=rule.probability,
     )
 
 
-def _named(enum: type[AnyEnum], number: int, field: str) -> AnyEnum:
+def _decode_enum(enum: type[AnyEnum], number: int, field: str) -> AnyEnum:
     try:
         return enum(number)
     except ValueError:
@@ -178,8 +174,8 @@ def _named(enum: type[AnyEnum], number: int, field: str) -> AnyEnum:
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """What the host's own parts call a wrong value is the caller's mistake here."""
+def _translate_value_errors() -> Iterator[None]:
+    """A ValueError of the host's own parts is the caller's mistake: InvalidArgument."""
     try:
         yield
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Turns a simulated host from the other end of its socket: its clock, its guests, its faults."""
+"""The client of gitvirt.sim.v1alpha1.Control: the clock, guests, faults and profile of a simulated host."""
 
 from __future__ import annotations
 
@@ -19,37 +19,39 @@ DEADLINE_SECONDS = 10.0
 
 
 class ControlClient:
+    """One connection; each method is one call and raises an IRIError. Thread-safe."""
+
     def __init__(self, address: Address) -> None:
-        self._link = ServerConnection(address)
+        self._connection = ServerConnection(address)
 
     def stop_clock(self) -> None:
         """From now on time passes only in `advance`."""
-        self.ask(pb.SetClockRequest(mode=pb.CLOCK_MANUAL))
+        self.call(pb.SetClockRequest(mode=pb.CLOCK_MANUAL))
 
     def run_clock(self, rate: float = 1.0) -> None:
-        self.ask(pb.SetClockRequest(mode=pb.CLOCK_REAL, rate=rate))
+        self.call(pb.SetClockRequest(mode=pb.CLOCK_REAL, rate=rate))
 
     def advance(self, seconds: float) -> None:
         """When it returns, everything has happened that is due by then."""
-        self.ask(pb.AdvanceClockRequest(nanoseconds=round(seconds * SECOND_NS)))
+        self.call(pb.AdvanceClockRequest(nanoseconds=round(seconds * SECOND_NS)))
 
-    def guest(self, machine_id: str, action: GuestAction) -> None:
-        self.ask(pb.ActOnGuestRequest(machine_id=machine_id, action=pb.GuestAction.ValueType(action)))
+    def act_on_guest(self, machine_id: str, action: GuestAction) -> None:
+        self.call(pb.ActOnGuestRequest(machine_id=machine_id, action=pb.GuestAction.ValueType(action)))
 
-    def host(self, action: HostAction, down_seconds: float = 0) -> None:
+    def act_on_host(self, action: HostAction, down_seconds: float = 0) -> None:
         down_ns = round(down_seconds * SECOND_NS)
-        self.ask(pb.ActOnHostRequest(action=pb.HostAction.ValueType(action), down_nanoseconds=down_ns))
+        self.call(pb.ActOnHostRequest(action=pb.HostAction.ValueType(action), down_nanoseconds=down_ns))
 
-    def behave(self, name: str, **flags: bool) -> None:
-        self.ask(pb.SetBehaviourRequest(behaviour=pb.Behaviour(name=name, flags=flags)))
+    def set_behavior(self, name: str, **flags: bool) -> None:
+        self.call(pb.SetBehaviorRequest(behavior=pb.Behavior(name=name, flags=flags)))
 
-    def change_profile(self, json: bytes) -> None:
+    def update_profile(self, json: bytes) -> None:
         """Only what the JSON document names."""
-        self.ask(pb.SetProfileRequest(json=json))
+        self.call(pb.SetProfileRequest(json=json))
 
-    def fail(self, fault: FaultRule) -> str:
-        """From now on; returns the id to `heal` by."""
-        wanted = pb.Fault(
+    def add_fault(self, fault: FaultRule) -> str:
+        """From now on; returns the id for `clear_faults`."""
+        message = pb.Fault(
             call=fault.call,
             effect=pb.Effect.ValueType(fault.effect),
             code=fault.code,
@@ -59,24 +61,24 @@ class ControlClient:
             times=fault.times,
             probability=fault.probability,
         )
-        id: str = self.ask(pb.AddFaultRequest(fault=wanted)).fault.id
+        id: str = self.call(pb.AddFaultRequest(fault=message)).fault.id
         return id
 
-    def heal(self, fault_id: str = "") -> None:
-        """Takes back one fault, or all."""
-        self.ask(pb.ClearFaultsRequest(id=fault_id))
+    def clear_faults(self, fault_id: str = "") -> None:
+        """One fault, or all."""
+        self.call(pb.ClearFaultsRequest(id=fault_id))
 
-    def calls(self) -> dict[str, int]:
+    def count_calls(self) -> dict[str, int]:
         """How often each call was made."""
-        return dict(self.ask(pb.GetStatisticsRequest()).calls)
+        return dict(self.call(pb.GetStatisticsRequest()).calls)
 
-    def ask(self, request: Message) -> Any:
+    def call(self, request: Message) -> Any:
         """Any request of the control service; raises an IRIError."""
         method = SERVICE.methods_by_name[type(request).__name__.removesuffix("Request")]
-        return self._link.call(method, request, DEADLINE_SECONDS)
+        return self._connection.call(method, request, DEADLINE_SECONDS)
 
     def close(self) -> None:
-        self._link.close()
+        self._connection.close()
 
     def __enter__(self) -> ControlClient:
         return self

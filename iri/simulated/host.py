@@ -1,7 +1,17 @@
-"""The host: its state under one lock, its clock, and its ledger. It knows no calls of the runtime protocol.
+"""The host: its state under one lock, its clock, and its state log. It knows no calls of the runtime protocol.
 
-A change is committed: written down, then applied. What merely falls due is applied alone, because a restart works it
-out again. The lock is held for microseconds; whoever wants a change on disk waits for that outside of it.
+Theory of operation. There are two kinds of change, and only one of them is written to disk:
+
+    change                     goes through    order
+    a call's effect            `commit`        state log (memory of the kernel), then state, then disk, then the answer
+    something becoming due     `run_due`       state only: a restart computes it again from record, clock and seed
+
+`locked` brings the host up to the present time first, so a call never sees a state that is out of date; everything due
+is applied in order of its time, with `event_time_ns` saying that time. The lock is held for microseconds: the caller
+waits for the disk after it has left the lock, and callers that wait together share one flush.
+
+Must never happen: a call is answered before its effect is on disk; state has an effect that the log lacks; something
+that is computed again after a restart comes out differently (it depends on the seed and the record alone).
 """
 
 from __future__ import annotations
@@ -22,7 +32,7 @@ from iri.simulated.clock import SECOND_NS, SimulatedClock
 from iri.simulated.host_model import NEVER_NS, HostModel, LifecycleEvent
 from iri.simulated.machine_lifecycle import SimulatedMachine
 from iri.simulated.profile import Profile
-from iri.simulated.provider_quirks import ProviderQuirks, build_quirks
+from iri.simulated.provider_quirks import build_quirks
 from iri.simulated.seeded_random import SeededRandom
 from iri.simulated.state import records
 from iri.simulated.state.host_state import HostState
@@ -33,127 +43,131 @@ from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 
 class SimulatedHost:
     def __init__(
-        self, profile: Profile, seed: int, clock: SimulatedClock | None = None, ledger: StateLog | None = None
+        self, profile: Profile, seed: int, clock: SimulatedClock | None = None, log: StateLog | None = None
     ) -> None:
         self.clock = clock or SimulatedClock()
-        self.facts = HostRecord(seed=seed)
+        self.record = HostRecord(seed=seed)
         self.state = HostState()
-        self.journal = Journal(self.moment_ns)
+        self.journal = Journal(self.event_time_ns)
         self._consoles: dict[str, list[Console]] = {}
-        self._ledger = ledger
+        self._log = log
         self._entry = 0
         self._moment_ns: int | None = None
         self._lock = threading.RLock()
-        if ledger is not None:
-            self._restore(ledger)
-        self.become(profile, build_quirks(profile.behaviour, profile.behaviour_flags))
+        if log is not None:
+            self._restore(log)
+        self.set_profile(profile)
 
-    def become(self, profile: Profile, behaviour: ProviderQuirks) -> None:
-        """Another kind of host from now on; what is there stays."""
+    def set_profile(self, profile: Profile) -> None:
+        """Another profile from now on; existing objects stay. ValueError for an unknown behavior."""
+        quirks = build_quirks(profile.behavior, profile.behavior_flags)
         with self._lock:
             self.profile = profile
-            self.nature = HostModel(profile.times, SeededRandom(self.facts.seed), behaviour)
+            self.model = HostModel(profile.times, SeededRandom(self.record.seed), quirks)
 
     @property
     def classes(self) -> RuntimeClasses:
-        return self.facts.classes or self.profile.classes
+        return self.record.classes or self.profile.classes
 
-    def moment_ns(self) -> int:
-        """When what is being done happens: the time it fell due, else now."""
+    def event_time_ns(self) -> int:
+        """The time of the event being applied: when it was due, else now."""
         return self.clock.now_ns() if self._moment_ns is None else self._moment_ns
 
     @contextmanager
-    def entered(self, even_when_down: bool = False) -> Iterator[int]:
-        """Alone with a host that is up to date; the time is yielded. What was committed is on disk afterwards."""
+    def locked(self, even_when_down: bool = False) -> Iterator[int]:
+        """Exclusive use of an up-to-date host; yields the time. On leaving, everything committed is on disk.
+
+        Unavailable while the host is down, or when the log cannot be written.
+        """
         with self._lock:
-            now_ns = self.settle()
-            if not even_when_down and now_ns < self.facts.down_until_ns:
-                seconds = (self.facts.down_until_ns - now_ns) / SECOND_NS
-                raise Unavailable(f"the host is restarting and back in {seconds:.1f} s")
+            now_ns = self.run_due()
+            if not even_when_down and now_ns < self.record.down_until_ns:
+                seconds = (self.record.down_until_ns - now_ns) / SECOND_NS
+                raise Unavailable(f"the host is restarting and will be back in {seconds:.1f} s")
             self._moment_ns = now_ns
             try:
                 yield now_ns
             finally:
                 self._moment_ns = None
-            ledger, entry, self._entry = self._ledger, self._entry, 0
-        if entry and ledger is not None:
-            with _kept():
-                ledger.sync(entry)
+            log, entry, self._entry = self._log, self._entry, 0
+        if entry and log is not None:
+            with _translate_log_errors():
+                log.sync(entry)
 
-    def settle(self) -> int:
-        """Lets everything happen that is due. Returns the time."""
+    def run_due(self) -> int:
+        """Applies everything that is due. Returns the time."""
         with self._lock:
             now_ns = self.clock.now_ns()
-            for due_ns, (name, id) in self.state.agenda.take_due(now_ns):
+            for due_ns, (name, id) in self.state.timers.take_due(now_ns):
                 self._moment_ns = due_ns
                 self._step(TABLES[name], id, due_ns)
             self._moment_ns = None
             return now_ns
 
     def set_clock(self, rate: float) -> None:
-        """Goes on from now at that rate; 0 stands still. ValueError for a rate that is none."""
-        with self.entered(even_when_down=True):
+        """Runs the clock at that rate from now on; 0 stops it. ValueError for an impossible rate."""
+        with self.locked(even_when_down=True):
             self.clock.run(rate)
-            self.commit(facts=replace(self.facts, clock=self.clock.state))
+            self.commit(facts=replace(self.record, clock=self.clock.state))
 
     def advance_clock(self, nanoseconds: int) -> None:
-        """Jumps ahead, and lets everything happen that is due by then."""
-        with self.entered(even_when_down=True):
+        """Moves the clock ahead and applies everything that is due by then."""
+        with self.locked(even_when_down=True):
             self.clock.advance(nanoseconds)
-            self.commit(facts=replace(self.facts, clock=self.clock.state))
-        self.settle()
+            self.commit(facts=replace(self.record, clock=self.clock.state))
+        self.run_due()
 
     def next_due_ns(self) -> int | None:
         with self._lock:
-            return self.state.agenda.next_due_ns()
+            return self.state.timers.next_due_ns()
 
     def commit(self, *puts: RecordChange, facts: HostRecord | None = None) -> None:
-        """All of it, written down first; nothing when it cannot be written down."""
-        if self._ledger is not None:
+        """Applies all changes, after they are in the log; none of them when the log cannot be written."""
+        if self._log is not None:
             changes = [records.encode_change(put) for put in puts]
-            if facts is not None and facts is not self.facts:
+            if facts is not None and facts is not self.record:
                 changes.append(records.encode_host_record(facts))
-            with _kept():
-                self._entry = self._ledger.append(changes)
-        self.facts = facts or self.facts
+            with _translate_log_errors():
+                self._entry = self._log.append(changes)
+        self.record = facts or self.record
         for put in puts:
             self._apply(put)
-        if self._ledger is not None and self._ledger.wants_rewrite():
-            self._rewrite(self._ledger)
+        if self._log is not None and self._log.needs_rewrite():
+            self._rewrite(self._log)
 
-    def tell(self, subject: RuntimeObject, happenings: tuple[LifecycleEvent, ...]) -> None:
-        for reason, action, message, is_warning in happenings:
+    def add_events(self, subject: RuntimeObject, events: tuple[LifecycleEvent, ...]) -> None:
+        for reason, action, message, is_warning in events:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
-    def pulled(self, facts: HostRecord, images: Iterable[str], now_ns: int) -> tuple[HostRecord, int]:
-        """When all of them are there: the first to ask has an image pulled. NEVER_NS if one cannot be."""
+    def pull_images(self, facts: HostRecord, images: Iterable[str], now_ns: int) -> tuple[HostRecord, int]:
+        """When all images are on the host: the first use of an image pulls it. NEVER_NS when one cannot be pulled."""
         ready_ns = now_ns
         for image in images:
             if image in self.profile.unavailable_images:
                 return facts, NEVER_NS
             if image not in facts.images:
-                due_ns = self.nature.after(now_ns, self.nature.times.pull, "pull", image)
+                due_ns = self.model.after(now_ns, self.model.times.pull, "pull", image)
                 facts = replace(facts, images={**facts.images, image: due_ns})
             ready_ns = max(ready_ns, facts.images[image])
         return facts, ready_ns
 
-    def identified(self, kind: RuntimeKind, labels: Mapping[str, str]) -> tuple[HostRecord, str]:
-        """The id of a new object: by its uid, or one that was never used."""
-        known = None if self.nature.behaviour.duplicates else derive_id(kind, labels)
-        if known is not None:
-            return self.facts, known
-        facts = replace(self.facts, nameless=self.facts.nameless + 1)
-        return facts, self.nature.chance.uuid("id", facts.nameless)
+    def assign_id(self, kind: RuntimeKind, labels: Mapping[str, str]) -> tuple[HostRecord, str]:
+        """The id of a new object: derived from its uid label, else one that was never used."""
+        derived = None if self.model.quirks.duplicates else derive_id(kind, labels)
+        if derived is not None:
+            return self.record, derived
+        facts = replace(self.record, nameless=self.record.nameless + 1)
+        return facts, self.model.random.uuid("id", facts.nameless)
 
-    def attend(self, machine_id: str, console: Console) -> None:
-        """The console is closed when the machine loses its power."""
+    def add_console(self, machine_id: str, console: Console) -> None:
+        """The host closes the console when the machine loses its power."""
         self._consoles.setdefault(machine_id, []).append(console)
 
-    def is_attended(self, machine_id: str, console: Console) -> bool:
+    def has_console(self, machine_id: str, console: Console) -> bool:
         with self._lock:
             return console in self._consoles.get(machine_id, [])
 
-    def leave(self, machine_id: str, console: Console) -> None:
+    def drop_console(self, machine_id: str, console: Console) -> None:
         with self._lock:
             left = [other for other in self._consoles.pop(machine_id, []) if other is not console]
             if left:
@@ -163,20 +177,20 @@ class SimulatedHost:
         with self._lock:
             for consoles in list(self._consoles.values()):
                 _close_all(consoles)
-            if self._ledger is not None:
-                self._ledger.close()
-                self._ledger = None
+            if self._log is not None:
+                self._log.close()
+                self._log = None
 
     def _step(self, table: Table, id: str, due_ns: int) -> None:
-        before = self.state.record(table, id)
+        before = self.state.require_record(table, id)
         after, told = self._stepped(before, due_ns)
         self._apply(RecordChange(table, id, after))
-        self.tell((after or before).told, told)
+        self.add_events((after or before).published, told)
 
     def _stepped(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[LifecycleEvent, ...]]:
         match record:
             case SimulatedMachine():
-                return machine_lifecycle.step(record, due_ns, self.nature)
+                return machine_lifecycle.step(record, due_ns, self.model)
             case SimulatedVolume():
                 return volume_lifecycle.step(record)
             case SimulatedSnapshot():
@@ -188,9 +202,9 @@ class SimulatedHost:
             self.journal.notice(KINDS[put.table], put.id, applied.what)
         for address in applied.shared_addresses:
             if isinstance(put.record, SimulatedMachine):
-                message = f"{address} belongs to another machine as well"
-                self.tell(
-                    put.record.told,
+                message = f"another machine has the address {address} too"
+                self.add_events(
+                    put.record.published,
                     (LifecycleEvent("AddressInUse", "AttachNetworkInterface", message, True),),
                 )
         for volume_id in applied.freed_volumes:
@@ -200,27 +214,27 @@ class SimulatedHost:
                     RecordChange(
                         SimulatedVolume,
                         volume_id,
-                        volume_lifecycle.start_removal(stored, self.moment_ns(), self.nature),
+                        volume_lifecycle.start_removal(stored, self.event_time_ns(), self.model),
                     )
                 )
-        if applied.went_off:
+        if applied.lost_console:
             _close_all(self._consoles.get(put.id, []))
 
-    def _restore(self, ledger: StateLog) -> None:
-        facts, puts = records.decode_records(ledger.load())
+    def _restore(self, log: StateLog) -> None:
+        facts, puts = records.decode_records(log.load())
         if facts is not None:
-            self.facts = facts
+            self.record = facts
         else:
-            self.commit(facts=replace(self.facts))
-        if self.facts.clock is not None:
-            self.clock.resume(self.facts.clock)
+            self.commit(facts=replace(self.record))
+        if self.record.clock is not None:
+            self.clock.resume(self.record.clock)
         for put in puts:
             self.state.apply(put)
 
-    def _rewrite(self, ledger: StateLog) -> None:
-        changes = [records.encode_change(put) for put in self.state.everything()]
-        with _kept():
-            ledger.rewrite([*changes, records.encode_host_record(self.facts)])
+    def _rewrite(self, log: StateLog) -> None:
+        changes = [records.encode_change(put) for put in self.state.list_changes()]
+        with _translate_log_errors():
+            log.rewrite([*changes, records.encode_host_record(self.record)])
 
 
 def _close_all(consoles: list[Console]) -> None:
@@ -229,8 +243,8 @@ def _close_all(consoles: list[Console]) -> None:
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
+def _translate_log_errors() -> Iterator[None]:
     try:
         yield
     except StateLogError as error:
-        raise Unavailable(f"the state cannot be kept: {error}") from error
+        raise Unavailable(f"the state cannot be written: {error}") from error

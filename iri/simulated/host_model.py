@@ -1,4 +1,7 @@
-"""How things go on this host: how long they take, by what chance, and whom it resembles. Handed to the pure parts."""
+"""How a host behaves: how long each step takes, with what randomness, and which provider it imitates.
+
+Every pure module of the simulation gets a HostModel as an argument, and takes nothing else from the host.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,22 @@ from iri.simulated.profile import Times
 from iri.simulated.provider_quirks import ProviderQuirks
 from iri.simulated.seeded_random import DurationRange, SeededRandom
 
+# Later than any time of a clock: nothing but a call changes this record.
 NEVER_NS = 1 << 62
 
 
 class HostModel(NamedTuple):
     times: Times
-    chance: SeededRandom
-    behaviour: ProviderQuirks
+    random: SeededRandom
+    quirks: ProviderQuirks
 
-    def after(self, now_ns: int, span: DurationRange, *what: str | int) -> int:
-        """When something is done that begins now; the same for the same question."""
-        return now_ns + self.chance.nanoseconds(span, *what)
+    def after(self, now_ns: int, duration: DurationRange, *what: str | int) -> int:
+        """When something ends that begins now. Depends on the seed and on `what` alone, so a run can be repeated."""
+        return now_ns + self.random.duration_ns(duration, *what)
 
 
 class LifecycleEvent(NamedTuple):
-    """What people are told of a step: an event without its object and time."""
+    """An event without its object and its time, which the host adds."""
 
     reason: str
     action: str

@@ -1,4 +1,20 @@
-"""Devices of a machine on their way in or out. Pure: a status entry says ATTACHED exactly while the device is there."""
+"""Volumes and network interfaces on their way into or out of a machine. Pure.
+
+Theory of operation. Spec says which devices a machine is to have; a status entry says ATTACHED exactly while the guest
+has the device. Between the two, each device that moves is a PendingDevice with the time at which it arrives:
+
+    event                         pending device         status entry
+    attach                        is_attach, due later   PENDING
+    its time comes                dropped                ATTACHED, with the host's handle
+    detach                        not is_attach, due     stays ATTACHED until then
+    its time comes                dropped                removed
+    attach again while leaving    due after the detach   PENDING at once
+    the guest hangs               detach: NEVER_NS       stays ATTACHED
+    the power goes off            detaches finish now    removed; attaches keep their time
+
+At most one PendingDevice exists per name and kind of device. Must never happen: an entry is removed while a running
+guest still has the device, because another machine may then get the same volume.
+"""
 
 from __future__ import annotations
 
@@ -25,120 +41,134 @@ class PendingDevice(msgspec.Struct, frozen=True, gc=False):
     is_disk: bool
     is_attach: bool
     due_ns: int
-    handle: str = ""  # of the device that goes in
+    handle: str = ""  # of a device that is being attached
 
 
-def attach_all(machine: RuntimeMachine, now_ns: int, nature: HostModel) -> tuple[PendingDevice, ...]:
+Pending = tuple[PendingDevice, ...]
+
+
+def attach_all(machine: RuntimeMachine, now_ns: int, model: HostModel) -> Pending:
+    """Every device of a new machine's spec, on its way in."""
     devices: Iterable[Device] = (*machine.spec.volumes, *machine.spec.network_interfaces)
-    return tuple(start_attach(machine, device, now_ns, nature) for device in devices)
+    return tuple(start_attach(machine, device, now_ns, model) for device in devices)
 
 
 def mark_all_pending(machine: RuntimeMachine) -> RuntimeMachine:
-    """With a status entry for each device, none of them there yet."""
+    """The machine with a PENDING status entry for each device of its spec."""
     volumes = tuple(AttachmentStatus(name=disk.name) for disk in machine.spec.volumes)
     interfaces = tuple(AttachmentStatus(name=nic.name) for nic in machine.spec.network_interfaces)
     return replace(machine, status=replace(machine.status, volumes=volumes, network_interfaces=interfaces))
 
 
-def start_attach(machine: RuntimeMachine, device: Device, from_ns: int, nature: HostModel) -> PendingDevice:
-    due_ns = nature.after(from_ns, nature.times.attach, "attach", machine.id, device.name, machine.generation)
-    return PendingDevice(
-        device.name, isinstance(device, Disk), True, due_ns, device_handle(machine, device, nature)
-    )
+def start_attach(machine: RuntimeMachine, device: Device, from_ns: int, model: HostModel) -> PendingDevice:
+    due_ns = model.after(from_ns, model.times.attach, "attach", machine.id, device.name, machine.generation)
+    handle = device_handle(machine, device, model)
+    return PendingDevice(device.name, isinstance(device, Disk), True, due_ns, handle)
 
 
-def device_handle(machine: RuntimeMachine, device: Device, nature: HostModel) -> str:
-    """The host's own name of the device."""
+def device_handle(machine: RuntimeMachine, device: Device, model: HostModel) -> str:
+    """The host's own name of the device. The same handle means the same volume behind it."""
     if isinstance(device, RuntimeNetworkInterface):
-        return f"tap{nature.chance.hex(5, 'tap', machine.id, device.name)}"
+        return f"tap{model.random.hex(5, 'tap', machine.id, device.name)}"
     if device.connection is not None:
         return device.connection.handle
     return f"local-{machine.id}-{device.name}"
 
 
 def mark_pending(status: RuntimeMachineStatus, name: str, is_disk: bool) -> RuntimeMachineStatus:
-    """With an entry that waits for its device, in the place of one of that name."""
-    entries = status.volumes if is_disk else status.network_interfaces
+    """The status with a PENDING entry of that name, in the place of an earlier one where there is one."""
+    entries = _entries(status, is_disk)
     entry = AttachmentStatus(name=name)
     if any(other.name == name for other in entries):
-        return _with(status, is_disk, tuple(entry if other.name == name else other for other in entries))
-    return _with(status, is_disk, (*entries, entry))
+        return _replace_entries(
+            status, is_disk, tuple(entry if other.name == name else other for other in entries)
+        )
+    return _replace_entries(status, is_disk, (*entries, entry))
 
 
 def attach(
-    machine: RuntimeMachine, plugs: tuple[PendingDevice, ...], device: Device, now_ns: int, nature: HostModel
-) -> tuple[RuntimeMachine, tuple[PendingDevice, ...]]:
-    """The device goes in, after one of its name that is still on its way out."""
+    machine: RuntimeMachine, pending: Pending, device: Device, now_ns: int, model: HostModel
+) -> tuple[RuntimeMachine, Pending]:
+    """Starts to attach the device, after a device of the same name that is still leaving has left."""
     is_disk = isinstance(device, Disk)
-    rest = tuple(plug for plug in plugs if (plug.name, plug.is_disk) != (device.name, is_disk))
+    rest = tuple(one for one in pending if (one.name, one.is_disk) != (device.name, is_disk))
     leaving = [
-        plug.due_ns for plug in plugs if plug not in rest and not plug.is_attach and plug.due_ns < NEVER_NS
+        one.due_ns for one in pending if one not in rest and not one.is_attach and one.due_ns < NEVER_NS
     ]
-    plug = start_attach(machine, device, max([now_ns, *leaving]), nature)
+    started = start_attach(machine, device, max([now_ns, *leaving]), model)
     machine = replace(machine, status=mark_pending(machine.status, device.name, is_disk))
-    return machine, (*rest, plug)
+    return machine, (*rest, started)
 
 
-def detach(
-    plugs: tuple[PendingDevice, ...], name: str, is_disk: bool, due_ns: int
-) -> tuple[PendingDevice, ...]:
-    rest = tuple(plug for plug in plugs if (plug.name, plug.is_disk) != (name, is_disk))
+def detach(pending: Pending, name: str, is_disk: bool, due_ns: int) -> Pending:
+    """Starts to detach; an attach of that name that has not finished is given up."""
+    rest = tuple(one for one in pending if (one.name, one.is_disk) != (name, is_disk))
     return (*rest, PendingDevice(name, is_disk, False, due_ns))
 
 
 def finish_due(
-    machine: RuntimeMachine, plugs: tuple[PendingDevice, ...], at_ns: int
-) -> tuple[RuntimeMachine, tuple[PendingDevice, ...], tuple[LifecycleEvent, ...]]:
-    """What has arrived by then: the machine with it, what is still on its way, what is told."""
-    due = [plug for plug in plugs if plug.due_ns <= at_ns]
+    machine: RuntimeMachine, pending: Pending, at_ns: int
+) -> tuple[RuntimeMachine, Pending, tuple[LifecycleEvent, ...]]:
+    """What is due by then has arrived: the machine with it, the devices still pending, the events."""
+    due = [one for one in pending if one.due_ns <= at_ns]
     if not due:
-        return machine, plugs, ()
+        return machine, pending, ()
     status = machine.status
-    for plug in due:
-        status = _arrived(status, plug)
-    rest = tuple(plug for plug in plugs if plug.due_ns > at_ns)
-    return replace(machine, status=status), rest, tuple(map(_told, due))
+    for one in due:
+        status = _finish(status, one)
+    rest = tuple(one for one in pending if one.due_ns > at_ns)
+    return replace(machine, status=status), rest, tuple(map(_describe, due))
 
 
-def finish_detaches(machine: RuntimeMachine, plugs: tuple[PendingDevice, ...]) -> RuntimeMachine:
-    """Without power, whatever was on its way out is out."""
+def finish_detaches(machine: RuntimeMachine, pending: Pending) -> RuntimeMachine:
+    """Without power no guest holds a device: whatever was leaving has left."""
     status = machine.status
-    for plug in plugs:
-        if not plug.is_attach:
-            status = _arrived(status, plug)
+    for one in pending:
+        if not one.is_attach:
+            status = _finish(status, one)
     return replace(machine, status=status)
 
 
-def keep_attaches(plugs: tuple[PendingDevice, ...]) -> tuple[PendingDevice, ...]:
-    return tuple(plug for plug in plugs if plug.is_attach)
+def keep_attaches(pending: Pending) -> Pending:
+    """What is left to do after `finish_detaches`."""
+    return tuple(one for one in pending if one.is_attach)
 
 
-def delay_attaches(plugs: tuple[PendingDevice, ...], from_ns: int) -> tuple[PendingDevice, ...]:
-    return tuple(replace(plug, due_ns=max(plug.due_ns, from_ns)) for plug in keep_attaches(plugs))
+def delay_attaches(pending: Pending, from_ns: int) -> Pending:
+    """As `keep_attaches`, for a host that is away until then."""
+    return tuple(replace(one, due_ns=max(one.due_ns, from_ns)) for one in keep_attaches(pending))
 
 
-def block_detaches(plugs: tuple[PendingDevice, ...]) -> tuple[PendingDevice, ...]:
-    """A guest that does not answer lets no device go."""
-    return tuple(plug if plug.is_attach else replace(plug, due_ns=NEVER_NS) for plug in plugs)
+def block_detaches(pending: Pending) -> Pending:
+    """A guest that hangs releases no device."""
+    return tuple(one if one.is_attach else replace(one, due_ns=NEVER_NS) for one in pending)
 
 
-def _arrived(status: RuntimeMachineStatus, plug: PendingDevice) -> RuntimeMachineStatus:
-    entries = status.volumes if plug.is_disk else status.network_interfaces
-    if not plug.is_attach:
-        return _with(status, plug.is_disk, tuple(entry for entry in entries if entry.name != plug.name))
-    entry = AttachmentStatus(name=plug.name, handle=plug.handle, state=AttachmentState.ATTACHED)
-    return _with(status, plug.is_disk, tuple(entry if old.name == plug.name else old for old in entries))
+def _finish(status: RuntimeMachineStatus, one: PendingDevice) -> RuntimeMachineStatus:
+    entries = _entries(status, one.is_disk)
+    if not one.is_attach:
+        return _replace_entries(
+            status, one.is_disk, tuple(entry for entry in entries if entry.name != one.name)
+        )
+    entry = AttachmentStatus(name=one.name, handle=one.handle, state=AttachmentState.ATTACHED)
+    return _replace_entries(
+        status, one.is_disk, tuple(entry if old.name == one.name else old for old in entries)
+    )
 
 
-def _with(
+def _entries(status: RuntimeMachineStatus, is_disk: bool) -> tuple[AttachmentStatus, ...]:
+    return status.volumes if is_disk else status.network_interfaces
+
+
+def _replace_entries(
     status: RuntimeMachineStatus, is_disk: bool, entries: tuple[AttachmentStatus, ...]
 ) -> RuntimeMachineStatus:
     return replace(status, volumes=entries) if is_disk else replace(status, network_interfaces=entries)
 
 
-def _told(plug: PendingDevice) -> LifecycleEvent:
-    what, action = ("volume", "Volume") if plug.is_disk else ("network interface", "NetworkInterface")
-    verb = "Attach" if plug.is_attach else "Detach"
+def _describe(one: PendingDevice) -> LifecycleEvent:
+    what, action = ("volume", "Volume") if one.is_disk else ("network interface", "NetworkInterface")
+    verb = "Attach" if one.is_attach else "Detach"
     return LifecycleEvent(
-        f"{verb}{action}Succeeded", f"{verb}{action}", f"{what} {plug.name} is {verb.lower()}ed"
+        f"{verb}{action}Succeeded", f"{verb}{action}", f"{what} {one.name} is {verb.lower()}ed"
     )

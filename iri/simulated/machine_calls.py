@@ -1,6 +1,8 @@
-"""What the calls about machines do to the host: check, let happen what is instant, commit.
+"""What calls about machines do to the host: check, compute the next record, commit it.
 
-Every function is called with the host entered; `now_ns` is the time it was entered at.
+Every function is called with the host locked; `now_ns` is the time at which it was locked. Refusals come before the
+commit, in this order: deletion and conflicts (iri.change), attachments, images and networks, class, room on the host.
+A call that is refused has changed nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from iri.simulated.state.records import HostRecord, RecordChange
 
 
 class GuestAction(IntEnum):
-    """What can happen inside a guest; the numbers are those of the control service."""
+    """An event inside a guest. The numbers are those of the control service."""
 
     POWEROFF = 0
     CRASH = 1
@@ -42,147 +44,150 @@ class GuestAction(IntEnum):
     HANG = 3
 
 
-def create(host: SimulatedHost, wanted: RuntimeMachine, now_ns: int) -> RuntimeMachine:
-    facts, id = host.identified(RuntimeMachine, wanted.labels)
+def create(host: SimulatedHost, desired: RuntimeMachine, now_ns: int) -> RuntimeMachine:
+    """The machine with its id; the existing one, unchanged, when its uid label exists already."""
+    facts, id = host.assign_id(RuntimeMachine, desired.labels)
     existing = host.state.get(SimulatedMachine, id)
     if existing is not None:
         return existing.machine
-    spec = replace(wanted.spec, volumes=tuple(drop_lost_fields(host, disk) for disk in wanted.spec.volumes))
+    spec = replace(desired.spec, volumes=tuple(drop_lost_fields(host, disk) for disk in desired.spec.volumes))
     for disk in spec.volumes:
-        host.state.attachments.refuse(disk, id)
+        host.state.attachments.require_free(disk, id)
     images = list_images(spec)
     unavailable.refuse_images(host, images)
     unavailable.refuse_networks(host, spec.network_interfaces)
     machine = RuntimeMachine(
-        id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=spec
+        id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=spec
     )
     guest = SimulatedMachine(
         machine=replace(machine, status=replace(machine.status, image_ref=images[0] if images else "")),
         resources=find_class_resources(host, spec.class_name),
         local_bytes=usage.sum_local_disks(spec.volumes, host.profile.local_disk_bytes),
-        leases=host.state.networks.leases(spec.network_interfaces),
+        leases=host.state.networks.pick_leases(spec.network_interfaces),
     )
-    host.state.usage.refuse(host.profile.limit, None, guest)
-    facts, ready_ns = host.pulled(facts, images, now_ns)
-    created, told = machine_lifecycle.create(guest, now_ns, ready_ns, host.nature)
-    _commit(host, created, (LifecycleEvent("Created", "Create", "the machine is defined"), *told), facts)
+    host.state.usage.require_room(host.profile.limit, None, guest)
+    facts, ready_ns = host.pull_images(facts, images, now_ns)
+    created, events = machine_lifecycle.create(guest, now_ns, ready_ns, host.model)
+    _commit(host, created, (LifecycleEvent("Created", "Create", "the machine is defined"), *events), facts)
     return created.machine
 
 
-def change(host: SimulatedHost, guest: SimulatedMachine, wanted: MachineChange, now_ns: int) -> None:
-    """Records the wish and starts what follows from it. A change to what is already so starts at most the guest."""
-    behaviour = host.nature.behaviour
-    if isinstance(wanted, UpdateVolume) and behaviour.ignores_volume_updates:
+def change(host: SimulatedHost, guest: SimulatedMachine, desired: MachineChange, now_ns: int) -> None:
+    """Changes spec and starts what follows. A change that changes nothing can at most start a guest that ended."""
+    quirks = host.model.quirks
+    if isinstance(desired, UpdateVolume) and quirks.ignores_volume_updates:
         return
-    if isinstance(wanted, AttachVolume | UpdateVolume):
-        wanted = type(wanted)(drop_lost_fields(host, wanted.disk))
-        host.state.attachments.refuse(wanted.disk, guest.machine.id)
-    if isinstance(wanted, AttachInterface):
-        unavailable.refuse_networks(host, (wanted.interface,))
-    machine = _changed(host, guest.machine, wanted)
-    if machine is guest.machine and not isinstance(wanted, SetPower):
+    if isinstance(desired, AttachVolume | UpdateVolume):
+        desired = type(desired)(drop_lost_fields(host, desired.disk))
+        host.state.attachments.require_free(desired.disk, guest.machine.id)
+    if isinstance(desired, AttachInterface):
+        unavailable.refuse_networks(host, (desired.interface,))
+    machine = _change_spec(host, guest.machine, desired)
+    if machine is guest.machine and not isinstance(desired, SetPower):
         return
-    if behaviour.counts_no_generations:
+    if quirks.has_no_generations:
         machine = replace(machine, generation=0)
-    after, told = _effects(host, replace(guest, machine=machine), wanted, now_ns)
-    after = machine_lifecycle.refresh_status(after, host.nature)
+    after, events = _start_effects(host, replace(guest, machine=machine), desired, now_ns)
+    after = machine_lifecycle.refresh_status(after, host.model)
     if after == guest:
         return
-    host.state.usage.refuse(host.profile.limit, guest, after)
-    _commit(host, after, told)
+    host.state.usage.require_room(host.profile.limit, guest, after)
+    _commit(host, after, events)
 
 
-def _changed(host: SimulatedHost, machine: RuntimeMachine, wanted: MachineChange) -> RuntimeMachine:
-    attaches = isinstance(wanted, AttachVolume | AttachInterface)
-    if not (attaches and host.nature.behaviour.attaches_twice) or machine.deleted_at:
-        return change_machine(machine, wanted)
+def _change_spec(host: SimulatedHost, machine: RuntimeMachine, desired: MachineChange) -> RuntimeMachine:
+    attaches = isinstance(desired, AttachVolume | AttachInterface)
+    if not (attaches and host.model.quirks.attaches_twice) or machine.deleted_at:
+        return change_machine(machine, desired)
     spec = machine.spec
-    if isinstance(wanted, AttachVolume):
-        return replace(machine, spec=replace(spec, volumes=(*spec.volumes, wanted.disk)))
-    assert isinstance(wanted, AttachInterface)
+    if isinstance(desired, AttachVolume):
+        return replace(machine, spec=replace(spec, volumes=(*spec.volumes, desired.disk)))
+    assert isinstance(desired, AttachInterface)
     return replace(
-        machine, spec=replace(spec, network_interfaces=(*spec.network_interfaces, wanted.interface))
+        machine, spec=replace(spec, network_interfaces=(*spec.network_interfaces, desired.interface))
     )
 
 
-def _effects(
-    host: SimulatedHost, guest: SimulatedMachine, wanted: MachineChange, now_ns: int
+def _start_effects(
+    host: SimulatedHost, guest: SimulatedMachine, desired: MachineChange, now_ns: int
 ) -> tuple[SimulatedMachine, tuple[LifecycleEvent, ...]]:
-    """The wish is in the guest's spec already; here is what becomes of it."""
-    match wanted:
+    """Spec has the change already; here its effects on guest and devices begin."""
+    match desired:
         case SetAnnotations():
             return guest, ()
         case SetPower():
-            return machine_lifecycle.apply_power(guest, now_ns, host.nature)
+            return machine_lifecycle.apply_power(guest, now_ns, host.model)
         case Resize(class_name):
             return machine_lifecycle.resize(guest, find_class_resources(host, class_name)), ()
         case AttachVolume(disk):
-            return _attached(host, guest, disk, now_ns), ()
+            return _attach(host, guest, disk, now_ns), ()
         case UpdateVolume(disk):
-            return _updated(host, guest, disk, now_ns), ()
+            return _update_disk(host, guest, disk, now_ns), ()
         case AttachInterface(interface):
-            return _attached(host, guest, interface, now_ns), ()
+            return _attach(host, guest, interface, now_ns), ()
         case DetachVolume(name):
-            return _detached(host, guest, name, True, now_ns), ()
+            return _detach(host, guest, name, True, now_ns), ()
         case DetachInterface(name):
-            return _detached(host, guest, name, False, now_ns), ()
+            return _detach(host, guest, name, False, now_ns), ()
         case _:
-            assert_never(wanted)
+            assert_never(desired)
 
 
-def _attached(
+def _attach(
     host: SimulatedHost, guest: SimulatedMachine, device: Disk | RuntimeNetworkInterface, now_ns: int
 ) -> SimulatedMachine:
-    machine, moving = hotplug.attach(guest.machine, guest.plugs, device, now_ns, host.nature)
+    machine, pending = hotplug.attach(guest.machine, guest.pending_devices, device, now_ns, host.model)
     leases = guest.leases
     if isinstance(device, RuntimeNetworkInterface):
-        leases = (*leases, *host.state.networks.leases((device,)))
+        leases = (*leases, *host.state.networks.pick_leases((device,)))
     local_bytes = usage.sum_local_disks(machine.spec.volumes, host.profile.local_disk_bytes)
-    return replace(guest, machine=machine, plugs=moving, leases=leases, local_bytes=local_bytes)
+    return replace(guest, machine=machine, pending_devices=pending, leases=leases, local_bytes=local_bytes)
 
 
-def _detached(
+def _detach(
     host: SimulatedHost, guest: SimulatedMachine, name: str, is_disk: bool, now_ns: int
 ) -> SimulatedMachine:
-    """Out of a guest that runs it takes a while, and one that hangs lets nothing go."""
+    """A running guest takes a while to release a device; a guest that hangs never does."""
     due_ns = now_ns
     if guest.phase in IS_ON:
-        span = host.nature.times.detach
-        due_ns = host.nature.after(now_ns, span, "detach", guest.machine.id, name, guest.machine.generation)
-    moving = hotplug.detach(guest.plugs, name, is_disk, NEVER_NS if guest.is_hung else due_ns)
+        span = host.model.times.detach
+        due_ns = host.model.after(now_ns, span, "detach", guest.machine.id, name, guest.machine.generation)
+    pending = hotplug.detach(guest.pending_devices, name, is_disk, NEVER_NS if guest.is_hung else due_ns)
     leases = guest.leases if is_disk else tuple(lease for lease in guest.leases if lease[0] != name)
-    machine, moving, _ = hotplug.finish_due(guest.machine, moving, now_ns)
+    machine, pending, _ = hotplug.finish_due(guest.machine, pending, now_ns)
     local_bytes = usage.sum_local_disks(machine.spec.volumes, host.profile.local_disk_bytes)
-    return replace(guest, machine=machine, plugs=moving, leases=leases, local_bytes=local_bytes)
+    return replace(guest, machine=machine, pending_devices=pending, leases=leases, local_bytes=local_bytes)
 
 
-def _updated(host: SimulatedHost, guest: SimulatedMachine, disk: Disk, now_ns: int) -> SimulatedMachine:
-    """The same volume with another size or key stays plugged; another volume takes its place."""
-    there = {entry.name: entry.handle for entry in guest.machine.status.volumes}
-    if hotplug.device_handle(guest.machine, disk, host.nature) == there.get(disk.name):
+def _update_disk(host: SimulatedHost, guest: SimulatedMachine, disk: Disk, now_ns: int) -> SimulatedMachine:
+    """The same volume with another size or key stays attached; another volume replaces it."""
+    attached = {entry.name: entry.handle for entry in guest.machine.status.volumes}
+    if hotplug.device_handle(guest.machine, disk, host.model) == attached.get(disk.name):
         return guest
-    return _attached(host, guest, disk, now_ns)
+    return _attach(host, guest, disk, now_ns)
 
 
 def remove(host: SimulatedHost, guest: SimulatedMachine, now_ns: int) -> None:
-    after, told = machine_lifecycle.remove(guest, now_ns, host.nature)
+    after, events = machine_lifecycle.remove(guest, now_ns, host.model)
     if after is not guest:
-        _commit(host, after, told)
+        _commit(host, after, events)
 
 
 def act(host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, now_ns: int) -> None:
-    """Something happens in the guest, by nobody's order. FailedPrecondition when nothing runs there."""
+    """Something happens inside the guest. FailedPrecondition when no guest runs."""
     if guest.phase is not MachinePhase.RUNNING:
-        raise FailedPrecondition(f"machine {guest.machine.id} has no guest running")
-    _commit(host, *_acted(host, guest, action, now_ns))
+        raise FailedPrecondition(f"no guest runs on machine {guest.machine.id}")
+    _commit(host, *_apply_action(host, guest, action, now_ns))
 
 
-def _acted(host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, now_ns: int) -> MachineStep:
+def _apply_action(
+    host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, now_ns: int
+) -> MachineStep:
     match action:
         case GuestAction.POWEROFF:
-            return machine_lifecycle.power_off_from_inside(guest, now_ns, host.nature)
+            return machine_lifecycle.power_off_from_inside(guest, now_ns, host.model)
         case GuestAction.CRASH:
-            return machine_lifecycle.crash(guest, now_ns, host.nature)
+            return machine_lifecycle.crash(guest, now_ns, host.model)
         case GuestAction.REBOOT:
             return machine_lifecycle.reboot_from_inside(guest)
         case GuestAction.HANG:
@@ -190,46 +195,48 @@ def _acted(host: SimulatedHost, guest: SimulatedMachine, action: GuestAction, no
 
 
 def restart_host(host: SimulatedHost, down_ns: int, now_ns: int, *, is_crash: bool = False) -> None:
-    """The host goes away for so long, with everything that runs on it; after a crash, it says so."""
+    """The host is down for so long, and every guest with it. Events tell a crash from a restart."""
     up_ns = now_ns + down_ns
     puts = [
-        RecordChange(SimulatedMachine, id, machine_lifecycle.restart_with_host(guest, up_ns, host.nature))
-        for id, guest in host.state.all(SimulatedMachine).items()
+        RecordChange(SimulatedMachine, id, machine_lifecycle.restart_with_host(guest, up_ns, host.model))
+        for id, guest in host.state.list_records(SimulatedMachine).items()
     ]
-    host.commit(*puts, facts=replace(host.facts, down_until_ns=up_ns))
+    host.commit(*puts, facts=replace(host.record, down_until_ns=up_ns))
     reason, message = (
         ("HostCrashed", "the host crashed") if is_crash else ("HostRestarted", "the host restarted")
     )
-    for guest in list(host.state.all(SimulatedMachine).values()):
+    for guest in list(host.state.list_records(SimulatedMachine).values()):
         if guest.phase in IS_ON:
-            host.tell(guest.machine, (LifecycleEvent(reason, "Run", message, is_warning=is_crash),))
+            host.add_events(guest.machine, (LifecycleEvent(reason, "Run", message, is_warning=is_crash),))
 
 
 def find_machine(host: SimulatedHost, id: str) -> SimulatedMachine:
+    """NotFound, or whatever the imitated provider answers for an unknown id."""
     guest = host.state.get(SimulatedMachine, id)
     if guest is not None:
         return guest
-    error = Internal if host.nature.behaviour.says_internal_for_unknown_ids else NotFound
-    raise error(f"there is no machine {id}")
+    error = Internal if host.model.quirks.answers_internal_for_unknown_ids else NotFound
+    raise error(f"machine {id} does not exist")
 
 
 def find_class_resources(host: SimulatedHost, name: str) -> Mapping[str, int]:
     for offered in host.classes.machines:
         if offered.name == name:
             return offered.resources
-    error = Internal if host.nature.behaviour.says_internal_for_unknown_classes else InvalidArgument
+    error = Internal if host.model.quirks.answers_internal_for_unknown_classes else InvalidArgument
     known = ", ".join(offered.name for offered in host.classes.machines) or "none"
-    raise error(f"there is no machine class {name!r} here; there are: {known}")
+    raise error(f"machine class {name!r} does not exist here; there are: {known}")
 
 
 def list_images(spec: RuntimeMachineSpec) -> tuple[str, ...]:
+    """The images of all local disks, the boot disk's first."""
     disks = (disk.local_disk for disk in spec.volumes)
     return tuple(disk.image.image for disk in disks if disk is not None and disk.image is not None)
 
 
 def drop_lost_fields(host: SimulatedHost, disk: Disk) -> Disk:
-    """As it was sent; some providers lose a field."""
-    if disk.connection is None or not host.nature.behaviour.drops_effective_size:
+    """The disk as it was sent; some providers lose a field."""
+    if disk.connection is None or not host.model.quirks.drops_effective_size:
         return disk
     return replace(disk, connection=replace(disk.connection, effective_storage_bytes=0))
 
@@ -237,8 +244,8 @@ def drop_lost_fields(host: SimulatedHost, disk: Disk) -> Disk:
 def _commit(
     host: SimulatedHost,
     guest: SimulatedMachine,
-    told: tuple[LifecycleEvent, ...],
+    events: tuple[LifecycleEvent, ...],
     facts: HostRecord | None = None,
 ) -> None:
     host.commit(RecordChange(SimulatedMachine, guest.machine.id, guest), facts=facts)
-    host.tell(guest.machine, told)
+    host.add_events(guest.machine, events)

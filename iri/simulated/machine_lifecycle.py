@@ -1,5 +1,23 @@
-"""One machine's life: phases, and what leads from one to the next. Pure: the time is an argument, a step gives a new
-guest and what people are told of it. Devices on their way in or out are in hotplug.
+"""The life of one simulated machine. Pure: a machine's record and a time in, the next record and its events out.
+
+Theory of operation. A machine is in one phase; a phase ends at `phase_due_ns`, or on a call:
+
+    phase      power  seen as      leaves by
+    BOOTING    on     PENDING      due -> RUNNING; power off -> OFF
+    RUNNING    on     RUNNING      power off, or the guest powers itself off -> STOPPING; crash -> ENDED
+    STOPPING   on     RUNNING      due -> OFF, or ENDED when the guest did it; then BOOTING if power is to be on
+    OFF        off    SUSPENDED    power on -> BOOTING
+    ENDED      off    TERMINATED   power on -> BOOTING; power off -> OFF
+    REMOVING   any    TERMINATING  due -> the record is gone
+
+    any of them: remove -> REMOVING; the host restarts -> BOOTING, OFF or ENDED
+
+A new machine boots once its devices and images are there; one whose image cannot be pulled stays in BOOTING for ever.
+A guest that ended by itself stays off: it boots when power on is ordered again, so that no crash loop hides a fault.
+A new class and the devices of a machine that is off take effect at the next boot.
+
+Must never happen: a machine is published as off while a guest may still run; REMOVING is left for another phase.
+Devices on their way in or out are in hotplug.
 """
 
 from __future__ import annotations
@@ -29,9 +47,11 @@ CRASH = "Crash"
 
 
 class MachinePhase(IntEnum):
+    """The numbers are in the state log."""
+
     BOOTING = 0
     RUNNING = 1
-    STOPPING = 2  # seen as running: it is, until it is off
+    STOPPING = 2  # published as running: the guest runs until it is off
     OFF = 3  # by order
     ENDED = 4  # by itself
     REMOVING = 5
@@ -50,84 +70,87 @@ HAS_SYSTEM = frozenset((MachinePhase.RUNNING, MachinePhase.STOPPING))
 
 
 class SimulatedMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """`machine` is what is told of it. `phase_due_ns` is when the phase ends: NEVER_NS when nothing ends it."""
+    """`machine` is what callers see. `phase_due_ns` is when the phase ends: NEVER_NS when only a call ends it."""
 
     machine: RuntimeMachine
     phase: MachinePhase = MachinePhase.BOOTING
     phase_due_ns: int = NEVER_NS
-    plugs: tuple[PendingDevice, ...] = ()
+    pending_devices: tuple[PendingDevice, ...] = ()
     resources: Mapping[str, int] = {}
-    resources_at_boot: Mapping[str, int] | None = None  # of another class, that waits for the next boot
+    resources_at_boot: Mapping[str, int] | None = None  # of another class, which waits for the next boot
     local_bytes: int = 0  # of its local disks
-    leases: tuple[tuple[str, str], ...] = ()  # address by interface, of those the network gave one
+    leases: tuple[
+        tuple[str, str], ...
+    ] = ()  # (interface name, address) where the network assigned the address
     is_hung: bool = False
 
     @property
-    def told(self) -> RuntimeMachine:
+    def published(self) -> RuntimeMachine:
         return self.machine
 
     @property
     def due_ns(self) -> int:
-        return min((self.phase_due_ns, *(plug.due_ns for plug in self.plugs)))
+        """When something about it changes next."""
+        return min((self.phase_due_ns, *(device.due_ns for device in self.pending_devices)))
 
 
 MachineStep = tuple[SimulatedMachine, tuple[LifecycleEvent, ...]]
 
 
-def create(guest: SimulatedMachine, now_ns: int, images_ready_ns: int, nature: HostModel) -> MachineStep:
-    """A new machine: its devices go in, then it boots, unless it is to be off."""
+def create(guest: SimulatedMachine, now_ns: int, images_ready_ns: int, model: HostModel) -> MachineStep:
+    """A new machine: its devices are attached, then it boots, unless its power is to be off."""
     machine = hotplug.mark_all_pending(guest.machine)
-    guest = replace(guest, machine=machine, plugs=hotplug.attach_all(machine, now_ns, nature))
-    if guest.machine.spec.power is Power.OFF and not nature.behaviour.ignores_power:
-        return enter_phase(guest, MachinePhase.OFF, nature), ()
+    guest = replace(guest, machine=machine, pending_devices=hotplug.attach_all(machine, now_ns, model))
+    if guest.machine.spec.power is Power.OFF and not model.quirks.ignores_power:
+        return enter_phase(guest, MachinePhase.OFF, model), ()
     if images_ready_ns == NEVER_NS:
-        return report_missing_image(enter_phase(guest, MachinePhase.BOOTING, nature), now_ns, nature), (
+        return report_missing_image(enter_phase(guest, MachinePhase.BOOTING, model), now_ns, model), (
             LifecycleEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True),
         )
-    ready_ns = max(now_ns, images_ready_ns, *(plug.due_ns for plug in guest.plugs), 0)
-    return start_boot(guest, ready_ns, nature), ()
+    ready_ns = max(now_ns, images_ready_ns, *(device.due_ns for device in guest.pending_devices), 0)
+    return start_boot(guest, ready_ns, model), ()
 
 
-def report_missing_image(guest: SimulatedMachine, now_ns: int, nature: HostModel) -> SimulatedMachine:
-    """It waits, and says for what, unless the provider that the host resembles says nothing."""
-    if nature.behaviour.gives_no_reasons:
+def report_missing_image(guest: SimulatedMachine, now_ns: int, model: HostModel) -> SimulatedMachine:
+    """It waits, with a condition that names the reason, unless the imitated provider gives none."""
+    if model.quirks.gives_no_reasons:
         return guest
-    waits = RuntimeCondition(
+    condition = RuntimeCondition(
         type="Ready",
         status="False",
         reason=ImageNotResolvable.__name__,
         message="the image cannot be pulled: take it out of the profile's unavailable_images",
         last_transition_time=now_ns,
     )
-    status = replace(guest.machine.status, conditions=(waits,))
+    status = replace(guest.machine.status, conditions=(condition,))
     return replace(guest, machine=replace(guest.machine, status=status))
 
 
 def step(
-    guest: SimulatedMachine, at_ns: int, nature: HostModel
+    guest: SimulatedMachine, at_ns: int, model: HostModel
 ) -> tuple[SimulatedMachine | None, tuple[LifecycleEvent, ...]]:
-    """What is due by then. None when the machine is gone."""
-    machine, rest, told = hotplug.finish_due(guest.machine, guest.plugs, at_ns)
-    guest = replace(guest, machine=machine, plugs=rest)
+    """Everything that is due by then. None when the machine is gone."""
+    machine, rest, events = hotplug.finish_due(guest.machine, guest.pending_devices, at_ns)
+    guest = replace(guest, machine=machine, pending_devices=rest)
     if guest.phase_due_ns > at_ns:
-        return guest, told
+        return guest, events
     match guest.phase:
         case MachinePhase.BOOTING:
-            return finish_boot(guest, nature), (
-                *told,
+            return finish_boot(guest, model), (
+                *events,
                 LifecycleEvent("Started", "Start", "the machine is running"),
             )
         case MachinePhase.STOPPING:
-            after, more = finish_stop(guest, at_ns, nature)
-            return after, told + more
+            after, more = finish_stop(guest, at_ns, model)
+            return after, events + more
         case MachinePhase.REMOVING:
-            return None, (*told, LifecycleEvent("Removed", "Remove", "the machine is gone"))
+            return None, (*events, LifecycleEvent("Removed", "Remove", "the machine is gone"))
         case MachinePhase.RUNNING | MachinePhase.OFF | MachinePhase.ENDED:
-            return replace(guest, phase_due_ns=NEVER_NS), told
+            return replace(guest, phase_due_ns=NEVER_NS), events
 
 
-def finish_boot(guest: SimulatedMachine, nature: HostModel) -> SimulatedMachine:
-    """Its operating system has started, on the hardware that was waiting for a boot."""
+def finish_boot(guest: SimulatedMachine, model: HostModel) -> SimulatedMachine:
+    """The operating system has started, with the resources that waited for a boot."""
     detail = replace(guest.machine.detail, boots=guest.machine.detail.boots + 1, pending_changes=())
     guest = replace(
         guest,
@@ -135,61 +158,51 @@ def finish_boot(guest: SimulatedMachine, nature: HostModel) -> SimulatedMachine:
         resources=guest.resources_at_boot or guest.resources,
         resources_at_boot=None,
     )
-    return enter_phase(guest, MachinePhase.RUNNING, nature)
+    return enter_phase(guest, MachinePhase.RUNNING, model)
 
 
-def finish_stop(guest: SimulatedMachine, at_ns: int, nature: HostModel) -> MachineStep:
-    """The power is off. It comes back when meanwhile it was ordered on again, or the host always restarts guests."""
-    is_own_doing = guest.machine.detail.reason == GUEST_POWER_OFF
-    off = enter_phase(
-        replace(guest, is_hung=False, machine=hotplug.finish_detaches(guest.machine, guest.plugs)),
-        MachinePhase.ENDED if is_own_doing else MachinePhase.OFF,
-        nature,
-        reason=guest.machine.detail.reason,
-    )
-    off = replace(off, plugs=hotplug.keep_attaches(guest.plugs))
-    told = (
-        LifecycleEvent(
-            "Stopped", "Stop", "the guest switched itself off" if is_own_doing else "the machine is off"
-        ),
-    )
-    wants_on = is_on(guest.machine, nature)
-    if wants_on and (not is_own_doing or nature.behaviour.restarts_guests):
-        return start_boot(off, at_ns, nature), told
-    return off, told
+def finish_stop(guest: SimulatedMachine, at_ns: int, model: HostModel) -> MachineStep:
+    """The power is off. It comes on again when that was ordered meanwhile, or when the provider restarts guests."""
+    is_by_guest = guest.machine.detail.reason == GUEST_POWER_OFF
+    phase = MachinePhase.ENDED if is_by_guest else MachinePhase.OFF
+    off = enter_phase(lose_power(guest), phase, model, reason=guest.machine.detail.reason)
+    message = "the guest powered itself off" if is_by_guest else "the machine is off"
+    events = (LifecycleEvent("Stopped", "Stop", message),)
+    is_to_run = is_to_be_on(guest.machine, model)
+    if is_to_run and (not is_by_guest or model.quirks.restarts_guests):
+        return start_boot(off, at_ns, model), events
+    return off, events
 
 
-def apply_power(guest: SimulatedMachine, now_ns: int, nature: HostModel) -> MachineStep:
-    """The machine's power is what its spec says from now on; asking again starts a guest that went off by itself."""
-    wants_on = is_on(guest.machine, nature)
-    if wants_on and guest.phase in (MachinePhase.OFF, MachinePhase.ENDED):
-        return start_boot(guest, now_ns, nature), ()
-    if wants_on and guest.phase is MachinePhase.STOPPING:
-        return set_reason(guest, ""), ()
-    if not wants_on and guest.phase is MachinePhase.BOOTING:
-        return enter_phase(guest, MachinePhase.OFF, nature), ()
-    if not wants_on and guest.phase is MachinePhase.RUNNING:
-        due_ns = stop_due_ns(guest, now_ns, nature)
-        return replace(enter_phase(guest, MachinePhase.STOPPING, nature), phase_due_ns=due_ns), ()
-    if not wants_on and guest.phase is MachinePhase.ENDED:
-        return enter_phase(guest, MachinePhase.OFF, nature), ()
-    if not wants_on and guest.phase is MachinePhase.STOPPING:
-        return set_reason(guest, ""), ()
-    return guest, ()
+def apply_power(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
+    """Makes the power what spec says. Ordering power on again starts a guest that ended by itself."""
+    match is_to_be_on(guest.machine, model), guest.phase:
+        case True, MachinePhase.OFF | MachinePhase.ENDED:
+            return start_boot(guest, now_ns, model), ()
+        case False, MachinePhase.RUNNING:
+            stopping = enter_phase(guest, MachinePhase.STOPPING, model)
+            return replace(stopping, phase_due_ns=stop_due_ns(guest, now_ns, model)), ()
+        case False, MachinePhase.BOOTING | MachinePhase.ENDED:
+            return enter_phase(guest, MachinePhase.OFF, model), ()
+        case _, MachinePhase.STOPPING:
+            # Whoever began the stop, its outcome now follows the order.
+            return set_reason(guest, ""), ()
+        case _:
+            return guest, ()
 
 
-def remove(guest: SimulatedMachine, now_ns: int, nature: HostModel) -> MachineStep:
-    """Under deletion: shut down if it runs, then gone."""
+def remove(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
+    """Starts the removal: shuts the guest down if it runs, then drops the record."""
     if guest.phase is MachinePhase.REMOVING:
         return guest, ()
-    remove_ns = nature.after(now_ns, nature.times.remove, "remove", guest.machine.id)
-    due_ns = stop_due_ns(guest, now_ns, nature) if guest.phase in HAS_SYSTEM else remove_ns
+    remove_ns = model.after(now_ns, model.times.remove, "remove", guest.machine.id)
+    due_ns = stop_due_ns(guest, now_ns, model) if guest.phase in HAS_SYSTEM else remove_ns
     guest = replace(guest, machine=replace(guest.machine, deleted_at=now_ns))
-    return replace(enter_phase(guest, MachinePhase.REMOVING, nature), phase_due_ns=due_ns), ()
+    return replace(enter_phase(guest, MachinePhase.REMOVING, model), phase_due_ns=due_ns), ()
 
 
 def resize(guest: SimulatedMachine, resources: Mapping[str, int]) -> SimulatedMachine:
-    """Another class: at once when the machine is off, else at its next boot."""
+    """Applies another class: at once when the machine is off, else at its next boot."""
     waits = guest.phase in IS_ON and resources != guest.resources
     detail = replace(guest.machine.detail, pending_changes=("class",) if waits else ())
     guest = replace(guest, machine=replace(guest.machine, detail=detail))
@@ -198,74 +211,79 @@ def resize(guest: SimulatedMachine, resources: Mapping[str, int]) -> SimulatedMa
     return replace(guest, resources=resources, resources_at_boot=None)
 
 
-def power_off_from_inside(guest: SimulatedMachine, now_ns: int, nature: HostModel) -> MachineStep:
-    due_ns = nature.after(now_ns, nature.times.stop, "stop", guest.machine.id, boot_count(guest))
-    stopping = enter_phase(guest, MachinePhase.STOPPING, nature, reason=GUEST_POWER_OFF)
+def power_off_from_inside(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
+    due_ns = model.after(now_ns, model.times.stop, "stop", guest.machine.id, boot_count(guest))
+    stopping = enter_phase(guest, MachinePhase.STOPPING, model, reason=GUEST_POWER_OFF)
     return replace(stopping, phase_due_ns=due_ns), ()
 
 
-def crash(guest: SimulatedMachine, now_ns: int, nature: HostModel) -> MachineStep:
-    told = (LifecycleEvent("Crashed", "Run", "the guest crashed", is_warning=True),)
-    machine = hotplug.finish_detaches(guest.machine, guest.plugs)
-    guest = replace(guest, is_hung=False, machine=machine, plugs=hotplug.keep_attaches(guest.plugs))
-    ended = enter_phase(guest, MachinePhase.ENDED, nature, reason=CRASH)
-    if nature.behaviour.restarts_guests and is_on(guest.machine, nature):
-        return start_boot(ended, now_ns, nature), told
-    return ended, told
+def crash(guest: SimulatedMachine, now_ns: int, model: HostModel) -> MachineStep:
+    events = (LifecycleEvent("Crashed", "Run", "the guest crashed", is_warning=True),)
+    ended = enter_phase(lose_power(guest), MachinePhase.ENDED, model, reason=CRASH)
+    if model.quirks.restarts_guests and is_to_be_on(guest.machine, model):
+        return start_boot(ended, now_ns, model), events
+    return ended, events
 
 
 def reboot_from_inside(guest: SimulatedMachine) -> MachineStep:
-    """A reboot from inside: the machine is never seen as off."""
+    """A reboot from inside: the machine is never published as off."""
+    guest = lose_power(guest)
     detail = replace(guest.machine.detail, boots=boot_count(guest) + 1)
-    told = (LifecycleEvent("Rebooted", "Run", "the guest rebooted"),)
-    machine = replace(hotplug.finish_detaches(guest.machine, guest.plugs), detail=detail)
-    return replace(guest, is_hung=False, machine=machine, plugs=hotplug.keep_attaches(guest.plugs)), told
+    events = (LifecycleEvent("Rebooted", "Run", "the guest rebooted"),)
+    return replace(guest, machine=replace(guest.machine, detail=detail)), events
 
 
 def hang(guest: SimulatedMachine) -> MachineStep:
-    """It answers nothing any more: no device leaves it, and the power button does nothing until grace is over."""
-    told = (LifecycleEvent("Hung", "Run", "the guest does not answer", is_warning=True),)
-    return replace(guest, is_hung=True, plugs=hotplug.block_detaches(guest.plugs)), told
+    """The guest stops answering: no device can be detached, and a stop takes the whole grace period."""
+    events = (LifecycleEvent("Hung", "Run", "the guest does not answer", is_warning=True),)
+    return replace(guest, is_hung=True, pending_devices=hotplug.block_detaches(guest.pending_devices)), events
 
 
-def restart_with_host(guest: SimulatedMachine, up_ns: int, nature: HostModel) -> SimulatedMachine:
-    """The host was away until then: what was to run boots again, what was on its way off is off."""
+def restart_with_host(guest: SimulatedMachine, up_ns: int, model: HostModel) -> SimulatedMachine:
+    """The host was away until then: a machine that is to run boots again, one that was stopping is off."""
     if guest.phase is MachinePhase.REMOVING:
-        return replace(guest, phase_due_ns=nature.after(up_ns, nature.times.remove, "gone", guest.machine.id))
-    machine = hotplug.finish_detaches(guest.machine, guest.plugs)
-    guest = replace(guest, is_hung=False, machine=machine, plugs=hotplug.delay_attaches(guest.plugs, up_ns))
+        return replace(guest, phase_due_ns=model.after(up_ns, model.times.remove, "gone", guest.machine.id))
+    guest = lose_power(guest)
+    guest = replace(guest, pending_devices=hotplug.delay_attaches(guest.pending_devices, up_ns))
     if guest.phase not in IS_ON:
         return guest
-    is_own_doing = guest.phase is MachinePhase.STOPPING and guest.machine.detail.reason == GUEST_POWER_OFF
-    if is_on(guest.machine, nature) and not is_own_doing:
-        return start_boot(guest, up_ns, nature)
+    is_by_guest = guest.phase is MachinePhase.STOPPING and guest.machine.detail.reason == GUEST_POWER_OFF
+    if is_to_be_on(guest.machine, model) and not is_by_guest:
+        return start_boot(guest, up_ns, model)
     return enter_phase(
         guest,
-        MachinePhase.ENDED if is_own_doing else MachinePhase.OFF,
-        nature,
+        MachinePhase.ENDED if is_by_guest else MachinePhase.OFF,
+        model,
         reason=guest.machine.detail.reason,
     )
 
 
-def start_boot(guest: SimulatedMachine, from_ns: int, nature: HostModel) -> SimulatedMachine:
-    due_ns = nature.after(from_ns, nature.times.boot, "boot", guest.machine.id, boot_count(guest))
-    return replace(enter_phase(guest, MachinePhase.BOOTING, nature), phase_due_ns=due_ns)
+def lose_power(guest: SimulatedMachine) -> SimulatedMachine:
+    """Nothing runs: the guest does not hang any more, and devices that were leaving have left."""
+    machine = hotplug.finish_detaches(guest.machine, guest.pending_devices)
+    pending = hotplug.keep_attaches(guest.pending_devices)
+    return replace(guest, is_hung=False, machine=machine, pending_devices=pending)
+
+
+def start_boot(guest: SimulatedMachine, from_ns: int, model: HostModel) -> SimulatedMachine:
+    due_ns = model.after(from_ns, model.times.boot, "boot", guest.machine.id, boot_count(guest))
+    return replace(enter_phase(guest, MachinePhase.BOOTING, model), phase_due_ns=due_ns)
 
 
 def enter_phase(
-    guest: SimulatedMachine, phase: MachinePhase, nature: HostModel, reason: str = ""
+    guest: SimulatedMachine, phase: MachinePhase, model: HostModel, reason: str = ""
 ) -> SimulatedMachine:
-    """In that phase, for good, and telling so."""
+    """Enters the phase, without an end, and publishes state, addresses and console accordingly."""
     machine = guest.machine
     status = replace(
         machine.status,
         state=STATES[phase],
-        observed_generation=observed_generation(machine, nature),
+        observed_generation=observed_generation(machine, model),
         conditions=(),
     )
     detail = replace(
         machine.detail,
-        network_interfaces=describe_interfaces(guest, phase, nature),
+        network_interfaces=describe_interfaces(guest, phase, model),
         console=f"gitvirt iri exec {machine.id}" if phase in HAS_SYSTEM else "",
         reason=reason,
     )
@@ -273,11 +291,11 @@ def enter_phase(
     return replace(guest, machine=machine, phase=phase, phase_due_ns=NEVER_NS)
 
 
-def refresh_status(guest: SimulatedMachine, nature: HostModel) -> SimulatedMachine:
-    """Telling what the present spec and annotations make of status and detail."""
+def refresh_status(guest: SimulatedMachine, model: HostModel) -> SimulatedMachine:
+    """Publishes status and detail again after spec or annotations have changed."""
     machine = guest.machine
-    status = replace(machine.status, observed_generation=observed_generation(machine, nature))
-    detail = replace(machine.detail, network_interfaces=describe_interfaces(guest, guest.phase, nature))
+    status = replace(machine.status, observed_generation=observed_generation(machine, model))
+    detail = replace(machine.detail, network_interfaces=describe_interfaces(guest, guest.phase, model))
     return replace(guest, machine=replace(machine, status=status, detail=detail))
 
 
@@ -287,14 +305,14 @@ def set_reason(guest: SimulatedMachine, reason: str) -> SimulatedMachine:
 
 
 def describe_interfaces(
-    guest: SimulatedMachine, phase: MachinePhase, nature: HostModel
+    guest: SimulatedMachine, phase: MachinePhase, model: HostModel
 ) -> tuple[InterfaceDetail, ...]:
-    """Addresses are seen while a system answers to them."""
+    """The interfaces of spec. Addresses are published only while a system answers to them."""
     leases = dict(guest.leases)
     return tuple(
         InterfaceDetail(
             name=interface.name,
-            mac=choose_mac(interface, nature.chance.hex(5, "mac", guest.machine.id, interface.name)),
+            mac=choose_mac(interface, model.random.hex(5, "mac", guest.machine.id, interface.name)),
             ips=choose_ips(interface.ips, leases.get(interface.name, "")) if phase in HAS_SYSTEM else (),
         )
         for interface in guest.machine.spec.network_interfaces
@@ -302,31 +320,31 @@ def describe_interfaces(
 
 
 def choose_mac(interface: RuntimeNetworkInterface, digest: str) -> str:
-    """The one it brings; else a locally administered one made of ten hex digits."""
-    wanted = interface.attributes.get("mac", "")
-    return wanted or ":".join(["02", *(digest[i : i + 2] for i in range(0, 10, 2))])
+    """The address of the spec; else a locally administered one made of ten hex digits."""
+    given = interface.attributes.get("mac", "")
+    return given or ":".join(["02", *(digest[i : i + 2] for i in range(0, 10, 2))])
 
 
 def choose_ips(given: tuple[str, ...], leased: str) -> tuple[str, ...]:
     return given or ((leased,) if leased else ())
 
 
-def stop_due_ns(guest: SimulatedMachine, now_ns: int, nature: HostModel) -> int:
-    span = nature.times.grace if guest.is_hung else nature.times.stop
-    return nature.after(now_ns, span, "stop", guest.machine.id, boot_count(guest))
+def stop_due_ns(guest: SimulatedMachine, now_ns: int, model: HostModel) -> int:
+    span = model.times.grace if guest.is_hung else model.times.stop
+    return model.after(now_ns, span, "stop", guest.machine.id, boot_count(guest))
 
 
-def is_on(machine: RuntimeMachine, nature: HostModel) -> bool:
-    return machine.spec.power is not Power.OFF or nature.behaviour.ignores_power
+def is_to_be_on(machine: RuntimeMachine, model: HostModel) -> bool:
+    return machine.spec.power is not Power.OFF or model.quirks.ignores_power
 
 
 def boot_count(guest: SimulatedMachine) -> int:
     return guest.machine.detail.boots
 
 
-def observed_generation(machine: RuntimeMachine, nature: HostModel) -> int:
-    """Never behind what the caller says it has seen, or it takes no status from us any more."""
-    if nature.behaviour.counts_no_generations:
+def observed_generation(machine: RuntimeMachine, model: HostModel) -> int:
+    """Never lower than the generation that the caller has recorded, or the caller ignores every later status."""
+    if model.quirks.has_no_generations:
         return 0
     seen = machine.annotations.get(GENERATION_SEEN, "")
     return max(machine.generation, int(seen) if seen.isascii() and seen.isdecimal() and len(seen) < 19 else 0)

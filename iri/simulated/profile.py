@@ -1,4 +1,8 @@
-"""What kind of host it is: how much it has, what it offers, how long things take. A JSON document, decoded strictly."""
+"""A profile says what kind of host is simulated: its capacity, its classes, how long each step takes.
+
+A JSON document whose keys are public. It is decoded strictly: an unknown key is an error that names it. A profile may be
+changed while the host runs; existing objects keep what they have.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ GIB = 1 << 30
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long each step takes, in seconds of the host's clock."""
+    """How long each step takes, in seconds of the host's clock. Names are public: profiles use them."""
 
     boot: DurationRange = DurationRange(0.5, 1.0, 3.0)
     stop: DurationRange = DurationRange(0.5, 1.0, 3.0)  # of a guest that answers the power button
@@ -51,25 +55,25 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     class_policy: Literal["any", "fixed"] = "any"  # fixed: these classes, and no others can be set
     times: Times = Times()
     local_disk_bytes: int = 10 * GIB  # of a local disk that names no size
-    unavailable_images: tuple[str, ...] = ()  # which cannot be pulled; a path is looked for at once
-    unavailable_networks: tuple[str, ...] = ()  # which the host is to have, and has not at present
-    behaviour: str = "gitvirt"
-    behaviour_flags: Mapping[str, bool] = {}
+    unavailable_images: tuple[str, ...] = ()  # that cannot be pulled; one that is a path is refused at once
+    unavailable_networks: tuple[str, ...] = ()  # that the host should have and does not have at present
+    behavior: str = "gitvirt"
+    behavior_flags: Mapping[str, bool] = {}
 
     def __post_init__(self) -> None:
         if any(total < 0 for total in self.capacity.values()):
             raise ValueError("capacity is not negative")
         if any(factor < 1 for factor in self.overcommit.values()):
             raise ValueError("an overcommit factor is 1 or more")
-        build_quirks(self.behaviour, self.behaviour_flags)
+        build_quirks(self.behavior, self.behavior_flags)
 
     def limit(self, resource: str) -> int:
-        """How much of it may be promised."""
+        """How much of the resource may be promised: capacity times overcommit."""
         return int(self.capacity.get(resource, 0) * self.overcommit.get(resource, 1))
 
 
 def parse_profile(document: bytes, onto: Profile | None = None) -> Profile:
-    """The profile, or one with only what the document names changed. InvalidArgument says which field is wrong."""
+    """`onto` with the fields that the document names changed. InvalidArgument names a wrong field."""
     try:
         changes = msgspec.json.decode(document)
         if not isinstance(changes, dict):
@@ -77,7 +81,7 @@ def parse_profile(document: bytes, onto: Profile | None = None) -> Profile:
         whole = merge_settings(msgspec.to_builtins(onto or Profile()), changes)
         return msgspec.convert(whole, Profile)
     except msgspec.MsgspecError as error:
-        raise InvalidArgument(f"the profile is not one: {error}") from None
+        raise InvalidArgument(f"invalid profile: {error}") from None
 
 
 def format_profile(profile: Profile) -> bytes:
@@ -85,10 +89,10 @@ def format_profile(profile: Profile) -> bytes:
 
 
 def merge_settings(whole: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings are merged where they are settings; those keyed by people's names are replaced whole."""
+    """Merges mappings of settings; a mapping whose keys are names, such as capacity, is replaced whole."""
     result = dict(whole)
     for key, change in changes.items():
-        has = result.get(key)
-        is_nested = isinstance(has, dict) and isinstance(change, dict) and key in ("times", "classes")
-        result[key] = merge_settings(has, change) if is_nested and isinstance(has, dict) else change
+        old = result.get(key)
+        is_nested = isinstance(old, dict) and isinstance(change, dict) and key in ("times", "classes")
+        result[key] = merge_settings(old, change) if is_nested and isinstance(old, dict) else change
     return result

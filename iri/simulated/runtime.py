@@ -1,4 +1,8 @@
-"""The simulated host as a runtime: the ten methods, each a few lines between the protocol and the host."""
+"""The simulated host as a runtime: the ten methods of iri.runtime.Runtime.
+
+Each method locks the host, calls the module that does the work, and returns. A host has no thread of its own, so what
+falls due between calls is applied by whoever waits for it: a subscription, or the thread of an open console.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +50,10 @@ class SimulatedRuntime:
         self.host = host
 
     def about(self) -> RuntimeInfo:
-        with self.host.entered():
+        with self.host.locked():
             profile = self.host.profile
             info = HostInfo(
-                id=self.host.nature.chance.uuid("host"),
+                id=self.host.model.random.uuid("host"),
                 capacity=profile.capacity,
                 node_info=NodeInfo(
                     architecture=profile.architecture,
@@ -64,7 +68,7 @@ class SimulatedRuntime:
         return RuntimeInfo(name=NAME, version=VERSION, host=info)
 
     def offers(self) -> Offers:
-        with self.host.entered():
+        with self.host.locked():
             classes = self.host.classes
             machine_offers = [
                 MachineOffer(machine_class=offered, quantity=quantity)
@@ -78,41 +82,41 @@ class SimulatedRuntime:
         return Offers(machines=tuple(machine_offers), volumes=tuple(volume_offers) if storage else ())
 
     def _quantity(self, offered: RuntimeMachineClass) -> int:
-        """How many the empty host holds."""
+        """How many machines of the class fit on the empty host."""
         limit = self.host.profile.limit
         shares = [limit(resource) // need for resource, need in offered.resources.items() if need > 0]
         return min(shares, default=0)
 
     def set_classes(self, classes: RuntimeClasses) -> None:
-        with self.host.entered():
+        with self.host.locked():
             if self.host.profile.class_policy == "fixed":
                 raise Unimplemented("the classes of this host are fixed by its profile")
-            if classes != self.host.facts.classes:
-                self.host.commit(facts=replace(self.host.facts, classes=classes))
+            if classes != self.host.record.classes:
+                self.host.commit(facts=replace(self.host.record, classes=classes))
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        with self.host.entered():
+        with self.host.locked():
             return self.host.state.objects(kind)
 
-    def create(self, wanted: AnyObject) -> AnyObject:
-        with self.host.entered() as now_ns:
-            match wanted := intern_keys(wanted):
+    def create(self, desired: AnyObject) -> AnyObject:
+        with self.host.locked() as now_ns:
+            match desired := intern_keys(desired):
                 case RuntimeMachine():
-                    return machine_calls.create(self.host, wanted, now_ns)
+                    return machine_calls.create(self.host, desired, now_ns)
                 case RuntimeVolume():
-                    return volume_calls.create(self.host, wanted, now_ns)
+                    return volume_calls.create(self.host, desired, now_ns)
                 case RuntimeSnapshot():
-                    return volume_calls.create_snapshot(self.host, wanted, now_ns)
+                    return volume_calls.create_snapshot(self.host, desired, now_ns)
 
     def change(self, id: str, change: RuntimeChange) -> None:
-        with self.host.entered() as now_ns:
+        with self.host.locked() as now_ns:
             if isinstance(change, ExpandVolume):
                 volume_calls.expand(self.host, volume_calls.find_volume(self.host, id), change, now_ns)
             else:
                 machine_calls.change(self.host, machine_calls.find_machine(self.host, id), change, now_ns)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        with self.host.entered() as now_ns:
+        with self.host.locked() as now_ns:
             if kind is RuntimeMachine:
                 machine_calls.remove(self.host, machine_calls.find_machine(self.host, id), now_ns)
             elif kind is RuntimeVolume:
@@ -121,41 +125,41 @@ class SimulatedRuntime:
                 volume_calls.remove_snapshot(self.host, volume_calls.find_snapshot(self.host, id), now_ns)
 
     def events(self) -> Sequence[RuntimeEvent]:
-        with self.host.entered():
+        with self.host.locked():
             return self.host.journal.events()
 
     def watch(self) -> Subscription:
         return DueSubscription(self.host, self.host.journal.watch())
 
     def console(self, machine_id: str) -> Console:
-        with self.host.entered():
+        with self.host.locked():
             guest = machine_calls.find_machine(self.host, machine_id)
-            if self.host.nature.behaviour.has_no_console:
-                raise Unimplemented("machines have no console here")
+            if self.host.model.quirks.has_no_console:
+                raise Unimplemented("this provider has no consoles")
             if guest.phase not in HAS_SYSTEM or guest.is_hung:
-                raise FailedPrecondition(f"machine {machine_id} has no console: it is not running")
+                raise FailedPrecondition(f"machine {machine_id} has no console while it is not running")
             console = shell.open_console(
-                self._inside(machine_id), lambda console: self.host.leave(machine_id, console)
+                self._guest_access(machine_id), lambda console: self.host.drop_console(machine_id, console)
             )
-            self.host.attend(machine_id, console)
-        keeper = threading.Thread(
+            self.host.add_console(machine_id, console)
+        timekeeper = threading.Thread(
             target=run_due_while_attached,
             args=(self.host, machine_id, console),
             name="guest-time",
             daemon=True,
         )
-        keeper.start()
+        timekeeper.start()
         return console
 
-    def _inside(self, machine_id: str) -> GuestAccess:
+    def _guest_access(self, machine_id: str) -> GuestAccess:
         def act(action: GuestAction) -> None:
-            with self.host.entered() as now_ns:
+            with self.host.locked() as now_ns:
                 machine_calls.act(
                     self.host, machine_calls.find_machine(self.host, machine_id), action, now_ns
                 )
 
         def machine() -> RuntimeMachine:
-            with self.host.entered():
+            with self.host.locked():
                 return machine_calls.find_machine(self.host, machine_id).machine
 
         return GuestAccess(
@@ -168,21 +172,21 @@ class SimulatedRuntime:
 
 
 def run_due_while_attached(host: SimulatedHost, machine_id: str, console: Console) -> None:
-    """Who sits at a console sees the guest end in time, though nobody asks the host anything."""
-    while host.is_attended(machine_id, console):
-        host.settle()
+    """Applies what is due while a console is open, so that its user sees the guest end in time."""
+    while host.has_console(machine_id, console):
+        host.run_due()
         time.sleep(CONSOLE_TICK_SECONDS)
 
 
-def intern_keys(wanted: AnyObject) -> AnyObject:
-    """All objects have the same few keys; off a socket, each brings its own copies."""
-    labels = {sys.intern(key): value for key, value in wanted.labels.items()}
-    annotations = {sys.intern(key): value for key, value in wanted.annotations.items()}
-    return replace(wanted, labels=labels, annotations=annotations)
+def intern_keys(desired: AnyObject) -> AnyObject:
+    """Shares the keys of labels and annotations between objects: off a socket, each object has copies of its own."""
+    labels = {sys.intern(key): value for key, value in desired.labels.items()}
+    annotations = {sys.intern(key): value for key, value in desired.annotations.items()}
+    return replace(desired, labels=labels, annotations=annotations)
 
 
 class DueSubscription:
-    """Notices, those too that come of nothing but time: it waits itself until the next thing is due."""
+    """Notices, also of changes that only time causes: it waits until the next one is due, and applies it."""
 
     def __init__(self, host: SimulatedHost, watcher: Watcher) -> None:
         self._host = host
@@ -192,7 +196,7 @@ class DueSubscription:
     def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
         deadline = time.monotonic() + timeout_seconds
         while True:
-            self._host.settle()
+            self._host.run_due()
             left = deadline - time.monotonic()
             notices = self._watcher.next(max(0.0, min(left, self._seconds_until_due(left))))
             if notices or self._is_closed or time.monotonic() >= deadline:

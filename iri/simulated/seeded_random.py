@@ -1,6 +1,7 @@
-"""Chance that depends on the seed and on what it is asked for, never on the order of asking: a run can be repeated.
+"""Random numbers that depend on the seed and on their purpose, never on the order of the questions.
 
-So two threads that create machines at once do not disturb each other's boot times.
+Each number is a keyed hash of what it is for, such as ("boot", machine id, 3). So a run with the same seed can be
+repeated, and two threads that create machines at once do not change each other's boot times.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from iri.simulated.clock import SECOND_NS
 
 
 class DurationRange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """How long something takes: a triangle between `least` and `most` seconds with its peak at `usual`.
+    """How long something takes: a triangular distribution from `least` to `most` seconds with its peak at `usual`.
 
-    Written as a list of the three.
+    In a profile it is a list of the three.
     """
 
     least: float
@@ -26,10 +27,10 @@ class DurationRange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
     def __post_init__(self) -> None:
         if not 0 <= self.least <= self.usual <= self.most:
-            raise ValueError("a span needs 0 <= least <= usual <= most")
+            raise ValueError("a duration needs 0 <= least <= usual <= most")
 
-    def at(self, share: float) -> int:
-        """Nanoseconds for a share between 0 and 1."""
+    def sample_ns(self, share: float) -> int:
+        """Nanoseconds at that share of the distribution, from 0 to 1: the inverse of its cumulative function."""
         width = self.most - self.least
         if width == 0:
             return round(self.least * SECOND_NS)
@@ -47,11 +48,11 @@ class SeededRandom:
         self._key = seed.to_bytes(16, "big", signed=True)
 
     def share(self, *what: str | int) -> float:
-        """Between 0 and 1, evenly, the same for the same question."""
+        """From 0 to 1, evenly distributed, the same for the same purpose."""
         return int.from_bytes(self._digest(what, 7), "big") / (1 << 56)
 
-    def nanoseconds(self, span: DurationRange, *what: str | int) -> int:
-        return span.at(self.share(*what))
+    def duration_ns(self, duration: DurationRange, *what: str | int) -> int:
+        return duration.sample_ns(self.share(*what))
 
     def hex(self, size_bytes: int, *what: str | int) -> str:
         return self._digest(what, size_bytes).hex()
@@ -60,5 +61,5 @@ class SeededRandom:
         return str(uuid.UUID(bytes=self._digest(what, 16), version=4))
 
     def _digest(self, what: tuple[str | int, ...], size_bytes: int) -> bytes:
-        question = "\0".join(map(str, what)).encode()
-        return hashlib.blake2b(question, digest_size=size_bytes, key=self._key).digest()
+        purpose = "\0".join(map(str, what)).encode()
+        return hashlib.blake2b(purpose, digest_size=size_bytes, key=self._key).digest()

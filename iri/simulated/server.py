@@ -1,4 +1,4 @@
-"""A simulated host behind sockets: the server of its calls, consoles and controls, and what stops all of it."""
+"""A simulated host behind sockets: its calls, its consoles and its control service, started and stopped together."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class SimulatedServer:
 
     def __init__(self, host: SimulatedHost, addresses: Sequence[Address]) -> None:
         self.host = host
-        self.faults = FaultRules(SeededRandom(host.facts.seed))
+        self.faults = FaultRules(SeededRandom(host.record.seed))
         self.consoles = ExecServer()
         self._server = Server(
             SimulatedRuntime(host),
             addresses,
             consoles=self.consoles,
-            around=wrap_calls(host, self.faults),
-            services=[*Service, ExtraService(SERVICE, ControlService(host, self.faults).table())],
+            wrapper=wrap_calls(host, self.faults),
+            services=[*Service, ExtraService(SERVICE, ControlService(host, self.faults).list_calls())],
         )
 
     @property
@@ -36,7 +36,7 @@ class SimulatedServer:
         return self._server.addresses
 
     def start(self) -> None:
-        """FailedPrecondition when an address cannot be listened on; nothing is left of it then."""
+        """Raises FailedPrecondition when an address is in use; nothing is left running then."""
         self.consoles.start()
         try:
             self._server.start()
@@ -45,6 +45,7 @@ class SimulatedServer:
             raise
 
     def stop(self) -> None:
+        # In this order: delayed calls end first, or the server would wait for them; the host's log is closed last.
         self.faults.release()
         self.consoles.stop()
         self._server.stop()

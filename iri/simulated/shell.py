@@ -1,4 +1,4 @@
-"""The system of a simulated guest, as somebody at its console meets it: a login, a prompt, a few commands.
+"""The operating system of a simulated guest at its serial console: a login, a prompt, a few commands.
 
 It runs in a thread on the slave side of a real pty, so that echo, line editing and window sizes are the kernel's own.
 """
@@ -23,7 +23,7 @@ NOT_FOUND_STATUS = 127
 
 
 class GuestAccess(NamedTuple):
-    """What the guest can see of itself and do to itself."""
+    """What the guest can see of its own machine and do to it."""
 
     machine: Callable[[], RuntimeMachine]
     now_ns: Callable[[], int]
@@ -33,18 +33,18 @@ class GuestAccess(NamedTuple):
 
 
 class _SessionOverError(Exception):
-    """The line is closed, or the session over."""
+    """The line is closed, or the session has ended."""
 
 
-def open_console(inside: GuestAccess, closed: Callable[[Console], None]) -> Console:
+def open_console(access: GuestAccess, closed: Callable[[Console], None]) -> Console:
     """A console with a shell behind it; `closed` is told when the shell has gone."""
     master, slave = pty.openpty()
     settings = termios.tcgetattr(slave)
-    # Ctrl-C ends the line instead of raising a signal, which has nobody to go to here.
+    # Ctrl-C ends the line instead of raising a signal, which no process here would receive.
     settings[3] &= ~termios.ISIG
     settings[6][termios.VEOL] = INTERRUPT
     termios.tcsetattr(slave, termios.TCSANOW, settings)
-    shell = Shell(slave, inside)
+    shell = Shell(slave, access)
     console = PtyConsole(master, shell.exit_status)
     thread = threading.Thread(
         target=shell.run, args=(lambda: closed(console),), name="guest-shell", daemon=True
@@ -54,15 +54,15 @@ def open_console(inside: GuestAccess, closed: Callable[[Console], None]) -> Cons
 
 
 class Shell:
-    def __init__(self, terminal: int, inside: GuestAccess) -> None:
+    def __init__(self, terminal: int, access: GuestAccess) -> None:
         self._terminal = terminal
-        self._inside = inside
+        self._access = access
         self._status = 0
-        self._is_over = threading.Event()
+        self._is_ended = threading.Event()
         self._user = ""
 
     def exit_status(self) -> int:
-        self._is_over.wait(1)
+        self._is_ended.wait(1)
         return self._status
 
     def run(self, closed: Callable[[], None]) -> None:
@@ -71,7 +71,7 @@ class Shell:
         except (_SessionOverError, OSError):  # OSError: the other side hung up
             pass
         finally:
-            self._is_over.set()
+            self._is_ended.set()
             os.close(self._terminal)
             closed()
 
@@ -79,7 +79,7 @@ class Shell:
         os.write(self._terminal, f"{text}\n".encode())
 
     def _session(self) -> None:
-        machine = self._inside.machine()
+        machine = self._access.machine()
         self.say(f"\ngitvirt simulated machine {machine.id}")
         while not self._user:
             self._user = self._ask(f"{self._hostname()} login: ").strip()[:32]
@@ -112,7 +112,7 @@ class Shell:
         return command.run(self, words[1:]) or 0
 
     def _hostname(self) -> str:
-        return hostname(self._inside.machine())
+        return hostname(self._access.machine())
 
     def echo(self, words: list[str]) -> None:
         self.say(" ".join(words))
@@ -126,20 +126,20 @@ class Shell:
 
     def addresses(self, _words: list[str]) -> None:
         self.say("lo        127.0.0.1")
-        for interface in self._inside.machine().detail.network_interfaces:
+        for interface in self._access.machine().detail.network_interfaces:
             self.say(f"{interface.name:<9} {' '.join(interface.ips) or '-'}  {interface.mac}")
 
     def disks(self, _words: list[str]) -> None:
-        machine = self._inside.machine()
+        machine = self._access.machine()
         there = {entry.name: entry.handle for entry in machine.status.volumes if entry.handle}
         for disk in machine.spec.volumes:
             if disk.name in there:
                 self.say(f"{disk.device or '-':<5} {disk.name:<12} {there[disk.name]}")
 
     def uptime(self, _words: list[str]) -> None:
-        machine = self._inside.machine()
-        seconds = (self._inside.now_ns() - machine.created_at) // 1_000_000_000
-        self.say(f"made {seconds} s ago, booted {machine.detail.boots} times")
+        machine = self._access.machine()
+        seconds = (self._access.now_ns() - machine.created_at) // 1_000_000_000
+        self.say(f"created {seconds} s ago, booted {machine.detail.boots} times")
 
     def size(self, _words: list[str]) -> None:
         columns, rows = window_size(self._terminal)
@@ -154,19 +154,19 @@ class Shell:
 
     def power_off(self, _words: list[str]) -> None:
         self.say("The system is going down.")
-        self._leave(self._inside.power_off)
+        self._leave(self._access.power_off)
 
     def reboot(self, _words: list[str]) -> None:
         self.say("The system is restarting.")
-        self._leave(self._inside.reboot)
+        self._leave(self._access.reboot)
 
     def crash(self, _words: list[str]) -> None:
-        self.say("Kernel panic - not syncing: by order of the console")
-        self._leave(self._inside.crash)
+        self.say("Kernel panic - not syncing: requested at the console")
+        self._leave(self._access.crash)
 
-    def _leave(self, deed: Callable[[], None]) -> None:
+    def _leave(self, action: Callable[[], None]) -> None:
         self._status = 0
-        deed()
+        action()
         raise _SessionOverError
 
 

@@ -1,4 +1,9 @@
-"""What is due when: at most one time for each thing. A time that was put off or called off is dropped lazily."""
+"""When each object changes next: at most one time per key.
+
+A heap of times beside a dict of the current time of each key. Putting a key again, or dropping it, leaves its old entry
+in the heap; an entry counts only while the dict has the same time. Old entries are dropped when they come up, and all at
+once when they are the larger part of the heap.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +22,33 @@ class TimerQueue:
     def __len__(self) -> int:
         return len(self._due)
 
-    def put(self, thing: TimerKey, due_ns: int) -> None:
-        """Equal times come up in the order they were put, so a run can be repeated."""
-        if self._due.get(thing) == due_ns:
+    def put(self, key: TimerKey, due_ns: int) -> None:
+        """Keys with equal times come up in the order in which they were put, so a run can be repeated."""
+        if self._due.get(key) == due_ns:
             return
-        self._due[thing] = due_ns
+        self._due[key] = due_ns
         self._count += 1
-        heapq.heappush(self._heap, (due_ns, self._count, thing))
+        heapq.heappush(self._heap, (due_ns, self._count, key))
         if len(self._heap) > 64 and len(self._heap) > 4 * len(self._due):
             self._tidy()
 
-    def drop(self, thing: TimerKey) -> None:
-        self._due.pop(thing, None)
+    def drop(self, key: TimerKey) -> None:
+        self._due.pop(key, None)
 
     def next_due_ns(self) -> int | None:
         while self._heap:
-            due_ns, _, thing = self._heap[0]
-            if self._due.get(thing) == due_ns:
+            due_ns, _, key = self._heap[0]
+            if self._due.get(key) == due_ns:
                 return due_ns
             heapq.heappop(self._heap)
         return None
 
     def take_due(self, now_ns: int) -> Iterator[tuple[int, TimerKey]]:
-        """In order of time, including what is put meanwhile and is due by then too."""
+        """Each key that is due by then, in order of time; also those that are put while the caller iterates."""
         while (due_ns := self.next_due_ns()) is not None and due_ns <= now_ns:
-            _, _, thing = heapq.heappop(self._heap)
-            del self._due[thing]
-            yield due_ns, thing
+            _, _, key = heapq.heappop(self._heap)
+            del self._due[key]
+            yield due_ns, key
 
     def _tidy(self) -> None:
         self._heap = [entry for entry in self._heap if self._due.get(entry[2]) == entry[0]]

@@ -1,4 +1,7 @@
-"""What the calls about volumes and snapshots do to the host, as machines does for machines."""
+"""What calls about volumes and snapshots do to the host, as machine_calls does for machines.
+
+Every function is called with the host locked. A volume is removed once no machine has it: see volume_lifecycle.
+"""
 
 from __future__ import annotations
 
@@ -14,105 +17,107 @@ from iri.simulated.volume_lifecycle import SimulatedSnapshot, SimulatedVolume
 from iri.volume import RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeDataSource, VolumeState
 
 
-def create(host: SimulatedHost, wanted: RuntimeVolume, now_ns: int) -> RuntimeVolume:
-    facts, id = host.identified(RuntimeVolume, wanted.labels)
+def create(host: SimulatedHost, desired: RuntimeVolume, now_ns: int) -> RuntimeVolume:
+    facts, id = host.assign_id(RuntimeVolume, desired.labels)
     existing = host.state.get(SimulatedVolume, id)
     if existing is not None:
         return existing.volume
-    refuse_unknown_class(host, wanted.spec.class_name)
-    facts, ready_ns = _source_ready(host, wanted, facts, now_ns)
+    refuse_unknown_class(host, desired.spec.class_name)
+    facts, ready_ns = _prepare_source(host, desired, facts, now_ns)
     volume = RuntimeVolume(
-        id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=wanted.spec
+        id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=desired.spec
     )
-    created, told = volume_lifecycle.create(volume, now_ns, ready_ns, host.nature)
-    host.state.usage.refuse(host.profile.limit, None, created)
+    created, events = volume_lifecycle.create(volume, now_ns, ready_ns, host.model)
+    host.state.usage.require_room(host.profile.limit, None, created)
     host.commit(RecordChange(SimulatedVolume, id, created), facts=facts)
-    host.tell(created.volume, (LifecycleEvent("Created", "Create", "the volume is defined"), *told))
+    host.add_events(created.volume, (LifecycleEvent("Created", "Create", "the volume is defined"), *events))
     return created.volume
 
 
-def _source_ready(
-    host: SimulatedHost, wanted: RuntimeVolume, facts: HostRecord, now_ns: int
+def _prepare_source(
+    host: SimulatedHost, desired: RuntimeVolume, facts: HostRecord, now_ns: int
 ) -> tuple[HostRecord, int]:
-    """When the data is there that the volume is to be filled with."""
-    source = wanted.spec.volume_data_source or VolumeDataSource()
+    """When the data that fills the volume is available; refuses a source that cannot fill it."""
+    source = desired.spec.volume_data_source or VolumeDataSource()
     if source.image_data_source is not None:
         unavailable.refuse_images(host, (source.image_data_source.image,))
-        return host.pulled(facts, (source.image_data_source.image,), now_ns)
+        return host.pull_images(facts, (source.image_data_source.image,), now_ns)
     if source.snapshot_data_source is None:
         return facts, now_ns
-    shot = find_snapshot(host, source.snapshot_data_source.snapshot_id)
-    if shot.snapshot.status.state is not SnapshotState.READY:
-        raise FailedPrecondition(f"snapshot {shot.snapshot.id} is not ready")
-    asked = wanted.spec.resources.storage_bytes if wanted.spec.resources else 0
-    if volume_lifecycle.round_size(asked, host.nature) < shot.snapshot.status.size:
-        size = shot.snapshot.status.size
-        raise InvalidArgument(f"snapshot {shot.snapshot.id} needs a volume of {size} bytes or more")
+    snapshot_record = find_snapshot(host, source.snapshot_data_source.snapshot_id)
+    if snapshot_record.snapshot.status.state is not SnapshotState.READY:
+        raise FailedPrecondition(f"snapshot {snapshot_record.snapshot.id} is not ready")
+    desired_bytes = desired.spec.resources.storage_bytes if desired.spec.resources else 0
+    if volume_lifecycle.round_size(desired_bytes, host.model) < snapshot_record.snapshot.status.size:
+        size = snapshot_record.snapshot.status.size
+        raise InvalidArgument(
+            f"snapshot {snapshot_record.snapshot.id} needs a volume of {size} bytes or more"
+        )
     return facts, now_ns
 
 
-def expand(host: SimulatedHost, stored: SimulatedVolume, wanted: ExpandVolume, now_ns: int) -> None:
-    volume = expand_volume(stored.volume, wanted)
+def expand(host: SimulatedHost, stored: SimulatedVolume, desired: ExpandVolume, now_ns: int) -> None:
+    volume = expand_volume(stored.volume, desired)
     if volume is stored.volume:
         return
-    if host.nature.behaviour.counts_no_generations:
+    if host.model.quirks.has_no_generations:
         volume = replace(volume, generation=0)
-    after = volume_lifecycle.expand(replace(stored, volume=volume), now_ns, host.nature)
-    host.state.usage.refuse(host.profile.limit, stored, after)
+    after = volume_lifecycle.expand(replace(stored, volume=volume), now_ns, host.model)
+    host.state.usage.require_room(host.profile.limit, stored, after)
     host.commit(RecordChange(SimulatedVolume, volume.id, after))
 
 
 def remove(host: SimulatedHost, stored: SimulatedVolume, now_ns: int) -> None:
-    """One that a machine holds goes when that lets it go."""
-    is_held = host.state.attachments.is_held(stored.volume.id)
-    after = volume_lifecycle.remove(stored, now_ns, is_held, host.nature)
+    """Starts the removal; a volume that a machine has waits until that machine has released it."""
+    is_attached = host.state.attachments.is_attached(stored.volume.id)
+    after = volume_lifecycle.remove(stored, now_ns, is_attached, host.model)
     if after is not stored:
         host.commit(RecordChange(SimulatedVolume, stored.volume.id, after))
 
 
-def create_snapshot(host: SimulatedHost, wanted: RuntimeSnapshot, now_ns: int) -> RuntimeSnapshot:
-    facts, id = host.identified(RuntimeSnapshot, wanted.labels)
+def create_snapshot(host: SimulatedHost, desired: RuntimeSnapshot, now_ns: int) -> RuntimeSnapshot:
+    facts, id = host.assign_id(RuntimeSnapshot, desired.labels)
     existing = host.state.get(SimulatedSnapshot, id)
     if existing is not None:
         return existing.snapshot
-    source = find_volume(host, wanted.spec.volume_id)
+    source = find_volume(host, desired.spec.volume_id)
     if source.volume.status.state is not VolumeState.AVAILABLE or source.volume.deleted_at:
         raise FailedPrecondition(f"volume {source.volume.id} is not available")
     snapshot = RuntimeSnapshot(
-        id=id, labels=wanted.labels, annotations=wanted.annotations, created_at=now_ns, spec=wanted.spec
+        id=id, labels=desired.labels, annotations=desired.annotations, created_at=now_ns, spec=desired.spec
     )
-    shot = volume_lifecycle.take_snapshot(snapshot, source, now_ns, host.nature)
-    host.commit(RecordChange(SimulatedSnapshot, id, shot), facts=facts)
-    return shot.snapshot
+    snapshot_record = volume_lifecycle.take_snapshot(snapshot, source, now_ns, host.model)
+    host.commit(RecordChange(SimulatedSnapshot, id, snapshot_record), facts=facts)
+    return snapshot_record.snapshot
 
 
-def remove_snapshot(host: SimulatedHost, shot: SimulatedSnapshot, now_ns: int) -> None:
-    after = volume_lifecycle.remove_snapshot(shot, now_ns, host.nature)
-    if after is not shot:
-        host.commit(RecordChange(SimulatedSnapshot, shot.snapshot.id, after))
+def remove_snapshot(host: SimulatedHost, snapshot_record: SimulatedSnapshot, now_ns: int) -> None:
+    after = volume_lifecycle.remove_snapshot(snapshot_record, now_ns, host.model)
+    if after is not snapshot_record:
+        host.commit(RecordChange(SimulatedSnapshot, snapshot_record.snapshot.id, after))
 
 
 def find_volume(host: SimulatedHost, id: str) -> SimulatedVolume:
     stored = host.state.get(SimulatedVolume, id)
     if stored is None:
-        raise _unknown(host)(f"there is no volume {id}")
+        raise _unknown_error(host)(f"volume {id} does not exist")
     return stored
 
 
 def find_snapshot(host: SimulatedHost, id: str) -> SimulatedSnapshot:
-    shot = host.state.get(SimulatedSnapshot, id)
-    if shot is None:
-        raise _unknown(host)(f"there is no snapshot {id}")
-    return shot
+    snapshot_record = host.state.get(SimulatedSnapshot, id)
+    if snapshot_record is None:
+        raise _unknown_error(host)(f"snapshot {id} does not exist")
+    return snapshot_record
 
 
-def _unknown(host: SimulatedHost) -> type[NotFound] | type[Internal]:
-    return Internal if host.nature.behaviour.says_internal_for_unknown_ids else NotFound
+def _unknown_error(host: SimulatedHost) -> type[NotFound] | type[Internal]:
+    return Internal if host.model.quirks.answers_internal_for_unknown_ids else NotFound
 
 
 def refuse_unknown_class(host: SimulatedHost, name: str) -> None:
     if any(offered.name == name for offered in host.classes.volumes):
         return
-    error = Internal if host.nature.behaviour.says_internal_for_unknown_classes else InvalidArgument
+    error = Internal if host.model.quirks.answers_internal_for_unknown_classes else InvalidArgument
     known = ", ".join(offered.name for offered in host.classes.volumes) or "none"
-    raise error(f"there is no volume class {name!r} here; there are: {known}")
+    raise error(f"volume class {name!r} does not exist here; there are: {known}")

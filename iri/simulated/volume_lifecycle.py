@@ -1,4 +1,18 @@
-"""One volume's life, and one snapshot's. Pure, as a machine's life in guest."""
+"""The life of one simulated volume, and of one snapshot. Pure, as machine_lifecycle.
+
+Theory of operation, for volumes:
+
+    phase       state       leaves by
+    PREPARING   PENDING     due -> READY
+    READY       AVAILABLE   expand -> GROWING
+    GROWING     AVAILABLE   due -> READY, with the new size
+    FAILED      ERROR       its image cannot be pulled: only a removal ends it
+    WAITING     as before   removal was ordered, and a machine still has it: released -> REMOVING
+    REMOVING    as before   due -> the record is gone
+
+A volume that is still PREPARING simply comes into being with its new size. Snapshots know PREPARING, READY, REMOVING.
+Must never happen: a volume is removed while a machine has it; a volume becomes smaller.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +41,13 @@ MIB, GIB = 1 << 20, 1 << 30
 
 
 class VolumePhase(IntEnum):
+    """The numbers are in the state log."""
+
     PREPARING = 0
     READY = 1
     GROWING = 2
     FAILED = 3
-    WAITING = 4  # to be removed, once no machine has it any more
+    WAITING = 4  # to be removed once no machine has it
     REMOVING = 5
 
 
@@ -39,10 +55,10 @@ class SimulatedVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     volume: RuntimeVolume
     phase: VolumePhase = VolumePhase.PREPARING
     due_ns: int = NEVER_NS
-    size_bytes: int = 0  # what it is to have in the end; charged
+    size_bytes: int = 0  # the desired size, rounded; charged
 
     @property
-    def told(self) -> RuntimeVolume:
+    def published(self) -> RuntimeVolume:
         return self.volume
 
 
@@ -52,7 +68,7 @@ class SimulatedSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     due_ns: int = NEVER_NS
 
     @property
-    def told(self) -> RuntimeSnapshot:
+    def published(self) -> RuntimeSnapshot:
         return self.snapshot
 
 
@@ -60,36 +76,36 @@ VolumeStep = tuple[SimulatedVolume | None, tuple[LifecycleEvent, ...]]
 SnapshotStep = tuple[SimulatedSnapshot | None, tuple[LifecycleEvent, ...]]
 
 
-def round_size(wanted_bytes: int, nature: HostModel) -> int:
-    """What a volume really gets: whole MiB, or what the provider that the host resembles makes of it."""
-    unit = GIB if nature.behaviour.rounds_to_gib and wanted_bytes >= GIB else MIB
-    return -(-wanted_bytes // unit) * unit
+def round_size(desired_bytes: int, model: HostModel) -> int:
+    """The size that a volume really gets: whole MiB, or whole GiB with some providers."""
+    unit = GIB if model.quirks.rounds_to_gib and desired_bytes >= GIB else MIB
+    return -(-desired_bytes // unit) * unit
 
 
 def create(
-    volume: RuntimeVolume, now_ns: int, data_ready_ns: int, nature: HostModel
+    volume: RuntimeVolume, now_ns: int, data_ready_ns: int, model: HostModel
 ) -> tuple[SimulatedVolume, tuple[LifecycleEvent, ...]]:
-    """A new volume, filled from its source once that is there."""
-    asked = volume.spec.resources.storage_bytes if volume.spec.resources else 0
-    stored = SimulatedVolume(volume=volume, size_bytes=round_size(asked, nature))
+    """A new volume, filled from its source once that is available."""
+    desired_bytes = volume.spec.resources.storage_bytes if volume.spec.resources else 0
+    stored = SimulatedVolume(volume=volume, size_bytes=round_size(desired_bytes, model))
     if data_ready_ns == NEVER_NS:
         failed = replace(
             volume,
             status=RuntimeVolumeStatus(state=VolumeState.ERROR),
-            detail=describe_missing_image(volume, nature),
+            detail=describe_missing_image(volume, model),
         )
-        told = LifecycleEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
-        return replace(stored, volume=failed, phase=VolumePhase.FAILED), (told,)
-    span = nature.times.clone if volume.spec.volume_data_source else nature.times.prepare
-    due_ns = nature.after(max(now_ns, data_ready_ns), span, "prepare", volume.id)
+        event = LifecycleEvent("ImagePullFailed", "PullImage", "the image cannot be pulled", is_warning=True)
+        return replace(stored, volume=failed, phase=VolumePhase.FAILED), (event,)
+    span = model.times.clone if volume.spec.volume_data_source else model.times.prepare
+    due_ns = model.after(max(now_ns, data_ready_ns), span, "prepare", volume.id)
     return replace(stored, due_ns=due_ns), ()
 
 
-def describe_missing_image(volume: RuntimeVolume, nature: HostModel) -> VolumeDetail:
-    """Why it is not made, unless the provider that the host resembles says nothing."""
+def describe_missing_image(volume: RuntimeVolume, model: HostModel) -> VolumeDetail:
+    """Why it cannot be created, unless the imitated provider gives no reasons."""
     source = volume.spec.volume_data_source
     image = source.image_data_source.image if source and source.image_data_source else ""
-    if nature.behaviour.gives_no_reasons:
+    if model.quirks.gives_no_reasons:
         return VolumeDetail()
     return VolumeDetail(
         reason=ImageNotResolvable.__name__,
@@ -129,56 +145,56 @@ def describe_access(volume: RuntimeVolume) -> Access:
 
 
 def volume_handle(volume_id: str) -> str:
-    """A world wide name, which a disk can have as its serial number. It depends on nothing but the id."""
+    """A world wide name, which a disk can have as its serial number. Depends on the id alone."""
     return hashlib.blake2b(volume_id.encode(), digest_size=8).hexdigest()
 
 
-def expand(stored: SimulatedVolume, now_ns: int, nature: HostModel) -> SimulatedVolume:
-    """The volume's wish has a new size. One that is still being prepared comes into being with it."""
-    asked = stored.volume.spec.resources.storage_bytes if stored.volume.spec.resources else 0
-    stored = replace(stored, size_bytes=round_size(asked, nature))
+def expand(stored: SimulatedVolume, now_ns: int, model: HostModel) -> SimulatedVolume:
+    """Spec has a new size: starts to grow a volume that is ready."""
+    desired_bytes = stored.volume.spec.resources.storage_bytes if stored.volume.spec.resources else 0
+    stored = replace(stored, size_bytes=round_size(desired_bytes, model))
     if stored.phase not in (VolumePhase.READY, VolumePhase.GROWING):
         return stored
-    due_ns = nature.after(now_ns, nature.times.expand, "expand", stored.volume.id, stored.size_bytes)
+    due_ns = model.after(now_ns, model.times.expand, "expand", stored.volume.id, stored.size_bytes)
     return replace(stored, phase=VolumePhase.GROWING, due_ns=due_ns)
 
 
-def remove(stored: SimulatedVolume, now_ns: int, is_attached: bool, nature: HostModel) -> SimulatedVolume:
+def remove(stored: SimulatedVolume, now_ns: int, is_attached: bool, model: HostModel) -> SimulatedVolume:
     if stored.phase in (VolumePhase.WAITING, VolumePhase.REMOVING):
         return stored
     stored = replace(stored, volume=replace(stored.volume, deleted_at=now_ns))
     if is_attached:
         return replace(stored, phase=VolumePhase.WAITING, due_ns=NEVER_NS)
-    return start_removal(stored, now_ns, nature)
+    return start_removal(stored, now_ns, model)
 
 
-def start_removal(stored: SimulatedVolume, now_ns: int, nature: HostModel) -> SimulatedVolume:
-    """Nobody holds it any more, so it can go."""
-    due_ns = nature.after(now_ns, nature.times.remove, "remove", stored.volume.id)
+def start_removal(stored: SimulatedVolume, now_ns: int, model: HostModel) -> SimulatedVolume:
+    """No machine has it any more, so the removal can begin."""
+    due_ns = model.after(now_ns, model.times.remove, "remove", stored.volume.id)
     return replace(stored, phase=VolumePhase.REMOVING, due_ns=due_ns)
 
 
 def take_snapshot(
-    snapshot: RuntimeSnapshot, source: SimulatedVolume, now_ns: int, nature: HostModel
+    snapshot: RuntimeSnapshot, source: SimulatedVolume, now_ns: int, model: HostModel
 ) -> SimulatedSnapshot:
-    due_ns = nature.after(now_ns, nature.times.snapshot, "snapshot", snapshot.id)
+    due_ns = model.after(now_ns, model.times.snapshot, "snapshot", snapshot.id)
     status = SnapshotStatus(state=SnapshotState.PENDING, size=source.size_bytes)
     return SimulatedSnapshot(snapshot=replace(snapshot, status=status), due_ns=due_ns)
 
 
-def step_snapshot(shot: SimulatedSnapshot) -> SnapshotStep:
-    if shot.phase is VolumePhase.REMOVING:
+def step_snapshot(record: SimulatedSnapshot) -> SnapshotStep:
+    if record.phase is VolumePhase.REMOVING:
         return None, (LifecycleEvent("Removed", "Remove", "the snapshot is gone"),)
-    status = replace(shot.snapshot.status, state=SnapshotState.READY)
+    status = replace(record.snapshot.status, state=SnapshotState.READY)
     ready = replace(
-        shot, snapshot=replace(shot.snapshot, status=status), phase=VolumePhase.READY, due_ns=NEVER_NS
+        record, snapshot=replace(record.snapshot, status=status), phase=VolumePhase.READY, due_ns=NEVER_NS
     )
     return ready, (LifecycleEvent("Ready", "Snapshot", "the snapshot can be used"),)
 
 
-def remove_snapshot(shot: SimulatedSnapshot, now_ns: int, nature: HostModel) -> SimulatedSnapshot:
-    if shot.phase is VolumePhase.REMOVING:
-        return shot
-    due_ns = nature.after(now_ns, nature.times.remove, "remove", shot.snapshot.id)
-    snapshot = replace(shot.snapshot, deleted_at=now_ns)
-    return replace(shot, snapshot=snapshot, phase=VolumePhase.REMOVING, due_ns=due_ns)
+def remove_snapshot(record: SimulatedSnapshot, now_ns: int, model: HostModel) -> SimulatedSnapshot:
+    if record.phase is VolumePhase.REMOVING:
+        return record
+    due_ns = model.after(now_ns, model.times.remove, "remove", record.snapshot.id)
+    snapshot = replace(record.snapshot, deleted_at=now_ns)
+    return replace(record, snapshot=snapshot, phase=VolumePhase.REMOVING, due_ns=due_ns)

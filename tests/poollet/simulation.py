@@ -15,7 +15,8 @@ from typing import Literal
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
 from iri.runtime import KIND_NAMES, AnyObject, Runtime, RuntimeKind
-from iri.simulated.faults.fault_injection import CallWrapper, FaultInjectingRuntime
+from iri.server.call_handlers import CallWrapper
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.profile import Profile
 from iri.volume import RuntimeVolume
 from poollet.decide.decide import decide

@@ -48,28 +48,28 @@ SCRIPT: dict[int, dict[str, str | None]] = {
 
 
 @cache
-def undisturbed(behaviour: str = "gitvirt") -> Simulation:
-    simulation = Simulation(HOSTS, SCRIPT, profile=replace(PROFILE, behaviour=behaviour))
+def undisturbed(behavior: str = "gitvirt") -> Simulation:
+    simulation = Simulation(HOSTS, SCRIPT, profile=replace(PROFILE, behavior=behavior))
     simulation.settle()
     return simulation
 
 
-def points(behaviour: str = "gitvirt") -> list[Kill]:
+def points(behavior: str = "gitvirt") -> list[Kill]:
     """Every call of every party, before and after its effect."""
     whens: tuple[When, ...] = ("before", "after")
     return [
         Kill(who, at, when)
-        for who, doom in undisturbed(behaviour).dooms.items()
+        for who, doom in undisturbed(behavior).dooms.items()
         for at in range(1, doom.calls + 1)
         for when in whens
     ]
 
 
-def settled(*kills: Kill, behaviour: str = "gitvirt") -> Simulation:
-    simulation = Simulation(HOSTS, SCRIPT, kills, replace(PROFILE, behaviour=behaviour))
+def settled(*kills: Kill, behavior: str = "gitvirt") -> Simulation:
+    simulation = Simulation(HOSTS, SCRIPT, kills, replace(PROFILE, behavior=behavior))
     simulation.settle()
     assert sum(doom.struck for doom in simulation.dooms.values())
-    assert simulation.outcome() == undisturbed(behaviour).outcome()
+    assert simulation.outcome() == undisturbed(behavior).outcome()
     return simulation
 
 
@@ -98,10 +98,10 @@ def test_whoever_is_killed_at_any_call_the_end_is_the_same(part: int) -> None:
         settled(kill)
 
 
-@pytest.mark.parametrize("behaviour", STOCK)
-def test_a_runtime_that_makes_duplicates_is_never_led_to(behaviour: str) -> None:
-    for kill in points(behaviour)[50::151]:
-        settled(kill, behaviour=behaviour)
+@pytest.mark.parametrize("behavior", STOCK)
+def test_a_runtime_that_makes_duplicates_is_never_led_to(behavior: str) -> None:
+    for kill in points(behavior)[50::151]:
+        settled(kill, behavior=behavior)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -121,11 +121,11 @@ def births(simulation: Simulation) -> dict[str, tuple[int, int]]:
 def disturbed(
     by_hand: dict[int, Callable[[Simulation], None]],
     empty: dict[str, range] | None = None,
-    behaviour: str = "gitvirt",
+    behavior: str = "gitvirt",
 ) -> Simulation:
     """Everybody comes to the same end, and what ran at the beginning was never made anew or booted again."""
     simulation = Simulation(
-        HOSTS, SCRIPT, profile=replace(PROFILE, behaviour=behaviour), by_hand=by_hand, empty=empty or {}
+        HOSTS, SCRIPT, profile=replace(PROFILE, behavior=behavior), by_hand=by_hand, empty=empty or {}
     )
     while simulation.rounds < 6:
         simulation.round()
@@ -135,7 +135,7 @@ def disturbed(
     assert {id: after[id] for id in before.keys() & after.keys()} == {
         id: before[id] for id in before.keys() & after.keys()
     }
-    assert simulation.outcome() == undisturbed(behaviour).outcome()
+    assert simulation.outcome() == undisturbed(behavior).outcome()
     return simulation
 
 
@@ -164,9 +164,9 @@ def test_hosts_that_are_silent_for_a_while_lose_nothing() -> None:
     assert set(seen) == {"Error", "unknown"}
 
 
-@pytest.mark.parametrize("behaviour", ["gitvirt", "stock-libvirt"])
-def test_lists_that_are_empty_for_once_lose_nothing_and_make_nothing(behaviour: str) -> None:
-    disturbed({}, dict.fromkeys(HOSTS, range(6, 7)), behaviour)
+@pytest.mark.parametrize("behavior", ["gitvirt", "stock-libvirt"])
+def test_lists_that_are_empty_for_once_lose_nothing_and_make_nothing(behavior: str) -> None:
+    disturbed({}, dict.fromkeys(HOSTS, range(6, 7)), behavior)
 
 
 @pytest.mark.parametrize("call", ["CreateMachine", "DeleteMachine", "AttachVolume", "ExpandVolume"])
@@ -181,11 +181,11 @@ PARTS = {"gitvirt": 4, "stock-libvirt": 32, "stock-ceph": 4, "stock-cloud-hyperv
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("behaviour", "part"), [(behaviour, part) for behaviour, many in PARTS.items() for part in range(many)]
+    ("behavior", "part"), [(behavior, part) for behavior, many in PARTS.items() for part in range(many)]
 )
-def test_whoever_is_killed_at_each_call_the_end_is_the_same(behaviour: str, part: int) -> None:
-    for kill in points(behaviour)[part :: PARTS[behaviour]]:
-        settled(kill, behaviour=behaviour)
+def test_whoever_is_killed_at_each_call_the_end_is_the_same(behavior: str, part: int) -> None:
+    for kill in points(behavior)[part :: PARTS[behavior]]:
+        settled(kill, behavior=behavior)
 
 
 @pytest.mark.long

@@ -52,13 +52,13 @@ class Scene:
             self.time.ms += 5_000
 
     def upset(self, action: GuestAction) -> None:
-        with self.host.host.entered(even_when_down=True) as now_ns:
-            (guest,) = self.host.host.state.all(SimulatedMachine).values()
+        with self.host.host.locked(even_when_down=True) as now_ns:
+            (guest,) = self.host.host.state.list_records(SimulatedMachine).values()
             machine_calls.act(self.host.host, guest, action, now_ns)
 
     @property
     def is_on(self) -> bool:
-        return any(one.phase in IS_ON for one in self.host.host.state.all(SimulatedMachine).values())
+        return any(one.phase in IS_ON for one in self.host.host.state.list_records(SimulatedMachine).values())
 
     @property
     def state(self) -> str | None:

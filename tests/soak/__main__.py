@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--seed", default="", help="of the first life; the next ones count on")
     parser.add_argument("--steps", type=int, default=0, help="of each life; by chance where not given")
     parser.add_argument("--lives", type=int, default=sys.maxsize)
-    parser.add_argument("--behaviour", default="gitvirt", help="of the runtimes: gitvirt, stock-libvirt, ...")
+    parser.add_argument("--behavior", default="gitvirt", help="of the runtimes: gitvirt, stock-libvirt, ...")
     parser.add_argument("--on", action="store_true", help="go on after a life that breaks a law")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
@@ -28,7 +28,7 @@ def main() -> int:
     end, broken, steps, lives = time.monotonic() + given.seconds, 0, 0, 0
     while lives < given.lives and time.monotonic() < end:
         life = Life(
-            first + lives, given.steps or random.Random(first + lives).randint(20, 150), given.behaviour
+            first + lives, given.steps or random.Random(first + lives).randint(20, 150), given.behavior
         )
         try:
             life.live()

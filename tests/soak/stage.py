@@ -139,23 +139,23 @@ class Stage(Simulation):
 
     def running(self, name: str) -> list[str]:
         """The uids of the machines that are on."""
-        guests = self.machines[name].host.state.all(SimulatedMachine).values()
+        guests = self.machines[name].host.state.list_records(SimulatedMachine).values()
         return [
             one.machine.labels.get(UID_LABELS[RuntimeMachine], "") for one in guests if one.phase in IS_ON
         ]
 
     def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
         host = self.machines[name].host
-        with host.entered(even_when_down=True) as now_ns:
+        with host.locked(even_when_down=True) as now_ns:
             machine_calls.restart_host(host, seconds * 1_000_000_000, now_ns, is_crash=is_crash)
 
     def upset(self, name: str, number: int, action: GuestAction) -> str:
         """Something happens in a guest."""
         host = self.machines[name].host
-        with host.entered(even_when_down=True) as now_ns:
+        with host.locked(even_when_down=True) as now_ns:
             guests = [
                 one
-                for _, one in sorted(host.state.all(SimulatedMachine).items())
+                for _, one in sorted(host.state.list_records(SimulatedMachine).items())
                 if one.phase is MachinePhase.RUNNING
             ]
             if not guests:

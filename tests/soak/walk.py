@@ -39,7 +39,7 @@ class BrokenError(AssertionError):
 class Life:
     seed: int
     steps: int = STEPS
-    behaviour: str = "gitvirt"  # of the runtimes
+    behavior: str = "gitvirt"  # of the runtimes
     stage: Stage = field(init=False)
     people: People = field(init=False)
     laws: Laws = field(init=False)
@@ -48,7 +48,7 @@ class Life:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.stage = Stage(HOSTS, {}, profile=replace(HOST, behaviour=self.behaviour))
+        self.stage = Stage(HOSTS, {}, profile=replace(HOST, behavior=self.behavior))
         self.people = People(self.stage.fleet, self.chance, self.stage.time.clock.now)
         self.laws = Laws(self.stage, self.people)
         self.people.commit()
@@ -66,7 +66,7 @@ class Life:
         return (
             f"{type(error).__name__}: {error}\nthe last steps:\n{lines}\n"
             f"again: python -m tests.soak --seed {self.seed} --steps {self.steps} --lives 1"
-            f" --behaviour {self.behaviour}"
+            f" --behavior {self.behavior}"
         )
 
     def step(self) -> None:

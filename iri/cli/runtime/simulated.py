@@ -35,7 +35,7 @@ a profile (YAML or JSON; what it leaves out stays as it is):
   classes:
     machines: [{name: small, resources: {cpu: 1, memory: 1Gi}}]
     volumes: [{name: fast, tps: 100Mi, iops: 1000}]
-  behaviour: stock-libvirt                           # or stock-ceph, stock-cloud-hypervisor, gitvirt
+  behavior: stock-libvirt                           # or stock-ceph, stock-cloud-hypervisor, gitvirt
 
 It serves the machine, volume and host services, and gitvirt.sim.v1alpha1.Control, which turns its clock, crashes guests
 and makes calls fail. SIGTERM or Ctrl-C stops it; with --state it goes on where it was."""
@@ -81,8 +81,8 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
         raise CommandError(f"a seed is between 0 and {LARGEST_SEED}", "", Exit.USAGE)
     try:
         addresses = [parse(address) for address in arguments.listen or DEFAULT_SOCKETS]
-        ledger = StateLog(arguments.state) if arguments.state else None
-        return SimulatedServer(SimulatedHost(profile, seed, ledger=ledger), addresses)
+        log = StateLog(arguments.state) if arguments.state else None
+        return SimulatedServer(SimulatedHost(profile, seed, log=log), addresses)
     except StateLogError as error:
         raise CommandError(printable(str(error)), "another --state DIR starts an empty host") from None
     except IRIError as error:

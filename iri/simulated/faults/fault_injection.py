@@ -1,11 +1,14 @@
-"""Puts faults around the calls of a host: for a server as what it enters around each call, and for use without a socket
-as a runtime in front of the runtime. Calls have the names that they have on the wire.
+"""Puts faults around the calls of a host, with or without a socket.
+
+A server enters `wrap_calls` around each call; without a socket, a FaultInjectingRuntime stands in front of the runtime.
+Both name a call as it is named on the wire, so one rule means the same in both. Calls of the control service are never
+delayed and never fail: a test must be able to end a fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from iri.change import (
     AttachInterface,
@@ -23,12 +26,12 @@ from iri.errors import Unimplemented
 from iri.host import Offers, RuntimeClasses, RuntimeInfo
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.runtime import KIND_NAMES, AnyObject, Console, Runtime, RuntimeEvent, Subscription
+from iri.server.call_handlers import CallWrapper
 from iri.simulated.control import SERVICE
 from iri.simulated.faults.fault_rules import FaultRules
 from iri.simulated.host import SimulatedHost
 
-CallWrapper = Callable[[str], AbstractContextManager[None]]
-
+# The call that carries each change.
 CHANGES: Mapping[type[RuntimeChange], str] = {
     SetAnnotations: "UpdateMachineAnnotations",
     SetPower: "UpdateMachinePower",
@@ -44,63 +47,65 @@ CONTROL_CALLS = frozenset(method.name for method in SERVICE.methods)
 HOST_CALLS = frozenset(method.name for method in host_pb.DESCRIPTOR.services_by_name["Host"].methods)
 
 
-def wrap_calls(host: SimulatedHost, faults: FaultRules) -> CallWrapper:
+def wrap_calls(host: SimulatedHost, rules: FaultRules) -> CallWrapper:
+    """What a server enters around each call. A provider without a host service is imitated here too."""
+
     @contextmanager
-    def hindered(call: str) -> Iterator[None]:
+    def wrap(call: str) -> Iterator[None]:
         if call in CONTROL_CALLS:
             yield
             return
-        with faults.around(call):
-            if call in HOST_CALLS and host.nature.behaviour.has_no_host_service:
+        with rules.wrap(call):
+            if call in HOST_CALLS and host.model.quirks.has_no_host_service:
                 raise Unimplemented("this runtime has no host service")
             yield
 
-    return hindered
+    return wrap
 
 
 class FaultInjectingRuntime:
     """Implements iri.runtime.Runtime in front of another one."""
 
-    def __init__(self, runtime: Runtime, around: CallWrapper) -> None:
+    def __init__(self, runtime: Runtime, wrapper: CallWrapper) -> None:
         self._runtime = runtime
-        self._around = around
+        self._wrap = wrapper
 
     def about(self) -> RuntimeInfo:
-        with self._around("Version"):
+        with self._wrap("Version"):
             return self._runtime.about()
 
     def offers(self) -> Offers:
-        with self._around("Status"):
+        with self._wrap("Status"):
             return self._runtime.offers()
 
     def set_classes(self, classes: RuntimeClasses) -> None:
-        with self._around("SetClasses"):
+        with self._wrap("SetClasses"):
             self._runtime.set_classes(classes)
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        with self._around(f"List{KIND_NAMES[kind]}s"):
+        with self._wrap(f"List{KIND_NAMES[kind]}s"):
             return self._runtime.objects(kind)
 
-    def create(self, wanted: AnyObject) -> AnyObject:
-        with self._around(f"Create{KIND_NAMES[type(wanted)]}"):
-            return self._runtime.create(wanted)
+    def create(self, desired: AnyObject) -> AnyObject:
+        with self._wrap(f"Create{KIND_NAMES[type(desired)]}"):
+            return self._runtime.create(desired)
 
     def change(self, id: str, change: RuntimeChange) -> None:
-        with self._around(CHANGES[type(change)]):
+        with self._wrap(CHANGES[type(change)]):
             self._runtime.change(id, change)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        with self._around(f"Delete{KIND_NAMES[kind]}"):
+        with self._wrap(f"Delete{KIND_NAMES[kind]}"):
             self._runtime.remove(kind, id)
 
     def events(self) -> Sequence[RuntimeEvent]:
-        with self._around("ListEvents"):
+        with self._wrap("ListEvents"):
             return self._runtime.events()
 
     def watch(self) -> Subscription:
-        with self._around("WatchEvents"):
+        with self._wrap("WatchEvents"):
             return self._runtime.watch()
 
     def console(self, machine_id: str) -> Console:
-        with self._around("Exec"):
+        with self._wrap("Exec"):
             return self._runtime.console(machine_id)

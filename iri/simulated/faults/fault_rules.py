@@ -1,4 +1,22 @@
-"""Calls that are slow or fail, by order: before they have an effect, or after it, when only the answer is lost."""
+"""Which calls of a simulated host are slow or fail, on request.
+
+Theory of operation. A fault is a rule that a caller of the control service adds. For each call the rules are asked twice,
+once before the call has its effect and once after it; the first rule that hits is applied:
+
+    effect   code    what the caller sees                          what the host has done
+    BEFORE   set     that error, after the delay                   nothing
+    BEFORE   empty   the call, later                               the call, after the delay
+    AFTER    set     that error: only the answer is lost           the call
+    AFTER    empty   the answer, later                             the call
+
+    a rule is passed over while   it names another call, or has the other effect
+                                  `skip` is above 0, which this call counts down
+                                  its probability decides against it (by the seed, so that a run can be repeated)
+    a rule that hits              counts `times` down; at the last one it is gone. 0 means always
+
+Must never happen: a control call is delayed or fails (see fault_injection), or a delay outlives the server: `release`
+ends all of them.
+"""
 
 from __future__ import annotations
 
@@ -34,58 +52,62 @@ LIMIT = 1000
 
 
 class FaultEffect(IntEnum):
+    """The numbers are those of the control service."""
+
     BEFORE = 0
     AFTER = 1
 
 
 class FaultRule(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
-    call: str = ""  # an IRI call such as "CreateMachine"; empty or "*" is any
+    call: str = ""  # a call of the runtime interface, such as "CreateMachine"; empty or "*" is any
     effect: FaultEffect = FaultEffect.BEFORE
     code: str = ""  # empty: the call succeeds, after the delay
     message: str = ""
-    delay_ns: int = 0  # of real time: it is there to try deadlines, which are real
+    delay_ns: int = 0  # of real time: it exists to test deadlines, which are real
     skip: int = 0
     times: int = 0  # 0: always
     probability: float = 0  # 0 means 1
 
     def __post_init__(self) -> None:
         if self.code and self.code not in CODES:
-            raise ValueError(f"no fault code is called {self.code!r}; there are {', '.join(CODES)}")
+            raise ValueError(f"unknown fault code {self.code!r}; there are {', '.join(CODES)}")
         if min(self.delay_ns, self.skip, self.times) < 0 or not 0 <= self.probability <= 1:
             raise ValueError("delay, skip and times are not negative, a probability is between 0 and 1")
 
 
 class FaultRules:
-    """Thread-safe. Also counts the calls, because whoever makes them fail wants to know."""
+    """Thread-safe. Also counts the calls, because a test that makes calls fail asks how often each was made."""
 
-    def __init__(self, chance: SeededRandom) -> None:
-        self._chance = chance
-        self._faults: dict[str, FaultRule] = {}
+    def __init__(self, random: SeededRandom) -> None:
+        self._random = random
+        self._rules: dict[str, FaultRule] = {}
         self._count = 0
         self._calls: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._over = threading.Event()
 
-    def add(self, fault: FaultRule) -> FaultRule:
+    def add(self, rule: FaultRule) -> FaultRule:
+        """The rule with its id. Rules are asked in the order in which they were added."""
         with self._lock:
-            if len(self._faults) >= LIMIT:
+            if len(self._rules) >= LIMIT:
                 raise errors.ResourceExhausted(f"there are {LIMIT} faults, which is the limit")
             self._count += 1
-            fault = replace(fault, id=f"fault-{self._count}")
-            self._faults[fault.id] = fault
-            return fault
+            rule = replace(rule, id=f"fault-{self._count}")
+            self._rules[rule.id] = rule
+            return rule
 
-    def all(self) -> tuple[FaultRule, ...]:
-        """Those that can still strike, with what is left of `skip` and `times`."""
+    def list_rules(self) -> tuple[FaultRule, ...]:
+        """Those that can still hit, with what is left of `skip` and `times`."""
         with self._lock:
-            return tuple(self._faults.values())
+            return tuple(self._rules.values())
 
     def clear(self, id: str = "") -> None:
+        """One rule, or all."""
         with self._lock:
             if not id:
-                self._faults.clear()
-            elif self._faults.pop(id, None) is None:
+                self._rules.clear()
+            elif self._rules.pop(id, None) is None:
                 raise errors.NotFound(f"there is no fault {id}")
 
     def calls(self) -> Mapping[str, int]:
@@ -93,48 +115,50 @@ class FaultRules:
             return dict(self._calls)
 
     def release(self) -> None:
-        """Nobody waits any more: the process is going."""
+        """Ends every delay, now and later: the server is stopping."""
         self._over.set()
 
     @contextmanager
-    def around(self, call: str) -> Iterator[None]:
+    def wrap(self, call: str) -> Iterator[None]:
+        """Around one call, with the call's effect in the block."""
         with self._lock:
             self._calls[call] += 1
-        self._strike(call, FaultEffect.BEFORE)
+        self._apply(call, FaultEffect.BEFORE)
         yield
-        self._strike(call, FaultEffect.AFTER)
+        self._apply(call, FaultEffect.AFTER)
 
-    def _strike(self, call: str, effect: FaultEffect) -> None:
-        if not self._faults:
+    def _apply(self, call: str, effect: FaultEffect) -> None:
+        if not self._rules:
             return
-        fault = self._struck_by(call, effect)
-        if fault is None:
+        rule = self._use_rule(call, effect)
+        if rule is None:
             return
-        if fault.delay_ns:
-            self._over.wait(fault.delay_ns / SECOND_NS)
-        if fault.code:
-            raise CODES[fault.code](fault.message or f"{call} fails by order of {fault.id}")
+        if rule.delay_ns:
+            self._over.wait(rule.delay_ns / SECOND_NS)
+        if rule.code:
+            raise CODES[rule.code](rule.message or f"{call} fails because of {rule.id}")
 
-    def _struck_by(self, call: str, effect: FaultEffect) -> FaultRule | None:
+    def _use_rule(self, call: str, effect: FaultEffect) -> FaultRule | None:
+        """The first rule that hits, counted down."""
         with self._lock:
-            for fault in self._faults.values():
-                if fault.effect is not effect or (fault.call != call and fault.call not in ANY_CALL):
+            for rule in self._rules.values():
+                if rule.effect is not effect or (rule.call != call and rule.call not in ANY_CALL):
                     continue
-                if fault.skip:
-                    self._faults[fault.id] = replace(fault, skip=fault.skip - 1)
+                if rule.skip:
+                    self._rules[rule.id] = replace(rule, skip=rule.skip - 1)
                     continue
-                if fault.probability and self._is_lucky(fault):
+                if rule.probability and self._is_spared(rule):
                     continue
-                self._used(fault)
-                return fault
+                self._count_down(rule)
+                return rule
         return None
 
-    def _is_lucky(self, fault: FaultRule) -> bool:
+    def _is_spared(self, rule: FaultRule) -> bool:
         self._count += 1
-        return self._chance.share("fault", fault.id, self._count) >= fault.probability
+        return self._random.share("fault", rule.id, self._count) >= rule.probability
 
-    def _used(self, fault: FaultRule) -> None:
-        if fault.times == 1:
-            del self._faults[fault.id]
-        elif fault.times:
-            self._faults[fault.id] = replace(fault, times=fault.times - 1)
+    def _count_down(self, rule: FaultRule) -> None:
+        if rule.times == 1:
+            del self._rules[rule.id]
+        elif rule.times:
+            self._rules[rule.id] = replace(rule, times=rule.times - 1)

@@ -1,6 +1,7 @@
-"""Addresses on simulated networks: a range for each network, the lowest free one to who asks.
+"""Addresses on simulated networks: a range per network, and the lowest free address for each interface.
 
-Nothing here is kept on disk: it is worked out again from the leases of the machines.
+An address that a machine brings in its spec is taken too; two machines may bring the same one, which is reported as an
+event and not refused, as on a real network. Nothing here is on disk: it is computed from the machines' records.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from iri.machine import RuntimeNetworkInterface
 from iri.simulated.machine_lifecycle import SimulatedMachine
 
-PREFIX_LENGTH = 16  # of a network that says nothing: room for fleets on one network
+PREFIX_LENGTH = 16  # of a network without a cidr: room for a whole fleet on one network
 
 
 class AddressRange:
@@ -26,17 +27,17 @@ class AddressRange:
         self._users: dict[int, int] = {}
 
     @property
-    def is_used(self) -> bool:
+    def is_in_use(self) -> bool:
         return bool(self._users)
 
-    def lowest_free(self) -> int | None:
-        """None when there is none; taken by `hold`."""
+    def find_free(self) -> int | None:
+        """The lowest free address, None when all are taken. `take` takes it."""
         while self._cursor in self._users:
             self._cursor += 1
         return self._cursor if self._cursor <= self._last else None
 
-    def hold(self, address: int) -> bool:
-        """False when somebody else has it too."""
+    def take(self, address: int) -> bool:
+        """False when another interface has it too."""
         self._users[address] = self._users.get(address, 0) + 1
         return self._users[address] == 1
 
@@ -54,36 +55,36 @@ class SimulatedNetworks:
     def __init__(self) -> None:
         self._ranges: dict[tuple[str, str], AddressRange] = {}
 
-    def leases(self, interfaces: Iterable[RuntimeNetworkInterface]) -> tuple[tuple[str, str], ...]:
-        """By interface name, an address for each that brings none and whose network gives some."""
+    def pick_leases(self, interfaces: Iterable[RuntimeNetworkInterface]) -> tuple[tuple[str, str], ...]:
+        """(interface name, address) for each interface that brings no address, where its network has one left."""
         found = []
         for interface in interfaces:
             if interface.ips or interface.attributes.get("dhcp") == "false":
                 continue
             addresses = self._range(interface)
-            address = addresses.lowest_free()
+            address = addresses.find_free()
             if address is not None:
-                addresses.hold(address)  # so that the next interface gets another
+                addresses.take(address)  # so that the next interface of this machine gets another
                 found.append((interface, address))
         for interface, address in found:
             self._range(interface).release(address)
             self._forget_unused(interface)
         return tuple((interface.name, str(ipaddress.IPv4Address(address))) for interface, address in found)
 
-    def change(self, before: SimulatedMachine | None, after: SimulatedMachine | None) -> list[str]:
-        """Keeps up with a machine; returns the addresses that somebody else has too."""
+    def update(self, before: SimulatedMachine | None, after: SimulatedMachine | None) -> list[str]:
+        """Follows one machine's record; returns its addresses that another machine has too."""
         if before is not None and after is not None:
             is_same = before.machine.spec is after.machine.spec and before.leases is after.leases
             if is_same:
                 return []
-        had, has = _addresses(before), _addresses(after)
-        if had == has:
+        old, new = _addresses(before), _addresses(after)
+        if old == new:
             return []
-        for interface, address in had:
+        for interface, address in old:
             self._range(interface).release(address)
             self._forget_unused(interface)
-        taken = [address for interface, address in has if not self._range(interface).hold(address)]
-        return [str(ipaddress.IPv4Address(address)) for address in taken]
+        shared = [address for interface, address in new if not self._range(interface).take(address)]
+        return [str(ipaddress.IPv4Address(address)) for address in shared]
 
     def _range(self, interface: RuntimeNetworkInterface) -> AddressRange:
         key = _key(interface)
@@ -93,8 +94,8 @@ class SimulatedNetworks:
         return found
 
     def _forget_unused(self, interface: RuntimeNetworkInterface) -> None:
-        """A range that nobody uses is worked out again when somebody does."""
-        if not self._range(interface).is_used:
+        """Drops a range without users; it is built again on demand."""
+        if not self._range(interface).is_in_use:
             del self._ranges[_key(interface)]
 
 
@@ -115,7 +116,7 @@ def _addresses(guest: SimulatedMachine | None) -> list[tuple[RuntimeNetworkInter
 
 
 def _network(network_id: str, cidr: str) -> ipaddress.IPv4Network:
-    """The one the interface names; else one of 10.0.0.0/8 that depends on the network's name alone."""
+    """The network of the interface's cidr; else one of 10.0.0.0/8 that depends on the network's name alone."""
     try:
         return ipaddress.IPv4Network(cidr, strict=False)
     except ValueError:

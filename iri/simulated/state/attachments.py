@@ -1,4 +1,8 @@
-"""Which machine holds which of the host's own volumes: one at a time, until the disk is really out of the guest."""
+"""Which machine has which of the host's own volumes.
+
+A volume belongs to one machine at a time: from the moment that spec names it until the guest has really released the
+disk, so from the union of spec and status. Only then may another machine attach it, and only then is it removed.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,11 @@ from iri.simulated.volume_lifecycle import DRIVER, volume_handle
 
 
 class Attachments:
+    """Computed from the records, and kept by `update`, `add_volume` and `drop_volume`."""
+
     def __init__(self) -> None:
         self._volumes: dict[str, str] = {}  # by handle
-        self._holders: dict[str, set[str]] = {}  # machines by handle
+        self._machines: dict[str, set[str]] = {}  # ids by handle
 
     def add_volume(self, volume_id: str) -> None:
         self._volumes[volume_handle(volume_id)] = volume_id
@@ -19,26 +25,26 @@ class Attachments:
     def drop_volume(self, volume_id: str) -> None:
         self._volumes.pop(volume_handle(volume_id), None)
 
-    def is_held(self, volume_id: str) -> bool:
-        return bool(self._holders.get(volume_handle(volume_id)))
+    def is_attached(self, volume_id: str) -> bool:
+        return bool(self._machines.get(volume_handle(volume_id)))
 
-    def refuse(self, disk: Disk, machine_id: str) -> None:
-        """A disk that is a volume of this host must be there, and nobody else's."""
+    def require_free(self, disk: Disk, machine_id: str) -> None:
+        """Raises FailedPrecondition unless the volume of the disk exists and no other machine has it. Other disks pass."""
         if disk.connection is None or disk.connection.driver != DRIVER:
             return
         handle = disk.connection.handle
         if handle not in self._volumes:
             raise FailedPrecondition(f"volume {disk.name}: this host has no volume with handle {handle!r}")
-        others = self._holders.get(handle, set()) - {machine_id}
+        others = self._machines.get(handle, set()) - {machine_id}
         if others:
             raise FailedPrecondition(
                 f"volume {disk.name} is attached to machine {min(others)}; detach it there first"
             )
 
-    def change(
+    def update(
         self, machine_id: str, before: SimulatedMachine | None, after: SimulatedMachine | None
     ) -> list[str]:
-        """Keeps up with a machine; returns the volumes that nobody holds any more."""
+        """Follows one machine's record; returns the volumes that no machine has any more."""
         if before is not None and after is not None:
             was, now = before.machine, after.machine
             if was.spec is now.spec and was.status.volumes is now.status.volumes:
@@ -47,18 +53,18 @@ class Attachments:
         if had == has:
             return []
         for handle in has - had:
-            self._holders.setdefault(handle, set()).add(machine_id)
+            self._machines.setdefault(handle, set()).add(machine_id)
         for handle in had - has:
-            self._holders[handle].discard(machine_id)
-            if not self._holders[handle]:
-                del self._holders[handle]
-        return [self._volumes[handle] for handle in sorted(had - has) if handle not in self._holders]
+            self._machines[handle].discard(machine_id)
+            if not self._machines[handle]:
+                del self._machines[handle]
+        return [self._volumes[handle] for handle in sorted(had - has) if handle not in self._machines]
 
     def _handles(self, guest: SimulatedMachine | None) -> set[str]:
         if guest is None or not (guest.machine.spec.volumes or guest.machine.status.volumes):
             return set()
-        wanted = {
+        desired = {
             disk.connection.handle for disk in guest.machine.spec.volumes if disk.connection is not None
         }
-        there = {entry.handle for entry in guest.machine.status.volumes}
-        return (wanted | there) & self._volumes.keys()
+        attached = {entry.handle for entry in guest.machine.status.volumes}
+        return (desired | attached) & self._volumes.keys()

@@ -1,7 +1,16 @@
-"""All records of a host, and what is worked out from them. Not thread-safe, knows no disk and no calls.
+"""All records of a host, and the indexes computed from them. Not thread-safe, knows no disk and no calls.
 
-`apply` keeps usage, addresses, holders of volumes, the agenda and what is told in step, from nothing but the record
-before and the record after. So a restart that applies every record once has everything again.
+Theory of operation. `apply` replaces one record and updates every index from nothing but the record before and the
+record after:
+
+    records in -> usage         how much of each resource is promised
+               -> networks      which addresses are taken
+               -> attachments   which machine has which volume
+               -> timers        when the record changes next
+               -> published     the objects that callers see, copied only when one of them changed
+
+So indexes and records cannot disagree, and a restart that applies every record once has all indexes again.
+Must never happen: an index is changed from anywhere else.
 """
 
 from __future__ import annotations
@@ -24,33 +33,35 @@ from iri.simulated.volume_lifecycle import SimulatedVolume
 class Applied(NamedTuple):
     """What an applied record means for others."""
 
-    what: ChangeType | None  # None: nobody can tell the difference
+    what: ChangeType | None  # None: callers see no difference
     freed_volumes: list[str]
     shared_addresses: list[str]
-    went_off: bool  # a machine without a running system has no console
+    lost_console: bool  # a machine whose system stopped running has no console any more
 
 
 class HostState:
+    """Read through its methods and indexes; written through `apply` alone."""
+
     def __init__(self) -> None:
         self.usage = Usage()
         self.networks = SimulatedNetworks()
         self.attachments = Attachments()
-        self.agenda = TimerQueue()
+        self.timers = TimerQueue()
         self._records: dict[Table, dict[str, Record]] = {table: {} for table in KINDS}
-        self._told: dict[RuntimeKind, dict[str, RuntimeObject]] = {kind: {} for kind in KINDS.values()}
-        self._snapshots: dict[RuntimeKind, Mapping[str, RuntimeObject]] = {}
+        self._published: dict[RuntimeKind, dict[str, RuntimeObject]] = {kind: {} for kind in KINDS.values()}
+        self._copies: dict[RuntimeKind, Mapping[str, RuntimeObject]] = {}
 
     def get(self, table: type[AnyRecord], id: str) -> AnyRecord | None:
         return cast("AnyRecord | None", self._records[table].get(id))
 
-    def record(self, table: Table, id: str) -> Record:
-        """One that is known to be there."""
+    def require_record(self, table: Table, id: str) -> Record:
+        """One that exists."""
         return self._records[table][id]
 
-    def all(self, table: type[AnyRecord]) -> Mapping[str, AnyRecord]:
+    def list_records(self, table: type[AnyRecord]) -> Mapping[str, AnyRecord]:
         return cast("Mapping[str, AnyRecord]", self._records[table])
 
-    def everything(self) -> list[RecordChange]:
+    def list_changes(self) -> list[RecordChange]:
         return [
             RecordChange(table, id, record)
             for table, kept in self._records.items()
@@ -58,16 +69,16 @@ class HostState:
         ]
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        """All of a kind as told: the same mapping until one of them changes, and never changed in place."""
-        snapshot = self._snapshots.get(kind)
+        """All of a kind as callers see them: the same mapping until one changes, and never changed in place."""
+        snapshot = self._copies.get(kind)
         if snapshot is None:
-            snapshot = self._snapshots[kind] = MappingProxyType(dict(self._told[kind]))
+            snapshot = self._copies[kind] = MappingProxyType(dict(self._published[kind]))
         return cast("Mapping[str, AnyObject]", snapshot)
 
     def apply(self, put: RecordChange) -> Applied:
         before, after = self._records[put.table].get(put.id), put.record
         self._keep(put, after)
-        self.usage.change(before, after)
+        self.usage.update(before, after)
         if isinstance(before, SimulatedVolume) and after is None:
             self.attachments.drop_volume(put.id)
         elif isinstance(after, SimulatedVolume) and before is None:
@@ -77,31 +88,31 @@ class HostState:
             return Applied(what, [], [], False)
         was = before if isinstance(before, SimulatedMachine) else None
         now = after if isinstance(after, SimulatedMachine) else None
-        shared = self.networks.change(was, now)
+        shared = self.networks.update(was, now)
         had_system = was is not None and was.phase in HAS_SYSTEM
-        went_off = had_system and (now is None or now.phase not in HAS_SYSTEM)
-        return Applied(what, self.attachments.change(put.id, was, now), shared, went_off)
+        lost_console = had_system and (now is None or now.phase not in HAS_SYSTEM)
+        return Applied(what, self.attachments.update(put.id, was, now), shared, lost_console)
 
     def _keep(self, put: RecordChange, after: Record | None) -> None:
-        thing = (NAMES[put.table], put.id)
+        key = (NAMES[put.table], put.id)
         if after is None:
             self._records[put.table].pop(put.id, None)
         else:
             self._records[put.table][put.id] = after
         if after is None or after.due_ns >= NEVER_NS:
-            self.agenda.drop(thing)
+            self.timers.drop(key)
         else:
-            self.agenda.put(thing, after.due_ns)
+            self.timers.put(key, after.due_ns)
 
     def _publish(self, put: RecordChange, before: Record | None, after: Record | None) -> ChangeType | None:
         kind = KINDS[put.table]
         if after is None:
-            if self._told[kind].pop(put.id, None) is None:
+            if self._published[kind].pop(put.id, None) is None:
                 return None
-            self._snapshots.pop(kind, None)
+            self._copies.pop(kind, None)
             return ChangeType.DELETED
-        if before is not None and before.told == after.told:
+        if before is not None and before.published == after.published:
             return None
-        self._told[kind][put.id] = after.told
-        self._snapshots.pop(kind, None)
+        self._published[kind][put.id] = after.published
+        self._copies.pop(kind, None)
         return ChangeType.CREATED if before is None else ChangeType.CHANGED

@@ -1,4 +1,8 @@
-"""What the host writes down, and how: a record for each object, and its facts."""
+"""The records that a host keeps, and how each is encoded for the state log: one per object, and one for the host.
+
+A record holds all that a restart cannot compute again. Its encoding is msgpack by field name, so fields may be added
+with a default; a log with fields of another version is refused, never guessed at.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +22,21 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume
 
 
 class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs to the host and to no object. Without classes it offers the profile's, without a clock real time."""
+    """What belongs to no object. Without `classes` the host offers the profile's; without `clock` it runs in real time."""
 
     seed: int
     classes: RuntimeClasses | None = None
     clock: ClockState | None = None
     down_until_ns: int = 0
-    nameless: int = 0  # objects ever made without a uid, so that no id comes twice
-    images: Mapping[str, int] = {}  # when each is there
+    nameless: int = 0  # objects ever created without a uid label, so that no id is used twice
+    images: Mapping[str, int] = {}  # when each image is or was pulled
 
 
 Record = SimulatedMachine | SimulatedVolume | SimulatedSnapshot
 AnyRecord = TypeVar("AnyRecord", SimulatedMachine, SimulatedVolume, SimulatedSnapshot)
 Table = type[SimulatedMachine] | type[SimulatedVolume] | type[SimulatedSnapshot]
 
-# Volumes come before machines: who holds them is worked out from both.
+# Volumes come before machines: attachments are computed from both.
 TABLES: Mapping[str, Table] = {
     "volume": SimulatedVolume,
     "snapshot": SimulatedSnapshot,
@@ -48,7 +52,7 @@ HOST_RECORD = ("facts", "")
 
 
 class RecordChange(msgspec.Struct, frozen=True):
-    """A record as it is to be, or None when there is to be none. For the facts, table and id say nothing."""
+    """The next record of an object; None removes it."""
 
     table: Table
     id: str
@@ -63,16 +67,16 @@ def encode_host_record(facts: HostRecord) -> LogChange:
     return (*HOST_RECORD, msgspec.msgpack.encode(facts))
 
 
-def decode_records(written: Mapping[LogKey, bytes]) -> tuple[HostRecord | None, list[RecordChange]]:
-    """In the order in which they can be applied."""
-    facts = written.get(HOST_RECORD)
+def decode_records(logged: Mapping[LogKey, bytes]) -> tuple[HostRecord | None, list[RecordChange]]:
+    """The host's record and all others, in the order in which they can be applied."""
+    facts = logged.get(HOST_RECORD)
     try:
         puts = [
             RecordChange(table, id, msgspec.msgpack.decode(data, type=table))
             for name, table in TABLES.items()
-            for (kind, id), data in written.items()
+            for (kind, id), data in logged.items()
             if kind == name
         ]
         return (msgspec.msgpack.decode(facts, type=HostRecord) if facts else None), puts
     except msgspec.MsgspecError as error:
-        raise StateLogError(f"the state was written by another version: {error}") from None
+        raise StateLogError(f"the state log was written by another version: {error}") from None

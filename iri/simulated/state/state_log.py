@@ -1,7 +1,21 @@
 """Records on disk: a log that is appended to, and rewritten when most of it is out of date.
 
-What `sync` has returned for survives a crash of the process and of the machine. An entry that was being written when
-it happened is dropped at the next start; damage anywhere else is an error that names the place, never a guess.
+Theory of operation. The file is a magic line and entries. An entry is one commit, all of it or nothing:
+
+    length (4)  CRC-32 of payload (4)  CRC-32 of these two (4)  payload: msgpack list of (kind, id, record or nil)
+
+The last change of a (kind, id) counts; nil removes it. A commit takes these steps:
+
+    append    write() of one entry, under `_lock`       survives a crash of the process
+    sync      fdatasync, outside of the host's lock     survives a crash of the machine; one flush serves all that wait
+    rewrite   a new file, fsync, rename, fsync of the directory: at every moment one of the two files is whole
+
+    found at start                               taken as
+    the file ends within an entry, or in zeros   a crash while writing: that entry never was answered, so it is dropped
+    a checksum that does not match, elsewhere    damage: an error with the byte, never a guess
+    a failed write                               truncated away again, so that the next entry follows a whole one
+
+Must never happen: `sync` returns for an entry that a crash can lose; two processes write one directory (a file lock).
 """
 
 from __future__ import annotations
@@ -31,12 +45,14 @@ class StateLogError(Exception):
 
 
 class StateLog:
+    """Thread-safe. `load` once, then `append` and `sync`; the caller decides when to `rewrite`."""
+
     def __init__(self, directory: Path, rewrite_from_bytes: int = REWRITE_FROM_BYTES) -> None:
-        """Only one process at a time may have the directory."""
+        """StateLogError when another process has the directory."""
         self._rewrite_from_bytes = rewrite_from_bytes
-        self._path = directory / "ledger"
-        self._records: dict[LogKey, int] = {}  # the size of each, to know how much of the file is alive
-        self._alive = 0
+        self._path = directory / "state.log"
+        self._records: dict[LogKey, int] = {}  # the size of each, to know how much of the file is current
+        self._current = 0
         self._written = self._synced = 0
         self._lock = threading.Lock()
         self._sync_lock = threading.Lock()
@@ -49,19 +65,19 @@ class StateLog:
             fcntl.flock(self._guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._guard)
-            raise StateLogError(f"{directory}: another simulated runtime keeps its state there") from None
+            raise StateLogError(f"{directory}: another simulated runtime uses this directory") from None
         self._file = -1
         self._size = 0
 
     def load(self) -> Mapping[LogKey, bytes]:
-        """Everything there is, read once before anything is appended."""
+        """The current records. Called once, before anything is appended; a torn last entry is cut off."""
         data = self._path.read_bytes() if self._path.exists() else b""
         records: dict[LogKey, bytes] = {}
         end = 0
         if data:
             end = len(MAGIC)
             if not data.startswith(MAGIC):
-                raise StateLogError(f"{self._path}: not the state of a simulated host")
+                raise StateLogError(f"{self._path}: not a state log of a simulated host")
             for position, changes in read_entries(data, self._path):
                 end = position
                 for kind, id, record in changes:
@@ -75,7 +91,7 @@ class StateLog:
         return records
 
     def append(self, changes: Sequence[LogChange]) -> int:
-        """All of them or none, in one entry. Returns what to `sync`."""
+        """Writes all changes or none, as one entry. Returns the number to `sync`."""
         payload = msgspec.msgpack.encode(changes)
         entry = frame_entry(payload)
         with self._lock:
@@ -92,7 +108,7 @@ class StateLog:
             return self._written
 
     def sync(self, entry: int) -> None:
-        """Until that entry is on disk. Who waits together is served by one flush."""
+        """Returns once that entry is on disk. Callers that wait at the same time share one flush."""
         with self._sync_lock:
             if self._synced >= entry:
                 return
@@ -106,11 +122,12 @@ class StateLog:
                 os.close(file)
             self._synced = written
 
-    def wants_rewrite(self) -> bool:
-        return self._size > self._rewrite_from_bytes and self._size > REWRITE_FACTOR * self._alive
+    def needs_rewrite(self) -> bool:
+        """Whether the file is large and most of it is out of date."""
+        return self._size > self._rewrite_from_bytes and self._size > REWRITE_FACTOR * self._current
 
     def rewrite(self, everything: Sequence[LogChange]) -> None:
-        """Only what is alive; the old file stays until the new one is whole and on disk."""
+        """Replaces the file by one with only these records; the old file stays until the new one is on disk."""
         with self._sync_lock, self._lock:
             try:
                 self._rewrite(everything)
@@ -150,10 +167,10 @@ class StateLog:
         self._size = end
 
     def _note(self, key: LogKey, size: int | None) -> None:
-        self._alive -= self._records.pop(key, 0)
+        self._current -= self._records.pop(key, 0)
         if size is not None:
             self._records[key] = size
-            self._alive += size
+            self._current += size
 
 
 def frame_entry(payload: bytes) -> bytes:
@@ -162,7 +179,7 @@ def frame_entry(payload: bytes) -> bytes:
 
 
 def read_entries(data: bytes, path: Path) -> Iterator[tuple[int, list[LogChange]]]:
-    """Each whole entry with the offset of its end. Only the last may be torn: cut short, or zeros."""
+    """Each whole entry with the offset of its end. Only the last may be torn: cut short, or all zeros."""
     position = len(MAGIC)
     while len(data) - position >= FRAME.size:
         length, checksum, own_checksum = FRAME.unpack_from(data, position)
@@ -170,13 +187,13 @@ def read_entries(data: bytes, path: Path) -> Iterator[tuple[int, list[LogChange]
             return
         start = position + FRAME.size
         end = start + length
-        is_true = own_checksum == _header_checksum(length, checksum)
-        if is_true and end > len(data):
+        is_intact = own_checksum == _header_checksum(length, checksum)
+        if is_intact and end > len(data):
             return
         payload = data[start:end]
-        if not is_true or zlib.crc32(payload) != checksum:
+        if not is_intact or zlib.crc32(payload) != checksum:
             raise StateLogError(
-                f"{path}: damaged at byte {position}; restore it or start with another directory"
+                f"{path}: damaged at byte {position}; restore the file or start with another directory"
             )
         yield end, msgspec.msgpack.decode(payload, type=list[LogChange])
         position = end

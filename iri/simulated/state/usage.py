@@ -1,4 +1,7 @@
-"""What of the host is promised: each machine by its class and its local disks, each volume by its size."""
+"""How much of the host is promised: each machine by its class and its local disks, each volume by its size.
+
+Promised, not used: a machine that is off is charged in full, because it may be started at any time.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ STORAGE = "storage"
 
 
 def charge(record: Record | None) -> Counter[str]:
+    """What a record takes of each resource."""
     match record:
         case SimulatedMachine():
             return _of_guest(record)
@@ -25,7 +29,7 @@ def charge(record: Record | None) -> Counter[str]:
 
 
 def _of_guest(guest: SimulatedMachine) -> Counter[str]:
-    """While a new class waits for a boot, the larger of each resource is charged: either may be the true one."""
+    """While a new class waits for a boot, the larger of each resource is charged: the boot may come at any time."""
     charged = Counter(guest.resources)
     if guest.resources_at_boot is not None:
         charged |= Counter(guest.resources_at_boot)
@@ -39,20 +43,22 @@ def sum_local_disks(disks: tuple[Disk, ...], default_bytes: int) -> int:
 
 
 class Usage:
+    """The sum of all charges, kept by `update`."""
+
     def __init__(self) -> None:
         self._charged: Counter[str] = Counter()
 
     def charged(self) -> Mapping[str, int]:
         return {resource: amount for resource, amount in self._charged.items() if amount}
 
-    def change(self, before: Record | None, after: Record | None) -> None:
+    def update(self, before: Record | None, after: Record | None) -> None:
         if before is not None and after is not None and _is_same(before, after):
             return
         self._charged.subtract(charge(before))
         self._charged.update(charge(after))
 
-    def refuse(self, limit: Callable[[str], int], before: Record | None, after: Record) -> None:
-        """ResourceExhausted with every resource that would not suffice. What does not grow is never refused."""
+    def require_room(self, limit: Callable[[str], int], before: Record | None, after: Record) -> None:
+        """Raises ResourceExhausted, which names every resource that is short. A record that does not grow always fits."""
         had = charge(before)
         reasons = []
         for resource, amount in sorted(charge(after).items()):
@@ -64,7 +70,7 @@ class Usage:
 
 
 def _is_same(before: Record, after: Record) -> bool:
-    """Cheap, because it is asked at each step of each object; a wrong no costs only time."""
+    """Cheap, because it is asked at every step of every object. False for equal records only costs time."""
     if isinstance(before, SimulatedMachine) and isinstance(after, SimulatedMachine):
         return (
             before.resources is after.resources

@@ -100,7 +100,7 @@ def test_runtime_without_details_is_listed_without(address: UnixAddress) -> None
             raise Unimplemented("not here")
         yield
 
-    with Server(SimulatedRuntime(quick_host()), [address], around=stock), Client(address) as client:
+    with Server(SimulatedRuntime(quick_host()), [address], wrapper=stock), Client(address) as client:
         id = client.create(WANTED).id
         assert running(client, id).detail.boots == 0
         assert client.about().host.capacity == {}

@@ -87,7 +87,7 @@ def test_reads_are_repeated_and_writes_never(address: UnixAddress) -> None:
             raise Unavailable("later")
         yield
 
-    with Server(simulated(), [address], around=away), Client(address) as client:
+    with Server(simulated(), [address], wrapper=away), Client(address) as client:
         with pytest.raises(Unavailable, match="later"):
             client.create(WANTED)
         assert made == ["CreateMachine"]
@@ -119,7 +119,7 @@ def test_call_that_takes_too_long_is_timed_out_and_the_next_one_works(address: U
         yield
 
     with (
-        Server(simulated(), [address], around=slow),
+        Server(simulated(), [address], wrapper=slow),
         Client(address, deadlines=Deadlines(other=DEADLINE_SECONDS)) as client,
     ):
         with pytest.raises(TimedOut, match="CreateMachine in time"):
@@ -140,7 +140,7 @@ def test_calls_of_clients_that_gave_up_waiting_are_not_made(address: UnixAddress
         yield
 
     with (
-        Server(simulated(), [address], around=busy),
+        Server(simulated(), [address], wrapper=busy),
         Client(address, deadlines=Deadlines(other=DEADLINE_SECONDS)) as client,
     ):
 

@@ -49,7 +49,7 @@ def client() -> Iterator[Raw]:
 @pytest.fixture
 def controlled() -> Iterator[Raw]:
     host = quick_host()
-    extra = ExtraService(SERVICE, ControlService(host, FaultRules(SeededRandom(7))).table())
+    extra = ExtraService(SERVICE, ControlService(host, FaultRules(SeededRandom(7))).list_calls())
     with (
         tempfile.TemporaryDirectory(prefix="iri") as directory,
         raw(SimulatedRuntime(host), Path(directory) / "s", services=[*Service, extra]) as connected,

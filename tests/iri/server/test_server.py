@@ -162,7 +162,7 @@ def test_stop_lets_a_call_at_work_finish_and_refuses_new_ones(path: Path) -> Non
         yield
 
     address = UnixAddress(path)
-    server = Server(simulated(), [address], around=slow)
+    server = Server(simulated(), [address], wrapper=slow)
     server.start()
     statuses: list[object] = []
     with Client(address) as client:
@@ -189,7 +189,7 @@ def test_calls_beyond_the_limit_are_refused_and_the_others_answered(path: Path) 
         leave.wait(60)
         yield
 
-    with raw(simulated(), path, around=slow) as client:
+    with raw(simulated(), path, wrapper=slow) as client:
         call = client.channel.unary_unary("/machine.v1alpha1.MachineRuntime/Version", None, None)
         calls = [call.future(b"", timeout=60) for _ in range(CALLS + 50)]
         # All of them have arrived once the last to be refused is.

@@ -21,6 +21,6 @@ from tests.iri.test_contract import subject_of
 class TestSimulatedOnDisk(MachinePromises, DevicePromises, VolumePromises):
     @pytest.fixture
     def subject(self, tmp_path: Path) -> Iterator[Subject]:
-        host = SimulatedHost(PROFILE, seed=7, ledger=StateLog(tmp_path))
+        host = SimulatedHost(PROFILE, seed=7, log=StateLog(tmp_path))
         yield subject_of(host, SimulatedRuntime(host))
         host.close()

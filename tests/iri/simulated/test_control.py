@@ -35,7 +35,7 @@ def cockpit() -> Cockpit:
 
 
 def test_every_call_of_the_service_is_there(cockpit: Cockpit) -> None:
-    assert set(cockpit.control.table()) == {method.name for method in SERVICE.methods}
+    assert set(cockpit.control.list_calls()) == {method.name for method in SERVICE.methods}
 
 
 def test_the_clock_is_turned(cockpit: Cockpit) -> None:
@@ -139,11 +139,11 @@ def test_things_happen_in_guests(cockpit: Cockpit) -> None:
         cockpit.control.act_on_guest(pb.ActOnGuestRequest(machine_id="nope"))
 
 
-def test_the_behaviour_is_changed_and_said(cockpit: Cockpit) -> None:
-    plain = cockpit.control.get_behaviour(pb.GetBehaviourRequest()).behaviour
+def test_the_behavior_is_changed_and_said(cockpit: Cockpit) -> None:
+    plain = cockpit.control.get_behavior(pb.GetBehaviorRequest()).behavior
     assert (plain.name, dict(plain.flags)) == ("gitvirt", list_flags(ProviderQuirks()))
-    wanted = pb.Behaviour(name="stock-libvirt", flags={"ignores_power": False})
-    said = cockpit.control.set_behaviour(pb.SetBehaviourRequest(behaviour=wanted)).behaviour
+    wanted = pb.Behavior(name="stock-libvirt", flags={"ignores_power": False})
+    said = cockpit.control.set_behavior(pb.SetBehaviorRequest(behavior=wanted)).behavior
     assert said.name == "stock-libvirt"
     assert said.flags["duplicates"]
     assert not said.flags["ignores_power"]
@@ -151,7 +151,7 @@ def test_the_behaviour_is_changed_and_said(cockpit: Cockpit) -> None:
     assert cockpit.world.runtime.create(machine("m1")).id != first.id
     with pytest.raises(errors.Unimplemented, match="no host service"):
         cockpit.runtime.set_classes(RuntimeClasses())
-    cockpit.control.set_behaviour(pb.SetBehaviourRequest())
+    cockpit.control.set_behavior(pb.SetBehaviorRequest())
     cockpit.runtime.set_classes(RuntimeClasses())
 
 
@@ -179,11 +179,11 @@ def test_the_profile_is_changed_in_part(cockpit: Cockpit) -> None:
         ("ActOnGuest", pb.ActOnGuestRequest(machine_id="m", action=9)),  # type: ignore[arg-type]
         ("ActOnHost", pb.ActOnHostRequest(action=9)),  # type: ignore[arg-type]
         ("ActOnHost", pb.ActOnHostRequest(down_nanoseconds=-1)),
-        ("SetBehaviour", pb.SetBehaviourRequest(behaviour=pb.Behaviour(name="stock-vmware"))),
-        ("SetBehaviour", pb.SetBehaviourRequest(behaviour=pb.Behaviour(flags={"levitates": True}))),
+        ("SetBehavior", pb.SetBehaviorRequest(behavior=pb.Behavior(name="stock-vmware"))),
+        ("SetBehavior", pb.SetBehaviorRequest(behavior=pb.Behavior(flags={"levitates": True}))),
         ("SetProfile", pb.SetProfileRequest(json=b"{")),
     ],
 )
 def test_a_wrong_request_is_refused(cockpit: Cockpit, call: str, request_message: object) -> None:
     with pytest.raises(errors.InvalidArgument):
-        cockpit.control.table()[call](request_message)
+        cockpit.control.list_calls()[call](request_message)

@@ -78,7 +78,7 @@ def test_how_often_one_looks_changes_nothing(
         until = often.now_ns + round(seconds * SECOND_NS)
         while often.now_ns < until:
             often.now_ns = min(until, often.now_ns + round(step * SECOND_NS))
-            often.host.settle()
+            often.host.run_due()
     for world in (rarely, often):
         world.pass_seconds(30)
     assert told(rarely) == told(often)
@@ -113,7 +113,7 @@ def test_what_holds_at_every_moment(history: list[tuple[tuple[str, ...], float]]
         do(world, deed)
         check_laws(world)
         world.pass_seconds(seconds)
-        world.host.settle()
+        world.host.run_due()
         check_laws(world)
     for id in ids_of_all(world):
         do(world, ("remove", id, ""))
@@ -121,10 +121,10 @@ def test_what_holds_at_every_moment(history: list[tuple[tuple[str, ...], float]]
     world.pass_seconds(100)
     do(world, ("drop", "", ""))
     world.pass_seconds(100)
-    world.host.settle()
+    world.host.run_due()
     assert seen(world)[:2] == ({}, {})
     assert world.host.state.usage.charged() == {}
-    assert world.host.state.agenda.next_due_ns() is None
+    assert world.host.state.timers.next_due_ns() is None
 
 
 def ids_of_all(world: World) -> list[str]:
@@ -134,14 +134,14 @@ def ids_of_all(world: World) -> list[str]:
 
 def check_laws(world: World) -> None:
     state = world.host.state
-    records = [put.record for put in state.everything()]
+    records = [put.record for put in state.list_changes()]
     total = sum((charge(record) for record in records), start=charge(None))
     assert {name: amount for name, amount in total.items() if amount} == state.usage.charged()
     assert all(amount <= world.profile.limit(name) for name, amount in total.items())
-    assert len(state.agenda) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
+    assert len(state.timers) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
     holders: dict[str, str] = {}
     addresses: list[str] = []
-    for guest in state.all(SimulatedMachine).values():
+    for guest in state.list_records(SimulatedMachine).values():
         told = guest.machine
         assert told.status.state is STATES[guest.phase] is not MachineState.STOPPED
         assert (told.status.state is MachineState.TERMINATING) == bool(told.deleted_at)
@@ -159,7 +159,9 @@ def check_laws(world: World) -> None:
     assert len(set(addresses)) == len(addresses)
     for kind in (RuntimeMachine, RuntimeVolume, RuntimeSnapshot):
         kept = {
-            put.id: put.record.told for put in state.everything() if put.record and KINDS[put.table] is kind
+            put.id: put.record.published
+            for put in state.list_changes()
+            if put.record and KINDS[put.table] is kind
         }
         assert kept == told_of(world)[kind]
 

@@ -70,7 +70,7 @@ def test_a_host_keeps_its_seed_and_classes_and_clock_over_a_restart(tmp_path: Pa
     classes = RuntimeClasses(machines=(RuntimeMachineClass(name="odd", resources={"cpu": 3}),), volumes=())
     world.runtime.set_classes(classes)
     world.restart()
-    assert world.host.facts.seed == 1
+    assert world.host.record.seed == 1
     assert [offer.machine_class.name for offer in world.runtime.offers().machines] == ["odd"]
     made = next(iter(world.runtime.objects(RuntimeMachine).values()))
     assert made.detail.network_interfaces[0].mac == handle
@@ -80,22 +80,22 @@ def test_a_host_keeps_its_seed_and_classes_and_clock_over_a_restart(tmp_path: Pa
 def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(tmp_path: Path) -> None:
     world = World(directory=tmp_path)
     made = world.running(machine("m1"))
-    assert world.ledger is not None
-    world.ledger.close()
-    with pytest.raises(errors.Unavailable, match="the state cannot be kept"):
+    assert world.log is not None
+    world.log.close()
+    with pytest.raises(errors.Unavailable, match="the state cannot be written"):
         world.runtime.remove(RuntimeMachine, made.id)
     assert world.machine(made.id) is made
 
 
 def test_a_state_of_another_version_is_named(tmp_path: Path) -> None:
-    ledger = StateLog(tmp_path)
-    ledger.load()
-    ledger.append([("machine", "m1", b"\x81\xa7machine\x05")])
-    ledger.close()
-    ledger = StateLog(tmp_path)
+    log = StateLog(tmp_path)
+    log.load()
+    log.append([("machine", "m1", b"\x81\xa7machine\x05")])
+    log.close()
+    log = StateLog(tmp_path)
     with pytest.raises(StateLogError, match="written by another version"):
-        SimulatedHost(Profile(), 1, ledger=ledger)
-    ledger.close()
+        SimulatedHost(Profile(), 1, log=log)
+    log.close()
 
 
 def test_a_long_life_is_rewritten_and_stays_small(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_long_life_is_rewritten_and_stays_small(tmp_path: Path) -> None:
         world.runtime.change(made.id, SetPower(Power.OFF if number % 2 else Power.ON))
         world.pass_seconds(30)
         world.runtime.objects(RuntimeMachine)
-    assert (tmp_path / "ledger").stat().st_size < 30_000
+    assert (tmp_path / "state.log").stat().st_size < 30_000
     before = world.machine(made.id)
     world.restart()
     assert world.machine(made.id) == before
@@ -140,7 +140,7 @@ def test_fixed_classes_stay() -> None:
 
 
 def odd(name: str, **flags: bool) -> World:
-    return World(Profile(behaviour=name, behaviour_flags=flags))
+    return World(Profile(behavior=name, behavior_flags=flags))
 
 
 def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
@@ -159,7 +159,7 @@ def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
     assert told.status.state is MachineState.RUNNING
     assert (told.generation, told.status.observed_generation) == (0, 0)
     assert [disk.name for disk in told.spec.volumes] == ["a", "a"]
-    with world.host.entered() as now_ns:
+    with world.host.locked() as now_ns:
         guest = machine_calls.find_machine(world.host, first.id)
         machine_calls.act(world.host, guest, GuestAction.POWEROFF, now_ns)
     world.pass_seconds(60)
@@ -195,9 +195,9 @@ def test_a_stock_cloud_hypervisor_host_loses_a_size_and_ignores_updates() -> Non
 def test_a_flag_changes_one_oddity() -> None:
     world = odd("stock-libvirt", ignores_power=False)
     assert world.running(machine("m1", power=Power.OFF)).status.state is MachineState.SUSPENDED
-    with pytest.raises(ValueError, match="no behaviour is called"):
+    with pytest.raises(ValueError, match="unknown behavior"):
         build_quirks("stock-vmware", {})
-    with pytest.raises(ValueError, match="no behaviour flag is called 'levitates'"):
+    with pytest.raises(ValueError, match="unknown behavior flag 'levitates'"):
         build_quirks("gitvirt", {"levitates": True})
     assert set(PROVIDERS) >= {"gitvirt", "stock-libvirt", "stock-ceph"}
 
@@ -235,7 +235,7 @@ def test_a_watcher_hears_when_the_clock_is_advanced() -> None:
     listener = threading.Thread(target=lambda: heard.extend(notice.id for notice in watch.next(60)))
     listener.start()
     clock.advance(60 * SECOND_NS)
-    host.settle()
+    host.run_due()
     listener.join(60)
     assert heard == [made.id]
 
@@ -270,7 +270,7 @@ def test_threads_may_use_it_at_once() -> None:
     for thread in threads:
         thread.join()
     assert len(set(made)) == 400
-    leases = [lease for guest in host.state.all(SimulatedMachine).values() for lease in guest.leases]
+    leases = [lease for guest in host.state.list_records(SimulatedMachine).values() for lease in guest.leases]
     assert len({address for _, address in leases}) == len(leases)
 
 
@@ -296,8 +296,8 @@ def test_a_profile_is_read_strictly_and_changed_in_part() -> None:
         b'{"capacity": {"cpu": "four"}}',
         b'{"overcommit": {"cpu": 0.5}}',
         b'{"class_policy": "some"}',
-        b'{"behaviour": "stock-vmware"}',
-        b'{"behaviour_flags": {"levitates": true}}',
+        b'{"behavior": "stock-vmware"}',
+        b'{"behavior_flags": {"levitates": true}}',
     ],
 )
 def test_a_profile_that_is_none_is_refused(wrong: bytes) -> None:

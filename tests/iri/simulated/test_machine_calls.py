@@ -38,7 +38,7 @@ def world() -> World:
 
 
 def act(world: World, id: str, action: GuestAction) -> None:
-    with world.host.entered() as now_ns:
+    with world.host.locked() as now_ns:
         machine_calls.act(world.host, machine_calls.find_machine(world.host, id), action, now_ns)
 
 
@@ -385,9 +385,11 @@ def test_addresses_come_back_with_the_machine(world: World) -> None:
 
 
 def test_an_unknown_machine_or_class_is_named(world: World) -> None:
-    with pytest.raises(errors.NotFound, match="no machine nope"):
+    with pytest.raises(errors.NotFound, match="machine nope does not exist"):
         world.runtime.change("nope", SetPower(Power.OFF))
-    with pytest.raises(errors.InvalidArgument, match=r"'huge' here; there are: small, medium, large"):
+    with pytest.raises(
+        errors.InvalidArgument, match=r"'huge' does not exist here; there are: small, medium, large"
+    ):
         world.runtime.create(machine("m1", class_name="huge"))
     assert world.runtime.objects(RuntimeMachine) == {}
 

@@ -42,27 +42,27 @@ def client(served: SimulatedServer) -> Iterator[Client]:
 
 
 @pytest.fixture
-def pilot(served: SimulatedServer) -> Iterator[ControlClient]:
-    with ControlClient(served.addresses[0]) as pilot:
-        yield pilot
+def control(served: SimulatedServer) -> Iterator[ControlClient]:
+    with ControlClient(served.addresses[0]) as control:
+        yield control
 
 
-def test_a_day_passes_in_a_moment(client: Client, pilot: ControlClient) -> None:
-    pilot.stop_clock()
+def test_a_day_passes_in_a_moment(client: Client, control: ControlClient) -> None:
+    control.stop_clock()
     made = client.create(machine("m1"))
     watch = client.watch()
     assert [notice.what for notice in watch.next(5)] == [ChangeType.RESYNC]
-    pilot.advance(24 * 3600)
+    control.advance(24 * 3600)
     assert [(notice.id, notice.what) for notice in watch.next(5)] == [(made.id, ChangeType.CHANGED)]
     assert client.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
-    assert pilot.ask(pb.GetClockRequest()).clock.mode == pb.CLOCK_MANUAL
-    pilot.run_clock(3600)
-    assert pilot.ask(pb.GetClockRequest()).clock.rate == 3600
+    assert control.call(pb.GetClockRequest()).clock.mode == pb.CLOCK_MANUAL
+    control.run_clock(3600)
+    assert control.call(pb.GetClockRequest()).clock.rate == 3600
     watch.close()
 
 
-def test_a_guest_that_ends_is_known_at_once(client: Client, pilot: ControlClient) -> None:
-    pilot.change_profile(b'{"times": {"boot": [0, 0, 0], "stop": [0.3, 0.3, 0.3]}}')
+def test_a_guest_that_ends_is_known_at_once(client: Client, control: ControlClient) -> None:
+    control.update_profile(b'{"times": {"boot": [0, 0, 0], "stop": [0.3, 0.3, 0.3]}}')
     made = client.create(machine("m1"))
     watch = client.watch()
     while client.objects(RuntimeMachine)[made.id].status.state is not MachineState.RUNNING:
@@ -70,7 +70,7 @@ def test_a_guest_that_ends_is_known_at_once(client: Client, pilot: ControlClient
     while watch.next(0.1):
         pass
     start = time.monotonic()
-    pilot.guest(made.id, GuestAction.POWEROFF)
+    control.act_on_guest(made.id, GuestAction.POWEROFF)
     while client.objects(RuntimeMachine)[made.id].status.state is not MachineState.TERMINATED:
         assert watch.next(5)
     # It takes 0.3 s to go down; a poll would need another second to see it.
@@ -78,14 +78,16 @@ def test_a_guest_that_ends_is_known_at_once(client: Client, pilot: ControlClient
     watch.close()
 
 
-def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, pilot: ControlClient) -> None:
-    fault_id = pilot.fail(FaultRule(call="CreateMachine", effect=FaultEffect.AFTER, code="UNAVAILABLE"))
+def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, control: ControlClient) -> None:
+    fault_id = control.add_fault(
+        FaultRule(call="CreateMachine", effect=FaultEffect.AFTER, code="UNAVAILABLE")
+    )
     with pytest.raises(errors.Unavailable):
         client.create(machine("m1"))
-    pilot.heal(fault_id)
+    control.clear_faults(fault_id)
     made = client.create(machine("m1"))
     assert list(client.objects(RuntimeMachine)) == [made.id]
-    assert pilot.calls()["CreateMachine"] == 2
+    assert control.count_calls()["CreateMachine"] == 2
 
 
 def test_a_slow_answer_is_a_deadline_that_passed(served: SimulatedServer, client: Client) -> None:
@@ -99,17 +101,17 @@ def test_a_slow_answer_is_a_deadline_that_passed(served: SimulatedServer, client
     client.change(made.id, SetPower(Power.OFF))
 
 
-def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, pilot: ControlClient) -> None:
+def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, control: ControlClient) -> None:
     made = client.create(machine("m1"))
-    pilot.host(HostAction.CRASH, down_seconds=3600)
+    control.act_on_host(HostAction.CRASH, down_seconds=3600)
     with pytest.raises(errors.Unavailable, match="the host is restarting"):
         client.remove(RuntimeMachine, made.id)
-    pilot.advance(3660)
+    control.advance(3660)
     assert client.objects(RuntimeMachine)[made.id].status.state is MachineState.RUNNING
 
 
-def test_a_stock_provider_has_no_host_service(client: Client, pilot: ControlClient) -> None:
-    pilot.behave("stock-libvirt")
+def test_a_stock_provider_has_no_host_service(client: Client, control: ControlClient) -> None:
+    control.set_behavior("stock-libvirt")
     with pytest.raises(errors.Unimplemented):
         client.set_classes(RuntimeClasses())
     with pytest.raises(errors.Unimplemented):
@@ -117,7 +119,7 @@ def test_a_stock_provider_has_no_host_service(client: Client, pilot: ControlClie
     first, second = client.create(machine("m1")), client.create(machine("m1"))
     assert set(client.objects(RuntimeMachine)) == {first.id, second.id}
     with pytest.raises(errors.InvalidArgument):
-        pilot.behave("stock-vmware")
+        control.set_behavior("stock-vmware")
 
 
 def test_many_hosts_in_one_process_share_nothing(socket_directory: Path) -> None:

@@ -135,14 +135,14 @@ def test_it_ends_with_the_machine(world: World, line: Line, action: str) -> None
     elif action == "remove":
         world.runtime.remove(RuntimeMachine, id)
     elif action == "crash":
-        with world.host.entered() as now_ns:
+        with world.host.locked() as now_ns:
             machine_calls.act(
                 world.host, machine_calls.find_machine(world.host, id), GuestAction.CRASH, now_ns
             )
     else:
         world.restart_host(1)
     world.pass_seconds(20)
-    world.host.settle()
+    world.host.run_due()
     reading.join(60)
     assert not reading.is_alive()
 
@@ -154,7 +154,7 @@ def test_there_is_none_without_a_running_guest(world: World) -> None:
     with pytest.raises(errors.NotFound):
         world.runtime.console("nope")
     hung = world.running(machine("m2"))
-    with world.host.entered() as now_ns:
+    with world.host.locked() as now_ns:
         machine_calls.act(
             world.host, machine_calls.find_machine(world.host, hung.id), GuestAction.HANG, now_ns
         )

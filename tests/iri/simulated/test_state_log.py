@@ -1,4 +1,4 @@
-"""The ledger: what was written is read, a torn end is dropped, damage is named, and nobody shares it."""
+"""The log: what was written is read, a torn end is dropped, damage is named, and nobody shares it."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def kept(changes: list[list[LogChange]]) -> dict[tuple[str, str], bytes]:
 def test_any_cut_leaves_the_entries_before_it(
     tmp_path_factory: pytest.TempPathFactory, changes: list[list[LogChange]], data: st.DataObject
 ) -> None:
-    directory = tmp_path_factory.mktemp("ledger")
-    ledger = StateLog(directory)
-    assert ledger.load() == {}
+    directory = tmp_path_factory.mktemp("log")
+    log = StateLog(directory)
+    assert log.load() == {}
     ends = []
     for batch in changes:
-        ledger.sync(ledger.append(batch))
-        ends.append((directory / "ledger").stat().st_size)
-    ledger.close()
-    size = (directory / "ledger").stat().st_size
+        log.sync(log.append(batch))
+        ends.append((directory / "state.log").stat().st_size)
+    log.close()
+    size = (directory / "state.log").stat().st_size
     cut = data.draw(st.integers(len(MAGIC), size))
-    os.truncate(directory / "ledger", cut)
+    os.truncate(directory / "state.log", cut)
     reopened = StateLog(directory)
     whole = sum(end <= cut for end in ends)
     assert reopened.load() == kept(changes[:whole])
@@ -70,12 +70,12 @@ def test_any_cut_leaves_the_entries_before_it(
 
 
 def written(directory: Path, *batches: list[LogChange]) -> Path:
-    ledger = StateLog(directory)
-    ledger.load()
+    log = StateLog(directory)
+    log.load()
     for batch in batches:
-        ledger.sync(ledger.append(batch))
-    ledger.close()
-    return directory / "ledger"
+        log.sync(log.append(batch))
+    log.close()
+    return directory / "state.log"
 
 
 @pytest.mark.parametrize("back", [10, 50, 64, 68, 72])  # in the payload, and in each part of the header
@@ -85,34 +85,34 @@ def test_damage_in_the_middle_is_an_error_that_names_the_place(tmp_path: Path, b
     ends = [end for end, _ in read_entries(bytes(data), path)]
     data[ends[-2] - back] ^= 0x40
     path.write_bytes(data)
-    ledger = StateLog(tmp_path)
+    log = StateLog(tmp_path)
     with pytest.raises(StateLogError, match="damaged at byte"):
-        ledger.load()
-    ledger.close()
+        log.load()
+    log.close()
 
 
 def test_zeros_at_the_end_are_a_torn_end(tmp_path: Path) -> None:
     path = written(tmp_path, [("machine", "a", b"1")])
     path.write_bytes(path.read_bytes() + b"\0" * 4096)
-    ledger = StateLog(tmp_path)
-    assert ledger.load() == {("machine", "a"): b"1"}
-    ledger.close()
+    log = StateLog(tmp_path)
+    assert log.load() == {("machine", "a"): b"1"}
+    log.close()
 
 
 def test_another_file_is_not_taken_for_a_ledger(tmp_path: Path) -> None:
-    (tmp_path / "ledger").write_text("my diary")
-    ledger = StateLog(tmp_path)
-    with pytest.raises(StateLogError, match="not the state of a simulated host"):
-        ledger.load()
-    ledger.close()
-    assert (tmp_path / "ledger").read_text() == "my diary"
+    (tmp_path / "state.log").write_text("my diary")
+    log = StateLog(tmp_path)
+    with pytest.raises(StateLogError, match="not a state log"):
+        log.load()
+    log.close()
+    assert (tmp_path / "state.log").read_text() == "my diary"
 
 
 def test_two_do_not_share_a_directory(tmp_path: Path) -> None:
-    ledger = StateLog(tmp_path)
+    log = StateLog(tmp_path)
     with pytest.raises(StateLogError, match="another simulated runtime"):
         StateLog(tmp_path)
-    ledger.close()
+    log.close()
     StateLog(tmp_path).close()
 
 
@@ -123,17 +123,17 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_a_rewrite_keeps_what_is_alive_and_shrinks_the_file(tmp_path: Path) -> None:
-    ledger = StateLog(tmp_path)
-    ledger.load()
+    log = StateLog(tmp_path)
+    log.load()
     record = b"x" * 100_000
-    while not ledger.wants_rewrite():
-        ledger.append([("machine", "a", record)])
-    assert (tmp_path / "ledger").stat().st_size > REWRITE_FROM_BYTES
-    ledger.rewrite([("machine", "a", record)])
-    assert (tmp_path / "ledger").stat().st_size < 2 * len(record)
-    assert not ledger.wants_rewrite()
-    ledger.sync(ledger.append([("machine", "b", b"2")]))
-    ledger.close()
+    while not log.needs_rewrite():
+        log.append([("machine", "a", record)])
+    assert (tmp_path / "state.log").stat().st_size > REWRITE_FROM_BYTES
+    log.rewrite([("machine", "a", record)])
+    assert (tmp_path / "state.log").stat().st_size < 2 * len(record)
+    assert not log.needs_rewrite()
+    log.sync(log.append([("machine", "b", b"2")]))
+    log.close()
     reopened = StateLog(tmp_path)
     assert reopened.load() == {("machine", "a"): record, ("machine", "b"): b"2"}
     reopened.close()
@@ -142,9 +142,9 @@ def test_a_rewrite_keeps_what_is_alive_and_shrinks_the_file(tmp_path: Path) -> N
 def test_a_death_during_a_rewrite_leaves_the_old_file(tmp_path: Path) -> None:
     path = written(tmp_path, [("machine", "a", b"1")])
     path.with_suffix(".new").write_bytes(MAGIC + b"half of")
-    ledger = StateLog(tmp_path)
-    assert ledger.load() == {("machine", "a"): b"1"}
-    ledger.close()
+    log = StateLog(tmp_path)
+    assert log.load() == {("machine", "a"): b"1"}
+    log.close()
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:

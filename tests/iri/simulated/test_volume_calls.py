@@ -158,7 +158,7 @@ def test_a_handle_that_is_none_of_ours_is_refused_and_anothers_driver_is_not(wor
 
 
 def test_unknown_classes_and_volumes_are_named(world: World) -> None:
-    with pytest.raises(errors.InvalidArgument, match="'fast' here; there are: standard"):
+    with pytest.raises(errors.InvalidArgument, match="'fast' does not exist here; there are: standard"):
         world.runtime.create(volume("v1", class_name="fast"))
-    with pytest.raises(errors.NotFound, match="no volume nope"):
+    with pytest.raises(errors.NotFound, match="volume nope does not exist"):
         world.runtime.remove(RuntimeVolume, "nope")

@@ -54,8 +54,8 @@ class World:
         self.profile = profile or Profile()
         self.seed = seed
         self.now_ns = START_NS
-        self.ledger = StateLog(directory, rewrite_from_bytes) if directory else None
-        self.host = SimulatedHost(self.profile, seed, SimulatedClock(lambda: self.now_ns), self.ledger)
+        self.log = StateLog(directory, rewrite_from_bytes) if directory else None
+        self.host = SimulatedHost(self.profile, seed, SimulatedClock(lambda: self.now_ns), self.log)
         self.runtime = SimulatedRuntime(self.host)
 
     def pass_seconds(self, seconds: float) -> None:
@@ -63,17 +63,15 @@ class World:
 
     def restart(self) -> None:
         """The process dies, and another finds what is on disk."""
-        assert self.ledger is not None
+        assert self.log is not None
         assert self.directory is not None
-        self.ledger.close()
-        self.ledger = StateLog(self.directory)
-        self.host = SimulatedHost(
-            self.profile, self.seed + 1, SimulatedClock(lambda: self.now_ns), self.ledger
-        )
+        self.log.close()
+        self.log = StateLog(self.directory)
+        self.host = SimulatedHost(self.profile, self.seed + 1, SimulatedClock(lambda: self.now_ns), self.log)
         self.runtime = SimulatedRuntime(self.host)
 
     def restart_host(self, down_seconds: float) -> None:
-        with self.host.entered() as now_ns:
+        with self.host.locked() as now_ns:
             machine_calls.restart_host(self.host, round(down_seconds * SECOND_NS), now_ns)
 
     def machine(self, id: str) -> RuntimeMachine:

@@ -41,8 +41,8 @@ def volume_of(image: str, claim: str = "") -> Document:
     return volume("root", claim=claim, spec={"dataSource": {"osImage": {"image": image}}})
 
 
-def host(*documents: Document, behaviour: str = "gitvirt") -> Site:
-    return site(*documents, profile=replace(LACKS, behaviour=behaviour))
+def host(*documents: Document, behavior: str = "gitvirt") -> Site:
+    return site(*documents, profile=replace(LACKS, behavior=behavior))
 
 
 def conditions(found: report.MachineReport | report.VolumeReport) -> dict[str, report.ReportedCondition]:
@@ -57,15 +57,15 @@ def told_of(here: Site, rounds: int) -> report.MachineReport:
 
 def mend(here: Site) -> None:
     host = here.sim.host
-    host.become(replace(host.profile, unavailable_networks=(), unavailable_images=()), host.nature.behaviour)
+    host.set_profile(replace(host.profile, unavailable_networks=(), unavailable_images=()))
 
 
-BEHAVIOURS = ("gitvirt", "stock-libvirt", "stock-cloud-hypervisor")
+BEHAVIORS = ("gitvirt", "stock-libvirt", "stock-cloud-hypervisor")
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS)
-def test_a_network_that_is_not_there_is_waited_for(behaviour: str) -> None:
-    here = host(LAN, machine(spec=WITH_LAN), behaviour=behaviour)
+@pytest.mark.parametrize("behavior", BEHAVIORS)
+def test_a_network_that_is_not_there_is_waited_for(behavior: str) -> None:
+    here = host(LAN, machine(spec=WITH_LAN), behavior=behavior)
     said = conditions(told_of(here, 5))
     assert (said["NetworkInterfacesReady"].status, said["NetworkInterfacesReady"].reason) == (
         "False",
@@ -78,9 +78,9 @@ def test_a_network_that_is_not_there_is_waited_for(behaviour: str) -> None:
     assert conditions(told_of(here, 400))["Ready"].status == "True"
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS)
-def test_an_image_that_is_not_there_is_waited_for_and_no_other_host_is_tried(behaviour: str) -> None:
-    here = host(machine(spec=disk_of(FILE)), behaviour=behaviour)
+@pytest.mark.parametrize("behavior", BEHAVIORS)
+def test_an_image_that_is_not_there_is_waited_for_and_no_other_host_is_tried(behavior: str) -> None:
+    here = host(machine(spec=disk_of(FILE)), behavior=behavior)
     said = conditions(told_of(here, 5))
     assert (said["ImageReady"].status, said["ImageReady"].reason) == ("False", "ImageNotResolvable")
     assert FILE in said["ImageReady"].message
@@ -91,9 +91,9 @@ def test_an_image_that_is_not_there_is_waited_for_and_no_other_host_is_tried(beh
     assert "ImageReady" not in said
 
 
-@pytest.mark.parametrize("behaviour", ["gitvirt", "stock-ceph"])
-def test_an_image_of_a_volume_is_waited_for(behaviour: str) -> None:
-    here = host(volume_of(FILE), behaviour=behaviour)
+@pytest.mark.parametrize("behavior", ["gitvirt", "stock-ceph"])
+def test_an_image_of_a_volume_is_waited_for(behavior: str) -> None:
+    here = host(volume_of(FILE), behavior=behavior)
     said = conditions(here.rounds(5).volumes["default", "root"])
     assert (said["DataSourceReady"].status, said["DataSourceReady"].reason) == (
         "False",
@@ -135,7 +135,7 @@ def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_volume_and
 
 
 def test_a_provider_that_gives_no_reasons_says_no_more_than_that_it_failed() -> None:
-    here = host(volume_of(REMOTE), behaviour="stock-ceph")
+    here = host(volume_of(REMOTE), behavior="stock-ceph")
     said = conditions(here.rounds(5).volumes["default", "root"])
     assert (said["Ready"].status, said["Ready"].reason) == ("False", "Error")
     assert "DataSourceReady" not in said

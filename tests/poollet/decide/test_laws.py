@@ -61,9 +61,9 @@ def decided_twice(situation: Situation) -> Decision:
 class Story:
     """One host, its people and its bad luck, drawn from a seed. Everything is checked after each turn."""
 
-    def __init__(self, seed: int, behaviour: str) -> None:
+    def __init__(self, seed: int, behavior: str) -> None:
         self.chance = random.Random(seed)
-        self.site = Site(profile=Profile(classes=CLASSES_THERE, behaviour=behaviour))
+        self.site = Site(profile=Profile(classes=CLASSES_THERE, behavior=behavior))
         self.site.decider = decided_twice
         self.people = Steward(self.site)
         self.hidden: set[ListKey] = set()
@@ -200,7 +200,7 @@ class Story:
         raise AssertionError(f"no rest: {self.site.calls[-8:]}")
 
     def as_wished(self, decision: Decision) -> None:
-        behaviour = self.site.sim.host.nature.behaviour
+        behavior = self.site.sim.host.model.quirks
         machines = {one.labels[UID_LABELS[RuntimeMachine]]: one for one in self.site.machines().values()}
         assert all(not wish.is_going for wish in self.people.machines.values()), (
             "everything that goes is gone"
@@ -214,12 +214,12 @@ class Story:
             there = machines[uid]
             assert entry.phase == "present"
             assert {disk.name for disk in there.spec.volumes} == set(wish.disks)
-            if not behaviour.ignores_power:
+            if not behavior.ignores_power:
                 is_running = there.status.state is MachineState.RUNNING
                 assert is_running == (wish.power == "On")
                 assert entry.status is not None
                 assert entry.status.restart == wish.restart or not wish.restart
-            if not behaviour.has_no_host_service:
+            if not behavior.has_no_host_service:
                 assert there.spec.class_name == wish.class_name
 
     def claim_of(self, disk: str) -> str:
@@ -227,10 +227,10 @@ class Story:
         return "" if wish is None or wish.is_going else self.people.claims.get(disk, "")
 
 
-@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
+@pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_happens_it_ends_as_it_is_wished(behaviour: str, seed: int) -> None:
-    story = Story(seed, behaviour)
+def test_whatever_happens_it_ends_as_it_is_wished(behavior: str, seed: int) -> None:
+    story = Story(seed, behavior)
     story.tell(40)
     decision = story.rest()
     story.as_wished(decision)
@@ -244,11 +244,11 @@ def test_whatever_happens_it_ends_as_it_is_wished(behaviour: str, seed: int) -> 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
+@pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_so_do_many_more(behaviour: str, seed: int) -> None:
-    story = Story(seed, behaviour)
+def test_so_do_many_more(behavior: str, seed: int) -> None:
+    story = Story(seed, behavior)
     story.tell(60)
     story.as_wished(story.rest())
 

@@ -53,7 +53,7 @@ def test_a_list_that_is_wrongly_empty_once_changes_nothing() -> None:
 
 @pytest.mark.parametrize("turn", range(4))
 def test_a_wrongly_empty_list_at_any_time_makes_no_duplicate(turn: int) -> None:
-    profile = Profile(classes=CLASSES_THERE, behaviour="stock-ceph", behaviour_flags={"rounds_to_gib": False})
+    profile = Profile(classes=CLASSES_THERE, behavior="stock-ceph", behavior_flags={"rounds_to_gib": False})
     here = site(machine(), volume(), profile=profile)
     here.rounds(turn + 1, 0.2)
     here.tamper = hide(1)
@@ -66,7 +66,7 @@ def test_a_wrongly_empty_list_at_any_time_makes_no_duplicate(turn: int) -> None:
 
 
 def test_a_poollet_that_lost_its_report_makes_no_duplicate_either() -> None:
-    profile = Profile(classes=CLASSES_THERE, behaviour="stock-cloud-hypervisor")
+    profile = Profile(classes=CLASSES_THERE, behavior="stock-cloud-hypervisor")
     here = running(machine(), profile=profile)
     here.restart()
     here.memory = Memory()
@@ -117,10 +117,10 @@ def test_one_object_in_trouble_leaves_the_others() -> None:
     assert len(here.machines()) == 4
 
 
-@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
+@pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @pytest.mark.parametrize("effect", FaultEffect)
-def test_an_answer_that_is_lost_makes_no_second_object(behaviour: str, effect: FaultEffect) -> None:
-    here = site(machine(), volume(), profile=Profile(classes=CLASSES_THERE, behaviour=behaviour))
+def test_an_answer_that_is_lost_makes_no_second_object(behavior: str, effect: FaultEffect) -> None:
+    here = site(machine(), volume(), profile=Profile(classes=CLASSES_THERE, behavior=behavior))
     for call in ("CreateMachine", "CreateVolume"):
         here.sim.faults.add(FaultRule(call=call, effect=effect, code="DEADLINE_EXCEEDED", times=2))
     here.settle()
@@ -129,7 +129,7 @@ def test_an_answer_that_is_lost_makes_no_second_object(behaviour: str, effect: F
 
 
 def test_duplicates_are_told_and_never_deleted() -> None:
-    profile = Profile(classes=CLASSES_THERE, behaviour_flags={"duplicates": True})
+    profile = Profile(classes=CLASSES_THERE, behavior_flags={"duplicates": True})
     here = running(machine(), profile=profile)
     (first,) = here.machines().values()
     here.sim.runtime.create(RuntimeMachine(labels=first.labels, spec=first.spec))
@@ -145,7 +145,7 @@ def test_duplicates_are_told_and_never_deleted() -> None:
 
 
 def test_a_runtime_that_ignores_power_is_told_so_and_then_left_alone() -> None:
-    profile = Profile(classes=CLASSES_THERE, behaviour="stock-libvirt")
+    profile = Profile(classes=CLASSES_THERE, behavior="stock-libvirt")
     here = site(machine(spec={"power": "Off"}), profile=profile)
     decision = here.rounds(60, 5)
     asked = len(here.calls)
@@ -159,7 +159,7 @@ def test_a_runtime_that_ignores_power_is_told_so_and_then_left_alone() -> None:
 
 
 def test_a_runtime_that_drops_sizes_and_ignores_updates_comes_to_rest() -> None:
-    profile = Profile(classes=CLASSES_THERE, behaviour="stock-cloud-hypervisor")
+    profile = Profile(classes=CLASSES_THERE, behavior="stock-cloud-hypervisor")
     here = running(machine(spec={"volumes": referring("data")}), volume(claim="web"), profile=profile)
     here.put(volume(claim="web", size="2Gi"))
     here.settle()
@@ -168,9 +168,9 @@ def test_a_runtime_that_drops_sizes_and_ignores_updates_comes_to_rest() -> None:
     assert len(here.calls) == count
 
 
-@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
-def test_a_whole_life_at_any_provider(behaviour: str) -> None:
-    profile = Profile(classes=CLASSES_THERE, behaviour=behaviour)
+@pytest.mark.parametrize("behavior", sorted(PROVIDERS))
+def test_a_whole_life_at_any_provider(behavior: str) -> None:
+    profile = Profile(classes=CLASSES_THERE, behavior=behavior)
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"), profile=profile)
     assert here.settle().machines[WEB].status.state == "Running"  # type: ignore[union-attr]
     here.put(machine(), volume())
@@ -185,7 +185,7 @@ def test_a_whole_life_at_any_provider(behaviour: str) -> None:
 
 
 def test_internal_on_an_unknown_id_is_settled_by_the_next_list() -> None:
-    profile = Profile(classes=CLASSES_THERE, behaviour="stock-ceph")
+    profile = Profile(classes=CLASSES_THERE, behavior="stock-ceph")
     here = running(volume(), profile=profile)
     here.put(volume(going=True))
     (id,) = here.volumes()

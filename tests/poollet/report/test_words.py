@@ -52,9 +52,9 @@ def turned(run: Run, seconds: int) -> list[Report]:
     return said
 
 
-def begun(behaviour: str) -> Run:
+def begun(behavior: str) -> Run:
     time = Time()
-    profile = replace(PROFILE, behaviour=behaviour, classes=CLASSES)
+    profile = replace(PROFILE, behavior=behavior, classes=CLASSES)
     files = {
         "classes/small.yaml": machine_class(),
         "classes/large.yaml": machine_class("large", "2", "2Gi"),
@@ -66,27 +66,27 @@ def begun(behaviour: str) -> Run:
     return run
 
 
-def at_rest(behaviour: str) -> Run:
+def at_rest(behavior: str) -> Run:
     """Power, class, interface, annotations: all that a runtime may refuse or ignore is wanted at once."""
-    run = begun(behaviour)
+    run = begun(behavior)
     restart = "  annotations: {gitvirt.dev/restart: now}\n"
     run.fleet.commit({"web.yaml": text("Off", "large", restart, NIC)})
     turned(run, 1800)
     return run
 
 
-@pytest.mark.parametrize("behaviour", sorted(PROVIDERS))
-def test_at_rest_the_words_stay(behaviour: str) -> None:
-    said = turned(at_rest(behaviour), SECONDS)
+@pytest.mark.parametrize("behavior", sorted(PROVIDERS))
+def test_at_rest_the_words_stay(behavior: str) -> None:
+    said = turned(at_rest(behavior), SECONDS)
     assert [one.machines for one in said[1:]] == []
 
 
 STOCK = sorted(PROVIDERS.keys() - {"gitvirt"})
 
 
-@pytest.mark.parametrize("behaviour", STOCK)
-def test_a_restart_takes_nothing_back_that_it_knows_no_better(behaviour: str) -> None:
-    run = at_rest(behaviour)
+@pytest.mark.parametrize("behavior", STOCK)
+def test_a_restart_takes_nothing_back_that_it_knows_no_better(behavior: str) -> None:
+    run = at_rest(behavior)
     before = run.report().machines
     assert fault_of(run.report())
     again = Run(run.fleet, run.time, run.machine, decide=decide, instance=2)
@@ -94,9 +94,9 @@ def test_a_restart_takes_nothing_back_that_it_knows_no_better(behaviour: str) ->
     assert [one.machines for one in said] == [before]
 
 
-@pytest.mark.parametrize("behaviour", STOCK)
-def test_what_is_wished_no_more_is_said_no_more(behaviour: str) -> None:
-    run = at_rest(behaviour)
+@pytest.mark.parametrize("behavior", STOCK)
+def test_what_is_wished_no_more_is_said_no_more(behavior: str) -> None:
+    run = at_rest(behavior)
     again = Run(run.fleet, run.time, run.machine, decide=decide, instance=2)
     again.fleet.commit({"web.yaml": text("On", "small")})
     turned(again, 600)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from msgspec.structs import replace
 
 from iri.errors import IRIError, Unavailable, Unimplemented
 from iri.host import RuntimeClasses, RuntimeMachineClass
@@ -14,7 +15,6 @@ from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import Runtime
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
-from iri.simulated.provider_quirks import PROVIDERS
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
@@ -213,7 +213,7 @@ def test_who_leaves_one_question_open_does_not_answer(fails: str) -> None:
 
 def test_a_runtime_that_tells_nothing_is_listed_again_and_again() -> None:
     host = quick_host()
-    host.become(PROFILE, PROVIDERS["stock-libvirt"])
+    host.set_profile(replace(PROFILE, behavior="stock-libvirt"))
     weather = Weather()
     weather.fails = {"WatchEvents"}
     below = SimulatedRuntime(host)

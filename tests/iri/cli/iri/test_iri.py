@@ -296,8 +296,8 @@ def test_what_a_server_says_is_printed_without_its_control_characters(gitvirt: C
 def test_watch_prints_every_change(gitvirt: Command, files: Path, has_host_service: bool) -> None:
     if not has_host_service:
         control = ControlService(gitvirt.server.host, gitvirt.server.faults)
-        control.set_behaviour(
-            sim_pb.SetBehaviourRequest(behaviour=sim_pb.Behaviour(flags={"has_no_host_service": True}))
+        control.set_behavior(
+            sim_pb.SetBehaviorRequest(behavior=sim_pb.Behavior(flags={"has_no_host_service": True}))
         )
     command = [sys.executable, "-m", "reconciler", "iri", "get", "machine", "--watch"]
     watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

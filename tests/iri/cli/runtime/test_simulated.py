@@ -115,7 +115,7 @@ times: {boot: [0.5, 1, 3]}
 classes:
   machines: [{name: small, resources: {cpu: 1, memory: 1Gi}}]
   volumes: [{name: fast, tps: 100Mi, iops: 1000}]
-behaviour: stock-libvirt
+behavior: stock-libvirt
 """
     )
     profile = read_profile(str(path))
@@ -137,7 +137,7 @@ def test_only_counts_are_counted() -> None:
         ("hots: x", "hots"),
         ("capacity: {cpu: many}", "many"),
         ("times: {boot: [3, 2, 1]}", "least <= usual"),
-        ("behaviour: stock-vmware", "stock-vmware"),
+        ("behavior: stock-vmware", "stock-vmware"),
         ("a: [", ".yaml:1:"),
         ("{}\n---\n{}", "2 documents"),
         ("1: 2", "1"),

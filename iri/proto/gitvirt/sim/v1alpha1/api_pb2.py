@@ -24,25 +24,25 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egitvirt/sim/v1alpha1/api.proto\x12\x14gitvirt.sim.v1alpha1\"Q\n\x05\x43lock\x12\x0b\n\x03now\x18\x01 \x01(\x03\x12-\n\x04mode\x18\x02 \x01(\x0e\x32\x1f.gitvirt.sim.v1alpha1.ClockMode\x12\x0c\n\x04rate\x18\x03 \x01(\x01\"\x11\n\x0fGetClockRequest\">\n\x10GetClockResponse\x12*\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Clock\"N\n\x0fSetClockRequest\x12-\n\x04mode\x18\x01 \x01(\x0e\x32\x1f.gitvirt.sim.v1alpha1.ClockMode\x12\x0c\n\x04rate\x18\x02 \x01(\x01\">\n\x10SetClockResponse\x12*\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Clock\"*\n\x13\x41\x64vanceClockRequest\x12\x13\n\x0bnanoseconds\x18\x01 \x01(\x03\"B\n\x14\x41\x64vanceClockResponse\x12*\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Clock\"\xbb\x01\n\x05\x46\x61ult\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04\x63\x61ll\x18\x02 \x01(\t\x12,\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\x0e\x32\x1c.gitvirt.sim.v1alpha1.Effect\x12\x0c\n\x04\x63ode\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x19\n\x11\x64\x65lay_nanoseconds\x18\x06 \x01(\x03\x12\x0c\n\x04skip\x18\x07 \x01(\x05\x12\r\n\x05times\x18\x08 \x01(\x05\x12\x13\n\x0bprobability\x18\t \x01(\x01\"=\n\x0f\x41\x64\x64\x46\x61ultRequest\x12*\n\x05\x66\x61ult\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Fault\">\n\x10\x41\x64\x64\x46\x61ultResponse\x12*\n\x05\x66\x61ult\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Fault\"\x13\n\x11ListFaultsRequest\"A\n\x12ListFaultsResponse\x12+\n\x06\x66\x61ults\x18\x01 \x03(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Fault\" \n\x12\x43learFaultsRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x15\n\x13\x43learFaultsResponse\"Z\n\x11\x41\x63tOnGuestRequest\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12\x31\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32!.gitvirt.sim.v1alpha1.GuestAction\"\x14\n\x12\x41\x63tOnGuestResponse\"^\n\x10\x41\x63tOnHostRequest\x12\x30\n\x06\x61\x63tion\x18\x01 \x01(\x0e\x32 .gitvirt.sim.v1alpha1.HostAction\x12\x18\n\x10\x64own_nanoseconds\x18\x02 \x01(\x03\"\x13\n\x11\x41\x63tOnHostResponse\"\x82\x01\n\tBehaviour\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x39\n\x05\x66lags\x18\x02 \x03(\x0b\x32*.gitvirt.sim.v1alpha1.Behaviour.FlagsEntry\x1a,\n\nFlagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"\x15\n\x13GetBehaviourRequest\"J\n\x14GetBehaviourResponse\x12\x32\n\tbehaviour\x18\x01 \x01(\x0b\x32\x1f.gitvirt.sim.v1alpha1.Behaviour\"I\n\x13SetBehaviourRequest\x12\x32\n\tbehaviour\x18\x01 \x01(\x0b\x32\x1f.gitvirt.sim.v1alpha1.Behaviour\"J\n\x14SetBehaviourResponse\x12\x32\n\tbehaviour\x18\x01 \x01(\x0b\x32\x1f.gitvirt.sim.v1alpha1.Behaviour\"\x13\n\x11GetProfileRequest\"\"\n\x12GetProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"!\n\x11SetProfileRequest\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"\"\n\x12SetProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"\x16\n\x14GetStatisticsRequest\"\xc9\x01\n\x15GetStatisticsResponse\x12\x45\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x36.gitvirt.sim.v1alpha1.GetStatisticsResponse.CallsEntry\x12\x10\n\x08machines\x18\x02 \x01(\x03\x12\x0f\n\x07volumes\x18\x03 \x01(\x03\x12\x18\n\x10volume_snapshots\x18\x04 \x01(\x03\x1a,\n\nCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01*-\n\tClockMode\x12\x0e\n\nCLOCK_REAL\x10\x00\x12\x10\n\x0c\x43LOCK_MANUAL\x10\x01*-\n\x06\x45\x66\x66\x65\x63t\x12\x11\n\rEFFECT_BEFORE\x10\x00\x12\x10\n\x0c\x45\x46\x46\x45\x43T_AFTER\x10\x01*T\n\x0bGuestAction\x12\x12\n\x0eGUEST_POWEROFF\x10\x00\x12\x0f\n\x0bGUEST_CRASH\x10\x01\x12\x10\n\x0cGUEST_REBOOT\x10\x02\x12\x0e\n\nGUEST_HANG\x10\x03*-\n\nHostAction\x12\x0f\n\x0bHOST_REBOOT\x10\x00\x12\x0e\n\nHOST_CRASH\x10\x01\x32\xff\t\n\x07\x43ontrol\x12Y\n\x08GetClock\x12%.gitvirt.sim.v1alpha1.GetClockRequest\x1a&.gitvirt.sim.v1alpha1.GetClockResponse\x12Y\n\x08SetClock\x12%.gitvirt.sim.v1alpha1.SetClockRequest\x1a&.gitvirt.sim.v1alpha1.SetClockResponse\x12\x65\n\x0c\x41\x64vanceClock\x12).gitvirt.sim.v1alpha1.AdvanceClockRequest\x1a*.gitvirt.sim.v1alpha1.AdvanceClockResponse\x12Y\n\x08\x41\x64\x64\x46\x61ult\x12%.gitvirt.sim.v1alpha1.AddFaultRequest\x1a&.gitvirt.sim.v1alpha1.AddFaultResponse\x12_\n\nListFaults\x12\'.gitvirt.sim.v1alpha1.ListFaultsRequest\x1a(.gitvirt.sim.v1alpha1.ListFaultsResponse\x12\x62\n\x0b\x43learFaults\x12(.gitvirt.sim.v1alpha1.ClearFaultsRequest\x1a).gitvirt.sim.v1alpha1.ClearFaultsResponse\x12_\n\nActOnGuest\x12\'.gitvirt.sim.v1alpha1.ActOnGuestRequest\x1a(.gitvirt.sim.v1alpha1.ActOnGuestResponse\x12\\\n\tActOnHost\x12&.gitvirt.sim.v1alpha1.ActOnHostRequest\x1a\'.gitvirt.sim.v1alpha1.ActOnHostResponse\x12\x65\n\x0cGetBehaviour\x12).gitvirt.sim.v1alpha1.GetBehaviourRequest\x1a*.gitvirt.sim.v1alpha1.GetBehaviourResponse\x12\x65\n\x0cSetBehaviour\x12).gitvirt.sim.v1alpha1.SetBehaviourRequest\x1a*.gitvirt.sim.v1alpha1.SetBehaviourResponse\x12_\n\nGetProfile\x12\'.gitvirt.sim.v1alpha1.GetProfileRequest\x1a(.gitvirt.sim.v1alpha1.GetProfileResponse\x12_\n\nSetProfile\x12\'.gitvirt.sim.v1alpha1.SetProfileRequest\x1a(.gitvirt.sim.v1alpha1.SetProfileResponse\x12h\n\rGetStatistics\x12*.gitvirt.sim.v1alpha1.GetStatisticsRequest\x1a+.gitvirt.sim.v1alpha1.GetStatisticsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egitvirt/sim/v1alpha1/api.proto\x12\x14gitvirt.sim.v1alpha1\"Q\n\x05\x43lock\x12\x0b\n\x03now\x18\x01 \x01(\x03\x12-\n\x04mode\x18\x02 \x01(\x0e\x32\x1f.gitvirt.sim.v1alpha1.ClockMode\x12\x0c\n\x04rate\x18\x03 \x01(\x01\"\x11\n\x0fGetClockRequest\">\n\x10GetClockResponse\x12*\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Clock\"N\n\x0fSetClockRequest\x12-\n\x04mode\x18\x01 \x01(\x0e\x32\x1f.gitvirt.sim.v1alpha1.ClockMode\x12\x0c\n\x04rate\x18\x02 \x01(\x01\">\n\x10SetClockResponse\x12*\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Clock\"*\n\x13\x41\x64vanceClockRequest\x12\x13\n\x0bnanoseconds\x18\x01 \x01(\x03\"B\n\x14\x41\x64vanceClockResponse\x12*\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Clock\"\xbb\x01\n\x05\x46\x61ult\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04\x63\x61ll\x18\x02 \x01(\t\x12,\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\x0e\x32\x1c.gitvirt.sim.v1alpha1.Effect\x12\x0c\n\x04\x63ode\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x19\n\x11\x64\x65lay_nanoseconds\x18\x06 \x01(\x03\x12\x0c\n\x04skip\x18\x07 \x01(\x05\x12\r\n\x05times\x18\x08 \x01(\x05\x12\x13\n\x0bprobability\x18\t \x01(\x01\"=\n\x0f\x41\x64\x64\x46\x61ultRequest\x12*\n\x05\x66\x61ult\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Fault\">\n\x10\x41\x64\x64\x46\x61ultResponse\x12*\n\x05\x66\x61ult\x18\x01 \x01(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Fault\"\x13\n\x11ListFaultsRequest\"A\n\x12ListFaultsResponse\x12+\n\x06\x66\x61ults\x18\x01 \x03(\x0b\x32\x1b.gitvirt.sim.v1alpha1.Fault\" \n\x12\x43learFaultsRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x15\n\x13\x43learFaultsResponse\"Z\n\x11\x41\x63tOnGuestRequest\x12\x12\n\nmachine_id\x18\x01 \x01(\t\x12\x31\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32!.gitvirt.sim.v1alpha1.GuestAction\"\x14\n\x12\x41\x63tOnGuestResponse\"^\n\x10\x41\x63tOnHostRequest\x12\x30\n\x06\x61\x63tion\x18\x01 \x01(\x0e\x32 .gitvirt.sim.v1alpha1.HostAction\x12\x18\n\x10\x64own_nanoseconds\x18\x02 \x01(\x03\"\x13\n\x11\x41\x63tOnHostResponse\"\x80\x01\n\x08\x42\x65havior\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x38\n\x05\x66lags\x18\x02 \x03(\x0b\x32).gitvirt.sim.v1alpha1.Behavior.FlagsEntry\x1a,\n\nFlagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"\x14\n\x12GetBehaviorRequest\"G\n\x13GetBehaviorResponse\x12\x30\n\x08\x62\x65havior\x18\x01 \x01(\x0b\x32\x1e.gitvirt.sim.v1alpha1.Behavior\"F\n\x12SetBehaviorRequest\x12\x30\n\x08\x62\x65havior\x18\x01 \x01(\x0b\x32\x1e.gitvirt.sim.v1alpha1.Behavior\"G\n\x13SetBehaviorResponse\x12\x30\n\x08\x62\x65havior\x18\x01 \x01(\x0b\x32\x1e.gitvirt.sim.v1alpha1.Behavior\"\x13\n\x11GetProfileRequest\"\"\n\x12GetProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"!\n\x11SetProfileRequest\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"\"\n\x12SetProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"\x16\n\x14GetStatisticsRequest\"\xc9\x01\n\x15GetStatisticsResponse\x12\x45\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x36.gitvirt.sim.v1alpha1.GetStatisticsResponse.CallsEntry\x12\x10\n\x08machines\x18\x02 \x01(\x03\x12\x0f\n\x07volumes\x18\x03 \x01(\x03\x12\x18\n\x10volume_snapshots\x18\x04 \x01(\x03\x1a,\n\nCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01*-\n\tClockMode\x12\x0e\n\nCLOCK_REAL\x10\x00\x12\x10\n\x0c\x43LOCK_MANUAL\x10\x01*-\n\x06\x45\x66\x66\x65\x63t\x12\x11\n\rEFFECT_BEFORE\x10\x00\x12\x10\n\x0c\x45\x46\x46\x45\x43T_AFTER\x10\x01*T\n\x0bGuestAction\x12\x12\n\x0eGUEST_POWEROFF\x10\x00\x12\x0f\n\x0bGUEST_CRASH\x10\x01\x12\x10\n\x0cGUEST_REBOOT\x10\x02\x12\x0e\n\nGUEST_HANG\x10\x03*-\n\nHostAction\x12\x0f\n\x0bHOST_REBOOT\x10\x00\x12\x0e\n\nHOST_CRASH\x10\x01\x32\xf9\t\n\x07\x43ontrol\x12Y\n\x08GetClock\x12%.gitvirt.sim.v1alpha1.GetClockRequest\x1a&.gitvirt.sim.v1alpha1.GetClockResponse\x12Y\n\x08SetClock\x12%.gitvirt.sim.v1alpha1.SetClockRequest\x1a&.gitvirt.sim.v1alpha1.SetClockResponse\x12\x65\n\x0c\x41\x64vanceClock\x12).gitvirt.sim.v1alpha1.AdvanceClockRequest\x1a*.gitvirt.sim.v1alpha1.AdvanceClockResponse\x12Y\n\x08\x41\x64\x64\x46\x61ult\x12%.gitvirt.sim.v1alpha1.AddFaultRequest\x1a&.gitvirt.sim.v1alpha1.AddFaultResponse\x12_\n\nListFaults\x12\'.gitvirt.sim.v1alpha1.ListFaultsRequest\x1a(.gitvirt.sim.v1alpha1.ListFaultsResponse\x12\x62\n\x0b\x43learFaults\x12(.gitvirt.sim.v1alpha1.ClearFaultsRequest\x1a).gitvirt.sim.v1alpha1.ClearFaultsResponse\x12_\n\nActOnGuest\x12\'.gitvirt.sim.v1alpha1.ActOnGuestRequest\x1a(.gitvirt.sim.v1alpha1.ActOnGuestResponse\x12\\\n\tActOnHost\x12&.gitvirt.sim.v1alpha1.ActOnHostRequest\x1a\'.gitvirt.sim.v1alpha1.ActOnHostResponse\x12\x62\n\x0bGetBehavior\x12(.gitvirt.sim.v1alpha1.GetBehaviorRequest\x1a).gitvirt.sim.v1alpha1.GetBehaviorResponse\x12\x62\n\x0bSetBehavior\x12(.gitvirt.sim.v1alpha1.SetBehaviorRequest\x1a).gitvirt.sim.v1alpha1.SetBehaviorResponse\x12_\n\nGetProfile\x12\'.gitvirt.sim.v1alpha1.GetProfileRequest\x1a(.gitvirt.sim.v1alpha1.GetProfileResponse\x12_\n\nSetProfile\x12\'.gitvirt.sim.v1alpha1.SetProfileRequest\x1a(.gitvirt.sim.v1alpha1.SetProfileResponse\x12h\n\rGetStatistics\x12*.gitvirt.sim.v1alpha1.GetStatisticsRequest\x1a+.gitvirt.sim.v1alpha1.GetStatisticsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gitvirt.sim.v1alpha1.api_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_BEHAVIOUR_FLAGSENTRY']._loaded_options = None
-  _globals['_BEHAVIOUR_FLAGSENTRY']._serialized_options = b'8\001'
+  _globals['_BEHAVIOR_FLAGSENTRY']._loaded_options = None
+  _globals['_BEHAVIOR_FLAGSENTRY']._serialized_options = b'8\001'
   _globals['_GETSTATISTICSRESPONSE_CALLSENTRY']._loaded_options = None
   _globals['_GETSTATISTICSRESPONSE_CALLSENTRY']._serialized_options = b'8\001'
-  _globals['_CLOCKMODE']._serialized_start=1910
-  _globals['_CLOCKMODE']._serialized_end=1955
-  _globals['_EFFECT']._serialized_start=1957
-  _globals['_EFFECT']._serialized_end=2002
-  _globals['_GUESTACTION']._serialized_start=2004
-  _globals['_GUESTACTION']._serialized_end=2088
-  _globals['_HOSTACTION']._serialized_start=2090
-  _globals['_HOSTACTION']._serialized_end=2135
+  _globals['_CLOCKMODE']._serialized_start=1898
+  _globals['_CLOCKMODE']._serialized_end=1943
+  _globals['_EFFECT']._serialized_start=1945
+  _globals['_EFFECT']._serialized_end=1990
+  _globals['_GUESTACTION']._serialized_start=1992
+  _globals['_GUESTACTION']._serialized_end=2076
+  _globals['_HOSTACTION']._serialized_start=2078
+  _globals['_HOSTACTION']._serialized_end=2123
   _globals['_CLOCK']._serialized_start=56
   _globals['_CLOCK']._serialized_end=137
   _globals['_GETCLOCKREQUEST']._serialized_start=139
@@ -79,32 +79,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACTONHOSTREQUEST']._serialized_end=1148
   _globals['_ACTONHOSTRESPONSE']._serialized_start=1150
   _globals['_ACTONHOSTRESPONSE']._serialized_end=1169
-  _globals['_BEHAVIOUR']._serialized_start=1172
-  _globals['_BEHAVIOUR']._serialized_end=1302
-  _globals['_BEHAVIOUR_FLAGSENTRY']._serialized_start=1258
-  _globals['_BEHAVIOUR_FLAGSENTRY']._serialized_end=1302
-  _globals['_GETBEHAVIOURREQUEST']._serialized_start=1304
-  _globals['_GETBEHAVIOURREQUEST']._serialized_end=1325
-  _globals['_GETBEHAVIOURRESPONSE']._serialized_start=1327
-  _globals['_GETBEHAVIOURRESPONSE']._serialized_end=1401
-  _globals['_SETBEHAVIOURREQUEST']._serialized_start=1403
-  _globals['_SETBEHAVIOURREQUEST']._serialized_end=1476
-  _globals['_SETBEHAVIOURRESPONSE']._serialized_start=1478
-  _globals['_SETBEHAVIOURRESPONSE']._serialized_end=1552
-  _globals['_GETPROFILEREQUEST']._serialized_start=1554
-  _globals['_GETPROFILEREQUEST']._serialized_end=1573
-  _globals['_GETPROFILERESPONSE']._serialized_start=1575
-  _globals['_GETPROFILERESPONSE']._serialized_end=1609
-  _globals['_SETPROFILEREQUEST']._serialized_start=1611
-  _globals['_SETPROFILEREQUEST']._serialized_end=1644
-  _globals['_SETPROFILERESPONSE']._serialized_start=1646
-  _globals['_SETPROFILERESPONSE']._serialized_end=1680
-  _globals['_GETSTATISTICSREQUEST']._serialized_start=1682
-  _globals['_GETSTATISTICSREQUEST']._serialized_end=1704
-  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1707
-  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1908
-  _globals['_GETSTATISTICSRESPONSE_CALLSENTRY']._serialized_start=1864
-  _globals['_GETSTATISTICSRESPONSE_CALLSENTRY']._serialized_end=1908
-  _globals['_CONTROL']._serialized_start=2138
-  _globals['_CONTROL']._serialized_end=3417
+  _globals['_BEHAVIOR']._serialized_start=1172
+  _globals['_BEHAVIOR']._serialized_end=1300
+  _globals['_BEHAVIOR_FLAGSENTRY']._serialized_start=1256
+  _globals['_BEHAVIOR_FLAGSENTRY']._serialized_end=1300
+  _globals['_GETBEHAVIORREQUEST']._serialized_start=1302
+  _globals['_GETBEHAVIORREQUEST']._serialized_end=1322
+  _globals['_GETBEHAVIORRESPONSE']._serialized_start=1324
+  _globals['_GETBEHAVIORRESPONSE']._serialized_end=1395
+  _globals['_SETBEHAVIORREQUEST']._serialized_start=1397
+  _globals['_SETBEHAVIORREQUEST']._serialized_end=1467
+  _globals['_SETBEHAVIORRESPONSE']._serialized_start=1469
+  _globals['_SETBEHAVIORRESPONSE']._serialized_end=1540
+  _globals['_GETPROFILEREQUEST']._serialized_start=1542
+  _globals['_GETPROFILEREQUEST']._serialized_end=1561
+  _globals['_GETPROFILERESPONSE']._serialized_start=1563
+  _globals['_GETPROFILERESPONSE']._serialized_end=1597
+  _globals['_SETPROFILEREQUEST']._serialized_start=1599
+  _globals['_SETPROFILEREQUEST']._serialized_end=1632
+  _globals['_SETPROFILERESPONSE']._serialized_start=1634
+  _globals['_SETPROFILERESPONSE']._serialized_end=1668
+  _globals['_GETSTATISTICSREQUEST']._serialized_start=1670
+  _globals['_GETSTATISTICSREQUEST']._serialized_end=1692
+  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1695
+  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1896
+  _globals['_GETSTATISTICSRESPONSE_CALLSENTRY']._serialized_start=1852
+  _globals['_GETSTATISTICSRESPONSE_CALLSENTRY']._serialized_end=1896
+  _globals['_CONTROL']._serialized_start=2126
+  _globals['_CONTROL']._serialized_end=3399
 # @@protoc_insertion_point(module_scope)

@@ -473,7 +473,7 @@ class ActOnHostResponse(_message.Message):
 Global___ActOnHostResponse: _TypeAlias = ActOnHostResponse  # noqa: Y015
 
 @_typing.final
-class Behaviour(_message.Message):
+class Behavior(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     @_typing.final
@@ -516,10 +516,10 @@ class Behaviour(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Behaviour: _TypeAlias = Behaviour  # noqa: Y015
+Global___Behavior: _TypeAlias = Behavior  # noqa: Y015
 
 @_typing.final
-class GetBehaviourRequest(_message.Message):
+class GetBehaviorRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     def __init__(
@@ -531,67 +531,67 @@ class GetBehaviourRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetBehaviourRequest: _TypeAlias = GetBehaviourRequest  # noqa: Y015
+Global___GetBehaviorRequest: _TypeAlias = GetBehaviorRequest  # noqa: Y015
 
 @_typing.final
-class GetBehaviourResponse(_message.Message):
+class GetBehaviorResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    BEHAVIOUR_FIELD_NUMBER: _builtins.int
+    BEHAVIOR_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def behaviour(self) -> Global___Behaviour: ...
+    def behavior(self) -> Global___Behavior: ...
     def __init__(
         self,
         *,
-        behaviour: Global___Behaviour | None = ...,
+        behavior: Global___Behavior | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["behaviour", b"behaviour"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["behavior", b"behavior"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["behaviour", b"behaviour"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["behavior", b"behavior"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetBehaviourResponse: _TypeAlias = GetBehaviourResponse  # noqa: Y015
+Global___GetBehaviorResponse: _TypeAlias = GetBehaviorResponse  # noqa: Y015
 
 @_typing.final
-class SetBehaviourRequest(_message.Message):
+class SetBehaviorRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    BEHAVIOUR_FIELD_NUMBER: _builtins.int
+    BEHAVIOR_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def behaviour(self) -> Global___Behaviour: ...
+    def behavior(self) -> Global___Behavior: ...
     def __init__(
         self,
         *,
-        behaviour: Global___Behaviour | None = ...,
+        behavior: Global___Behavior | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["behaviour", b"behaviour"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["behavior", b"behavior"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["behaviour", b"behaviour"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["behavior", b"behavior"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SetBehaviourRequest: _TypeAlias = SetBehaviourRequest  # noqa: Y015
+Global___SetBehaviorRequest: _TypeAlias = SetBehaviorRequest  # noqa: Y015
 
 @_typing.final
-class SetBehaviourResponse(_message.Message):
+class SetBehaviorResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    BEHAVIOUR_FIELD_NUMBER: _builtins.int
+    BEHAVIOR_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def behaviour(self) -> Global___Behaviour: ...
+    def behavior(self) -> Global___Behavior: ...
     def __init__(
         self,
         *,
-        behaviour: Global___Behaviour | None = ...,
+        behavior: Global___Behavior | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["behaviour", b"behaviour"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["behavior", b"behavior"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["behaviour", b"behaviour"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["behavior", b"behavior"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SetBehaviourResponse: _TypeAlias = SetBehaviourResponse  # noqa: Y015
+Global___SetBehaviorResponse: _TypeAlias = SetBehaviorResponse  # noqa: Y015
 
 @_typing.final
 class GetProfileRequest(_message.Message):
