@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CHOICE = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<known>.*)\)")
 
-EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt help TOPIC a page: concepts, tutorial, GV301, ..."
+EPILOGUE = "gitvirt VERB --help shows a verb's options and examples; gitvirt help TOPIC shows a page: concepts, tutorial, GV301, ..."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,7 +100,7 @@ class Parser(argparse.ArgumentParser):
         streams.flush()
 
     def error(self, message: str) -> NoReturn:
-        cure = f"`{self.prog} --help` shows what it takes"
+        cure = f"`{self.prog} --help` lists its arguments"
         if choice := _CHOICE.search(message):
             near = closest(choice["given"], re.findall(r"[\w-]+", choice["known"]))
             cure = f"did you mean {near!r}? {cure}" if near else cure

@@ -1,4 +1,4 @@
-"""`gitvirt comment`: one comment on the pull request that CI runs for, made or brought up to date."""
+"""`gitvirt comment`: write one comment on the pull request of this CI job, made or brought up to date."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from reconciler.cli.terminal import out, printable
 EXAMPLES = """examples:
   gitvirt plan -o markdown > plan.md; gitvirt comment plan.md
 
-Where it runs tells where the comment goes:
+The CI in which it runs decides where the comment goes:
   GitHub, Gitea and Forgejo Actions    GITHUB_TOKEN (permission pull-requests: write)
   GitLab CI                            GITVIRT_COMMENT_TOKEN, an access token with the scope api
-Elsewhere print the file into whatever your CI shows."""
+In another CI, print the file into the log."""
 
 LONGEST = 60_000  # characters; forges refuse more than some 65,000
 PAGE = 100
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--marker",
         default="gitvirt plan",
         metavar="NAME",
-        help="which comment is ours (default: gitvirt plan)",
+        help="name of the comment to replace (default: gitvirt plan)",
     )
 
 
@@ -59,12 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     mine = next((comment for comment in comments(place) if comment["body"].startswith(marker)), None)
     if mine is None:
         call(place, "POST", place.all, {"body": body})
-        out().line("made the comment")
+        out().line("created the comment")
     elif mine["body"].strip() == body.strip():
-        out().line("the comment says so already")
+        out().line("the comment is up to date")
     else:
         call(place, place.change, place.one.format(mine["id"]), {"body": body})
-        out().line("brought the comment up to date")
+        out().line("updated the comment")
     return Exit.OK
 
 
@@ -73,7 +73,7 @@ def text_of(file: str) -> str:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(
-            f"cannot read {printable(file)}: {error}", "gitvirt plan -o markdown > FILE makes it"
+            f"cannot read {printable(file)}: {error}", "`gitvirt plan -o markdown > FILE` writes it"
         ) from None
 
 
@@ -82,8 +82,8 @@ def find_target(environment: Mapping[str, str]) -> CommentTarget:
         return gitlab_target(environment)
     if environment.get("GITHUB_ACTIONS"):
         return github_target(environment)
-    cure = "it knows the Actions of GitHub, Gitea and Forgejo, and GitLab CI, by what they set"
-    raise CommandError("no CI is known here that a comment could go to", cure, Exit.USAGE)
+    cure = "supported are the Actions of GitHub, Gitea and Forgejo, and GitLab CI; each is recognized by its environment variables"
+    raise CommandError("this is not a CI job that gitvirt can comment from", cure, Exit.USAGE)
 
 
 def github_target(environment: Mapping[str, str]) -> CommentTarget:
@@ -106,7 +106,7 @@ def gitlab_target(environment: Mapping[str, str]) -> CommentTarget:
     token = require_variable(
         environment,
         "GITVIRT_COMMENT_TOKEN",
-        "make a project access token with the scope api, and a masked variable of it",
+        "create a project access token with the scope api, and a masked CI variable with its value",
     )
     api, project = (
         require_variable(environment, "CI_API_V4_URL"),
@@ -119,7 +119,7 @@ def gitlab_target(environment: Mapping[str, str]) -> CommentTarget:
     return CommentTarget(base, f"{base}/{{}}", ("PRIVATE-TOKEN", token), "PUT")
 
 
-def require_variable(environment: Mapping[str, str], name: str, cure: str = "it is set where CI runs") -> str:
+def require_variable(environment: Mapping[str, str], name: str, cure: str = "a CI job sets it") -> str:
     if found := environment.get(name):
         return found
     raise CommandError(f"{name} is not set", cure, Exit.USAGE)
@@ -139,7 +139,7 @@ def comments(place: CommentTarget) -> Iterator[Mapping[str, Any]]:
 
 def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | None = None) -> Any:
     if not url.startswith(("https://", "http://")):
-        raise CommandError(f"{printable(url)} is no web address", "the CI sets it; see --help")
+        raise CommandError(f"{printable(url)} is not a web address", "the CI sets it; see --help")
     name, value = place.header
     headers = {
         name: value,
@@ -154,7 +154,11 @@ def call(place: CommentTarget, method: str, url: str, body: Mapping[str, str] | 
             return json.load(answer)
     except urllib.error.HTTPError as error:
         said = error.read(300).decode("utf-8", "replace")
-        cure = "may the token write comments? see --help" if error.code in (401, 403, 404) else "try again"
+        cure = (
+            "check that the token may write comments; see --help"
+            if error.code in (401, 403, 404)
+            else "try again"
+        )
         raise CommandError(f"{method} {url}: {error.code} {printable(said)}", cure) from None
     except (OSError, ValueError) as error:
         raise CommandError(f"{method} {url}: {error}", "try again") from None

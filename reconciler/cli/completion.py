@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             out().line(word)
     elif arguments.words:
         cause = f"unrecognized arguments: {printable(' '.join(arguments.words))}"
-        raise CommandError(cause, "`gitvirt completion --help` shows what it takes", Exit.USAGE)
+        raise CommandError(cause, "`gitvirt completion --help` lists its arguments", Exit.USAGE)
     else:
         out().line(SCRIPTS[arguments.shell].rstrip("\n"))
     return Exit.OK

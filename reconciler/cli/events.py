@@ -31,7 +31,7 @@ EXAMPLES = """examples:
   gitvirt events --for machine/web-1
   gitvirt events -o json
 
-Hosts keep a bounded number of events; commits are there for good: `git log` of the target branch has them all."""
+Hosts keep a limited number of events. Commits stay: `git log` of the target branch has them all."""
 
 LIMIT = 40
 
@@ -73,17 +73,17 @@ class EventFilter:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})"
+        "--limit", type=int, default=LIMIT, metavar="N", help=f"show at most this many (default: {LIMIT})"
     )
-    parser.add_argument("-n", "--namespace", metavar="NS", help="of objects of this namespace alone")
+    parser.add_argument("-n", "--namespace", metavar="NS", help="only of objects in this namespace")
     parser.add_argument(
         "--for",
         dest="about",
         type=about,
         metavar="KIND/NAME",
-        help="of this object alone; commits are left out, `gitvirt history` has them",
+        help="only of this object, without commits: see `gitvirt history`",
     )
-    parser.add_argument("-w", "--watch", action="store_true", help="go on as things happen")
+    parser.add_argument("-w", "--watch", action="store_true", help="print new events until Ctrl-C")
     add_format(parser)
     add_repo(parser)
 
@@ -92,7 +92,7 @@ def about(written: str) -> tuple[Kind, str]:
     """The type of --for."""
     kind, _, name = written.partition("/")
     if not name:
-        raise argparse.ArgumentTypeError(f"{written!r} is no KIND/NAME, such as machine/web-1")
+        raise argparse.ArgumentTypeError(f"{written!r} is not KIND/NAME, such as machine/web-1")
     return nouns.parse_kind(kind), name
 
 
@@ -128,8 +128,8 @@ def show(found: list[ShownEvent], arguments: argparse.Namespace, *, with_header:
         show_table(out(), COLUMNS, found, with_header=with_header)
     elif with_header:
         is_narrow = EventFilter.of(arguments).is_narrow
-        nothing = "nothing has happened yet: no host has reported, and there is no target branch"
-        err().line("no host has reported events of that" if is_narrow else nothing)
+        nothing = "no events yet: no host has reported, and there is no target branch"
+        err().line("no host has reported such events" if is_narrow else nothing)
     out().stream.flush()
 
 

@@ -29,8 +29,8 @@ examples:
   gitvirt explain volume data -n shop
   gitvirt explain machine web-1 --repo /srv/fleet.git -o json
 
-It asks the repo of --repo, else of GITVIRT_REPO. Without them it looks at the checkout you are in, with what you have not
-committed yet, and at the target branch as it was fetched last."""
+It reads the repo of --repo or GITVIRT_REPO. Without them it reads the checkout you are in, uncommitted changes included, and the
+target branch as last fetched."""
 
 KINDS = (Kind.MACHINE, Kind.VOLUME)
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def kind(text: str) -> Kind:
     found = nouns.parse_kind(text)
     if found not in KINDS:
-        raise argparse.ArgumentTypeError(f"{found} is not placed; machines and volumes are")
+        raise argparse.ArgumentTypeError(f"{found} is not scheduled; only machines and volumes are")
     return found
 
 
@@ -72,10 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         answer = explain_object(seen, key)
     is_told = bool(answer.pool) or answer.is_placeable
     if seen.unfetched and not is_told:
-        cause = (
-            f"there is no branch {printable(seen.unfetched)} here, so hosts and what is placed are not known"
-        )
-        cure = "`git fetch` brings it where the remote has one; --repo asks the remote itself"
+        cause = f"there is no branch {printable(seen.unfetched)} here, so hosts and placements are unknown"
+        cure = "run `git fetch`, or name the remote with --repo"
         raise CommandError(cause, cure)
     if is_value(arguments.output):
         show_value(out(), arguments.output, document(answer))
@@ -115,7 +113,7 @@ def without_assignment(record: Record) -> Record:
 
 
 def write(answer: Explanation, terminal: Terminal) -> None:
-    yet = "has no place yet" if answer.is_placeable else "has no place"
+    yet = "is not scheduled yet" if answer.is_placeable else "cannot be scheduled"
     where = f"is on {answer.pool}" if answer.pool else yet
     terminal.line(f"{terminal.paint(str(answer.key), TextStyle.BOLD)} {where}")
     for words_of_it in answer.blocked:

@@ -108,7 +108,7 @@ def open_fleet(
                 return
             refs = better
     raise CommandError(
-        f"the settings of {location.address} name other branches each time they are read", "try again"
+        f"the settings of {location.address} changed their branch names while gitvirt read them", "try again"
     )
 
 
@@ -123,7 +123,7 @@ def open_repo(location: Location, refs: Refs, environment: Mapping[str, str]) ->
         raise CommandError(error.cause, error.cure) from None
     except OSError as error:
         cure = "set GITVIRT_CACHE to a folder that can be written"
-        raise CommandError(f"cannot keep a copy of the repo: {error}", cure) from None
+        raise CommandError(f"cannot write the local copy of the repo: {error}", cure) from None
     try:
         yield repo
     except RepoError as error:
@@ -161,12 +161,12 @@ def refuse_unknown_target(fleet: FleetRepo) -> None:
     if found.is_of_head or (found.settings is not None and fleet.snapshot.target is not None):
         return
     if found.settings is None and not found.is_there and fleet.snapshot.target is None:
-        cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO; `gitvirt init` makes one"
-        raise CommandError(f"{fleet.location.address} is no fleet's repo: {branch} has no {PATH}", cure)
+        cure = "name the fleet's repo with --repo URL|DIR or GITVIRT_REPO; `gitvirt init` creates one"
+        raise CommandError(f"{fleet.location.address} is not a fleet repo: {branch} has no {PATH}", cure)
     if found.settings is None:
-        cause = f"{found.trouble(branch)}, and no earlier commit has one that can be used"
+        cause = f"{found.trouble(branch)}, and no earlier commit has a usable one"
     else:
-        cause = f"{found.note(branch)}, and there is no {(fleet.refs.target or '').removeprefix(HEADS)} that it names"
+        cause = f"{found.note(branch)}, but their target branch {(fleet.refs.target or '').removeprefix(HEADS)} does not exist"
     raise CommandError(printable(cause), settings_cure(found))
 
 
@@ -186,7 +186,9 @@ def source_branch(fleet: FleetRepo) -> str:
 
 def settings_cure(found: EffectiveSettings) -> str:
     return (
-        "`gitvirt validate` names them" if found.is_there else "put it back; `git log` tells who removed it"
+        "run `gitvirt validate` to see them"
+        if found.is_there
+        else "restore it; `git log` shows who removed it"
     )
 
 

@@ -29,10 +29,10 @@ EXAMPLES = """examples:
   gitvirt get volume web-1-root -o yaml
   gitvirt get machines --watch
 
-What is shown is the target branch (live). Objects that no reconciler has taken over yet are not there."""
+It shows the target branch (live). Objects that the reconciler has not synced yet are missing."""
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
-HIDDEN = "hidden; --show-secrets shows it"
+HIDDEN = "hidden; use --show-secrets"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_selectors(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="format (default: table)")
-    parser.add_argument("-w", "--watch", action="store_true", help="go on with every object that changes")
+    parser.add_argument("-w", "--watch", action="store_true", help="print every change until Ctrl-C")
     parser.add_argument("--show-secrets", action="store_true", help="print the data of Secrets as it is")
     add_repo(parser)
 
@@ -75,7 +75,7 @@ def read_current(fleet: FleetRepo, kind: Kind | None = None) -> FleetInventory:
     if snapshot.target is None:
         name = (fleet.refs.target or "").removeprefix("refs/heads/")
         err().line(
-            f"there is no branch {printable(name)} yet: this is what people declared; `gitvirt run` takes it over"
+            f"there is no branch {printable(name)} yet; showing the source. Start `gitvirt run` to reconcile it"
         )
     found = read_inventory(fleet.repo, snapshot.target or snapshot.source, kind)
     if found.broken:

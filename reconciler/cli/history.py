@@ -21,7 +21,7 @@ EXAMPLES = """examples:
   gitvirt history machine production/web-1 --limit 5
   gitvirt history volume db-data -o json
 
-It reads the target branch backwards from the object as it is, and stops where the object began."""
+It reads the target branch back to the commit that created the object."""
 
 LIMIT = 30
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=LIMIT,
         metavar="N",
-        help=f"at most so many commits (default: {LIMIT}); 0: all",
+        help=f"show at most this many commits (default: {LIMIT}); 0: all",
     )
     add_format(parser)
     add_repo(parser)
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         return Exit.OK
     show_table(out(), COLUMNS, shown)
     if len(found) > len(shown):
-        err().line(f"there is more: --limit {2 * arguments.limit} shows as much again")
+        err().line(f"there are more commits: use --limit {2 * arguments.limit}")
     return Exit.OK
 
 

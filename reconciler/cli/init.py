@@ -54,14 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-git",
         action="store_true",
-        help="leave Git alone; otherwise DIR becomes a Git repo if it is in none",
+        help="do not create a Git repo; by default DIR becomes one unless it is in one",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.directory:
-        cure = "name one, or none at all for the folder you are in"
-        raise CommandError("'' is no folder", cure, Exit.USAGE)
+        cure = "name a folder, or leave it out for the one you are in"
+        raise CommandError("'' is not a folder", cure, Exit.USAGE)
     root = Path(arguments.directory)
     terminal = out()
     try:
@@ -136,22 +136,22 @@ def refork(root: Path, terminal: Terminal) -> int:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         raise CommandError(
-            f"{printable(str(path))} is not there",
-            "run it in the root of a fleet's repo; `gitvirt init` makes one",
+            f"{printable(str(path))} does not exist",
+            "run it in the root of a fleet's repo; `gitvirt init` creates one",
         ) from None
     except UnicodeDecodeError:
         raise CommandError(f"{printable(str(path))} is not UTF-8", "save it as UTF-8") from None
     found = FLEET_ID.search(text)
     if found is None:
         raise CommandError(
-            f"{printable(str(path))} has no fleet.id where it can be replaced safely",
+            f"{printable(str(path))} has no fleet.id that can be replaced safely",
             f"write it by hand:\n  fleet:\n    id: {uuid.uuid4()}",
         )
     fleet = str(uuid.uuid4())
     path.write_bytes((text[: found.start(3)] + fleet + text[found.end(3) :]).encode("utf-8"))
     terminal.line(f"This fleet is now {terminal.paint(fleet, TextStyle.BOLD)}; it was {found[3]}.")
     terminal.line(
-        "Machines of the old fleet are foreign to it: it never touches them. Delete the branch it came with:"
+        "Machines of the old fleet are foreign: this fleet never touches them. Delete the copied live branch:"
     )
     terminal.line("  git branch -D live; git push origin --delete live     only in the fork")
     return Exit.OK
@@ -168,7 +168,7 @@ def show(root: Path, fates: list[tuple[str, FileOutcome]], is_new: bool, termina
     where = "" if root.resolve() == Path.cwd() else f"cd {printable(str(root))} && "
     terminal.line()
     if not any(fate is not FileOutcome.KEPT for _, fate in fates):
-        terminal.line("Everything was there already.")
+        terminal.line("Everything already exists.")
         return
     terminal.line(f"{'A new Git repo. ' if is_new else ''}Next:")
     terminal.line(f"  {where}gitvirt validate")

@@ -23,7 +23,7 @@ from schemas.problem import Severity
 
 EXAMPLES = """\
 examples:
-  gitvirt plan                              the checkout you are in, as it lies there, against the target branch
+  gitvirt plan                              the checkout you are in, against the target branch
   gitvirt plan --source origin/add-web      a pull request, whatever is checked out
   gitvirt plan -o markdown > comment.md     for a comment on it
   gitvirt plan --exit-code                  4 when something would change
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", default=".", metavar="PATH", help="a checkout (default: here)")
     ground.add_arguments(parser)
     parser.add_argument("--exit-code", action="store_true", help="exit with 4 when something would change")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show each change, also the plain ones")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show every change, with details")
     add_format(parser, "text", "markdown")
 
 

@@ -16,7 +16,7 @@ EXAMPLES = """examples:
   gitvirt restart production/web-1 --branch restart-web-1
   gitvirt wait machine web-1 --for status.restart=TOKEN     TOKEN is what restart printed
 
-It commits the annotation gitvirt.dev/restart with a new token; the host says in status.restart which one it carried out."""
+It commits the annotation gitvirt.dev/restart with a new token. The host acknowledges it in status.restart."""
 
 RESTART = Annotation(live_layout.RESTART)
 

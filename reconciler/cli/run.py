@@ -47,11 +47,11 @@ EXAMPLES = """\
 examples:
   gitvirt run --repo /srv/fleet.git
   gitvirt run --repo ssh://git@git.example.org/fleet.git --listen 127.0.0.1:9100
-  gitvirt run --once                        until nothing is left to write: for cron and CI
+  gitvirt run --once                        until there is no change left to write: for cron and CI
 
 each option can come from the environment: GITVIRT_REPO, GITVIRT_INTERVAL, GITVIRT_PUSH_INTERVAL, GITVIRT_LISTEN,
 GITVIRT_WEBHOOK_SECRET, GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
-SIGTERM or Ctrl-C lets a push that is under way finish, and leaves. Several may run at once."""
+SIGTERM or Ctrl-C ends it after the current push. Several may run at once."""
 
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")
 PATIENCE = timedelta(seconds=3)
@@ -60,10 +60,8 @@ LEVELS = ("debug", "info", "warning", "error")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     location.add_repo(parser)
-    parser.add_argument("--once", action="store_true", help="stop when nothing is left to write")
-    parser.add_argument(
-        "--interval", metavar="TIME", help="how often to look when nothing wakes it (default: 10s)"
-    )
+    parser.add_argument("--once", action="store_true", help="stop when there is no change left to write")
+    parser.add_argument("--interval", metavar="TIME", help="longest time between ticks (default: 10s)")
     parser.add_argument(
         "--push-interval",
         metavar="TIME",
@@ -75,9 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--webhook-secret",
         metavar="FILE",
-        help="take POST /webhook, with --listen, from those alone who know what is in the file",
+        help="accept POST /webhook (with --listen) only with the secret in this file",
     )
-    parser.add_argument("--name", help="who its commits say it is (default: the name of this machine)")
+    parser.add_argument("--name", help="name of this reconciler in its commits (default: the host name)")
     parser.add_argument("--author", metavar="'NAME <EMAIL>'", help="author of its commits (default: gitvirt)")
     parser.add_argument(
         "--signing-key", metavar="KEY", help="sign its commits: an ssh key file, or an OpenPGP fingerprint"
@@ -143,7 +141,7 @@ def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[L
         raise CommandError(error.cause, error.cure) from None
     except OSError as error:
         cure = "set GITVIRT_CACHE to a folder that can be written"
-        raise CommandError(f"cannot keep a copy of the repo: {error}", cure) from None
+        raise CommandError(f"cannot write the local copy of the repo: {error}", cure) from None
     with ExitStack() as stack:
         stack.callback(spans.close)
         stack.callback(lambda: loop.reconciler.close())
@@ -186,7 +184,7 @@ def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> No
         loop.waker.stop()
         worker.join()
     for failure in failures:  # a supervisor starts it again by its exit code
-        raise CommandError(f"the reconciler broke: {type(failure).__name__}: {failure}") from failure
+        raise CommandError(f"the reconciler failed: {type(failure).__name__}: {failure}") from failure
 
 
 def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Webhook) -> Listener:
@@ -194,7 +192,7 @@ def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Web
         made = Listener(*listen, metrics.exposition, loop.health, webhook)
     except OSError as error:
         words = f"cannot listen on {listen[0]}:{listen[1]}: {error.strerror}"
-        raise CommandError(words, "--listen says where else") from None
+        raise CommandError(words, "choose another address with --listen") from None
     log.info("listening address=%s", made.address)
     return made
 
@@ -221,9 +219,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
     listen = said(arguments.listen, "GITVIRT_LISTEN")
     secret = said(arguments.webhook_secret, "GITVIRT_WEBHOOK_SECRET")
     if secret and not listen:
-        raise CommandError(
-            "--webhook-secret is for those who post to --listen", "say where to listen", Exit.USAGE
-        )
+        raise CommandError("--webhook-secret needs --listen", "add --listen HOST:PORT", Exit.USAGE)
     name = said(arguments.name, "GITVIRT_NAME") or socket.gethostname()
     return RunSettings(
         address=location.locate_repo(arguments.repo, environment, here).address,
@@ -259,9 +255,7 @@ def seconds(text: str, flag: str) -> float:
 def positive(text: str, flag: str) -> float:
     found = seconds(text, flag)
     if found <= 0:
-        raise CommandError(
-            f"{flag}: {printable(text)!r} is no time to wait", "write 10s, or more", Exit.USAGE
-        )
+        raise CommandError(f"{flag}: {printable(text)!r} is not a duration", "write 10s, or more", Exit.USAGE)
     return found
 
 
@@ -271,7 +265,7 @@ def author(text: str) -> Identity:
     match = AUTHOR.fullmatch(text)
     if match is None:
         raise CommandError(
-            f"--author: {printable(text)!r} is no author", "write 'Name <name@example.org>'", Exit.USAGE
+            f"--author: {printable(text)!r} is not an author", "write 'Name <name@example.org>'", Exit.USAGE
         )
     return Identity(match["name"], match["email"])
 
@@ -284,7 +278,9 @@ def listening(text: str) -> tuple[str, int]:
     except ValueError:
         host, port = "", None
     if port is None or parts.path or parts.query or parts.username:
-        raise CommandError(f"--listen: {printable(text)!r} is no address", "write 127.0.0.1:9100", Exit.USAGE)
+        raise CommandError(
+            f"--listen: {printable(text)!r} is not an address", "write 127.0.0.1:9100", Exit.USAGE
+        )
     return host, port
 
 

@@ -46,4 +46,4 @@ class ServiceNotifier:
                 speaking.settimeout(SECONDS)
                 speaking.sendto(state.encode(), address)
         except OSError as error:
-            log.warning("supervisor not told state=%s error=%s", state, error)
+            log.warning("sd_notify failed: state=%s error=%s", state, error)

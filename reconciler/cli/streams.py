@@ -35,7 +35,7 @@ def output_error(error: OSError, stream: TextIO) -> CommandError:
     if isinstance(error, BrokenPipeError):
         raise error
     return CommandError(
-        f"cannot write the output: {error.strerror}", "make room, or send it to another file; then try again"
+        f"cannot write the output: {error.strerror}", "free space, or redirect the output; then try again"
     )
 
 

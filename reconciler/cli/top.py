@@ -1,4 +1,4 @@
-"""`gitvirt top`: how full the pools are."""
+"""`gitvirt top`: show show how full the pools are."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ EXAMPLES = """examples:
   gitvirt top --watch
   gitvirt top -o json
 
-A bar is what is given away of what the pool may give away: its capacity minus reserve, times overcommit. What machines
-make of it inside is not in the repo."""
+A bar shows the requested share of what the pool can offer: capacity minus reserve, times overcommit. The actual use
+inside the guests is not in the repo."""
 
 WIDTH = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-w", "--watch", action="store_true", help="go on with how it looks after each change"
+        "-w", "--watch", action="store_true", help="show it again after each change until Ctrl-C"
     )
     add_format(parser)
     add_repo(parser)
@@ -49,7 +49,7 @@ def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:
         terminal.line()
         show_table(terminal, VOLUMES, volumes)
     if not machines and not volumes:
-        err().line("there are no pools yet: a host announces its own as soon as `gitvirt poollet` runs there")
+        err().line("there are no pools yet; a host announces its pools when `gitvirt poollet` runs there")
 
 
 def bar(use: PoolUse, resource: str) -> str:

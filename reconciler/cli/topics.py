@@ -32,7 +32,7 @@ def show(topic: str) -> int:
             if near
             else f"topics: {', '.join(sorted(found))}; and codes such as GV301"
         )
-        raise CommandError(f"there is no verb and no topic {printable(topic)!r}", cure, Exit.USAGE)
+        raise CommandError(f"unknown verb or topic: {printable(topic)!r}", cure, Exit.USAGE)
     paging.show(out(), format_page(out(), page.read_text("utf-8")))
     return Exit.OK
 

@@ -39,7 +39,7 @@ class TreeBranch:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pool", metavar="POOL", help="only this machine pool")
     parser.add_argument(
-        "-w", "--watch", action="store_true", help="go on with how it looks after each change"
+        "-w", "--watch", action="store_true", help="show it again after each change until Ctrl-C"
     )
     add_format(parser)
     add_repo(parser)
@@ -59,7 +59,7 @@ def show(inventory: FleetInventory, arguments: argparse.Namespace) -> None:
     elif branches:
         draw(out(), inventory, branches)
     else:
-        err().line("there is nothing to show: no pools and no machines")
+        err().line("there are no pools and no machines")
 
 
 def build_tree(inventory: FleetInventory) -> Iterator[TreeBranch]:

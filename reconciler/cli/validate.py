@@ -39,10 +39,10 @@ EXAMPLES = """\
 examples:
   gitvirt validate                          the repo you are in
   gitvirt validate examples/repo            another one
-  gitvirt validate machines/web-1.yaml      one file, within its repo
-  gitvirt validate --against origin/main    and whether the change may be made
-  gitvirt validate --rev HEAD~3             a revision, whatever is checked out
-  generate | gitvirt validate -             what another program writes
+  gitvirt validate machines/web-1.yaml      one file of its repo
+  gitvirt validate --against origin/main    also check the change itself
+  gitvirt validate --rev HEAD~3             a revision, not the files on disk
+  generate | gitvirt validate -             the output of another program
   gitvirt validate -o github                annotations on a pull request"""
 
 TEXT = ("text", "table")
@@ -58,13 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a folder, or files, or - for standard input (default: the repo you are in)",
     )
-    parser.add_argument("--against", metavar="REV", help="also check what may not change since this revision")
+    parser.add_argument(
+        "--against", metavar="REV", help="also check that immutable fields did not change since this revision"
+    )
     parser.add_argument(
         "--rev", "--revision", dest="rev", metavar="REV", help="check this revision, not the files on disk"
     )
-    parser.add_argument("--stdin-name", metavar="PATH", help="the file whose place standard input takes")
+    parser.add_argument("--stdin-name", metavar="PATH", help="the file that standard input replaces")
     parser.add_argument("--foreign", action="store_true", help="also list documents of other kinds")
-    parser.add_argument("--strict", action="store_true", help="let warnings fail too")
+    parser.add_argument("--strict", action="store_true", help="exit with 3 on warnings too")
     parser.add_argument("-o", "--output", choices=FORMATS, default="text", help="format (default: text)")
 
 
@@ -75,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not outcome.files and not outcome.problems and not any(request.scope.named for request in asked):
         # To say "ok" would let a check in the wrong folder pass for ever.
         where = ", ".join(printable(str(request.scope.root)) for request in asked)
-        cure = "manifests are *.yaml, *.yml and *.json; name the folder that holds them"
+        cure = "manifests are *.yaml, *.yml and *.json; name the folder with the manifests"
         raise CommandError(f"there are no manifests in {where}", cure)
     show(outcome, arguments.output, out(), SourceTexts(asked))
     for request in asked if arguments.output in TEXT else ():
@@ -89,7 +91,7 @@ def note_settings(request: CheckRequest) -> None:
         return
     found = None if request.scope.named else request.source.read(fleet.PATH)
     if isinstance(found, Problem) and found.code == ABSENT:
-        note = f"no {fleet.PATH} in {printable(str(request.scope.root))}: the defaults hold, and nothing runs without one"
+        note = f"no {fleet.PATH} in {printable(str(request.scope.root))}; using defaults. The reconciler does not run without it"
         err().line(f"{err().paint('note:', TextStyle.DIM)} {note}; `gitvirt init` writes it")
 
 
@@ -97,7 +99,7 @@ def working_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise CommandError("the folder you are in is gone", "go to one that exists") from None
+        raise CommandError("the working directory does not exist any more", "change to another one") from None
 
 
 def checks(asked: Sequence[CheckRequest]) -> list[CheckResult]:
@@ -109,8 +111,8 @@ def checks(asked: Sequence[CheckRequest]) -> list[CheckResult]:
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
     except WorkerLostError:
-        cure = "perhaps memory ran out; check folder by folder"
-        raise CommandError("a process that was reading files is gone", cure) from None
+        cure = "it may have run out of memory; check one folder at a time"
+        raise CommandError("a process that read files ended unexpectedly", cure) from None
     finally:
         progress.close()
         gc.freeze()
@@ -178,7 +180,7 @@ def requests(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
     paths: list[str] = arguments.paths
     if "" in paths:
         raise CommandError(
-            "a path is empty", "perhaps a variable is not set; . is the folder you are in", Exit.USAGE
+            "a path is empty", "a variable may be unset; write . for the folder you are in", Exit.USAGE
         )
     if arguments.stdin_name and "-" not in paths:
         raise CommandError(
@@ -193,7 +195,7 @@ def requests(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]:
             return at_revision(arguments, here)
         return [on_disk(scope, arguments.against) for scope in find_scopes(paths, here)]
     except NotAFileError as error:
-        cure = "to check what another program writes, pipe it into gitvirt validate -"
+        cure = "to check the output of another program, pipe it into `gitvirt validate -`"
         raise CommandError(f"{error.path} is neither a file nor a folder", cure) from None
     except NoSuchPathError as error:
         where = f" at {arguments.rev}" if arguments.rev else ""
@@ -209,7 +211,9 @@ def on_disk(scope: Scope, against: str | None) -> CheckRequest:
 
 def of_standard_input(arguments: argparse.Namespace, here: Path) -> CheckRequest:
     if len(arguments.paths) > 1 or arguments.rev:
-        raise CommandError("- stands alone", "check the rest in a second run", Exit.USAGE)
+        raise CommandError(
+            "- cannot be combined with paths", "check the other paths in a second run", Exit.USAGE
+        )
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     root = find_root(here)
     below: ManifestSource = FolderSource(root) if root else FilesSource(here, ())
@@ -228,7 +232,7 @@ def at_revision(arguments: argparse.Namespace, here: Path) -> list[CheckRequest]
     start = folder_of(here / arguments.paths[0]) if arguments.paths else here
     checkout = find_checkout(start)
     if checkout is None:
-        raise CommandError(f"{start} is not in a Git repo", "a revision can only be checked in one")
+        raise CommandError(f"{start} is not in a Git repo", "--rev needs a Git repo")
     at = open_revision(start, arguments.rev)
     name = short_branch(arguments.rev)
     return [

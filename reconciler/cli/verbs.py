@@ -25,46 +25,47 @@ class Verb(NamedTuple):
 
 VERBS = {
     "demo": Verb(
-        "reconciler.cli.demo", "a whole fleet on this machine, live, in half a minute; with real guests too"
+        "reconciler.cli.demo",
+        "run a whole fleet on this machine for half a minute, simulated or with real guests",
     ),
-    "init": Verb("reconciler.cli.init", "a new repo: layout, settings, a class, CI files, editor hints"),
+    "init": Verb(
+        "reconciler.cli.init", "create a fleet repo: layout, settings, a class, CI files, editor hints"
+    ),
     "poollet": Verb(
-        "poollet.cli", "the agent of a host: makes real what is assigned to its pools, and reports"
+        "poollet.cli", "run the agent of a host: it runs what is assigned to its pools, and reports"
     ),
-    "runtime": Verb("iri.cli.runtime", "a server of the runtime interface: libvirt, or simulated"),
-    "console": Verb("iri.cli.console", "a machine's serial console, on the host it runs on"),
-    "exec": Verb("iri.cli.console", "another name of console: the runtime interface calls it so"),
-    "iri": Verb("iri.cli.iri", "talk to a runtime directly, as irictl does"),
-    "get": Verb("reconciler.cli.get", "objects of a kind as they are: machines, pools, volumes, ..."),
-    "describe": Verb("reconciler.cli.describe", "everything about one object: conditions, events, commits"),
-    "history": Verb("reconciler.cli.history", "who changed an object when, and what became of it"),
-    "tree": Verb("reconciler.cli.tree", "machines under their pools, with volumes and interfaces"),
-    "top": Verb("reconciler.cli.top", "how full the pools are"),
-    "events": Verb("reconciler.cli.events", "what happened lately, on hosts and in commits"),
-    "wait": Verb("reconciler.cli.wait", "until an object is as a script needs it"),
+    "runtime": Verb("iri.cli.runtime", "run run a server of the runtime interface: libvirt, or simulated"),
+    "console": Verb("iri.cli.console", "open a machine's serial console, on the host where it runs"),
+    "exec": Verb("iri.cli.console", "the same as console"),
+    "iri": Verb("iri.cli.iri", "talk to a runtime directly, like irictl"),
+    "get": Verb("reconciler.cli.get", "list objects: machines, pools, volumes, ..."),
+    "describe": Verb("reconciler.cli.describe", "show one object: spec, status, conditions, events, commits"),
+    "history": Verb("reconciler.cli.history", "show who changed an object, when and why"),
+    "tree": Verb("reconciler.cli.tree", "show show machines under their pools, with volumes and interfaces"),
+    "top": Verb("reconciler.cli.top", "show show how full the pools are"),
+    "events": Verb("reconciler.cli.events", "show recent events of hosts and commits"),
+    "wait": Verb("reconciler.cli.wait", "wait until an object reaches a state"),
     "run": Verb(
-        "reconciler.cli.run", "the reconciler: places what people declare, and keeps the target branch true"
+        "reconciler.cli.run", "run the reconciler: it schedules declared objects and writes the target branch"
     ),
     "plan": Verb(
-        "reconciler.cli.plan", "what a reconcile would do, what does not fit, and what would make it fit"
+        "reconciler.cli.plan", "show what a reconcile would do, what does not fit, and how to make it fit"
     ),
-    "comment": Verb("reconciler.cli.comment", "one comment on the pull request that CI runs for"),
+    "comment": Verb("reconciler.cli.comment", "write one comment on the pull request of this CI job"),
     "explain": Verb(
-        "reconciler.cli.explain", "why a machine or a volume is where it is, or nowhere: one row per pool"
+        "reconciler.cli.explain", "explain the placement of a machine or a volume: one row per pool"
     ),
-    "cordon": Verb("reconciler.cli.cordon", "no new machines on a pool"),
-    "uncordon": Verb("reconciler.cli.cordon", "a pool takes machines again"),
-    "drain": Verb("reconciler.cli.drain", "the machines of a pool leave it"),
-    "pause": Verb("reconciler.cli.pause", "nothing is done to an object until it is resumed"),
-    "resume": Verb("reconciler.cli.pause", "the end of a pause"),
-    "restart": Verb("reconciler.cli.restart", "stop and start a machine once, where it is"),
-    "validate": Verb(
-        "reconciler.cli.validate", "everything that is wrong with a repo, with where and what to do"
-    ),
+    "cordon": Verb("reconciler.cli.cordon", "stop scheduling machines on a pool"),
+    "uncordon": Verb("reconciler.cli.cordon", "schedule machines on a pool again, and end a drain"),
+    "drain": Verb("reconciler.cli.drain", "move all machines off a pool"),
+    "pause": Verb("reconciler.cli.pause", "leave an object as it is until it is resumed"),
+    "resume": Verb("reconciler.cli.pause", "end a pause"),
+    "restart": Verb("reconciler.cli.restart", "stop and start a machine once, on its host"),
+    "validate": Verb("reconciler.cli.validate", "check a repo and list every problem with its place and fix"),
     "completion": Verb(
-        "reconciler.cli.completion", "the script that makes a shell complete: bash, zsh, fish"
+        "reconciler.cli.completion", "print the completion script of a shell: bash, zsh, fish"
     ),
-    "version": Verb("reconciler.cli.version", "versions of everything relevant"),
+    "version": Verb("reconciler.cli.version", "show the show the versions of everything relevant"),
 }
 
 

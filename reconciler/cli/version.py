@@ -20,7 +20,7 @@ from reconciler.gitstore.worktree import revision
 EXAMPLES = """examples:
   gitvirt version
   gitvirt version -o json
-  gitvirt version --libvirt qemu:///session    ask this libvirt, not the one of the host's settings"""
+  gitvirt version --libvirt qemu:///session    of this libvirt, not of the one in the host's settings"""
 LIBRARIES = ("grpcio", "protobuf", "msgspec", "ruamel.yaml", "yaml-rs", "jsonschema", "jsonschema-rs")
 IRI = "v1alpha1"
 # What each host needs beside them, by what says its version.
@@ -36,7 +36,11 @@ NUMBER = re.compile(r"\d+(?:\.\d+)+\w*")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "text")
-    parser.add_argument("--libvirt", metavar="URI", help="which libvirt to ask (default: as the runtime)")
+    parser.add_argument(
+        "--libvirt",
+        metavar="URI",
+        help="URI of the libvirt to query (default: as in the settings of the runtime)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`gitvirt wait`: until an object is as a script needs it, or time is over."""
+"""`gitvirt wait`: wait until an object reaches a state, or time is over."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES = """examples:
   gitvirt wait machine web-1 --for deleted
   gitvirt wait volume data --for spec.claimRef.name=web-1
 
-It exits 0 once it is so, 6 when time is over."""
+It exits with 0 when the state is reached, with 6 after the timeout."""
 
 DELETED = "deleted"
 
@@ -79,12 +79,12 @@ def wait_until(arguments: argparse.Namespace, waker: Waker) -> int:
                 return Exit.OK
             before, hint = hint, hint_of(now, all_of_it, wanted)
             if hint and not before:
-                err().line(f"waiting for {printable(str(wanted))}, which is not there yet; {hint}")
+                err().line(f"waiting for {printable(str(wanted))}, which does not exist yet; {hint}")
     if is_value(arguments.output):
         show(arguments, wanted, found, time.monotonic() - start)
     raise CommandError(
         f"{wanted} is not {describe_wish(arguments.wanted)} after {arguments.timeout} s: {describe_state(found)}",
-        hint or f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` tells more",
+        hint or f"`gitvirt describe {wanted.kind.value.lower()} {arguments.name}` shows more",
         Exit.TIMED_OUT,
     )
 
@@ -108,7 +108,7 @@ def check(kind: Kind, wanted: tuple[str, str]) -> None:
     near = closest(value.lower(), {each.lower() for each in known})
     meant = next((each for each in known if each.lower() == near), "")
     cure = (f"did you mean {meant}? " if meant else "") + f"there are: {', '.join(known)}"
-    raise CommandError(f"no {kind} is ever {printable(value)}", cure, Exit.USAGE)
+    raise CommandError(f"unknown state {printable(value)} of a {kind}", cure, Exit.USAGE)
 
 
 def hint_of(now: FleetRepo, all_of_it: FleetInventory, wanted: Key) -> str:
@@ -167,6 +167,6 @@ def describe_wish(wanted: tuple[str, str]) -> str:
 
 def describe_state(item: InventoryItem | None) -> str:
     if item is None:
-        return "it is not on the target branch"
+        return "it does not exist on the target branch"
     why = columns.message(item) or columns.reason(item)
     return f"it is {columns.state(item)}" + (f" ({printable(why)})" if why else "")

@@ -34,7 +34,9 @@ class EffectiveSettings:
         return f"{PATH} on {branch} {'has problems' if self.is_there else 'is missing'}"
 
     def note(self, branch: str) -> str:
-        return f"{self.trouble(branch)}; what it said last (commit {(self.commit or '')[:DIGITS]}) stays in force"
+        return (
+            f"{self.trouble(branch)}; using its last usable version (commit {(self.commit or '')[:DIGITS]})"
+        )
 
 
 def read_effective_settings(repo: Repo, head: ObjectId | None) -> EffectiveSettings:

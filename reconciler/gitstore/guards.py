@@ -30,7 +30,7 @@ def of_refs(refs: Refs, snapshot: Snapshot) -> tuple[Problem, ...]:
                 file="",
                 code="GV810",
                 message=cause,
-                hint="gitvirt init writes what belongs into a first commit: commit it and push",
+                hint="run `gitvirt init`, commit what it writes, and push",
             ),
         )
     default = snapshot.default_branch
@@ -48,7 +48,7 @@ def of_history(repo: Repo, last: ObjectId | None, head: ObjectId | None) -> tupl
     """Whether `head` goes on from the source commit that was reconciled last. If not, history was rewritten."""
     if last is None or head is None or repo.is_descendant(head, last):
         return ()
-    cause = f"the source head {head[:12]} does not descend from {last[:12]}, which was reconciled last"
+    cause = f"the source head {head[:12]} does not descend from {last[:12]}, the last reconciled commit"
     hint = "if the force push was meant, approve it with the trailer that `gitvirt plan` prints; else push the old head again"
     return (Problem(file="", code="GV812", message=cause, hint=hint),)
 

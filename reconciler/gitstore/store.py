@@ -180,8 +180,8 @@ class Store:
         if lost := sorted(there.keys() - self._have.keys() - set(outcome.missing)):
             return RemoteUnavailable(
                 RemoteErrorKind.PROTOCOL,
-                f"the remote lists {lost[0]} and does not give it",
-                "git fetch tells more",
+                f"the remote lists {lost[0]} but does not send it",
+                "run `git fetch` to see why",
             )
         return None
 
@@ -252,7 +252,7 @@ def _own_disk(error: OSError) -> RemoteUnavailable:
     return RemoteUnavailable(
         RemoteErrorKind.MIRROR,
         f"the mirror cannot be written: {reason}",
-        "make room on its disk, or make its directory writable",
+        "free space on its disk, or make its directory writable",
     )
 
 

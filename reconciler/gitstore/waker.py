@@ -69,7 +69,7 @@ class Waker:
 
 
 def _lost(place: Path, error: Exception) -> None:
-    log.warning("cannot watch, only polls remain: path=%s error=%s", place, error)
+    log.warning("cannot watch, polling only: path=%s error=%s", place, error)
 
 
 @contextmanager

@@ -65,10 +65,10 @@ def open_offline_repo(
     if desk.is_whole:
         desk.fetch(branches.target, reports)
     elif asked.source or asked.target:
-        cause = f"{asked.root} is not the top of a Git checkout, so it has no revisions of its own"
-        raise UnknownRevisionError(cause, "leave --source and --target out")
+        cause = f"{asked.root} is not the top of a Git checkout, so it has no revisions"
+        raise UnknownRevisionError(cause, "leave out --source and --target")
     else:
-        desk.notes.append("this folder is not a repo of its own: everything is new")
+        desk.notes.append("this folder is not a repo: everything counts as new")
     if not asked.source:
         desk.lay_over()
     desk.put_upon()
@@ -77,7 +77,7 @@ def open_offline_repo(
 
 def earlier_settings_note(earlier: EffectiveSettings) -> str:
     commit = (earlier.commit or "")[:DIGITS]
-    return f"{fleet.PATH} cannot be used as it is; what it said last (commit {commit}) stays in force"
+    return f"{fleet.PATH} has problems; using its last usable version (commit {commit})"
 
 
 def find_committed_settings(asked: OfflineRequest) -> EffectiveSettings:
@@ -93,8 +93,8 @@ def find_committed_settings(asked: OfflineRequest) -> EffectiveSettings:
     try:
         return read_effective_settings(Store(objects, MemoryTransport(objects), Refs()), head)
     except DamageError:
-        cause = f"{fleet.PATH} cannot be used, and the commits before it are not all here"
-        raise UnknownRevisionError(cause, "`git fetch --unshallow` brings them, or mend the file") from None
+        cause = f"{fleet.PATH} has problems, and some earlier commits are missing here"
+        raise UnknownRevisionError(cause, "run `git fetch --unshallow`, or fix the file") from None
 
 
 class _Desk:
@@ -126,16 +126,16 @@ class _Desk:
                 self.notes.append(self._as_of(target))
         if found is None:
             self.is_unfetched = find_remote_url(root) is not None
-            cure = "; `git fetch` brings it where the remote has one" if self.is_unfetched else ""
-            self.notes.append(f"there is no branch {target} here: everything is new{cure}")
+            cure = "; `git fetch` gets it if the remote has one" if self.is_unfetched else ""
+            self.notes.append(f"there is no branch {target} here: everything counts as new{cure}")
         known = {self.source: refs.get("HEAD"), self.target: found}
         known |= {name: id for name, id in refs.items() if name.startswith(reports)}
         self.remote.refs.update({name: id for name, id in known.items() if id is not None})
 
     def _as_of(self, target: str) -> str:
         moment = last_fetch_time(self.git_directory, target) if self.git_directory else None
-        when = "last" if moment is None else format_age(moment, self.now)
-        return f"{target} is as it was fetched {when}; `git fetch` brings it up to date"
+        when = "an unknown time ago" if moment is None else format_age(moment, self.now)
+        return f"{target} is as of its last fetch, {when}; run `git fetch` to update it"
 
     def lay_over(self) -> None:
         """The files on disk in place of those of HEAD, as far as anybody reads them."""
@@ -172,7 +172,7 @@ class _Desk:
             for change in repo.diff(common, self.head)
         }
         for path in sorted(edits.keys() & {change.path for change in repo.diff(common, last)}):
-            self.notes.append(f"{path} was changed on both sides: the plan has it is here")
+            self.notes.append(f"{path} was changed on both sides: the plan uses the version here")
         repo.write([self._draft("as if it were merged", last, edits, second=last)])
 
     def opened(self) -> Store:

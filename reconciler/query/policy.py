@@ -8,8 +8,8 @@ from schemas.settings import fleet
 from schemas.validate.inputs import ValidationPolicy, policy_of
 
 ABSENT = "GV185"
-GONE = "the file is gone: the reconciler keeps to what it said last, and no change of settings takes effect"
-GONE_CURE = "put it back as it was, with the same fleet.id: git checkout REV -- gitvirt.yaml"
+GONE = "the file is missing: the reconciler keeps its last usable version, and no change of settings takes effect"
+GONE_CURE = "restore it with the same fleet.id: git checkout REV -- gitvirt.yaml"
 
 
 def read_policy(source: ManifestSource, branch: str) -> tuple[ValidationPolicy, tuple[Problem, ...]]:

@@ -74,7 +74,7 @@ class Host:
         self.processes[role] = Process(log, self.place.inside, arguments, {"GITVIRT_SSH_CONFIG": "/dev/null"})
 
     def die(self) -> None:
-        """Everything of gitvirt and libvirt is gone at once; the guests go on, as they do."""
+        """Everything of gitvirt and libvirt is gone at once; the guests keep running, as they do."""
         for process in self.processes.values():
             process.kill()
         self.libvirtd.kill()

@@ -110,7 +110,7 @@ def test_what_the_demo_asks_for_is_what_make_installs() -> None:
 @pytest.mark.parametrize(
     ("architecture", "user", "cause", "cure"),
     [
-        ("aarch64", 0, "the demo's guests are x86-64 machines, and this is aarch64", "gitvirt demo"),
+        ("aarch64", 0, "the demo needs an x86-64 machine; this is aarch64", "gitvirt demo"),
         ("x86_64", 1000, "by root alone", "demo --runtime libvirt; `gitvirt demo` shows the same"),
     ],
 )

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="only with this label",
     )
-    parser.add_argument("-w", "--watch", action="store_true", help="go on with every object that changes")
+    parser.add_argument("-w", "--watch", action="store_true", help="print every change until Ctrl-C")
     parser.add_argument(
         "-d",
         "--duration",

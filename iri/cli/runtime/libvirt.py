@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     except StartupError as error:
         raise CommandError(printable(str(error)), printable(error.cure)) from None
     except IRIError as error:
-        raise CommandError(printable(str(error)), "--listen says where else to serve") from None
+        raise CommandError(printable(str(error)), "choose another address with --listen") from None
     except OSError as error:
         cure = f"run it as root; the settings say which `folder` is its own (now: {settings.folder})"
         raise CommandError(printable(f"{error.filename}: {error.strerror}"), cure) from None

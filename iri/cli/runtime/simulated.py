@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
             stop.wait()
             supervisor.stopping()
     except IRIError as error:
-        raise CommandError(printable(str(error)), "--listen says where else to serve") from None
+        raise CommandError(printable(str(error)), "choose another address with --listen") from None
     return Exit.OK
 
 

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from reconciler.cli.demo.hosts import Hosts
 
 EXAMPLES = """examples:
-  gitvirt demo                           three simulated hosts; half a minute
-  gitvirt demo --keep                    leaves the fleet running at the end, to play with
+  gitvirt demo                           three simulated hosts, half a minute
+  gitvirt demo --keep                    leaves the fleet running at the end
   sudo gitvirt demo --runtime libvirt    real guests: each host has a libvirtd of its own
 
-With libvirt it says which packages are missing, and touches neither the libvirt nor the network of this machine.
-However it ends, nothing of it is left."""
+With libvirt it lists missing packages. It uses neither the libvirt nor the network of this machine, and removes everything at the end."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,13 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--runtime",
         choices=("simulated", "libvirt"),
         default="simulated",
-        help="what the hosts are (default: %(default)s); libvirt needs root, QEMU and libvirtd",
+        help="kind of hosts (default: %(default)s); libvirt needs root, QEMU and libvirtd",
     )
     parser.add_argument(
         "--accelerator",
         choices=("auto", "kvm", "tcg"),
         default="auto",
-        help="of real guests (default: kvm where it works, which is tried, else tcg)",
+        help="accelerator of real guests (default: kvm if it works here, else tcg)",
     )
     parser.add_argument("--keep", action="store_true", help="leave it running at the end, until Ctrl-C")
 
@@ -47,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     from reconciler.cli.interrupt import Interrupt
 
     if shutil.which("git") is None:
-        raise CommandError("there is no git on this machine", "apt-get install git")
+        raise CommandError("git is not installed", "apt-get install git")
     interrupt = Interrupt()
     with DemoFolder() as folder:
         processes = DemoProcesses(folder.path, folder.held, interrupt, hosts_of(arguments, folder))

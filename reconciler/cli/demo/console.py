@@ -54,8 +54,8 @@ class ConsoleSession:
         except BlockingIOError:
             return False
         if not data:
-            lines = visible_text(self.said)[-1:] or ["it says nothing"]
-            raise CommandError(f"the console broke off: {lines[0]}", "this is a bug")
+            lines = visible_text(self.said)[-1:] or ["without output"]
+            raise CommandError(f"the console connection ended: {lines[0]}", "this is a bug")
         self.said += ESCAPES.sub("", data.decode(errors="replace"))
         return True
 

@@ -32,7 +32,9 @@ class DemoFolder:
         assert self._cleanup.stdout is not None
         line = self._cleanup.stdout.readline().strip()
         if not line:
-            raise CommandError(f"no folder can be made in {place}", "TMPDIR names one that can be written")
+            raise CommandError(
+                f"cannot create a folder in {place}", "set TMPDIR to a folder that can be written"
+            )
         self.path = Path(line)
 
     def __enter__(self) -> DemoFolder:

@@ -112,11 +112,11 @@ class DemoProcesses:
         self.await_runtime(name)
 
     def start_runtime(self, name: str) -> None:
-        self.wait(lambda: self.hosts.is_ready(name), f"what is below the runtime of {name} does not begin")
+        self.wait(lambda: self.hosts.is_ready(name), f"the libvirtd of {name} did not start")
         self.start(f"runtime {name}", *self.hosts.runtime(name, self.socket(name)))
 
     def await_runtime(self, name: str) -> None:
-        self.wait(self.socket(name).exists, f"the runtime of {name} does not begin")
+        self.wait(self.socket(name).exists, f"the runtime of {name} did not start")
 
     def socket(self, name: str) -> Path:
         return self.folder / name / "runtime.sock"
@@ -125,7 +125,7 @@ class DemoProcesses:
         ends = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
             if time.monotonic() > ends:
-                raise CommandError(otherwise, f"its log is in {self.folder / 'logs'}", Exit.TIMED_OUT)
+                raise CommandError(otherwise, f"the logs are in {self.folder / 'logs'}", Exit.TIMED_OUT)
             self.pause(LOOK_SECONDS)
 
     def pause(self, seconds: float) -> None:

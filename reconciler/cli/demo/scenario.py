@@ -33,7 +33,7 @@ spec:
 """
 NEXT = (
     ("gitvirt init my-fleet", "a repo of your own; docs/tutorial.md goes on from there"),
-    ("gitvirt demo --keep", "leaves this fleet running, to play with"),
+    ("gitvirt demo --keep", "leaves this fleet running"),
     ("sudo gitvirt demo --runtime libvirt", "the same with real guests"),
     ("gitvirt help", "concepts, verbs, problem codes"),
 )
@@ -42,7 +42,7 @@ NEXT = (
 def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) -> None:
     start = time.monotonic()
     processes.hosts.prepare()
-    screen.say("A fleet is a Git repository: three hosts, four machines, a database volume")
+    screen.say("A fleet is a Git repository. This one has three hosts, four machines and a database volume")
     processes.make_repo()
     for line in processes.git(processes.checkout, "log", "--format=%h %an: %s", "main").splitlines():
         screen.quote(line)
@@ -62,7 +62,7 @@ def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) ->
 
 def acts(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
     took = until(processes, screen, fleet, all_running, "all machines run")
-    screen.say(f"All run, after {took:.1f} s. One more, by commit")
+    screen.say(f"All machines run after {took:.1f} s. A commit adds one more")
     (processes.checkout / "machines/web-3.yaml").write_text(processes.hosts.fitted(WEB_3))
     processes.commit("add web-3")
     took = until(processes, screen, fleet, lambda now: all_running(now) and has(now, "web-3"), "web-3 runs")
@@ -74,32 +74,36 @@ def acts(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None
     processes.fail(lost)
     took = until(processes, screen, fleet, lambda now: not is_ready(now, lost), f"{lost} is not ready")
     still = describe_guests(len(guests))
-    screen.say(f"Noticed after {took:.1f} s. {still}, so nothing there is touched. It comes back")
+    screen.say(
+        f"The reconciler noticed after {took:.1f} s. {still}, so gitvirt leaves them alone. Now the host comes back"
+    )
     processes.come_back(lost)
     took = until(
         processes, screen, fleet, lambda now: all_running(now) and is_ready(now, lost), f"{lost} is back"
     )
-    same = " and in the same process of QEMU" if guests and guests == processes.hosts.guests(lost) else ""
-    screen.say(f"Back after {took:.1f} s, every machine as it was{same}. Someone removes web-3 from the repo")
+    same = ", in the same QEMU process" if guests and guests == processes.hosts.guests(lost) else ""
+    screen.say(
+        f"{lost} is back after {took:.1f} s, with every machine as before{same}. A commit removes web-3"
+    )
     (processes.checkout / "machines/web-3.yaml").unlink()
-    processes.commit("web-3 has done its work")
+    processes.commit("web-3 is no longer needed")
     took = until(processes, screen, fleet, lambda now: not has(now, "web-3"), "web-3 is gone")
-    screen.say(f"Gone after {took:.1f} s: first an order on live, then the host's word, then the file")
+    screen.say(f"Gone after {took:.1f} s: order on live, confirmation from the host, removal of the file")
     host = where(fleet, processes, "web-1")
     said = open_session(processes, host, "web-1", processes.hosts.keys)
-    screen.say(f"And web-1 is there to talk to. On {host}: gitvirt console web-1")
+    screen.say(f"The serial console of web-1, as `gitvirt console web-1` on {host} shows it")
     for line in said:
         screen.quote(line)
 
 
 def describe_guests(guests: int) -> str:
     if guests == 0:
-        return "Its machines may still run"
-    return "Its guest goes on" if guests == 1 else f"Its {guests} guests go on"
+        return "Its machines may still be running"
+    return "Its guest keeps running" if guests == 1 else f"Its {guests} guests keep running"
 
 
 def finish(processes: DemoProcesses, screen: DemoScreen, seconds: float) -> None:
-    screen.say(f"Who did what, and why, in {seconds:.0f} s: git log --graph live")
+    screen.say(f"The history of these {seconds:.0f} s: git log --graph live")
     for line in (
         processes.git(processes.repo, "log", "--graph", "--format=%h %an: %s", "live").rstrip().splitlines()
     ):
@@ -111,7 +115,7 @@ def finish(processes: DemoProcesses, screen: DemoScreen, seconds: float) -> None
 
 def play(processes: DemoProcesses, screen: DemoScreen, fleet: FleetRepo) -> None:
     host = where(fleet, processes, "web-1")
-    screen.say("The fleet goes on until Ctrl-C. In another terminal:")
+    screen.say("The fleet runs until Ctrl-C. In another terminal:")
     for line in (
         f"export GITVIRT_REPO={processes.repo}",
         "gitvirt get machines -A; gitvirt tree; gitvirt top; gitvirt explain machine db",
@@ -156,7 +160,7 @@ def until(
         screen.show(now.repo, found, f"{took:.0f} s  until {what}")
         processes.check()
         if took > PATIENCE_SECONDS:
-            cause = f"{what}: not so after {PATIENCE_SECONDS:.0f} s"
+            cause = f"{what}: not reached after {PATIENCE_SECONDS:.0f} s"
             raise CommandError(
                 cause, f"this is a bug; the logs were in {processes.folder / 'logs'}", Exit.TIMED_OUT
             )

@@ -29,7 +29,7 @@ def render(outcome: ValidationOutcome, version: str) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {"SRCROOT": {"description": {"text": "where gitvirt was run"}}},
+        "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the working directory of gitvirt"}}},
         "results": [result(problem, index[problem.code]) for problem in outcome.problems],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)

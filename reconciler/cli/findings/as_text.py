@@ -71,6 +71,6 @@ def summary(outcome: ValidationOutcome, terminal: Terminal) -> str:
     verdict = ", ".join(parts) if parts else terminal.paint("ok", TextStyle.GREEN, TextStyle.BOLD)
     checked = f"{count_words(outcome.objects, 'object')} in {count_words(len(outcome.files), 'file')}"
     foreign = (
-        f", {count_words(outcome.foreign, 'document')} of other kinds left alone" if outcome.foreign else ""
+        f", {count_words(outcome.foreign, 'document')} of other kinds ignored" if outcome.foreign else ""
     )
     return f"{verdict}: {checked}{foreign} ({outcome.seconds:.2f} s)"

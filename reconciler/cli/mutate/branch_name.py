@@ -9,9 +9,7 @@ import re
 _REFUSED = re.compile(
     r"[\x00-\x20\x7f-\x9f\ud800-\udfff~^:?*\[\\]|\.\.|@\{|//|^[-/]|[/.]$|(^|/)\.|\.lock(/|$)|^@$|^HEAD$"
 )
-_RULES = (
-    "git takes no blanks, none of ~ ^ : ? * [ \\, no .. and no @{, no . or / at the end, no - or . in front"
-)
+_RULES = "git forbids blanks, ~ ^ : ? * [ \\, .. and @{, . or / at the end, - or . in front"
 
 
 def parse_branch_name(text: str) -> str:
@@ -20,8 +18,8 @@ def parse_branch_name(text: str) -> str:
     if text.startswith("refs/"):
         name = text.removeprefix("refs/heads/")
         is_meant = not name.startswith("refs/") and not _REFUSED.search(name)
-        hint = f"did you mean {name}?" if is_meant else "leave refs/ out"
-        raise argparse.ArgumentTypeError(f"{text!r} is a ref and no branch; {hint}")
+        hint = f"did you mean {name}?" if is_meant else "leave out refs/"
+        raise argparse.ArgumentTypeError(f"{text!r} is a ref, not a branch; {hint}")
     if not text or _REFUSED.search(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name for a branch; {_RULES}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a branch name; {_RULES}")
     return text

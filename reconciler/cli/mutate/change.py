@@ -48,12 +48,12 @@ class Mutation:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-m", "--message", metavar="TEXT", help="of the commit (default: what is done)")
+    parser.add_argument("-m", "--message", metavar="TEXT", help="commit message (default: the change)")
     parser.add_argument(
         "--branch",
         type=parse_branch_name,
         metavar="NAME",
-        help="push to this branch, for review, instead of the source",
+        help="push to this new branch, for review, instead of the source branch",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the patch and change nothing")
     add_format(parser, "name")
@@ -79,7 +79,7 @@ def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> i
                 return Exit.OK
             time.sleep(jittered(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
             fleet = fleet.again()
-    raise CommandError("others pushed first, again and again", "try it again")
+    raise CommandError(f"{TRIES} pushes in a row lost to other writers", "try it again")
 
 
 def find_edit(fleet: FleetRepo, key: Key, intent: Mutation) -> FileEdit | None:
@@ -150,13 +150,13 @@ def push_edit(fleet: FleetRepo, made: FileEdit, arguments: argparse.Namespace, m
         case Unchanged():
             raise CommandError("there was nothing to commit", "look again: gitvirt get")
         case PushConflict() if arguments.branch:
-            cause = f"the branch {printable(arguments.branch)} is there already"
+            cause = f"the branch {printable(arguments.branch)} already exists"
             raise CommandError(cause, "name another one")
         case PushConflict():
             return None
         case PushRefused(_, words):
             cure = (
-                "the server has a rule about that branch: name another one, or ask who keeps the server"
+                "the server has a rule about that branch: choose another name, or ask its administrator"
                 if arguments.branch
                 else "push a branch for review: --branch NAME"
             )
@@ -172,7 +172,7 @@ def find_author(fleet: FleetRepo) -> Identity:
     found = read_identity(fleet.location.checkout, os.environ)
     if found is None:
         cure = "git config --global user.name 'Your Name'; git config --global user.email you@example.org"
-        raise CommandError("a commit needs to know who you are", cure)
+        raise CommandError("git does not know your name and email", cure)
     return found
 
 
@@ -181,7 +181,9 @@ def refuse_unsigned(fleet: FleetRepo, arguments: argparse.Namespace) -> None:
     is_enforced = fleet.settings is not None and fleet.settings.signatures.mode == "enforce"
     if is_enforced and not arguments.dry_run and not arguments.branch:
         cure = "--dry-run prints the patch: pipe it into `git apply`, then `git commit -S` and push"
-        raise CommandError("this fleet takes signed commits only, and this one would not be", cure)
+        raise CommandError(
+            "this fleet accepts only signed commits, and gitvirt would make an unsigned one", cure
+        )
 
 
 def pool_key(words: argparse.Namespace) -> Key:
@@ -209,7 +211,7 @@ def add_object(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         metavar="[KIND] NAME",
-        help="KIND is machine (which may be left out), volume, ...; NAME may be NAMESPACE/NAME",
+        help="KIND is machine (the default), volume, ...; NAME may be NAMESPACE/NAME",
     )
     parser.add_argument("name", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("-n", "--namespace", metavar="NS", help="default: default")

@@ -97,4 +97,4 @@ def show_commit(
     if arguments.branch:
         terminal.line("open a pull request for it; nothing happens before it is merged")
     elif checkout and (command := update_command(checkout, branch)):
-        terminal.line(f"{printable(command)} brings it here")
+        terminal.line(f"`{printable(command)}` fetches it")

@@ -41,22 +41,22 @@ def parse_kind(text: str) -> Kind:
         return found
     near = closest(text.lower(), ALIASES)
     hint = f"did you mean {near}?" if near else f"there are: {', '.join(map(plural, Kind))}"
-    raise argparse.ArgumentTypeError(f"there is no kind {text!r}; {hint}")
+    raise argparse.ArgumentTypeError(f"unknown kind {text!r}; {hint}")
 
 
 def parse_key(kind: Kind, written: str, namespace: str | None) -> Key:
     """`name`, or `namespace/name` where the kind has namespaces; a CommandError for what can be neither."""
     before, slash, name = written.rpartition("/")
     if slash and not kind.is_namespaced:
-        cause = f"{printable(repr(written))} is no name: a {kind} has no namespace"
+        cause = f"{printable(repr(written))} is not a name: a {kind} has no namespace"
         raise CommandError(cause, f"write NAME; {list_command(kind)}", Exit.USAGE)
     if not name or (slash and not before) or "/" in before:
         cure = "write NAME or NAMESPACE/NAME" if kind.is_namespaced else "write NAME"
         raise CommandError(
-            f"{printable(repr(written))} is no name", f"{cure}; {list_command(kind)}", Exit.USAGE
+            f"{printable(repr(written))} is not a name", f"{cure}; {list_command(kind)}", Exit.USAGE
         )
     return Key(kind, (before or namespace or DEFAULT_NAMESPACE) if kind.is_namespaced else "", name)
 
 
 def list_command(kind: Kind) -> str:
-    return f"`gitvirt get {plural(kind)}{' -A' if kind.is_namespaced else ''}` lists what there is"
+    return f"`gitvirt get {plural(kind)}{' -A' if kind.is_namespaced else ''}` lists them"

@@ -32,7 +32,7 @@ VOLUME_FIELDS = {"class": ("spec", "volumeClassRef", "name"), "pool": ("spec", "
 
 def add_selectors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
-    parser.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="in every namespace")
     parser.add_argument(
         "-l",
         "--label",
@@ -40,7 +40,7 @@ def add_selectors(parser: argparse.ArgumentParser) -> None:
         type=parse_labels,
         default=[],
         metavar="KEY=VALUE",
-        help="with this label; several, with commas or as several -l, must all be there",
+        help="only with this label; several (commas, or several -l) are combined with AND",
     )
     parser.add_argument(
         "--field",
@@ -48,7 +48,7 @@ def add_selectors(parser: argparse.ArgumentParser) -> None:
         type=parse_pair,
         default=[],
         metavar="FIELD=VALUE",
-        help="with this value: state, pool, class, power, or a path such as spec.priority",
+        help="only only with this value: state, pool, class, power, or a path such as spec.priority",
     )
 
 
@@ -57,7 +57,7 @@ def parse_labels(text: str) -> list[tuple[str, str]]:
     found = [parse_pair(part) for part in text.split(",")]
     for name, _ in found:
         if not LABEL_KEY.fullmatch(name):
-            raise argparse.ArgumentTypeError(f"{name!r} is no key of a label; KEY=VALUE is understood")
+            raise argparse.ArgumentTypeError(f"{name!r} is not a label key; write KEY=VALUE")
     return [(name, value.removeprefix("=")) for name, value in found]
 
 
@@ -151,7 +151,7 @@ def find_by_key(inventory: FleetInventory, wanted: Key) -> InventoryItem:
 def suggest_item(inventory: FleetInventory, kind: Kind, name: str) -> str:
     elsewhere = next(find_in_other_namespaces(inventory, kind, name), None)
     if elsewhere is not None:
-        return f"there is one in namespace {elsewhere.key.namespace}: -n {elsewhere.key.namespace}"
+        return f"it exists in namespace {elsewhere.key.namespace}: use -n {elsewhere.key.namespace}"
     near = closest(name, sorted({item.key.name for item in inventory.of(kind)}))
     return f"did you mean {near}?" if near else list_command(kind)
 

@@ -60,4 +60,4 @@ class Housekeeping:
     def _turn(self) -> None:
         trouble = self._housekeep()
         if trouble is not None:
-            log.warning("housekeeping put off cause=%s", trouble.cause)
+            log.warning("housekeeping failed, next try later: cause=%s", trouble.cause)

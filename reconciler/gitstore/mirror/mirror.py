@@ -95,7 +95,9 @@ class Mirror:
         try:
             type, data = self._store.odb.read(pygit2.Oid(hex=id))
         except (KeyError, ValueError, pygit2.GitError) as error:
-            raise DamageError(f"object {id} is missing or damaged", "the mirror mends itself") from error
+            raise DamageError(
+                f"object {id} is missing or damaged", "gitvirt repairs its mirror at the next fetch"
+            ) from error
         return _TYPES[type], data
 
     def add(self, objects: Sequence[GitObject]) -> None:
@@ -146,7 +148,9 @@ class Mirror:
             for commit in walk:
                 yield str(commit.id)
         except (KeyError, ValueError, pygit2.GitError) as error:
-            raise DamageError(f"the history of {head} is not whole", "the mirror mends itself") from error
+            raise DamageError(
+                f"the history of {head} is incomplete", "gitvirt repairs its mirror at the next fetch"
+            ) from error
 
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool:
         try:
@@ -220,6 +224,6 @@ def _locked(path: Path, patience: float) -> int:
                 continue
             os.close(place)
             raise InUseError(
-                f"another process works in {path.parent}", "wait for it, or choose another directory"
+                f"another process uses {path.parent}", "wait for it, or choose another directory"
             ) from None
         return place

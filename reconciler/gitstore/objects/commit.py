@@ -55,7 +55,7 @@ def decode_commit(data: bytes) -> Commit:
         key, _, value = line.partition(b" ")
         fields.setdefault(key.decode("ascii", "replace"), []).append(value.replace(b"\0", b"\n"))
     if "tree" not in fields or "committer" not in fields:
-        raise MalformedError("a commit object is malformed", "git fsck names it")
+        raise MalformedError("a commit object is malformed", "run `git fsck` to find it")
     encoding = fields.get("encoding", [b"utf-8"])[0].decode("ascii", "replace")
     _, time = _person(_text(fields["committer"][0], encoding))
     author, _ = _person(_text(fields.get("author", [b""])[0], encoding))

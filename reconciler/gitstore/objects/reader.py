@@ -27,6 +27,8 @@ class ObjectReader:
         self._turn = threading.Lock()
 
     def read(self, id: ObjectId) -> bytes:
+        if id == EMPTY.id:  # known without being stored, as in Git itself
+            return b""
         return self._objects.get(id)[1]
 
     def tree(self, commit: ObjectId | None) -> ObjectId:
@@ -52,7 +54,7 @@ class ObjectReader:
                 return known
         type, data = self._objects.get(id)
         if type is not ObjectType.TREE:
-            raise DamageError(f"object {id} is not the tree that it should be", "git fsck tells more")
+            raise DamageError(f"object {id} is not a tree", "run `git fsck`")
         self._remember(id, data)
         return data
 

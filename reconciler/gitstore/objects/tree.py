@@ -46,7 +46,7 @@ def entries(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
     """(mode, name, raw id) of each entry, in the order of the tree."""
     found: list[tuple[bytes, bytes, bytes]] = _ENTRY.findall(tree)
     if sum(map(len, chain.from_iterable(found))) + 2 * len(found) != len(tree):
-        raise MalformedError("a tree object is malformed", "git fsck names it")
+        raise MalformedError("a tree object is malformed", "run `git fsck` to find it")
     return found
 
 
@@ -63,7 +63,7 @@ def mode_of(octal: bytes) -> FileMode:
         return _MODES[octal]
     except KeyError:
         raise MalformedError(
-            f"a tree entry has the unknown mode {octal.decode()}", "git fsck names it"
+            f"a tree entry has the unknown mode {octal.decode()}", "run `git fsck` to find it"
         ) from None
 
 

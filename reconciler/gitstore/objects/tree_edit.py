@@ -61,7 +61,7 @@ class _Folder:
         if name not in self.entries or self.entries[name][0] != mode:
             self.is_sorted = False
         if (mode == _FOLDER) == self.has_leaf(name) and name in self.entries:
-            raise PathError(f"{text(self.path + b'/' + name)!r} would be a file and a folder")
+            raise PathError(f"{text(self.path + b'/' + name)!r} would be both a file and a folder")
         self.entries[name] = (mode, id)
 
     def encoded(self) -> bytes:
@@ -105,7 +105,7 @@ def edit_tree(read: Read, tree: ObjectId | None, edits: Mapping[str, Edit]) -> E
 def _write(folder: _Folder, name: bytes, edit: bytes | ExistingBlob, done: EditedTree) -> None:
     if isinstance(edit, ExistingBlob):
         if edit.mode is FileMode.FOLDER:
-            raise PathError(f"{text(name)!r}: a folder cannot be taken over as one file")
+            raise PathError(f"{text(name)!r}: a folder cannot be written as a file")
         folder.put(name, b"%o" % edit.mode, bytes.fromhex(edit.id))
         return
     mode, before = folder.entries.get(name, (b"100644", b""))

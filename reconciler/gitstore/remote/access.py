@@ -49,7 +49,7 @@ class RemoteAccess:
         try:
             value = self.token_file.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            words = error.strerror if isinstance(error, OSError) else "it is not text"
+            words = error.strerror if isinstance(error, OSError) else "not a text file"
             raise AccessError(
                 f"cannot read the token in {self.token_file}: {words}", "see docs/git.md"
             ) from None
@@ -108,5 +108,5 @@ def _checked(value: str, place: str) -> SecretValue:
     if not value:
         raise AccessError(f"the token in {place} is empty", "put the token there, or unset it")
     if not value.isprintable():
-        raise AccessError(f"the token in {place} holds control characters", "it must be one line")
+        raise AccessError(f"the token in {place} contains control characters", "it must be one line")
     return SecretValue(value)

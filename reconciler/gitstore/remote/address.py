@@ -64,14 +64,14 @@ class RemoteAddress:
 def parse_address(text: str, here: Path) -> RemoteAddress:
     """A path is taken from `here`. Raises AddressError, whose text never repeats a credential."""
     if not text or not text.isprintable() or text != text.strip():
-        raise AddressError("the address of the repo is empty or holds blanks", "give a path or a URL")
+        raise AddressError("the address of the repo is empty or contains blanks", "give a path or a URL")
     if text.startswith("-"):
         raise AddressError("the address of the repo looks like an option", "give a path or a URL")
     if "://" in text:
         return _url(text)
     if re.match(r"[A-Za-z0-9]+::", text):
         raise AddressError(
-            f"{text.partition('::')[0]}:: addresses run a program of their own",
+            f"{text.partition('::')[0]}:: addresses run a program",
             "use a path, file://, ssh:// or https://",
         )
     scp = SCP_LIKE.fullmatch(text)
@@ -96,13 +96,13 @@ def _url(text: str) -> RemoteAddress:
     if parts.scheme not in ("file", "ssh", "http", "https"):
         raise AddressError(
             f"{parts.scheme}:// is not supported",
-            "use a path, file://, ssh:// or https://: they are the ones that prove who is who",
+            "use a path, file://, ssh:// or https://",
         )
     scheme = Scheme(parts.scheme)
     if parts.password is not None:
         raise AddressError(
-            f"the {scheme}:// URL of the repo holds a password",
-            "take it out and give it as a file or in the environment: see docs/git.md",
+            f"the {scheme}:// URL of the repo contains a password",
+            "remove it and give it in a file or in the environment: see docs/git.md",
         )
     if scheme is Scheme.FILE:
         return _file(text, parts)
@@ -116,7 +116,7 @@ def _url(text: str) -> RemoteAddress:
 
 def _file(text: str, parts: SplitResult) -> RemoteAddress:
     if parts.netloc not in ("", "localhost"):
-        raise AddressError("a file:// URL names no host", "write file:///path, or use ssh://")
+        raise AddressError("a file:// URL cannot name a host", "write file:///path, or use ssh://")
     return RemoteAddress(Scheme.FILE, text)
 
 
@@ -124,7 +124,7 @@ def _web(scheme: Scheme, parts: SplitResult, host: str, port: int | None) -> Rem
     if parts.query or parts.fragment:
         raise AddressError(
             "the URL of the repo has a query",
-            "take everything after ? or # away; credentials have their own place",
+            "remove everything after ? or #; for credentials see docs/git.md",
         )
     place = f"[{host}]" if ":" in host else host
     if port is not None:

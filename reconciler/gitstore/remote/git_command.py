@@ -63,9 +63,7 @@ def environment(address: RemoteAddress, access: RemoteAccess, ambient: Mapping[s
     secret = access.secret() if address.scheme.is_web else None
     if secret is not None:
         if address.scheme is Scheme.HTTP and not address.is_this_machine:
-            raise AccessError(
-                f"http:// would send the token to {address.host} for everybody to read", "use https://"
-            )
+            raise AccessError(f"http:// would send the token to {address.host} unencrypted", "use https://")
         settings.append(("credential.helper", ""))
         if access.is_bearer:
             settings.append(

@@ -18,13 +18,13 @@ class Symptom(NamedTuple):
     cure: str
 
 
-KEY_CURE = "add the remote's host key, after comparing it, to the known_hosts file: see docs/git.md"
-CA_CURE = "name the CA that signed it (GITVIRT_CA_FILE or caFile); to turn the check off is not offered"
+KEY_CURE = "compare the remote's host key, then add it to the known_hosts file: see docs/git.md"
+CA_CURE = "name the CA that signed it (GITVIRT_CA_FILE or caFile); the check cannot be turned off"
 LOGIN_CURE = "check user name and token, and that the token has not expired"
-RIGHTS_CURE = "give this account the right to it on the server: see docs/git.md"
-WAIT_CURE = "look at the network between here and there; a reconciler or poollet tries again by itself"
-SERVER_CURE = "the server's own log tells why; a reconciler or poollet tries again by itself"
-MIRROR_CURE = "free or mend the disk; the mirror can be deleted at any time and is made anew"
+RIGHTS_CURE = "grant this account the right to it on the server: see docs/git.md"
+WAIT_CURE = "check the network; a reconciler or poollet retries by itself"
+SERVER_CURE = "read the server's log; a reconciler or poollet retries by itself"
+MIRROR_CURE = "free space or repair the disk; you can delete the mirror at any time, gitvirt creates it again"
 
 # The first that matches decides. Lines that the server wrote (`remote: ...`) are looked at by SERVER_SYMPTOMS only.
 SYMPTOMS = (
@@ -72,13 +72,13 @@ SYMPTOMS = (
     Symptom(
         r"returned error: 400",
         RemoteErrorKind.PROTOCOL,
-        "the server did not like the request; one that asks for a client certificate says so like this",
+        "the server rejected the request; it may require a client certificate",
     ),
     Symptom(r"(returned error:|RPC failed; HTTP) (408|429|5\d\d)\b", RemoteErrorKind.SERVER, SERVER_CURE),
     Symptom(
         r"repository '.*' not found|does not appear to be a git repository|does not exist|returned error: 404",
         RemoteErrorKind.PROTOCOL,
-        "check the address, and that this account may see it: servers hide what one may not see",
+        "check the address and the rights of this account: servers hide repos that an account may not read",
     ),
     Symptom(
         r"mismatched algorithms|unknown object format",
@@ -93,7 +93,7 @@ SYMPTOMS = (
     Symptom(
         r"shallow update not allowed|shallow roots are not allowed|shallow file has changed",
         RemoteErrorKind.PROTOCOL,
-        "the remote is a shallow clone; git fetch --unshallow there makes it whole",
+        "the remote is a shallow clone; run `git fetch --unshallow` there",
     ),
     Symptom(
         r"does not support --atomic",
@@ -103,9 +103,9 @@ SYMPTOMS = (
     Symptom(
         r"dst refspec \S+ matches more than one",
         RemoteErrorKind.PROTOCOL,
-        "a branch or tag on the remote has that whole name, as refs/heads/refs/heads/live: `git ls-remote` shows it; delete it there",
+        "a branch or tag on the remote has that full name, such as refs/heads/refs/heads/live; find it with `git ls-remote` and delete it",
     ),
-    Symptom(r"redirect", RemoteErrorKind.PROTOCOL, "the repo has moved; write its new address"),
+    Symptom(r"redirect", RemoteErrorKind.PROTOCOL, "the repo has moved; use its new address"),
     Symptom(
         r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|"
         r"Operation timed out|Network is unreachable|No route to host|Connection reset|Connection closed|Operation too slow|"
@@ -125,7 +125,7 @@ SERVER_SYMPTOMS = (
     Symptom(
         r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error",
         RemoteErrorKind.SERVER,
-        "free or mend the disk of the server",
+        "free space or repair the disk of the server",
     ),
     Symptom(
         r"fatal: unable to|insufficient permission|unpack-objects abnormal exit",
@@ -145,9 +145,9 @@ def diagnose(words: str) -> RemoteUnavailable:
         for symptom in symptoms:
             if match := next((line for line in said if re.search(symptom.pattern, line)), None):
                 return RemoteUnavailable(symptom.kind, _plain(match), symptom.cure)
-    last = [*theirs, *ours][-1:] or ["git failed and said nothing"]
+    last = [*theirs, *ours][-1:] or ["git failed without a message"]
     return RemoteUnavailable(
-        RemoteErrorKind.PROTOCOL, _plain(last[0]), "docs/git.md lists what usually goes wrong"
+        RemoteErrorKind.PROTOCOL, _plain(last[0]), "see the list of errors in docs/git.md"
     )
 
 

@@ -257,7 +257,7 @@ def _left(deadline: float) -> float:
 
 def _expired(seconds: float, redaction: Redactor, errors: bytes) -> RemoteUnavailable:
     said = redaction.clean(errors.decode("utf-8", "replace")).splitlines()
-    after = f"; it last said: {said[-1]}" if said else ""
+    after = f"; its last message: {said[-1]}" if said else ""
     return RemoteUnavailable(
         RemoteErrorKind.NETWORK, f"the remote did not answer within {seconds:.1f} s{after}", WAIT_CURE
     )

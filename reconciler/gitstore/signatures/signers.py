@@ -81,7 +81,8 @@ def _ssh(line: str) -> SshSignerKey:
             if name not in ("valid-after", "valid-before"):
                 # What is not understood may be what narrows it.
                 raise SignersError(
-                    f"unknown option of a signer: {option[:60]}", "valid-after and valid-before are known"
+                    f"unknown option of a signer: {option[:60]}",
+                    "only valid-after and valid-before are supported",
                 )
             times[name] = _time(value.strip('"'))
     name = principal or match["comment"] or match["type"]

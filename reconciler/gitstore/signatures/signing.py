@@ -72,12 +72,14 @@ def signing_environment(ambient: Mapping[str, str]) -> dict[str, str]:
 
 
 def _signed(arguments: list[str], ambient: Mapping[str, str], payload: bytes, key: str) -> str:
-    cure = "it must be readable and need no passphrase; an agent may hold it: see docs/git.md"
+    cure = "the key must be readable without a passphrase, or held by an agent: see docs/git.md"
     match process.run(arguments, signing_environment(ambient), SIGN_SECONDS, payload):
         case process.Exited(0, output, _) if output.startswith(b"-----BEGIN "):
             return output.decode("ascii")
         case process.Exited(_, _, _) as ended:
-            words = Redactor().clean(ended.words).splitlines()[-1:] or [f"{arguments[0]} said nothing"]
+            words = Redactor().clean(ended.words).splitlines()[-1:] or [
+                f"{arguments[0]} failed without a message"
+            ]
             raise SigningError(f"cannot sign with {key}: {words[0]}", cure)
         case process.TimedOut(seconds, _):
             raise SigningError(f"cannot sign with {key}: no signature within {seconds:.0f} s", cure)

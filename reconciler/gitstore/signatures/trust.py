@@ -64,9 +64,9 @@ class TrustVerdict:
         first, more = self.untrusted[0], len(self.untrusted) - 1
         also = f" (and {more} more)" if more else ""
         if not self.is_held:
-            return f"followed although {first}{also}"
-        where = f"held at {self.use[:12]}" if self.use else "not followed"
-        cure = "a signer can vouch for it with a signed merge onto the last good commit: see docs/git.md"
+            return f"used although {first}{also}"
+        where = f"not used, keeping {self.use[:12]}" if self.use else "not used"
+        cure = "a signer can approve it with a signed merge onto the last good commit: see docs/git.md"
         return f"{where}: {first}{also}; {cure}"
 
 

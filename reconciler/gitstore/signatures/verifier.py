@@ -99,10 +99,10 @@ class Verifier:
             if signed.signature.startswith(PGP_BEGIN):
                 return self._verify_gpg(signed, at)
         except OSError as error:
-            return BadSignature(SignatureFault.UNREADABLE, f"it cannot be checked here: {error.strerror}")
-        return BadSignature(
-            SignatureFault.UNREADABLE, "it is signed in a way that is neither ssh nor OpenPGP"
-        )
+            return BadSignature(
+                SignatureFault.UNREADABLE, f"its signature cannot be checked here: {error.strerror}"
+            )
+        return BadSignature(SignatureFault.UNREADABLE, "its signature is neither ssh nor OpenPGP")
 
     def _verify_ssh(self, signed: SignedCommit, at: datetime) -> Verdict:
         blob = _public_key(signed.signature)
@@ -112,12 +112,12 @@ class Verifier:
         if not keys:
             return BadSignature(
                 SignatureFault.UNKNOWN_SIGNER,
-                f"signed by the ssh key {_fingerprint(blob)}, which is no signer",
+                f"signed by the ssh key {_fingerprint(blob)}, which is not a signer",
             )
         valid = [key for key in keys if key.is_valid(at)]
         if not valid:
             return BadSignature(
-                SignatureFault.EXPIRED, f"signed by {keys[0].name}, whose key is not valid at this time"
+                SignatureFault.EXPIRED, f"signed by {keys[0].name}, whose key is not valid now"
             )
         return self._ask_ssh(signed, valid[0])
 
@@ -133,7 +133,7 @@ class Verifier:
                     return GoodSignature(key.name)
                 case process.Exited(_, _, _):
                     return BadSignature(
-                        SignatureFault.TAMPERED, f"its signature by {key.name} does not fit its content"
+                        SignatureFault.TAMPERED, f"its signature by {key.name} does not match its content"
                     )
                 case process.TimedOut(seconds, _):
                     return BadSignature(
@@ -145,7 +145,7 @@ class Verifier:
     def _verify_gpg(self, signed: SignedCommit, at: datetime) -> Verdict:
         if not self.signers.fingerprints:
             return BadSignature(
-                SignatureFault.UNKNOWN_SIGNER, "signed by an OpenPGP key, and no OpenPGP key is a signer"
+                SignatureFault.UNKNOWN_SIGNER, "signed by an OpenPGP key, but no OpenPGP key is a signer"
             )
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", prefix="gitvirt-", suffix=".asc"
@@ -174,7 +174,7 @@ def split_commit(commit: bytes) -> SignedCommit | BadSignature:
     found, is_inside = 0, False
     for line in head.split(b"\n"):
         if line.startswith(b"gpgsig-"):
-            return BadSignature(SignatureFault.UNREADABLE, "it carries a signature for another hash")
+            return BadSignature(SignatureFault.UNREADABLE, "it has a signature for another hash")
         if line.startswith(b"gpgsig "):
             found, is_inside = found + 1, True
             signature.append(line.removeprefix(b"gpgsig "))
@@ -186,7 +186,7 @@ def split_commit(commit: bytes) -> SignedCommit | BadSignature:
     if not found:
         return BadSignature(SignatureFault.UNSIGNED, "it is not signed")
     if found > 1:
-        return BadSignature(SignatureFault.UNREADABLE, "it carries several signatures")
+        return BadSignature(SignatureFault.UNREADABLE, "it has several signatures")
     text = b"\n".join(signature).decode("ascii", "replace") + "\n"
     return SignedCommit(b"\n".join(payload) + separator + body, text)
 
@@ -213,7 +213,7 @@ def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
         words = line.removeprefix("[GNUPG:] ").split()
         if line.startswith("[GNUPG:] ") and words:
             if words[0] == "NEWSIG" and words[0] in said:
-                return BadSignature(SignatureFault.UNREADABLE, "it carries several signatures")
+                return BadSignature(SignatureFault.UNREADABLE, "it has several signatures")
             said[words[0]] = words[1:]
     # VALIDSIG names the key that signed first and the key it belongs to last.
     valid = said.get("VALIDSIG", [])
@@ -228,7 +228,7 @@ def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
     )
     if "BADSIG" in said:
         return BadSignature(
-            SignatureFault.TAMPERED, f"its signature by the OpenPGP key {key} does not fit its content"
+            SignatureFault.TAMPERED, f"its signature by the OpenPGP key {key} does not match its content"
         )
     if "REVKEYSIG" in said:
         return BadSignature(SignatureFault.REVOKED, f"signed by the OpenPGP key {key}, which is revoked")
@@ -239,6 +239,6 @@ def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
     if "GOODSIG" in said or "ERRSIG" in said:
         return BadSignature(
             SignatureFault.UNKNOWN_SIGNER,
-            f"signed by the OpenPGP key {key}, which is no signer or not in the keyring",
+            f"signed by the OpenPGP key {key}, which is not a signer or not in the keyring",
         )
     return BadSignature(SignatureFault.UNREADABLE, "its OpenPGP signature is damaged")

@@ -120,20 +120,18 @@ def link(root: Path, path: str) -> Problem:
         points = (root / path).readlink()
         found = (root / path).resolve(strict=True)
     except OSError as error:
-        return _link_problem(
-            path, f"is a symbolic link that leads nowhere ({reason(error)})", Severity.WARNING
-        )
+        return _link_problem(path, f"is a broken symbolic link ({reason(error)})", Severity.WARNING)
     except RuntimeError:
-        return _link_problem(path, "is a symbolic link that leads back to itself", Severity.WARNING)
+        return _link_problem(path, "is a symbolic link to itself", Severity.WARNING)
     if not found.is_relative_to(root.resolve()):
         return _link_problem(path, f"is a symbolic link out of this repo, to {points}", Severity.WARNING)
     return _link_problem(path, f"is a symbolic link to {points}", Severity.NOTICE)
 
 
 def _link_problem(path: str, what: str, severity: Severity) -> Problem:
-    hint = "what it points to is read where it stands, if it stands in this repo"
+    hint = "gitvirt reads the target itself, if it is in this repo"
     if severity is Severity.WARNING:
-        hint = "put the manifests themselves here: the reconciler reads what Git stores, which is the link"
+        hint = "put the manifests themselves here: Git stores only the link"
     return Problem(
         file=path, code="GV181", severity=severity, message=f"{what}; links are not followed", hint=hint
     )
@@ -154,7 +152,7 @@ def submodule(path: str) -> Problem:
         file=path,
         code="GV182",
         severity=Severity.WARNING,
-        message="is a repo of its own (a submodule or a nested clone); nothing in it is read",
+        message="is a separate repo (a submodule or a nested clone); gitvirt does not read it",
         hint="put its manifests into this repo, or name the folder in .gitvirtignore",
     )
 
@@ -165,7 +163,7 @@ def special(path: str, mode: int) -> Problem:
         file=path,
         code="GV183",
         severity=Severity.NOTICE,
-        message=f"is {what} and no file; it is not read",
+        message=f"is {what}, not a file; gitvirt does not read it",
         hint="Git does not store it either",
     )
 
@@ -175,8 +173,8 @@ def odd_name(path: str) -> Problem:
         file=path,
         code="GV184",
         severity=Severity.WARNING,
-        message="the name holds characters that cannot be printed, or is not UTF-8",
-        hint="rename it: other tools will stumble over it",
+        message="the name contains unprintable characters, or is not UTF-8",
+        hint="rename it: other tools cannot handle it",
     )
 
 
@@ -186,7 +184,7 @@ def vanished(path: str) -> Problem:
         code="GV185",
         severity=Severity.WARNING,
         message="vanished while it was being read",
-        hint="run it again when nothing else changes the files",
+        hint="try again when no other program changes the files",
     )
 
 
@@ -197,7 +195,7 @@ def unreadable(path: str, error: OSError) -> Problem:
         file=path,
         code="GV180",
         message=f"cannot be read: {reason(error)}",
-        hint="an object that cannot be read is not absent: mend the permissions or the disk",
+        hint="fix the permissions or the disk; an object in an unreadable file does not count as removed",
     )
 
 

@@ -63,7 +63,7 @@ class Revision:
         except (KeyError, pygit2.GitError) as error:
             raise DamageError(
                 f"object {id} is missing or damaged",
-                "a partial clone lacks it: git fetch --refetch; otherwise git fsck tells more",
+                "in a partial clone run `git fetch --refetch`; otherwise run `git fsck`",
             ) from error
 
 
@@ -86,7 +86,7 @@ def open_revision(directory: Path, rev: str) -> Revision:
     found = pygit2.discover_repository(str(directory))
     if found is None:
         raise NotARepoError(
-            f"{directory} is not in a Git repo", "run git init there, or name a directory that is in one"
+            f"{directory} is not in a Git repo", "run `git init` there, or name a directory inside one"
         )
     store = _open(Path(found))
     try:
@@ -100,7 +100,7 @@ def list_refs(directory: Path) -> dict[str, ObjectId]:
     """Every ref of the repo around `directory`, by its full name, and HEAD; those that name no commit are left out."""
     found = pygit2.discover_repository(str(directory))
     if found is None:
-        raise NotARepoError(f"{directory} is not in a Git repo", "name a directory that is in one")
+        raise NotARepoError(f"{directory} is not in a Git repo", "name a directory inside one")
     store = _open(Path(found))
     refs: dict[str, ObjectId] = {}
     for name in ["HEAD", *store.listall_references()]:
@@ -144,7 +144,7 @@ def _why_closed(git_directory: Path, user: int, words: str) -> RepoError:
         )
     if (refs := extensions.get("refstorage", "files")) != "files":
         return FormatError(
-            f"{git_directory} stores refs as {refs}", "git refs migrate --ref-format=files makes it readable"
+            f"{git_directory} stores refs as {refs}", "run `git refs migrate --ref-format=files`"
         )
     # The library looks at the files as well as at the repo: either one of another user is enough.
     if any(place.stat().st_uid != user for place in (git_directory, git_directory.parent)):
@@ -152,7 +152,7 @@ def _why_closed(git_directory: Path, user: int, words: str) -> RepoError:
             f"{git_directory} belongs to another user",
             f"if you trust it: git config --global --add safe.directory {git_directory}",
         )
-    return NotARepoError(f"{git_directory} cannot be opened: {words}", "git fsck may tell more")
+    return NotARepoError(f"{git_directory} cannot be opened: {words}", "run `git fsck`")
 
 
 def _extensions(git_directory: Path) -> dict[str, str]:
@@ -175,8 +175,8 @@ def _cure(store: pygit2.Repository) -> str:
     if store.head_is_unborn and not any(store.raw_listall_references()):
         return "the repo has no commits yet"
     if store.is_shallow:
-        return "this clone is shallow and may lack it: git fetch --unshallow"
-    return "git branch -a and git tag list what there is; git fetch brings what is new"
+        return "this clone is shallow; try `git fetch --unshallow`"
+    return "see `git branch -a` and `git tag`; `git fetch` gets new ones"
 
 
 def library_versions() -> dict[str, str | None]:

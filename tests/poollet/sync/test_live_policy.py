@@ -138,4 +138,4 @@ def test_signed_commits_are_followed_up_to_the_first_that_is_not(fleet: Fleet, t
     third = fleet.commit({"a.yaml": "a: 3\n"})
     found = follow(client(fleet), third, first, enforced, datetime.now(UTC), FLEET)
     assert (found.use, found.hold, found.is_obeyed) == (second, Hold.UNTRUSTED, True)
-    assert f"held at {second[:12]}" in found.message
+    assert f"not used, keeping {second[:12]}" in found.message

@@ -53,7 +53,7 @@ def written(tmp_path: Path, text: str) -> str:
 
 def test_the_one_comment_is_made_changed_and_left(ci: Forge, tmp_path: Path, capsys: Capture) -> None:
     ci.comments += [{"id": number, "body": "by a person"} for number in range(1, 151)]  # two pages
-    for text, said in (("first", "made"), ("second", "up to date"), ("second", "already")):
+    for text, said in (("first", "created"), ("second", "updated"), ("second", "is up to date")):
         assert main(["comment", written(tmp_path, text)]) == Exit.OK
         assert said in capsys.readouterr().out
     assert [comment["body"] for comment in ci.comments[150:]] == ["<!-- gitvirt plan -->\nsecond"]
@@ -81,7 +81,7 @@ def test_a_wrong_token_is_told_without_showing_it(
     assert main(["comment", written(tmp_path, "x")]) == Exit.FAILED
     said = capsys.readouterr().err
     assert "401" in said
-    assert "may the token write comments?" in said
+    assert "check that the token may write comments" in said
     assert "s3cret" not in said
 
 
@@ -95,6 +95,6 @@ def test_what_is_missing_is_named(
     for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
         monkeypatch.delenv(name, raising=False)
     assert main(["comment", written(tmp_path, "x")]) == Exit.USAGE
-    assert "no CI is known here" in capsys.readouterr().err
+    assert "not a CI job" in capsys.readouterr().err
     assert main(["comment", str(tmp_path / "nothing.md")]) == Exit.FAILED
     assert "cannot read" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_keeps_what_people_wrote_and_brings_schemas_up_to_date(
     assert json.loads((tmp_path / ".schemas" / "fleet.json").read_text())["title"] == "gitvirt.yaml"
     assert "updated  .schemas/" in printed
     main(["init", str(tmp_path)])
-    assert "Everything was there already." in capsys.readouterr().out
+    assert "Everything already exists." in capsys.readouterr().out
 
 
 def test_inside_a_repo_it_makes_none(tmp_path: Path) -> None:

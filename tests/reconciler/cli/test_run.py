@@ -131,7 +131,7 @@ def test_settings_that_cannot_be_used_lose_no_branch(
 
     state = "has problems" if broken else "is missing"
     last = git(site.checkout, "rev-parse", "--short=7", "main~1")
-    note = f"gitvirt.yaml on main {state}; what it said last (commit {last}) stays in force"
+    note = f"gitvirt.yaml on main {state}; using its last usable version (commit {last})"
     remote = ["--repo", str(site.bare)]
     assert main(["wait", "machine", "a", "--for", "deleted", "--timeout", "1s", *remote]) == Exit.TIMED_OUT
     assert note in capsys.readouterr().err
@@ -149,12 +149,12 @@ def test_settings_that_cannot_be_used_lose_no_branch(
         assert main(["plan", *where]) in (Exit.OK, Exit.PROBLEMS)
         told = capsys.readouterr()
         assert "no branch" not in told.err
-        assert "stays in force" in told.err
+        assert "using its last usable version" in told.err
 
     git(site.bare, "update-ref", "-d", "refs/heads/prod")
     for verb in (["wait", "machine", "a", "--for", "deleted"], ["get", "m"]):
         assert main([*verb, *remote]) == Exit.FAILED
-        assert f"{note}, and there is no prod" in capsys.readouterr().err
+        assert f"{note}, but their target branch prod does not exist" in capsys.readouterr().err
 
 
 def test_a_service_wakes_when_something_is_pushed_and_leaves_when_told(site: Site) -> None:
@@ -269,13 +269,13 @@ def test_another_fleet_id_holds_all_and_is_no_success(site: Site) -> None:
     ("arguments", "said"),
     [
         pytest.param(["--interval", "soon"], "invalid duration 'soon'", id="interval"),
-        pytest.param(["--interval", "0s"], "'0s' is no time to wait", id="no interval"),
-        pytest.param(["--listen", "here"], "'here' is no address", id="listen"),
-        pytest.param(["--webhook-secret", "/dev/null"], "say where to listen", id="secret for nobody"),
+        pytest.param(["--interval", "0s"], "'0s' is not a duration", id="no interval"),
+        pytest.param(["--listen", "here"], "'here' is not an address", id="listen"),
+        pytest.param(["--webhook-secret", "/dev/null"], "add --listen HOST:PORT", id="secret for nobody"),
         pytest.param(
             ["--webhook-secret", "/dev/null", "--listen", "127.0.0.1:0"], "/dev/null is empty", id="no secret"
         ),
-        pytest.param(["--author", "me"], "'me' is no author", id="author"),
+        pytest.param(["--author", "me"], "'me' is not an author", id="author"),
         pytest.param(["--log", "xml"], "invalid choice: 'xml'", id="log"),
     ],
 )

@@ -37,4 +37,4 @@ def test_without_one_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
 def test_one_that_does_not_listen_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         ServiceNotifier.of({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready()
-    assert "supervisor not told state=READY=1" in caplog.text
+    assert "sd_notify failed: state=READY=1" in caplog.text

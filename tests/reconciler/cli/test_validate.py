@@ -204,7 +204,7 @@ def test_documents_of_other_kinds_are_counted(repo: Path, capsys: pytest.Capture
     written(repo, {"m/wrong.yaml": together("kind: Pod\napiVersion: v1\nmetadata: {name: a}", machine("b"))})
     code, text = asked(capsys)
     assert code == Exit.OK
-    assert text.startswith("ok: 3 objects in 3 files, 1 document of other kinds left alone (")
+    assert text.startswith("ok: 3 objects in 3 files, 1 document of other kinds ignored (")
     assert places(asked(capsys, "-o", "json", "--foreign")[1]) == ["m/wrong.yaml GV221"]
 
 
@@ -240,7 +240,7 @@ def test_a_pipe_that_is_named_is_refused_rather_than_passed_over(
     os.mkfifo(repo / "pipe.yaml")
     assert main(["validate", "pipe.yaml"]) == Exit.FAILED
     assert main(["validate", "/dev/null"]) == Exit.FAILED
-    assert "pipe it into gitvirt validate -" in capsys.readouterr().err
+    assert "pipe it into `gitvirt validate -`" in capsys.readouterr().err
 
 
 def test_a_link_to_a_repo_names_it(
@@ -260,7 +260,7 @@ def test_a_working_folder_that_is_gone(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert main(["validate"]) == Exit.FAILED
-    assert "the folder you are in is gone" in capsys.readouterr().err
+    assert "the working directory does not exist any more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["-", "x"], ["-o", "xml"], ["--rev", "HEAD", "-"]])

@@ -57,7 +57,7 @@ class LibvirtHosts:
         longest = max(len(str(self._folder / name / CONSOLE)) for name in NAMES)
         if longest > LONGEST_PATH:
             raise CommandError(
-                f"sockets in {self._folder} would have too long a path", "TMPDIR=/tmp is short"
+                f"sockets in {self._folder} would have paths that are too long", "set TMPDIR=/tmp"
             )
         self._disk.parent.mkdir()
         guest = build_guest(kernel, busybox, self._disk.parent)
@@ -70,7 +70,7 @@ class LibvirtHosts:
                 libvirtd.start()
             except Unavailable as error:
                 raise CommandError(
-                    str(error), "run it as root, outside of a container or in one that may mount"
+                    str(error), "run it as root, outside of a container or in one that is allowed to mount"
                 ) from None
             libvirtd.inside("ip", "link", "add", BRIDGE, "type", "bridge")
             libvirtd.inside("ip", "link", "set", BRIDGE, "up")

@@ -47,12 +47,10 @@ def check_needs() -> tuple[HostKernel, Path]:
 
 def refuse(architecture: str, user: int) -> None:
     if architecture != "x86_64":
-        raise CommandError(f"the demo's guests are x86-64 machines, and this is {architecture}", SIMULATED)
+        raise CommandError(f"the demo needs an x86-64 machine; this is {architecture}", SIMULATED)
     if user != 0:
         command = f"sudo {shutil.which('gitvirt') or 'gitvirt'} demo --runtime libvirt"
-        raise CommandError(
-            "hosts with networks of their own can be made by root alone", f"{command}; {SIMULATED}"
-        )
+        raise CommandError("only root can create hosts with networks of their own", f"{command}; {SIMULATED}")
 
 
 def kernel() -> HostKernel:
@@ -60,7 +58,7 @@ def kernel() -> HostKernel:
         return find_kernel(MODULES, release=platform.release(), unpacked=UNPACKED)
     except NoKernelError as error:
         cure = "`make demo RUNTIME=libvirt` in a checkout of gitvirt unpacks one; or install the package linux-image-amd64"
-        raise CommandError(f"no Linux kernel for the guests: {error}", cure) from None
+        raise CommandError(f"found found no Linux kernel for the guests: {error}", cure) from None
 
 
 def place(thing: str) -> Path | None:

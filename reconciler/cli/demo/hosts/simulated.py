@@ -14,7 +14,7 @@ PROFILE = """{{"host": "{name}", "capacity": {{"cpu": 16, "memory": 68719476736,
 
 
 class SimulatedHosts:
-    title = "A reconciler, and a poollet on each host. Nobody gives orders: they read Git"
+    title = "A reconciler, and a poollet on each host. They take their orders from Git"
     failing = "Now the hypervisor of {name} dies"
     keys: Sequence[str] = ("root", "hostname", "uptime")
     is_silent = False

@@ -23,7 +23,7 @@ WARNING = Problem(
     file=NOT_UTF8,
     code="GV184",
     severity=Severity.WARNING,
-    message="the name holds characters that cannot be printed, or is not UTF-8",
+    message="the name contains unprintable characters, or is not UTF-8",
 )
 NASTY = Problem(
     file="a,b:c%\n.yaml",

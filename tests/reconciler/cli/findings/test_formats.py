@@ -90,7 +90,7 @@ def test_github_commands_are_one_line_each_and_escaped() -> None:
     assert "%0D%0Aend%0Aline one%0Aline two" in lines[0]
     assert lines[1] == (
         r"::warning file=caf\xe9.yaml,title=GV184"
-        "::the name holds characters that cannot be printed, or is not UTF-8"
+        "::the name contains unprintable characters, or is not UTF-8"
     )
 
 

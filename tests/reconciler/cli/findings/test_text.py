@@ -33,7 +33,7 @@ def test_a_finding_shows_place_cause_line_and_cure() -> None:
 
 
 def test_nothing_found() -> None:
-    assert written(FINE, {}) == "ok: 3 objects in 2 files, 1 document of other kinds left alone (0.01 s)\n"
+    assert written(FINE, {}) == "ok: 3 objects in 2 files, 1 document of other kinds ignored (0.01 s)\n"
 
 
 def test_counts_and_no_control_characters() -> None:

@@ -36,7 +36,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
         ("default/web-1", "default/web-1 is on rack-a", "ssh -t rack-a gitvirt console default/web-1"),
         ("lab -n lab", "lab/lab runs nowhere", "gitvirt explain machine lab/lab"),
         ("web-9", "there is no Machine web-9 in namespace default", "did you mean web-2?"),
-        ("lab", "there is no Machine lab in namespace default", "there is one in namespace lab: -n lab"),
+        ("lab", "there is no Machine lab in namespace default", "it exists in namespace lab: use -n lab"),
         (
             "3f2c9a1e-0000-4000-8000-000000000000",
             "there is no socket /nonexistent/machines.sock",

@@ -103,7 +103,7 @@ def test_a_branch_is_for_review(fleet: Path, capsys: Capture) -> None:
     assert "unschedulable" in at(fleet, "origin/maintenance", "pools/rack-a.yaml")
     assert git(fleet, "rev-list", "--count", "origin/main..origin/maintenance") == "1"
     assert gitvirt("drain", "rack-a", "--branch", "maintenance") == Exit.FAILED
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_a_branch_is_named_as_git_would_have_it(fleet: Path, name: str, is_fine:
 @pytest.mark.parametrize(
     ("name", "cause", "cure"),
     [
-        ("refs/poollets/host-1", "'refs/poollets/host-1' is a ref and no branch", "leave refs/ out"),
-        ("refs/heads/topic", "'refs/heads/topic' is a ref and no branch", "did you mean topic?"),
-        ("refs/heads/refs/x", "is a ref and no branch", "leave refs/ out"),
-        ("bad branch..x", "'bad branch..x' is no name for a branch", "git takes no blanks"),
+        ("refs/poollets/host-1", "'refs/poollets/host-1' is a ref, not a branch", "leave out refs/"),
+        ("refs/heads/topic", "'refs/heads/topic' is a ref, not a branch", "did you mean topic?"),
+        ("refs/heads/refs/x", "is a ref, not a branch", "leave out refs/"),
+        ("bad branch..x", "'bad branch..x' is not a branch name", "git takes no blanks"),
     ],
 )
 def test_a_ref_is_no_branch(fleet: Path, capsys: Capture, name: str, cause: str, cure: str) -> None:
@@ -197,7 +197,7 @@ def test_several_at_once_all_land(fleet: Path) -> None:
     [
         ("cordon rack-x", Exit.FAILED, "there is no MachinePool rack-x", "did you mean rack-a?"),
         ("pause web-9", Exit.FAILED, "there is no Machine web-9", "did you mean web-"),
-        ("pause machin web-1", Exit.USAGE, "there is no kind 'machin'", "did you mean machine"),
+        ("pause machin web-1", Exit.USAGE, "unknown kind 'machin'", "did you mean machine"),
         ("restart", Exit.USAGE, "MACHINE", "gitvirt restart --help"),
     ],
 )
@@ -271,7 +271,7 @@ def test_the_command_that_brings_the_change_here_works(
     for words in begins:
         git(fleet, *words.split())
     assert gitvirt("cordon", "rack-a") == Exit.OK
-    assert f"\n{command} brings it here\n" in capsys.readouterr().out
+    assert f"\n`{command}` fetches it\n" in capsys.readouterr().out
     git(fleet, *command.split()[1:], "--quiet")
     seen = "HEAD" if "pull" in command else "FETCH_HEAD"
     assert "unschedulable" in git(fleet, "show", f"{seen}:pools/rack-a.yaml")

@@ -115,7 +115,7 @@ def test_broken_settings_are_told_to_who_looks(broken: Path, capsys: Capture, wo
     assert gitvirt(*shlex.split(words)) == Exit.OK
     said = capsys.readouterr().err
     began = git(broken, "rev-parse", "--short=7", "main~1")
-    note = f"gitvirt.yaml on main has problems; what it said last (commit {began}) stays in force: `gitvirt validate`"
+    note = f"gitvirt.yaml on main has problems; using its last usable version (commit {began}): run `gitvirt validate`"
     assert said.count("gitvirt.yaml on main") == said.count(note) == 1
 
 
@@ -128,7 +128,7 @@ def test_a_remote_that_does_not_answer(tmp_path: Path, capsys: Capture, words: s
     place = address.format(here=tmp_path)
     cause, cure = refused(capsys, f"{words} --repo {place}", Exit.FAILED)
     assert cause != cure
-    assert "again by itself" not in cure or "reconciler" in cure
+    assert "by itself" not in cure or "reconciler" in cure
 
 
 @pytest.mark.usefixtures("alone")
@@ -165,7 +165,7 @@ def test_a_server_whose_hook_says_no(fleet: Path, capsys: Capture, words: str) -
     assert "--branch" in cure
     cause, cure = refused(capsys, f"{words} --branch review", Exit.FAILED)
     assert cause.startswith("the server refused the push: main is protected; ask the admins")
-    assert cure == "the server has a rule about that branch: name another one, or ask who keeps the server"
+    assert cure == "the server has a rule about that branch: choose another name, or ask its administrator"
 
 
 @pytest.mark.parametrize("words", ["cordon rack-a", "restart web-1"])
@@ -225,7 +225,7 @@ def test_a_name_that_is_not_there(capsys: Capture, words: str, cause: str, cure:
 @pytest.mark.parametrize(("kind", "near"), [("machin", "machine"), ("volum", "volume"), ("qqq", "")])
 def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: str) -> None:
     cause, cure = refused(capsys, words.format(kind), Exit.USAGE)
-    assert f"there is no kind {kind!r}" in cause
+    assert f"unknown kind {kind!r}" in cause
     assert (f"did you mean {near}" if near else "there are: machineclasses") in cure
 
 
@@ -233,10 +233,10 @@ def test_a_kind_that_there_is_not(capsys: Capture, words: str, kind: str, near: 
 @pytest.mark.parametrize(
     ("words", "cause", "cure"),
     [
-        ("machine web-2 --for state=Runing", "no Machine is ever Runing", "did you mean Running? there are: Pending, Running, "),
-        ("machine web-2 --for status.state=running", "no Machine is ever running", "did you mean Running?"),
-        ("pool rack-a", "no MachinePool is ever Running", "there are: Ready, Pending, Error, Offline"),
-        ("volume nobody --for state=zzz", "no Volume is ever zzz", "there are: Pending, Available, Error"),
+        ("machine web-2 --for state=Runing", "unknown state Runing of a Machine", "did you mean Running? there are: Pending, Running, "),
+        ("machine web-2 --for status.state=running", "unknown state running of a Machine", "did you mean Running?"),
+        ("pool rack-a", "unknown state Running of a MachinePool", "there are: Ready, Pending, Error, Offline"),
+        ("volume nobody --for state=zzz", "unknown state zzz of a Volume", "there are: Pending, Available, Error"),
         ("secret seed", "a Secret has no state to wait for", "deleted"),
         ("machine web-1 --for state=", "--for state= does not say which", "there are: Pending, Running, "),
         ("machine web-1 --for condition=", "--for condition= does not say which", "condition=TYPE"),
@@ -253,14 +253,14 @@ def test_nobody_waits_for_a_state_that_there_is_not(
 @pytest.mark.usefixtures("fleet")
 @pytest.mark.parametrize(
     ("name", "cure"),
-    [("web-9", "did you mean web-"), ("zzz", "`gitvirt get machines -A` lists what there is")],
+    [("web-9", "did you mean web-"), ("zzz", "`gitvirt get machines -A` lists them")],
 )
 def test_who_waits_for_a_name_that_is_not_there_is_told_so_at_once(
     capsys: Capture, name: str, cure: str
 ) -> None:
     assert gitvirt("wait", "machine", name, "--timeout", "1s") == Exit.TIMED_OUT
     begun, _, cured = capsys.readouterr().err.splitlines()
-    assert begun.startswith(f"waiting for Machine/default/{name}, which is not there yet; {cure}")
+    assert begun.startswith(f"waiting for Machine/default/{name}, which does not exist yet; {cure}")
     assert cured.strip().startswith(cure)
 
 
@@ -268,15 +268,23 @@ def test_who_waits_for_a_name_that_is_not_there_is_told_so_at_once(
 @pytest.mark.parametrize(
     ("words", "cause", "cure"),
     [
-        ("describe machine ''", "'' is no name", "NAME or NAMESPACE/NAME; `gitvirt get machines -A` lists"),
-        ("get machine lab/", "'lab/' is no name", "NAME or NAMESPACE/NAME"),
-        ("history machine /web-1", "'/web-1' is no name", "NAME or NAMESPACE/NAME"),
-        ("wait machine a/b/c", "'a/b/c' is no name", "NAME or NAMESPACE/NAME"),
-        ("restart ''", "'' is no name", "NAME or NAMESPACE/NAME"),
-        ("explain machine ../web-1/x", "'../web-1/x' is no name", "NAME or NAMESPACE/NAME"),
-        ("cordon ''", "'' is no name", "write NAME; `gitvirt get machinepools` lists"),
-        ("cordon ../../rack-a", "'../../rack-a' is no name: a MachinePool has no namespace", "write NAME"),
-        ("describe pool lab/rack-a", "'lab/rack-a' is no name: a MachinePool has no namespace", "write NAME"),
+        (
+            "describe machine ''",
+            "'' is not a name",
+            "NAME or NAMESPACE/NAME; `gitvirt get machines -A` lists",
+        ),
+        ("get machine lab/", "'lab/' is not a name", "NAME or NAMESPACE/NAME"),
+        ("history machine /web-1", "'/web-1' is not a name", "NAME or NAMESPACE/NAME"),
+        ("wait machine a/b/c", "'a/b/c' is not a name", "NAME or NAMESPACE/NAME"),
+        ("restart ''", "'' is not a name", "NAME or NAMESPACE/NAME"),
+        ("explain machine ../web-1/x", "'../web-1/x' is not a name", "NAME or NAMESPACE/NAME"),
+        ("cordon ''", "'' is not a name", "write NAME; `gitvirt get machinepools` lists"),
+        ("cordon ../../rack-a", "'../../rack-a' is not a name: a MachinePool has no namespace", "write NAME"),
+        (
+            "describe pool lab/rack-a",
+            "'lab/rack-a' is not a name: a MachinePool has no namespace",
+            "write NAME",
+        ),
         ("console ''", "'' is no machine", "[NAMESPACE/]NAME"),
     ],
 )
@@ -292,8 +300,8 @@ def test_what_can_be_no_name(capsys: Capture, words: str, cause: str, cure: str)
 )
 def test_what_can_be_no_label(capsys: Capture, key: str) -> None:
     cause, cure = refused(capsys, f"get machines --label='{key}=web'", Exit.USAGE)
-    assert cause.endswith(f"{key!r} is no key of a label")
-    assert cure.startswith("KEY=VALUE is understood")
+    assert cause.endswith(f"{key!r} is not a label key")
+    assert cure.startswith("write KEY=VALUE")
 
 
 @pytest.fixture
@@ -313,7 +321,7 @@ def test_no_live_yet(capsys: Capture, words: str) -> None:
 @pytest.mark.usefixtures("young")
 def test_wait_without_live(capsys: Capture) -> None:
     cause, cure = refused(capsys, "wait machine web-1 --timeout 1s", Exit.TIMED_OUT)
-    assert "it is not on the target branch" in cause
+    assert "it does not exist on the target branch" in cause
     assert "gitvirt describe machine web-1" in cure
 
 
@@ -330,7 +338,7 @@ def test_what_people_declare_can_be_changed_before_there_is_a_live(capsys: Captu
     [
         ("validate", Exit.FAILED, "there are no manifests in", "name the folder"),
         ("validate nowhere.yaml", Exit.FAILED, "nowhere.yaml does not exist", "name a folder or files"),
-        ("validate --rev HEAD", Exit.FAILED, "is not in a Git repo", "a revision"),
+        ("validate --rev HEAD", Exit.FAILED, "is not in a Git repo", "--rev needs"),
         ("poollet", Exit.FAILED, "cannot read /etc/gitvirt/poollet.yaml", "--config FILE"),
         ("poollet --name 'Bad Name' --repo r --socket s", Exit.USAGE, "is no name for a poollet", "lower case"),
         ("runtime simulatd", Exit.USAGE, "invalid choice", "did you mean 'simulated'?"),
@@ -341,13 +349,13 @@ def test_what_people_declare_can_be_changed_before_there_is_a_live(capsys: Captu
         ("comment nowhere.md", Exit.FAILED, "cannot read nowhere.md", "gitvirt plan -o markdown"),
         ("completion tcsh", Exit.USAGE, "'tcsh' is none of", "--help"),
         ("completion bash x", Exit.USAGE, "unrecognized arguments: x", "gitvirt completion --help"),
-        ("init ''", Exit.USAGE, "'' is no folder", "none at all for the folder you are in"),
-        ("init --refork", Exit.FAILED, "gitvirt.yaml is not there", "gitvirt init"),
-        ("help concpets", Exit.USAGE, "there is no verb and no topic", "gitvirt help concepts"),
-        ("help GV999", Exit.USAGE, "there is no verb and no topic", "codes such as GV301"),
+        ("init ''", Exit.USAGE, "'' is not a folder", "leave it out for the one you are in"),
+        ("init --refork", Exit.FAILED, "gitvirt.yaml does not exist", "gitvirt init"),
+        ("help concpets", Exit.USAGE, "unknown verb or topic", "gitvirt help concepts"),
+        ("help GV999", Exit.USAGE, "unknown verb or topic", "codes such as GV301"),
         ("gte machines", Exit.USAGE, "gitvirt has no verb 'gte'", "did you mean `gitvirt get`?"),
         ("get", Exit.USAGE, "required: KIND", "gitvirt get --help"),
-        ("get pools,machines", Exit.USAGE, "no kind 'pools,machines'", "did you mean machines? `gitvirt get --help`"),
+        ("get pools,machines", Exit.USAGE, "unknown kind 'pools,machines'", "did you mean machines? `gitvirt get --help`"),
         ("version --frob", Exit.USAGE, "unrecognized arguments: --frob", "gitvirt version --help"),
     ],
 )  # fmt: skip

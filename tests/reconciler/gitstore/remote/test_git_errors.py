@@ -15,36 +15,36 @@ URL = "unable to access 'https://h/f.git/': "
 @pytest.mark.parametrize(
     ("words", "trouble", "cause", "cure"),
     [
-        (f"fatal: {URL}Could not resolve host: h", RemoteErrorKind.NETWORK, "resolve host", "tries again"),
+        (f"fatal: {URL}Could not resolve host: h", RemoteErrorKind.NETWORK, "resolve host", "retries"),
         (
             "ssh: Could not resolve hostname h: Name or service not known",
             RemoteErrorKind.NETWORK,
             "h:",
-            "tries again",
+            "retries",
         ),
         (
             f"fatal: {URL}Failed to connect to h port 443 after 3 ms: Couldn't connect",
             RemoteErrorKind.NETWORK,
             "443",
-            "again",
+            "retries",
         ),
         (
             "ssh: connect to host h port 22: Connection timed out",
             RemoteErrorKind.NETWORK,
             "timed out",
-            "again",
+            "retries",
         ),
         (
             "kex_exchange_identification: read: Connection reset by peer",
             RemoteErrorKind.NETWORK,
             "reset",
-            "again",
+            "retries",
         ),
         (
             "error: RPC failed; curl 18 transfer closed with outstanding data",
             RemoteErrorKind.NETWORK,
             "transfer",
-            "again",
+            "retries",
         ),
         (
             "error: 516 bytes of body are still expected\nfetch-pack: unexpected disconnect",
@@ -52,12 +52,12 @@ URL = "unable to access 'https://h/f.git/': "
             "516",
             "",
         ),
-        ("fatal: the remote end hung up unexpectedly", RemoteErrorKind.NETWORK, "hung up", "again"),
+        ("fatal: the remote end hung up unexpectedly", RemoteErrorKind.NETWORK, "hung up", "retries"),
         (
             f"fatal: {URL}Operation too slow. Less than 1 bytes/sec transferred",
             RemoteErrorKind.NETWORK,
             "slow",
-            "again",
+            "retries",
         ),
         (
             "error: dst refspec refs/heads/live matches more than one\nerror: failed to push some refs to 'f.git'",
@@ -91,9 +91,9 @@ URL = "unable to access 'https://h/f.git/': "
             "token",
         ),
         (f"fatal: {URL}The requested URL returned error: 403", RemoteErrorKind.AUTH, "403", "right"),
-        (f"fatal: {URL}The requested URL returned error: 429", RemoteErrorKind.SERVER, "429", "again"),
-        (f"fatal: {URL}The requested URL returned error: 503", RemoteErrorKind.SERVER, "503", "again"),
-        ("error: RPC failed; HTTP 504 curl 22", RemoteErrorKind.SERVER, "504", "again"),
+        (f"fatal: {URL}The requested URL returned error: 429", RemoteErrorKind.SERVER, "429", "retries"),
+        (f"fatal: {URL}The requested URL returned error: 503", RemoteErrorKind.SERVER, "503", "retries"),
+        ("error: RPC failed; HTTP 504 curl 22", RemoteErrorKind.SERVER, "504", "retries"),
         (
             f"fatal: {URL}server certificate verification failed. CAfile: none",
             RemoteErrorKind.AUTH,
@@ -154,7 +154,7 @@ URL = "unable to access 'https://h/f.git/': "
         ("error: cannot lock ref 'refs/heads/main': File exists", RemoteErrorKind.MIRROR, "main", "mirror"),
         ("fatal: not a git repository: '/m'", RemoteErrorKind.MIRROR, "/m", "mirror"),
         ("fatal: something new under the sun", RemoteErrorKind.PROTOCOL, "something new", "docs/git.md"),
-        ("", RemoteErrorKind.PROTOCOL, "said nothing", "docs/git.md"),
+        ("", RemoteErrorKind.PROTOCOL, "without a message", "docs/git.md"),
     ],
 )
 def test_words(words: str, trouble: RemoteErrorKind, cause: str, cure: str) -> None:

@@ -117,11 +117,11 @@ def test_what_is_followed(
     assert bool(ruling.message) is bool(untrusted)
 
 
-def test_warn_follows_and_says_so(key: Path, verifier: Verifier) -> None:
+def test_warn_uses_the_head_and_says_so(key: Path, verifier: Verifier) -> None:
     ruling = ruled("A b:A C:b", "A", key, verifier, SignatureMode.WARN)
     assert letter(ruling.use) == "C"
     assert not ruling.is_held
-    assert ruling.message == f"followed although commit {named('b')[:12]}: it is not signed"
+    assert ruling.message == f"used although commit {named('b')[:12]}: it is not signed"
 
 
 def test_off_looks_at_nothing(key: Path) -> None:
@@ -132,10 +132,10 @@ def test_off_looks_at_nothing(key: Path) -> None:
 def test_the_condition_says_where_why_and_what_to_do(key: Path, verifier: Verifier) -> None:
     held = ruled("A b:A c:b", "A", key, verifier).message
     assert held.startswith(
-        f"held at {named('A')[:12]}: commit {named('b')[:12]}: it is not signed (and 1 more); "
+        f"not used, keeping {named('A')[:12]}: commit {named('b')[:12]}: it is not signed (and 1 more); "
     )
     assert "signed merge" in held
-    assert ruled("a", "", key, verifier).message.startswith("not followed: commit")
+    assert ruled("a", "", key, verifier).message.startswith("not used: commit")
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=12), st.data())
