@@ -1,7 +1,9 @@
-"""Whether a host takes one more: the one `fits`, over everything that it is charged with. Counts; orders nothing.
+"""The capacity that is left in each pool during one decision pass: admission asks the same `fits` as the scheduler. Counts; orders nothing.
 
-Charged are all orders for it, made real or not, what is there without an order, and other people's objects. What is
-there is charged as the larger of what it is and what it is to be.
+A pool is charged with every order for it, whether the object exists yet or not, with objects that have no order, and with
+foreign objects. An object on the host is charged with the larger of its actual and its desired size.
+
+Must never happen: a host takes an object that does not fit beside all that it is charged with.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ PoolId = tuple[Kind, str]
 
 
 class CapacityLedger:
-    """What is left of each pool. It only ever gets fuller."""
+    """Free capacity by pool. Charges are only ever added."""
 
     def __init__(self, facts: HostFacts, classes: Lookup) -> None:
         self._facts = facts
@@ -52,20 +54,20 @@ class CapacityLedger:
             free[resource] = free.get(resource, 0) - count  # type: ignore[index, union-attr]
 
     def find_shortfalls(self, pool: PoolId, need: Vector) -> tuple[report.ReportedReason, ...]:
-        """Every reason why it does not fit."""
+        """Each reason why the need does not fit."""
         return tuple(_reason(short) for short in sorted(fits(need, self._free.get(pool, {}))))
 
     def find_growth_shortfalls(
         self, pool: PoolId, wants: Vector, has: Vector
     ) -> tuple[report.ReportedReason, ...]:
-        """Why what is charged with `wants` already cannot become that much from what it `has`."""
+        """Why an object cannot grow from `has` to `wants`, with which it is charged already."""
         free = self._free.get(pool, {})
         more = {name: count - has.get(name, 0) for name, count in wants.items() if count > has.get(name, 0)}
         left = {name: free.get(name, 0) + count for name, count in more.items()}
         return tuple(_reason(short) for short in sorted(fits(more, left)))
 
     def order_charge(self, order: Order) -> Vector:
-        """What the order takes of its pool."""
+        """What the order takes from its pool."""
         match order.object:
             case Machine() as machine:
                 return self._machine(order.pool, machine)
@@ -88,7 +90,7 @@ class CapacityLedger:
         return machine_charge(machine_class, machine.spec, is_counted=counted)
 
     def object_charge(self, pool: PoolId, found: Found) -> Vector:
-        """What is there takes, as far as its class is known."""
+        """What an object on the host takes from its pool, as far as its class is known."""
         match found.object:
             case RuntimeMachine() as machine:
                 return self._iri_machine(pool, machine)
@@ -123,7 +125,7 @@ class CapacityLedger:
 
 
 def take_larger(vectors: Iterable[Vector]) -> dict[str, int]:
-    """The larger of each resource: either may be the true one."""
+    """The larger amount of each resource."""
     result: dict[str, int] = {}
     for vector in vectors:
         for resource, count in vector.items():
@@ -146,7 +148,7 @@ def _reason(short: Shortfall) -> report.ReportedReason:
 
 
 def find_pool(found: Found, kind: Kind, facts: Mapping[PoolId, PoolFacts], label: str) -> PoolId | None:
-    """The pool that an object without an order belongs to: as its label says, else the first of its runtime."""
+    """The pool of an object without an order: the one that its label names, else the first pool of its runtime."""
     named = (kind, label)
     if named in facts and facts[named].runtime == found.runtime:
         return named

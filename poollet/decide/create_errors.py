@@ -1,7 +1,8 @@
-"""What a runtime's refusal to make an object is about: a network, an image, or the object as a whole. Pure.
+"""What a runtime's refusal to create an object is about: a network, an image, or the object as a whole. Pure.
 
-Runtimes of ours say so by the class of the error. Others have only words, in which the name of the network or image stands: that is
-taken for the same, so that people read one reason whoever runs their machines.
+gitvirt's own runtimes say so by the class of the error. Other runtimes have only a message; if the message quotes the name of one of
+the object's networks or images, the error is classified as if the runtime had said so. So the reason that people read does
+not depend on the runtime.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from iri.volume import RuntimeVolume
 from poollet.decide.actions import CallError
 
 NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE = NetworkNotReady.__name__, ImageNotResolvable.__name__
-# They say themselves what it is about, whatever else their message quotes.
+# Classified by the runtime itself, whatever its message quotes.
 CLASSIFIED = frozenset((NETWORK_NOT_READY, IMAGE_NOT_RESOLVABLE))
-# No answer to the wish itself, or one that says no to it for certain: never taken for anything else.
+# Never classified otherwise: the runtime did not look at the object, or refuses it for certain.
 UNAMBIGUOUS = frozenset(
     ("Unavailable", "TimedOut", "ResourceExhausted", "Unimplemented", "NetworkNotOffered", "InvalidArgument")
 )
-# A no of this host, whatever it waits for; another one may say yes.
+# This host refuses the object; another host may take it.
 REJECTING = frozenset(("ResourceExhausted", "InvalidArgument", "NetworkNotOffered", "Unimplemented"))
 
 
 class CreateErrors(NamedTuple):
-    """Why it is not made yet, by what has to be mended."""
+    """Why the object is not created yet, by what has to be fixed."""
 
     networks: tuple[CallError, ...] = ()
     images: tuple[CallError, ...] = ()
@@ -36,12 +37,12 @@ class CreateErrors(NamedTuple):
 
     @property
     def rejections(self) -> tuple[CallError, ...]:
-        """Those for which another host may be better."""
-        return tuple(fault for fault in self.others if fault.code in REJECTING)
+        """Errors for which the assignment is rejected, so that another host is tried."""
+        return tuple(error for error in self.others if error.code in REJECTING)
 
 
-def group_errors(faults: Iterable[CallError], wanted: RuntimeObject) -> CreateErrors:
-    found = tuple(classify_error(fault, wanted) for fault in faults)
+def group_errors(errors: Iterable[CallError], desired: RuntimeObject) -> CreateErrors:
+    found = tuple(classify_error(error, desired) for error in errors)
     return CreateErrors(
         networks=tuple(one for one in found if one.code == NETWORK_NOT_READY),
         images=tuple(one for one in found if one.code == IMAGE_NOT_RESOLVABLE),
@@ -49,38 +50,38 @@ def group_errors(faults: Iterable[CallError], wanted: RuntimeObject) -> CreateEr
     )
 
 
-def classify_error(fault: CallError, wanted: RuntimeObject) -> CallError:
-    """By its code where that says it; else by the first name of `wanted` that its message quotes, images first."""
-    if fault.code in UNAMBIGUOUS or fault.code in CLASSIFIED:
-        return fault
-    if any(is_quoted(image, fault.message) for image in list_images(wanted)):
-        return fault._replace(code=IMAGE_NOT_RESOLVABLE)
-    if any(is_quoted(id, fault.message) for id in list_networks(wanted)):
-        return fault._replace(code=NETWORK_NOT_READY)
-    return fault
+def classify_error(error: CallError, desired: RuntimeObject) -> CallError:
+    """By the error's code if that is unambiguous, else by the first name of `desired` that its message quotes, images first."""
+    if error.code in UNAMBIGUOUS or error.code in CLASSIFIED:
+        return error
+    if any(is_quoted(image, error.message) for image in list_images(desired)):
+        return error._replace(code=IMAGE_NOT_RESOLVABLE)
+    if any(is_quoted(id, error.message) for id in list_networks(desired)):
+        return error._replace(code=NETWORK_NOT_READY)
+    return error
 
 
-def list_images(wanted: RuntimeObject) -> Iterable[str]:
-    match wanted:
+def list_images(desired: RuntimeObject) -> Iterable[str]:
+    match desired:
         case RuntimeMachine():
-            disks = (disk.local_disk for disk in wanted.spec.volumes)
+            disks = (disk.local_disk for disk in desired.spec.volumes)
             return [disk.image.image for disk in disks if disk is not None and disk.image is not None]
         case RuntimeVolume():
-            source = wanted.spec.volume_data_source
+            source = desired.spec.volume_data_source
             image = source.image_data_source if source is not None else None
             return [image.image] if image is not None else []
         case _:
             return []
 
 
-def list_networks(wanted: RuntimeObject) -> Iterable[str]:
-    """As they are sent, and as the host itself calls them."""
-    if not isinstance(wanted, RuntimeMachine):
+def list_networks(desired: RuntimeObject) -> Iterable[str]:
+    """By the id that was sent, and by the name that the host itself uses."""
+    if not isinstance(desired, RuntimeMachine):
         return []
-    ids = [interface.network_id for interface in wanted.spec.network_interfaces]
+    ids = [interface.network_id for interface in desired.spec.network_interfaces]
     return [*ids, *(name for id in ids if (name := id.partition(":")[2]))]
 
 
 def is_quoted(name: str, message: str) -> bool:
-    """As a whole, so that `lan` is not found in `vlan2`."""
+    """As a whole word, so that `lan` is not found in `vlan2`."""
     return name != "" and re.search(rf"(?<![\w./:-]){re.escape(name)}(?![\w/-])", message) is not None

@@ -20,7 +20,6 @@ from poollet.decide.assignments import Go, Have, Order, orders
 from poollet.decide.capacity_ledger import find_pool, take_larger
 from poollet.decide.decision import Decision, Situation, by_name
 from poollet.decide.decision_pass import FINAL, Round, Standing, next_memory
-from poollet.decide.dependencies import volume_key
 from poollet.decide.inventory import Absent, Inventory, Presence, Present, Several, Unsettled
 from poollet.decide.machines import machine_entry
 from poollet.decide.memory import Entry
@@ -231,7 +230,7 @@ def being_attached(standings: Iterable[Standing]) -> set[Key]:
         for one in standings
         if isinstance(one.order.object, Machine) and isinstance(one.presence, Unsettled)
         for entry in one.order.object.spec.volumes
-        if (key := volume_key(one.order.object, entry)) is not None
+        if (key := one.order.object.volume_key(entry)) is not None
     }
 
 

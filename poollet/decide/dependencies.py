@@ -1,12 +1,16 @@
-"""What a machine or a volume needs before it can be made, each part either at hand or with the reason why it is not yet.
+"""The dependencies of a machine or a volume: each part resolved, or the reason why it is not ready yet.
 
-Asks the target branch and this host's lists; waits for nothing and orders nothing.
+Reads `live` and the lists of this host's runtimes. Waits for nothing and orders nothing: a part that is not ready leaves the
+object pending, and the next decision resolves it again.
+
+Must never happen: a machine attaches a volume whose claim it does not hold (`check_claim`); an object that merely has
+the name of a machine's own volume or interface is used as such (`is_owned`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from iri.machine import Disk, RuntimeNetworkInterface
 from iri.volume import (
@@ -28,7 +32,6 @@ from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
 from schemas.model import (
     EphemeralNetworkInterface,
-    EphemeralVolume,
     LocalDisk,
     Machine,
     MachineClass,
@@ -45,7 +48,7 @@ from schemas.model import NetworkInterface as InterfaceObject
 
 @dataclass(frozen=True)
 class Lookups:
-    """What prerequisites are looked for in."""
+    """Where dependencies are looked up."""
 
     objects: Lookup
     inventory: Inventory
@@ -54,7 +57,7 @@ class Lookups:
 
 @dataclass(frozen=True)
 class MachineDependencies:
-    """By the name of the attachment, in the order of the manifest. `mapping` names the interface objects."""
+    """By the name of the attachment, in the order of the manifest. `mapping` holds name and uid of the interface objects."""
 
     disks: Mapping[str, Disk | NotReady]
     interfaces: Mapping[str, RuntimeNetworkInterface | NotReady]
@@ -72,98 +75,86 @@ class MachineDependencies:
 class VolumeDependencies:
     encryption: VolumeEncryption | NotReady | None = None
     source: VolumeDataSource | NotReady | None = None
-    class_problem: NotReady | None = field(default=None)
+    class_problem: NotReady | None = None
 
     @property
     def is_complete(self) -> bool:
-        return not any(
-            isinstance(part, NotReady) for part in (self.encryption, self.source, self.class_problem)
-        )
+        parts = (self.encryption, self.source, self.class_problem)
+        return not any(isinstance(part, NotReady) for part in parts)
 
 
-def resolve_machine(order: Order, machine: Machine, around: Lookups) -> MachineDependencies:
+def resolve_machine(order: Order, machine: Machine, lookups: Lookups) -> MachineDependencies:
     interfaces: dict[str, RuntimeNetworkInterface | NotReady] = {}
     mapping: dict[str, tuple[str, str]] = {}
     for entry in machine.spec.network_interfaces:
-        found = interface_object(machine, entry, around.objects)
+        found = find_interface(machine, entry, lookups.objects)
         if isinstance(found, NotReady):
             interfaces[entry.name] = found
             continue
         spec, name, uid = found
-        interfaces[entry.name] = interface(entry.name, spec, machine.namespace, name, around)
+        interfaces[entry.name] = resolve_interface(entry.name, spec, machine.namespace, name, lookups)
         mapping[entry.name] = (name, uid)
+    class_name = machine.spec.machine_class_ref.name
     return MachineDependencies(
-        disks={entry.name: disk(machine, entry, around) for entry in machine.spec.volumes},
+        disks={entry.name: resolve_disk(machine, entry, lookups) for entry in machine.spec.volumes},
         interfaces=interfaces,
         mapping=mapping,
-        ignition=ignition(machine, around),
-        class_problem=class_problem(
-            Kind.MACHINE_CLASS, Kind.MACHINE_POOL, machine.spec.machine_class_ref.name, order, around
-        ),
+        ignition=resolve_ignition(machine, lookups),
+        class_problem=check_class(Kind.MACHINE_CLASS, Kind.MACHINE_POOL, class_name, order, lookups),
     )
 
 
-def resolve_volume(order: Order, volume: Volume, around: Lookups) -> VolumeDependencies:
+def resolve_volume(order: Order, volume: Volume, lookups: Lookups) -> VolumeDependencies:
     reference = volume.spec.volume_class_ref
     if reference is None:
         return VolumeDependencies(
-            class_problem=NotReady("NoClass", "a volume without a class is provided from outside")
+            class_problem=NotReady("NoClass", "the volume has no class, so no pool provides it")
         )
     return VolumeDependencies(
-        encryption=encryption(volume, around),
-        source=data_source(order, volume, around),
-        class_problem=class_problem(Kind.VOLUME_CLASS, Kind.VOLUME_POOL, reference.name, order, around),
+        encryption=resolve_encryption(volume, lookups),
+        source=resolve_source(order, volume, lookups),
+        class_problem=check_class(Kind.VOLUME_CLASS, Kind.VOLUME_POOL, reference.name, order, lookups),
     )
 
 
-def class_problem(kind: Kind, pool_kind: Kind, name: str, order: Order, around: Lookups) -> NotReady | None:
-    if not isinstance(around.objects.get(Key(kind, "", name)), MachineClass | VolumeClass):
-        return NotReady("ClassMissing", f"there is no {kind} {name}")
-    if name not in around.facts.pools[(pool_kind, order.pool)].classes:
-        return NotReady(
-            "ClassNotOffered", f"pool {order.pool} does not offer {kind} {name} as it is declared"
-        )
+def check_class(kind: Kind, pool_kind: Kind, name: str, order: Order, lookups: Lookups) -> NotReady | None:
+    if not isinstance(lookups.objects.get(Key(kind, "", name)), MachineClass | VolumeClass):
+        return NotReady("ClassMissing", f"{kind} {name} does not exist on live")
+    if name not in lookups.facts.pools[(pool_kind, order.pool)].classes:
+        message = f"pool {order.pool} does not offer {kind} {name} with the capabilities declared on live"
+        return NotReady("ClassNotOffered", message)
     return None
 
 
-def volume_key(machine: Machine, entry: MachineVolume) -> Key | None:
-    """The Volume that is to be attached; None for a disk of the host's own."""
-    match entry.source:
-        case LocalDisk():
-            return None
-        case EphemeralVolume():
-            return Key(Kind.VOLUME, machine.namespace, f"{machine.name}-{entry.name}")
-        case reference:
-            return Key(Kind.VOLUME, machine.namespace, reference.name)
-
-
-def disk(machine: Machine, entry: MachineVolume, around: Lookups) -> Disk | NotReady:
-    key = volume_key(machine, entry)
+def resolve_disk(machine: Machine, entry: MachineVolume, lookups: Lookups) -> Disk | NotReady:
+    key = machine.volume_key(entry)
     if key is None:
         assert isinstance(entry.source, LocalDisk)
         return model_to_iri.local_disk(entry, entry.source)
-    volume = around.objects.get(key)
+    volume = lookups.objects.get(key)
     if not isinstance(volume, Volume):
-        return NotReady("VolumeMissing", f"there is no Volume {key.name} yet")
+        return NotReady("VolumeMissing", f"Volume {key.name} does not exist on live yet")
     if entry.ephemeral is not None and not is_owned(volume, machine):
-        return NotReady("VolumeNotOwned", f"Volume {key.name} exists and is not this machine's own")
-    if fault := claim_fault(machine, volume):
-        return fault
-    found = resolve_connection(volume, around.objects, around.inventory, around.facts)
+        return NotReady("VolumeNotOwned", f"Volume {key.name} exists, but this machine does not own it")
+    if problem := check_claim(machine, volume):
+        return problem
+    found = resolve_connection(volume, lookups.objects, lookups.inventory, lookups.facts)
     if isinstance(found, NotReady):
         return found
     return Disk(name=entry.name, device=entry.device, connection=found)
 
 
-def claim_fault(machine: Machine, volume: Volume) -> NotReady | None:
-    """The fence: a volume is attached only by the host of the machine that holds its claim."""
+def check_claim(machine: Machine, volume: Volume) -> NotReady | None:
+    """The fence between hosts: only the machine that holds a volume's claim may attach it."""
     if volume.metadata.is_deleting:
         return NotReady("VolumeDeleting", f"Volume {volume.name} is being deleted")
     claim = volume.spec.claim_ref
     if claim is None:
-        return NotReady("VolumeUnclaimed", f"Volume {volume.name} is not claimed by this machine yet")
+        message = f"this machine does not hold the claim to Volume {volume.name} yet"
+        return NotReady("VolumeUnclaimed", message)
     if claim.uid != machine.metadata.uid:
-        return NotReady("VolumeClaimed", f"Volume {volume.name} is claimed by machine {claim.name}")
+        message = f"machine {claim.name} holds the claim to Volume {volume.name}"
+        return NotReady("VolumeClaimed", message)
     return None
 
 
@@ -171,10 +162,10 @@ def is_owned(object: Volume | InterfaceObject, machine: Machine) -> bool:
     return any(owner.uid == machine.metadata.uid for owner in object.metadata.owner_references)
 
 
-def interface_object(
+def find_interface(
     machine: Machine, entry: MachineNetworkInterface, objects: Lookup
 ) -> tuple[NetworkInterfaceSpec, str, str] | NotReady:
-    """Its spec, name and uid. One of the machine's own is as its template says until it is on the target branch."""
+    """Its spec, name and uid. The machine's own interface follows its template until `live` has the object."""
     source = entry.source
     is_own = isinstance(source, EphemeralNetworkInterface)
     name = f"{machine.name}-{entry.name}" if isinstance(source, EphemeralNetworkInterface) else source.name
@@ -182,47 +173,46 @@ def interface_object(
     if not isinstance(found, InterfaceObject):
         if isinstance(source, EphemeralNetworkInterface):
             return source.network_interface_template.spec, name, ""
-        return NotReady("NetworkInterfaceMissing", f"there is no NetworkInterface {name}")
+        return NotReady("NetworkInterfaceMissing", f"NetworkInterface {name} does not exist on live")
     if is_own and not is_owned(found, machine):
-        return NotReady(
-            "NetworkInterfaceNotOwned", f"NetworkInterface {name} exists and is not this machine's own"
-        )
+        message = f"NetworkInterface {name} exists, but this machine does not own it"
+        return NotReady("NetworkInterfaceNotOwned", message)
     if found.metadata.is_deleting:
         return NotReady("NetworkInterfaceDeleting", f"NetworkInterface {name} is being deleted")
     return found.spec, name, found.metadata.uid
 
 
-def interface(
-    entry: str, spec: NetworkInterfaceSpec, namespace: str, name: str, around: Lookups
+def resolve_interface(
+    entry: str, spec: NetworkInterfaceSpec, namespace: str, name: str, lookups: Lookups
 ) -> RuntimeNetworkInterface | NotReady:
-    network = around.objects.get(Key(Kind.NETWORK, namespace, spec.network_ref.name))
+    network = lookups.objects.get(Key(Kind.NETWORK, namespace, spec.network_ref.name))
     if not isinstance(network, Network):
-        return NotReady("NetworkMissing", f"there is no Network {spec.network_ref.name}")
+        return NotReady("NetworkMissing", f"Network {spec.network_ref.name} does not exist on live")
     if network.metadata.is_deleting:
         return NotReady("NetworkDeleting", f"Network {network.name} is being deleted")
-    fleet = around.facts.fleet
+    fleet = lookups.facts.fleet
     mac = spec.mac_address or model_to_iri.mac_address(fleet, namespace, name)
     return model_to_iri.interface(entry, spec, network, fleet, mac)
 
 
-def ignition(machine: Machine, around: Lookups) -> bytes | NotReady:
+def resolve_ignition(machine: Machine, lookups: Lookups) -> bytes | NotReady:
     reference = machine.spec.ignition_ref
     if reference is None:
         return b""
     return secrets.read_secret_key(
-        machine.namespace, reference.name, reference.key, around.objects, around.facts
+        machine.namespace, reference.name, reference.key, lookups.objects, lookups.facts
     )
 
 
-def encryption(volume: Volume, around: Lookups) -> VolumeEncryption | NotReady | None:
+def resolve_encryption(volume: Volume, lookups: Lookups) -> VolumeEncryption | NotReady | None:
     if volume.spec.encryption is None:
         return None
     name = volume.spec.encryption.secret_ref.name
-    found = secrets.read_secret(volume.namespace, name, around.objects, around.facts)
+    found = secrets.read_secret(volume.namespace, name, lookups.objects, lookups.facts)
     return found if isinstance(found, NotReady) else VolumeEncryption(secret_data=found.by_key)
 
 
-def data_source(order: Order, volume: Volume, around: Lookups) -> VolumeDataSource | NotReady | None:
+def resolve_source(order: Order, volume: Volume, lookups: Lookups) -> VolumeDataSource | NotReady | None:
     source = volume.spec.data_source
     if source is None:
         return None
@@ -231,13 +221,13 @@ def data_source(order: Order, volume: Volume, around: Lookups) -> VolumeDataSour
         return VolumeDataSource(image_data_source=image)
     assert source.volume_snapshot_ref is not None, "the schema demands one of the two"
     name = source.volume_snapshot_ref.name
-    snapshot = around.objects.get(Key(Kind.VOLUME_SNAPSHOT, volume.namespace, name))
+    snapshot = lookups.objects.get(Key(Kind.VOLUME_SNAPSHOT, volume.namespace, name))
     if not isinstance(snapshot, VolumeSnapshot):
-        return NotReady("SnapshotMissing", f"there is no VolumeSnapshot {name}")
-    here = around.inventory.at(Ref(RuntimeSnapshot, snapshot.metadata.uid), order.runtime)
+        return NotReady("SnapshotMissing", f"VolumeSnapshot {name} does not exist on live")
+    here = lookups.inventory.at(Ref(RuntimeSnapshot, snapshot.metadata.uid), order.runtime)
     if not isinstance(here, RuntimeSnapshot):
         return NotReady(
-            "SnapshotElsewhere", f"VolumeSnapshot {name} is not known to the runtime of this pool"
+            "SnapshotElsewhere", f"the runtime of pool {order.pool} does not have VolumeSnapshot {name}"
         )
     if here.status.state is not SnapshotState.READY or here.deleted_at:
         return NotReady("SnapshotNotReady", f"VolumeSnapshot {name} is not ready yet")

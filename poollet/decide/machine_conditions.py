@@ -1,4 +1,4 @@
-"""What a machine waits for, as conditions: parts that are not at hand, calls that did not succeed, what its runtime says of it."""
+"""The conditions of a machine that is not ready: dependencies that are missing, calls that failed, what its runtime states. Pure."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ NO_ERRORS = CreateErrors()
 
 
 def ready_conditions(
-    there: RuntimeMachine, said: tuple[report.ReportedCondition, ...]
+    there: RuntimeMachine, known: tuple[report.ReportedCondition, ...]
 ) -> tuple[report.ReportedCondition, ...]:
-    """Ready or not, and why by the runtime's own words where it has some."""
-    if any(one.type == READY for one in said):
+    """Ready or not, with the runtime's own reason if it states one."""
+    if any(one.type == READY for one in known):
         return ()
     state = iri_to_report.machine_state(there) or "Unknown"
     is_ready = state == "Running" and not there.deleted_at
-    trouble = creation_error(there)
-    if is_ready or there.deleted_at or trouble is None:
+    error = creation_error(there)
+    if is_ready or there.deleted_at or error is None:
         return (condition(READY, is_ready, state),)
     parts = [
-        condition(type, False, trouble.code, trouble.message)
+        condition(type, False, error.code, error.message)
         for type, code in (
             (INTERFACES_READY, create_errors.NETWORK_NOT_READY),
             (IMAGE_READY, create_errors.IMAGE_NOT_RESOLVABLE),
         )
-        if trouble.code == code
+        if error.code == code
     ]
-    return (*parts, condition(READY, False, trouble.code, trouble.message))
+    return (*parts, condition(READY, False, error.code, error.message))
 
 
 def creation_error(there: RuntimeMachine) -> CallError | None:
-    """What keeps the machine from being made, when its runtime tells."""
+    """Why the runtime cannot create the machine, if the runtime states a reason."""
     for one in iri_to_report.runtime_conditions(there):
         if one.type == READY and one.status == "False" and one.reason and one.message:
             return create_errors.classify_error(CallError(one.reason, one.message), there)
@@ -62,7 +62,7 @@ def creation_error(there: RuntimeMachine) -> CallError | None:
 def attachment_conditions(
     needs: MachineDependencies, there: RuntimeMachine
 ) -> tuple[report.ReportedCondition, ...]:
-    """What is not at hand, and in a guest that runs what has not arrived."""
+    """Dependencies that are not ready, and in a running guest the devices that are not attached yet."""
     volumes, interfaces = list_not_ready(needs.disks), list_not_ready(needs.interfaces)
     if there.status.state is MachineState.RUNNING:
         volumes += list_not_attached("volume", needs.disks, there.status.volumes)
@@ -77,54 +77,54 @@ def list_not_ready(found: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def list_not_attached(
-    what: str, wanted: Mapping[str, object], there: tuple[AttachmentStatus, ...]
+    kind: str, desired: Mapping[str, object], there: tuple[AttachmentStatus, ...]
 ) -> list[tuple[str, str]]:
     arrived = {entry.name for entry in there if entry.state is AttachmentState.ATTACHED}
     return [
-        ("NotAttached", f"{what} {name} is not attached yet")
-        for name, found in wanted.items()
+        ("NotAttached", f"{kind} {name} is not attached yet")
+        for name, found in desired.items()
         if name not in arrived and not isinstance(found, NotReady)
     ]
 
 
 def pending_conditions(
-    needs: MachineDependencies, held: tuple[NotReady, ...] = (), refused: CreateErrors = NO_ERRORS
+    needs: MachineDependencies, in_use: tuple[NotReady, ...] = (), errors: CreateErrors = NO_ERRORS
 ) -> tuple[report.ReportedCondition, ...]:
-    """What a machine that is not made yet waits for. `refused`: why its runtime did not make it."""
+    """What a machine that is not created yet blocked for. `errors`: why its runtime did not create it."""
     secrets = (
         [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, NotReady) else []
     )
     classes = (
         [(needs.class_problem.reason, needs.class_problem.message)] if needs.class_problem is not None else []
     )
-    volumes = [*list_not_ready(needs.disks), *((one.reason, one.message) for one in held)]
+    volumes = [*list_not_ready(needs.disks), *((one.reason, one.message) for one in in_use)]
     return (
         summarize_problems(VOLUMES_READY, volumes),
-        summarize_problems(INTERFACES_READY, [*list_not_ready(needs.interfaces), *refused.networks]),
+        summarize_problems(INTERFACES_READY, [*list_not_ready(needs.interfaces), *errors.networks]),
         summarize_problems(SECRETS_READY, secrets),
         summarize_problems(CLASS_READY, classes),
-        *(summarize_problems(type, faults) for type, faults in error_conditions(refused)),
+        *(summarize_problems(type, problems) for type, problems in error_conditions(errors)),
     )
 
 
-def error_conditions(refused: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]:
-    """Only said while it is not so."""
+def error_conditions(errors: CreateErrors) -> Iterable[tuple[str, tuple[CallError, ...]]]:
+    """Conditions that are reported only while they are false."""
     return [
-        (type, found)
-        for type, found in ((IMAGE_READY, refused.images), (UP_TO_DATE, refused.others))
-        if found
+        (type, found) for type, found in ((IMAGE_READY, errors.images), (UP_TO_DATE, errors.others)) if found
     ]
 
 
-def rejection_reasons(faults: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
-    return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in faults)
+def rejection_reasons(problems: Iterable[CallError]) -> tuple[report.ReportedReason, ...]:
+    return tuple(report.ReportedReason(one.code, one.message[:MAX_TEXT]) for one in problems)
 
 
 def up_to_date_conditions(
-    found: RetryDecision, waits: tuple[NotReady, ...]
+    found: RetryDecision, blocked: tuple[NotReady, ...]
 ) -> tuple[report.ReportedCondition, ...]:
-    """Only said while it is not."""
-    faults: list[tuple[str, str]] = [*found.errors]
-    # The last report told all of it in one condition, which stays until each call was made again.
-    faults += [(one.reason, one.message) for one in waits] if found.retries.from_last_report is None else []
-    return (summarize_problems(UP_TO_DATE, faults),) if faults else ()
+    """Reported only while it is false."""
+    problems: list[tuple[str, str]] = [*found.errors]
+    # The last report put all problems into one condition, which stays until each call was made again.
+    problems += (
+        [(one.reason, one.message) for one in blocked] if found.retries.from_last_report is None else []
+    )
+    return (summarize_problems(UP_TO_DATE, problems),) if problems else ()

@@ -1,7 +1,9 @@
-"""What a machine that is there lacks to be as wished: the changes in their order, and what cannot be changed for now.
+"""The difference between a machine on the host and its desired state: changes in their order, and parts that cannot change now.
 
-Detach before attach, because a device or a name is free only then. Nothing is ever detached because it is not ready:
-only because the manifest does not name it any more, or names another in its place.
+Detach comes before attach, because a device or a name is free only then. Nothing is detached because it is not ready: only because
+the manifest does not name it any more, or names something else in its place.
+
+Must never happen: a volume is attached to two machines at a time; a local disk is recreated, which would destroy its data.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 @dataclass(frozen=True, slots=True)
 class MachineDiff:
-    """`blocked` are parts that are left as they are, and why."""
+    """`blocked` are parts that stay as they are for now, and why."""
 
     changes: tuple[RuntimeChange, ...] = ()
     blocked: tuple[NotReady, ...] = ()
@@ -38,50 +40,50 @@ class MachineDiff:
 def diff_disks(
     needs: MachineDependencies, there: RuntimeMachine, holders: Mapping[str, set[str]]
 ) -> MachineDiff:
-    """`holders`: ids of machines by the handle of what they hold; a volume goes into one machine at a time."""
+    """`holders`: ids of machines by the handle of a volume that they have attached."""
     has = {disk.name: disk for disk in there.spec.volumes}
     leaving = find_leaving(there.status.volumes, has)
     detach: list[RuntimeChange] = [DetachVolume(name) for name in has if name not in needs.disks]
     attach: list[RuntimeChange] = []
     blocked: list[NotReady] = []
-    for name, wanted in needs.disks.items():
-        if isinstance(wanted, NotReady):
-            continue  # Not ready is no reason to touch what is there.
+    for name, desired in needs.disks.items():
+        if isinstance(desired, NotReady):
+            continue  # a disk that is attached stays attached
         found = has.get(name)
         if found is None:
-            others = find_holders(wanted, holders) - {there.id}
+            others = find_holders(desired, holders) - {there.id}
             if name in leaving:
                 blocked.append(NotReady("Detaching", f"volume {name} is still being detached"))
             elif others:
                 blocked.append(NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}"))
             else:
-                attach.append(AttachVolume(wanted))
-        elif is_other_volume(found, wanted):
+                attach.append(AttachVolume(desired))
+        elif is_other_volume(found, desired):
             detach.append(DetachVolume(name))
-        elif fault := check_local_disk(found, wanted):
+        elif fault := check_local_disk(found, desired):
             blocked.append(fault)
-        elif differs(found, wanted):
-            attach.append(UpdateVolume(wanted))
+        elif differs(found, desired):
+            attach.append(UpdateVolume(desired))
     return MachineDiff((*detach, *attach), tuple(blocked))
 
 
 def diff_interfaces(needs: MachineDependencies, there: RuntimeMachine) -> MachineDiff:
-    """An interface is never changed in place: the interface to the runtime has no call for that."""
+    """Interfaces are never changed in place: the IRI has no call for that."""
     has = {interface.name: interface for interface in there.spec.network_interfaces}
     leaving = find_leaving(there.status.network_interfaces, has)
     detach: list[RuntimeChange] = [DetachInterface(name) for name in has if name not in needs.interfaces]
     attach: list[RuntimeChange] = []
     blocked: list[NotReady] = []
-    for name, wanted in needs.interfaces.items():
-        if isinstance(wanted, NotReady):
+    for name, desired in needs.interfaces.items():
+        if isinstance(desired, NotReady):
             continue
         found = has.get(name)
-        if found is not None and found != wanted:
+        if found is not None and found != desired:
             detach.append(DetachInterface(name))
         elif found is None and name in leaving:
             blocked.append(NotReady("Detaching", f"network interface {name} is still being detached"))
         elif found is None:
-            attach.append(AttachInterface(wanted))
+            attach.append(AttachInterface(desired))
     return MachineDiff((*detach, *attach), tuple(blocked))
 
 
@@ -90,11 +92,11 @@ def find_leaving(status: tuple[AttachmentStatus, ...], has: Mapping[str, Device]
 
 
 def find_volumes_in_use(needs: MachineDependencies, holders: Mapping[str, set[str]]) -> tuple[NotReady, ...]:
-    """Volumes of a machine that is not made yet, and that another machine still has."""
+    """Volumes of a machine that is not created yet, and that another machine still has attached."""
     return tuple(
         NotReady("VolumeHeld", f"volume {name} is still attached to {min(others)}")
-        for name, wanted in needs.disks.items()
-        if not isinstance(wanted, NotReady) and (others := find_holders(wanted, holders))
+        for name, desired in needs.disks.items()
+        if not isinstance(desired, NotReady) and (others := find_holders(desired, holders))
     )
 
 
@@ -102,34 +104,34 @@ def find_holders(disk: Disk, holders: Mapping[str, set[str]]) -> set[str]:
     return holders.get(disk.connection.handle, set()) if disk.connection is not None else set()
 
 
-def is_other_volume(found: Disk, wanted: Disk) -> bool:
-    """Another volume in the place of this one."""
-    if (found.connection is None) != (wanted.connection is None):
+def is_other_volume(found: Disk, desired: Disk) -> bool:
+    """Whether the manifest names another volume in the place of this one."""
+    if (found.connection is None) != (desired.connection is None):
         return True
-    if found.connection is None or wanted.connection is None:
+    if found.connection is None or desired.connection is None:
         return False
-    return identity(found.connection) != identity(wanted.connection)
+    return identity(found.connection) != identity(desired.connection)
 
 
 def identity(connection: VolumeConnection) -> tuple[str, str]:
     return connection.driver, connection.handle
 
 
-def check_local_disk(found: Disk, wanted: Disk) -> NotReady | None:
-    """A disk of the host's own is made once: making it anew would throw away what is on it."""
-    if found.local_disk is None or found.local_disk == wanted.local_disk:
+def check_local_disk(found: Disk, desired: Disk) -> NotReady | None:
+    """A local disk is created once: recreating it would destroy its data."""
+    if found.local_disk is None or found.local_disk == desired.local_disk:
         return None
     return NotReady(
         "LocalDiskDiffers", f"local disk {found.name} stays as it was made; its size or image differs"
     )
 
 
-def differs(found: Disk, wanted: Disk) -> bool:
-    """Providers may drop the effective size, and one that does would be told again for ever."""
-    if found.connection is None or wanted.connection is None:
-        return found.device != wanted.device and found.local_disk is None
-    if found.device != wanted.device:
+def differs(found: Disk, desired: Disk) -> bool:
+    """A provider may drop the effective size; then the size is not compared, or the disk would be updated for ever."""
+    if found.connection is None or desired.connection is None:
+        return found.device != desired.device and found.local_disk is None
+    if found.device != desired.device:
         return True
-    silent = found.connection.effective_storage_bytes == 0
-    compared = replace(wanted.connection, effective_storage_bytes=0) if silent else wanted.connection
+    drops_size = found.connection.effective_storage_bytes == 0
+    compared = replace(desired.connection, effective_storage_bytes=0) if drops_size else desired.connection
     return found.connection != compared

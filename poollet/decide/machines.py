@@ -108,7 +108,7 @@ def created(
     if refused.rejections and not was_there:
         round.steps = [step for step in round.steps if step.ref != order.ref]
         return rejected(order, rejection_reasons(refused.rejections))
-    return pending(order, pending_conditions(needs, refused=refused))
+    return pending(order, pending_conditions(needs, errors=refused))
 
 
 def wanted_machine(

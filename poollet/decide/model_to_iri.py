@@ -1,4 +1,4 @@
-"""From the model to the runtime interface: labels, annotations, disks, network interfaces. Whether they may be is asked elsewhere."""
+"""Model objects converted into runtime objects: labels, annotations, disks, network interfaces. Whether they may exist is decided elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from poollet.decide.actions import Ref
 from poollet.decide.assignments import Order
 from schemas import live_layout
 from schemas.kinds import Kind
-from schemas.model import LocalDisk as LocalDiskWish
+from schemas.model import LocalDisk as DesiredLocalDisk
 from schemas.model import Machine, MachineVolume, Network, NetworkInterfaceSpec
 
 MACHINE_PREFIX = "machinepoollet.ironcore.dev/"
@@ -62,7 +62,7 @@ def labels(order: Order, fleet: str) -> dict[str, str]:
 
 
 def read_name(ref: Ref, kind: Kind, found: Mapping[str, str]) -> tuple[str, str]:
-    """Namespace and name in an object's labels; its uid where they say nothing."""
+    """Namespace and name from an object's labels; its uid if the labels have no name."""
     prefix = LABELS[kind]
     return found.get(f"{prefix}-namespace", ""), found.get(f"{prefix}-name", "") or ref.uid
 
@@ -70,7 +70,7 @@ def read_name(ref: Ref, kind: Kind, found: Mapping[str, str]) -> tuple[str, str]
 def machine_annotations(
     machine: Machine, interfaces: Mapping[str, tuple[str, str]], restart: str
 ) -> dict[str, str]:
-    """`interfaces` are name and uid of the interface objects, by attachment; `restart` is the token carried out last."""
+    """`interfaces` are name and uid of the interface objects, by attachment; `restart` is the token of the last restart."""
     result = {
         GENERATION: "0",
         IRI_GENERATION: "0",
@@ -104,19 +104,19 @@ def power(machine: Machine) -> Power:
     return Power.ON if machine.spec.power == "On" else Power.OFF
 
 
-def local_disk(disk: MachineVolume, wish: LocalDiskWish) -> Disk:
-    image = Image(image=wish.image) if wish.image else None
+def local_disk(disk: MachineVolume, desired: DesiredLocalDisk) -> Disk:
+    image = Image(image=desired.image) if desired.image else None
     return Disk(
         name=disk.name,
         device=disk.device,
-        local_disk=RuntimeLocalDisk(size_bytes=wish.size_bytes, image=image),
+        local_disk=RuntimeLocalDisk(size_bytes=desired.size_bytes, image=image),
     )
 
 
 def interface(
     name: str, spec: NetworkInterfaceSpec, network: Network, fleet: str, mac: str
 ) -> RuntimeNetworkInterface:
-    """A network that nobody provides is one of this fleet, by its own name on whichever host."""
+    """A network without `providerID` belongs to the fleet: it has the same id on each host."""
     attributes = dict(spec.attributes) | {"mac": mac}
     ipv4 = network.spec.ipv4
     if ipv4 is not None:
@@ -131,13 +131,13 @@ def interface(
 
 @lru_cache(maxsize=1 << 16)
 def mac_address(fleet: str, namespace: str, name: str) -> str:
-    """Of the network interface of that name: the same for ever, on whichever host. Locally administered."""
+    """Derived from fleet, namespace and name of the interface, so that it is the same on every host. Locally administered."""
     digest = uuid.uuid5(_MACS, f"{fleet}/{namespace}/{name}").bytes
     return ":".join(f"{byte:02x}" for byte in (0x02, *digest[:5]))
 
 
 def spec_digest(spec: RuntimeMachineSpec, annotations: Mapping[str, str]) -> str:
-    """Tells one wish from another. Made without secrets: a digest of a short one would give it away."""
+    """Tells one desired state from another. Secrets are left out: the digest of a short one would reveal it."""
     plain = replace(spec, ignition_data=b"", volumes=tuple(map(_without_secrets, spec.volumes)))
     body = msgspec.json.encode((plain, dict(annotations)), order="deterministic")
     return hashlib.blake2b(body, digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""Where a Secret's values come from: the operator's file on the host, else the repository where plain ones are allowed."""
+"""The values of a Secret: from the operator's file on the host, else from the repository if the fleet allows plain values there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.model import Secret
 
 @dataclass(frozen=True, slots=True)
 class NotReady:
-    """Why something cannot be had yet: a reason in CamelCase and the same for people."""
+    """Why a dependency cannot be used yet: a reason in CamelCase, and a message for people."""
 
     reason: str
     message: str
@@ -22,7 +22,7 @@ class NotReady:
 
 @dataclass(frozen=True)
 class SecretValues:
-    """They stay out of every text made of them."""
+    """By key. Values never appear in a text made of this."""
 
     by_key: Mapping[str, bytes]
 
@@ -31,13 +31,15 @@ class SecretValues:
 
 
 def read_secret(namespace: str, name: str, objects: Lookup, facts: HostFacts) -> SecretValues | NotReady:
-    """All values of the Secret."""
     own = facts.secrets.get(namespace, name)
     if own is not None:
         return SecretValues(own)
     secret = objects.get(Key(Kind.SECRET, namespace, name))
     if not isinstance(secret, Secret):
-        return NotReady("SecretMissing", f"there is no Secret {namespace}/{name}, on this host neither")
+        return NotReady(
+            "SecretMissing",
+            f"Secret {namespace}/{name} exists neither on live nor in this host's secrets file",
+        )
     if secret.is_encrypted:
         return NotReady(
             "SecretEncrypted",
@@ -45,12 +47,13 @@ def read_secret(namespace: str, name: str, objects: Lookup, facts: HostFacts) ->
         )
     if not facts.plain_secrets:
         return NotReady(
-            "SecretPlain", f"Secret {namespace}/{name} is in plain text, which gitvirt.yaml denies"
+            "SecretPlain",
+            f"Secret {namespace}/{name} holds plain text, but gitvirt.yaml says secrets.plain: deny",
         )
     try:
         found = {key: secret.value(key) for key in secret.keys}
     except (binascii.Error, ValueError):
-        return NotReady("SecretMalformed", f"a value of Secret {namespace}/{name} is not base64")
+        return NotReady("SecretMalformed", f"Secret {namespace}/{name} has a value that is not valid base64")
     return SecretValues({key: value for key, value in found.items() if value is not None})
 
 

@@ -1,7 +1,7 @@
-"""How a machine reaches a volume: by what this host's own runtime says of it, else by what the target branch does.
+"""How a machine reaches a volume: by the access data of this host's own runtime, else by the access data on `live`.
 
-Access secrets never stand in Git. For a volume of this host they come straight from its runtime; for one of another
-host, the operator puts them into this host's secrets file under the volume's name.
+Git never contains access secrets. For a volume on this host they come from its runtime. For a volume on another host
+the operator puts them into this host's secrets file under the volume's namespace and name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def connect_local(
         return NotReady("VolumeNotReady", f"Volume {volume.name} is not available yet{why}")
     access = here.status.access
     if access is None:
-        return NotReady("VolumeNotReady", f"Volume {volume.name} says not yet how to reach it")
+        return NotReady("VolumeNotReady", f"Volume {volume.name} has no access data yet")
     return VolumeConnection(
         driver=access.driver,
         handle=access.handle,
@@ -78,15 +78,15 @@ def read_access_secret(volume: Volume, objects: Lookup, facts: HostFacts) -> Map
     if access is not None and access.secret_ref is not None:
         found = secrets.read_secret(volume.namespace, access.secret_ref.name, objects, facts)
         return found if isinstance(found, NotReady) else found.by_key
-    wanted = [one for one in volume.status.conditions if one.type == conditions.ACCESS_SECRET]
-    if not wanted or wanted[0].status != "True":
+    required = [one for one in volume.status.conditions if one.type == conditions.ACCESS_SECRET]
+    if not required or required[0].status != "True":
         return {}
     own = facts.secrets.get(volume.namespace, volume.name)
     if own is None:
         return NotReady(
             "AccessSecretMissing",
-            f"Volume {volume.name} needs {wanted[0].message} to be reached: "
-            f"put them into this host's secrets file as {volume.namespace}/{volume.name}",
+            f"access to Volume {volume.name} requires {required[0].message}: "
+            f"add them to this host's secrets file as {volume.namespace}/{volume.name}",
         )
     return own
 

@@ -1,4 +1,4 @@
-"""Statements about an object. They carry no times: whoever publishes them knows when each began to hold."""
+"""Names and reasons of conditions, and how they are made. Conditions carry no times here: `assemble` knows when each one changed."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Truth = Literal["True", "False", "Unknown"]
 
 
 def condition(type: str, status: Truth | bool, reason: str, message: str = "") -> report.ReportedCondition:
-    said: Truth = status if isinstance(status, str) else "True" if status else "False"
-    return report.ReportedCondition(type=type, status=said, reason=reason, message=message[:MAX_TEXT])
+    value: Truth = status if isinstance(status, str) else "True" if status else "False"
+    return report.ReportedCondition(type=type, status=value, reason=reason, message=message[:MAX_TEXT])
 
 
-def summarize_problems(type: str, faults: Iterable[tuple[str, str]]) -> report.ReportedCondition:
-    """True when there are no faults; else the first one's reason and every one's message."""
-    found = tuple(dict.fromkeys(faults))
+def summarize_problems(type: str, problems: Iterable[tuple[str, str]]) -> report.ReportedCondition:
+    """True if there are no problems, else the reason of the first problem and the messages of all."""
+    found = tuple(dict.fromkeys(problems))
     if not found:
         return condition(type, True, type)
     return condition(type, False, found[0][0], "; ".join(message for _, message in found))

@@ -1,4 +1,4 @@
-"""From the runtime interface to the report: what a runtime says of an object, in the words of the model. Never a secret."""
+"""Runtime objects converted into report status, in the words of the model. Never contains a secret."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal
 
 from iri.machine import AttachmentState, AttachmentStatus, MachineState, RuntimeMachine
 from iri.volume import Access, RuntimeSnapshot, RuntimeVolume, SnapshotState, VolumeState
-from poollet.decide.dependencies import volume_key
 from poollet.report.conditions import ACCESS_SECRET, condition
 from schemas import report
 from schemas.live_layout import MAX_TEXT
@@ -35,7 +34,7 @@ SNAPSHOT_STATES: Mapping[SnapshotState, Literal["Pending", "Ready", "Failed"]] =
     SnapshotState.READY: "Ready",
     SnapshotState.FAILED: "Failed",
 }
-# What a report can carry; a runtime may say more.
+# The limits of a report; a runtime may return more.
 LONGEST_ID, LONGEST_NAME, LONGEST_IP, LONGEST_PROVIDER = 512, 253, 64, 128
 MOST_ATTRIBUTES, MOST_IPS, MOST_CONDITIONS = 64, 256, 32
 MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
@@ -50,15 +49,15 @@ def machine_state(machine: RuntimeMachine) -> State | None:
 
 
 def attached_volumes(machine: Machine, there: RuntimeMachine) -> tuple[report.AttachedVolume, ...]:
-    """Those of the manifest in its order, then what is there besides and on its way out."""
+    """The volumes of the manifest in its order, then others that are still attached."""
     seen = index_by_name(there.status.volumes)
-    wanted = {disk.name: disk for disk in there.spec.volumes}
+    desired = {disk.name: disk for disk in there.spec.volumes}
     result = []
     for entry in machine.spec.volumes:
         status = seen.pop(entry.name, None)
-        disk = wanted.get(entry.name)
+        disk = desired.get(entry.name)
         handle = disk.connection.handle if disk is not None and disk.connection is not None else ""
-        key = volume_key(machine, entry)
+        key = machine.volume_key(entry)
         result.append(
             report.AttachedVolume(
                 name=entry.name,
@@ -109,7 +108,7 @@ def attachment_state(status: AttachmentStatus | None) -> Literal["Pending", "Att
 
 
 def runtime_conditions(machine: RuntimeMachine) -> tuple[report.ReportedCondition, ...]:
-    """What the runtime itself states, as far as the report can carry it."""
+    """The runtime's own conditions, within the limits of a report."""
     found = {
         one.type: report.ReportedCondition(
             type=one.type, status=status, reason=one.reason[:LONGEST_NAME], message=one.message[:MAX_TEXT]
@@ -132,7 +131,7 @@ def volume_status(volume: RuntimeVolume, provider: str) -> report.ReportedVolume
 
 
 def volume_access(access: Access) -> report.ReportedVolumeAccess | None:
-    """All of it or nothing: with a part of it nobody would reach the volume."""
+    """All of the access data or none: a part of it does not reach the volume."""
     attributes = dict(access.attributes)
     is_small = len(attributes) <= MOST_ATTRIBUTES and all(
         len(value) <= MAX_TEXT for value in attributes.values()
@@ -143,7 +142,7 @@ def volume_access(access: Access) -> report.ReportedVolumeAccess | None:
 
 
 def access_conditions(volume: RuntimeVolume) -> tuple[report.ReportedCondition, ...]:
-    """That another host needs a secret to reach it, and which keys; the values stay on the host."""
+    """States that another host needs a secret to access the volume, and which keys. The values stay on the host."""
     access = volume.status.access
     if access is None or not access.secret_data:
         return ()

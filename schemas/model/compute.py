@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from schemas.kinds import Kind
+from schemas.kinds import Key, Kind
 from schemas.model import defaults
 from schemas.model.networking import NetworkInterfaceTemplate
 from schemas.model.part import (
@@ -251,3 +251,13 @@ class Machine(Resource, frozen=True):
     @property
     def hostname(self) -> str:
         return self.spec.guest_config.hostname or self.name
+
+    def volume_key(self, disk: MachineVolume) -> Key | None:
+        """The Volume behind this disk; None for a disk on the pool's host."""
+        match disk.source:
+            case LocalDisk():
+                return None
+            case EphemeralVolume():
+                return Key(Kind.VOLUME, self.namespace, f"{self.name}-{disk.name}")
+            case reference:
+                return Key(Kind.VOLUME, self.namespace, reference.name)
