@@ -1,5 +1,6 @@
-"""Where a runtime is reached: a unix socket, or TCP on the loopback of this host. Nothing else: the interface has no
-authentication of its own, so the file mode of the socket is what protects it.
+"""Where a runtime listens: a unix socket, or TCP on the loopback interface of this host.
+
+Nothing else is accepted, because the interface has no authentication: the file mode of the socket protects it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from iri.errors import InvalidArgument
 
-# What the kernel's sockaddr_un holds, less the terminating zero.
+# What the kernel's sockaddr_un holds, without the terminating zero.
 LONGEST_SOCKET_PATH = 107
 
 
@@ -50,13 +51,16 @@ def parse(text: str) -> Address:
 
 
 def parse_unix(path: str, text: str) -> UnixAddress:
+    """The absolute address; `text` is what was written, for messages."""
     if not path:
-        raise InvalidArgument(f"not an address: {text!r} names no socket")
+        raise InvalidArgument(f"not an address: {text!r} does not name a socket")
     try:
         absolute = Path(path).absolute()
         size = len(str(absolute).encode())
     except FileNotFoundError:
-        raise InvalidArgument(f"the folder you are in is gone, so {text!r} leads nowhere") from None
+        raise InvalidArgument(
+            f"the current directory was removed, so the relative path {text!r} cannot be resolved"
+        ) from None
     except UnicodeEncodeError:
         raise InvalidArgument(f"not an address: {text!r} is not UTF-8") from None
     if size > LONGEST_SOCKET_PATH:
@@ -65,6 +69,7 @@ def parse_unix(path: str, text: str) -> UnixAddress:
 
 
 def parse_tcp(host: str, port: int) -> TcpAddress:
+    """Refuses every host that is not the loopback."""
     if host == "localhost":
         return TcpAddress("127.0.0.1", port)
     try:
@@ -72,5 +77,5 @@ def parse_tcp(host: str, port: int) -> TcpAddress:
     except ValueError:
         is_loopback = False
     if not is_loopback:
-        raise InvalidArgument(f"{host} is not the loopback: use a unix socket, 127.0.0.1 or [::1]")
+        raise InvalidArgument(f"{host} is not the loopback address: use a unix socket, 127.0.0.1 or [::1]")
     return TcpAddress(host, port)

@@ -1,5 +1,21 @@
-"""Changes to an object's wish, as data, and what each makes of a spec. Pure: whoever keeps the objects calls `applied`
-under its own lock, records the result and makes it real later. So every runtime refuses the same things alike.
+"""Changes to an object's spec, as data, and the rules for applying each. Pure.
+
+Theory of operation. A caller never sends a whole new spec: it sends one change. A runtime applies it under its own lock
+with `change_machine` or `expand_volume`, records the result durably, answers, and makes it real later:
+
+    RuntimeChange in -> change_machine / expand_volume -> the object with the new spec, or an IRIError
+
+    rule                                              error when broken
+    the object is not being deleted                   FailedPrecondition
+    a device to attach has a new name                 AlreadyExists
+    a device to detach or update exists               NotFound
+    no two disks have the same device name            FailedPrecondition
+    a volume does not shrink                          FailedPrecondition
+    nothing would change                              none: the identical object comes back
+
+`generation` grows by one with every change of spec, never with annotations: a caller compares it with
+`observed_generation` to know whether its change has taken effect. Because all runtimes use these functions, all refuse
+the same changes with the same errors.
 """
 
 from __future__ import annotations
@@ -16,29 +32,37 @@ from iri.volume import Resources, RuntimeVolume
 
 
 class SetAnnotations(msgspec.Struct, frozen=True):
-    """All of them; those not named are gone."""
+    """Replaces all annotations; those that are not named are removed."""
 
     annotations: Mapping[str, str]
 
 
 class SetPower(msgspec.Struct, frozen=True):
+    """Setting the power to On again also starts a guest that powered itself off."""
+
     power: Power
 
 
 class Resize(msgspec.Struct, frozen=True):
+    """Another class. A running machine gets it at its next boot."""
+
     class_name: str
 
 
 class AttachVolume(msgspec.Struct, frozen=True):
+    """Adds a disk; a running guest gets it while it runs."""
+
     disk: Disk
 
 
 class DetachVolume(msgspec.Struct, frozen=True):
+    """Removes the disk of that attachment name. Its status entry stays until the guest has released it."""
+
     name: str
 
 
 class UpdateVolume(msgspec.Struct, frozen=True):
-    """Replaces device and connection of the disk that has this name already."""
+    """Replaces device and connection of the disk with this attachment name."""
 
     disk: Disk
 
@@ -52,6 +76,8 @@ class DetachInterface(msgspec.Struct, frozen=True):
 
 
 class ExpandVolume(msgspec.Struct, frozen=True):
+    """The new size of the volume in all."""
+
     resources: Resources
 
 
@@ -71,7 +97,7 @@ Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 
 def change_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMachine:
-    """The machine with the change in its wish; the same object when there is nothing to change."""
+    """The machine with the change in its spec; the identical object when spec has it already."""
     if machine.deleted_at:
         raise FailedPrecondition(f"machine {machine.id} is being deleted")
     if isinstance(change, SetAnnotations):
@@ -101,13 +127,14 @@ def change_machine(machine: RuntimeMachine, change: MachineChange) -> RuntimeMac
 
 
 def expand_volume(volume: RuntimeVolume, change: ExpandVolume) -> RuntimeVolume:
+    """The volume with the new size in its spec; the identical object when it has that size already."""
     if volume.deleted_at:
         raise FailedPrecondition(f"volume {volume.id} is being deleted")
-    has = volume.spec.resources.storage_bytes if volume.spec.resources else 0
-    wants = change.resources.storage_bytes
-    if wants < has:
-        raise FailedPrecondition(f"volume {volume.id} has {has} bytes and cannot shrink to {wants}")
-    if wants == has:
+    old_bytes = volume.spec.resources.storage_bytes if volume.spec.resources else 0
+    new_bytes = change.resources.storage_bytes
+    if new_bytes < old_bytes:
+        raise FailedPrecondition(f"volume {volume.id} has {old_bytes} bytes and cannot shrink to {new_bytes}")
+    if new_bytes == old_bytes:
         return volume
     spec = replace(volume.spec, resources=change.resources)
     return replace(volume, spec=spec, generation=volume.generation + 1)
@@ -132,7 +159,7 @@ def replace_disk(disks: tuple[Disk, ...], disk: Disk) -> tuple[Disk, ...]:
 
 def refuse_shared_device(disk: Disk, other: Disk) -> None:
     if disk.device and other.device == disk.device:
-        raise FailedPrecondition(f"device {disk.device} is taken by volume {other.name}")
+        raise FailedPrecondition(f"volume {other.name} has device {disk.device} already")
 
 
 def add_interface(

@@ -1,4 +1,7 @@
-"""The host under a runtime and the classes that the runtime offers. Frozen; knows no gRPC."""
+"""The host below a runtime, and the classes that the runtime offers. Frozen structs; no gRPC.
+
+A class name means the same resources on every host that offers it; how many machines of it fit is the offer.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import msgspec
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Versions for people; no decision depends on them."""
+
     architecture: str = ""
     operating_system: str = ""
     kernel_version: str = ""
@@ -22,7 +27,7 @@ class HostAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """`capacity` holds totals: whole cores for "cpu", bytes for "memory" and "storage", counts for devices."""
+    """`capacity` is the whole host: whole cores for "cpu", bytes for "memory" and "storage", counts for devices."""
 
     id: str = ""
     capacity: Mapping[str, int] = {}
@@ -32,7 +37,7 @@ class HostInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuntimeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` prefixes the ids that people see, so it never changes for one runtime. `version` is semantic."""
+    """`name` prefixes the ids that people see, so a runtime never changes its name. `version` is semantic."""
 
     name: str
     version: str
@@ -53,20 +58,22 @@ class RuntimeVolumeClass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """`quantity`: how many the empty host holds, a total."""
+    """`quantity`: how many machines of the class fit on the empty host, whatever runs on it now."""
 
     machine_class: RuntimeMachineClass
     quantity: int = 0
 
 
 class VolumeOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """`quantity`: how many bytes the empty storage holds, a total."""
+    """`quantity`: how many bytes the empty storage holds, whatever is stored now."""
 
     volume_class: RuntimeVolumeClass
     quantity: int = 0
 
 
 class RuntimeClasses(msgspec.Struct, frozen=True, kw_only=True):
+    """All classes that a runtime is to offer, or offers."""
+
     machines: tuple[RuntimeMachineClass, ...] = ()
     volumes: tuple[RuntimeVolumeClass, ...] = ()
 

@@ -1,8 +1,14 @@
-"""Ids from uid labels, so that creating the same object twice finds it by its id. Pure.
+"""Ids derived from uid labels, which make `create` idempotent. Pure.
 
-Poollets label what they create with the uid it has in their world. A uid that is a UUID is the id itself, which lets a
-libvirt domain carry it as its own; any other text gets the UUID that stands for it. Without the label there is no
-identity to keep, and the runtime takes a random id.
+A poollet labels every object that it creates with the object's uid. The runtime derives the id from the label, so a
+second create of the same object finds the first one, also after a lost answer or a restart of either side:
+
+    label                          id
+    a canonical UUID               that UUID (a libvirt domain has it as its own)
+    any other text                 uuid5 of label and text
+    missing                        None: the runtime takes a random id, and create is not idempotent
+
+Must never happen: NAMESPACE or the rule changes. Every existing object would be created a second time.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ NAMESPACE = uuid.UUID("5f1a6ab4-6f0f-5c53-9d0b-1f0f0a3b9c11")
 
 
 def derive_id(kind: RuntimeKind, labels: Mapping[str, str]) -> str | None:
+    """None without a uid label for this kind."""
     label = UID_LABELS[kind]
     uid = labels.get(label, "")
     if not uid:

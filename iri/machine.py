@@ -1,7 +1,7 @@
-"""Machines as a runtime is told of them and tells of them. Frozen; knows no gRPC.
+"""Machines as callers send them to a runtime and read them from it. Frozen structs; no gRPC.
 
 Structs mirror the messages of machine.v1alpha1 field by field. `unknown` keeps what a newer caller has sent beyond the
-fields known here, because a spec must come back exactly as it was sent. Nobody changes a mapping in place.
+fields known here, because a spec must come back exactly as it was sent. No code changes a mapping in place: objects are shared between threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ class Power(IntEnum):
 
 
 class MachineState(IntEnum):
-    """A runtime of ours never says STOPPED: existing clients fail on it. A powered-off machine is SUSPENDED or TERMINATED."""
+    """gitvirt's runtimes never answer STOPPED, on which existing clients fail.
+
+    A machine that is off is SUSPENDED when its power was ordered off, and TERMINATED when it ended by itself.
+    """
 
     UNKNOWN = -1
     PENDING = 0
@@ -42,7 +45,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuntimeLocalDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    size_bytes: int = 0  # 0: as the image says, or as the runtime likes
+    size_bytes: int = 0  # 0: the size of the image, or the runtime's default
     image: Image | None = None
     unknown: bytes = b""
 
@@ -58,7 +61,7 @@ class VolumeConnection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Disk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A machine's volume: its `name` is the attachment's, and exactly one of `local_disk` and `connection` says where it is."""
+    """A machine's disk. `name` is the attachment's; exactly one of `local_disk` and `connection` says where its data is."""
 
     name: str = ""
     device: str = ""
@@ -107,7 +110,7 @@ class RuntimeCondition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuntimeMachineStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is there. Devices stay in it for as long as they are really plugged, whatever spec says by now."""
+    """What exists now. A device stays listed for as long as the guest has it, whatever spec says."""
 
     observed_generation: int = 0
     state: MachineState = MachineState.PENDING
@@ -124,7 +127,7 @@ class InterfaceDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MachineDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the machine service has no field for; the host service tells it."""
+    """What the machine service has no field for; the host service carries it."""
 
     network_interfaces: tuple[InterfaceDetail, ...] = ()
     console: str = ""  # a command on the host
@@ -134,7 +137,7 @@ class MachineDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuntimeMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """`generation` counts the changes of spec, not those of annotations. Times are Unix nanoseconds, 0 is unset."""
+    """`generation` counts changes of spec, not of annotations. Times are Unix nanoseconds; 0 is unset, as on the wire."""
 
     id: str = ""
     labels: Mapping[str, str] = {}

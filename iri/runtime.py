@@ -1,11 +1,26 @@
-"""The runtime protocol: what a simulated host, libvirt, and the client at the other end of a socket all are.
+"""The runtime protocol, which the simulated host, libvirt, and the client at the other end of a socket implement.
 
-Ten methods, all of them safe to call from several threads at once. They record a wish durably and return; making it
-real happens in the runtime's own time and shows in `objects`. Repeating a call is harmless: an object with the same uid
-label is created once, a removal under way may be ordered again, a change to what is already so changes nothing.
+Theory of operation. A runtime has desired and observed state in one object: spec is what was ordered, status is what
+exists. A call only records an order durably and returns; the runtime makes it real later, and `objects` shows how far
+it has come. So a caller sends orders, lists, and compares; it never waits inside of a call.
+
+    step of a change     what a caller sees
+    change() returns     spec and `generation` are new, and survive a crash of the runtime
+    work goes on         status has the old state; events say what happens
+    work is finished     `observed_generation` reaches `generation`, status shows it
+    work fails           status stays, a condition or detail has the reason; the runtime tries again by itself
+
+Every call may be repeated: an object with the same uid label is created once, a removal that is under way may be ordered
+again, a change that spec has already changes nothing. So a caller that got no answer simply calls again.
+
+A watch carries no state, only the advice to list: the first notice is a RESYNC, and another one follows whenever notices
+were lost (too many, or a new connection). Must never happen: an object differs from the last list, and neither a notice
+nor a RESYNC was sent.
+
+The methods are safe to call from several threads at once.
 
 Generic methods take the kind as its type: `runtime.objects(RuntimeMachine)`, `runtime.remove(RuntimeVolume, id)`. A runtime that does
-not have a kind offers no classes of it, lists none and refuses to create one with Unimplemented.
+not have a kind offers no classes of it, lists none, and refuses to create one with Unimplemented.
 
 Every method may raise an IRIError. tests/iri/contract says in executable form what else a runtime promises.
 """
@@ -41,7 +56,7 @@ class EventType(StrEnum):
 
 
 class RuntimeEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to an object, for people. `labels` are the object's, and `time` is in Unix seconds."""
+    """Something that happened to an object, for people. `labels` are the object's; `time` is in Unix seconds."""
 
     kind: RuntimeKind
     id: str
@@ -56,8 +71,8 @@ class RuntimeEvent(msgspec.Struct, frozen=True, kw_only=True):
 class ChangeType(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
-    DELETED = "deleted"  # gone from the lists
-    RESYNC = "resync"  # notices were lost, or the watch has just begun: look at everything
+    DELETED = "deleted"  # not in the lists any more
+    RESYNC = "resync"  # notices were lost, or the watch has just begun: list everything
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -70,14 +85,14 @@ class Notice(msgspec.Struct, frozen=True):
 
 class Subscription(Protocol):
     def next(self, timeout_seconds: float) -> tuple[Notice, ...]:
-        """Waits for notices, at most so long; empty when there were none. The first ever is a RESYNC."""
+        """Waits for notices, at most so long; empty when there were none. The first one is a RESYNC."""
         ...
 
     def close(self) -> None: ...
 
 
 class Console(Protocol):
-    """A guest's serial console, one connection of it."""
+    """One connection to a guest's serial console."""
 
     def read(self, size: int) -> bytes:
         """Waits for output. Empty: the console has ended."""
@@ -90,21 +105,21 @@ class Console(Protocol):
     def close(self) -> None: ...
 
     def exit_status(self) -> int | None:
-        """Of what ran behind the console, once it has ended and when it has one."""
+        """The exit status of the program behind the console; None while it runs, and when it has none."""
         ...
 
 
 class Runtime(Protocol):
     def about(self) -> RuntimeInfo:
-        """Who answers, and the host below. Cheap."""
+        """The runtime's name and version, and the host below. Cheap."""
         ...
 
     def offers(self) -> Offers:
-        """The classes that can be created and the totals of the empty host. Answers within five seconds."""
+        """The classes that can be used, and the totals of the empty host. Answers within five seconds."""
         ...
 
     def set_classes(self, classes: RuntimeClasses) -> None:
-        """The classes to offer from now on, all of them. Objects keep the class they were created with."""
+        """Replaces the classes on offer. Objects keep the class with which they were created."""
         ...
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
@@ -114,26 +129,28 @@ class Runtime(Protocol):
         """
         ...
 
-    def create(self, wanted: AnyObject) -> AnyObject:
-        """`wanted` carries labels, annotations and spec; the rest of it is ignored. Returns the object with its id.
+    def create(self, desired: AnyObject) -> AnyObject:
+        """`desired` carries labels, annotations and spec; the rest of it is ignored. Returns the object with its id.
 
         When an object of the same uid label exists, that one is returned, unchanged. See iri.identity.
         """
         ...
 
     def change(self, id: str, change: RuntimeChange) -> None:
-        """Records what iri.change makes of the object. NotFound when it is gone, FailedPrecondition when it is going."""
+        """Records the change by the rules of iri.change. NotFound for an unknown id."""
         ...
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        """Marks it: `deleted_at` is set, the state says so, and one day it is gone. Repeating is cheap. NotFound when gone."""
+        """Orders the removal: sets `deleted_at` and returns. NotFound once the object is gone."""
         ...
 
     def events(self) -> Sequence[RuntimeEvent]:
-        """Those kept, oldest first."""
+        """The recent events, oldest first. Bounded in number and age; none survives a restart."""
         ...
 
-    def watch(self) -> Subscription: ...
+    def watch(self) -> Subscription:
+        """Notices from now on. ResourceExhausted when too many watch already."""
+        ...
 
     def console(self, machine_id: str) -> Console:
         """NotFound without such a machine, FailedPrecondition when it has no console at present."""

@@ -1,4 +1,4 @@
-"""Volumes and their snapshots as a runtime is told of them and tells of them. Frozen; knows no gRPC.
+"""Volumes and their snapshots as callers send them to a runtime and read them from it. Frozen structs; no gRPC.
 
 The rules of iri/machine.py hold here too: structs mirror messages, `unknown` keeps what they have no name for.
 """
@@ -54,7 +54,7 @@ class VolumeDataSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 class RuntimeVolumeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     class_name: str = ""
-    resources: Resources | None = None  # what was asked for
+    resources: Resources | None = None  # desired
     encryption: VolumeEncryption | None = None
     volume_data_source: VolumeDataSource | None = None
     unknown: bytes = b""
@@ -73,13 +73,15 @@ class Access(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class RuntimeVolumeStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state: VolumeState = VolumeState.PENDING
     access: Access | None = None  # only while AVAILABLE
-    resources: Resources | None = None  # what is there
+    resources: Resources | None = None  # what the volume has now
 
 
 class VolumeDetail(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the volume service has no field for; the host service tells it. Empty for a volume that is as it was asked for."""
+    """What the volume service has no field for; the host service carries it. Empty for a volume that is as desired."""
 
-    reason: str = ""  # what keeps it from that, in CamelCase: "ImageNotResolvable", "ExpandVolumeFailed", ...
+    reason: str = (
+        ""  # why the volume is not as desired, in CamelCase: "ImageNotResolvable", "ExpandVolumeFailed", ...
+    )
     message: str = ""
 
 
@@ -95,11 +97,15 @@ class RuntimeVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: VolumeDetail = VolumeDetail()
 
     @property
-    def is_as_asked(self) -> bool:
-        """There, to stay, and as large as it is to be."""
-        asked = self.spec.resources.storage_bytes if self.spec.resources else 0
-        has = self.status.resources.storage_bytes if self.status.resources else 0
-        return self.status.state is VolumeState.AVAILABLE and not self.deleted_at and has >= asked
+    def is_as_desired(self) -> bool:
+        """Available, not being deleted, and as large as desired. A volume with a detail is never as desired."""
+        desired_bytes = self.spec.resources.storage_bytes if self.spec.resources else 0
+        actual_bytes = self.status.resources.storage_bytes if self.status.resources else 0
+        return (
+            self.status.state is VolumeState.AVAILABLE
+            and not self.deleted_at
+            and actual_bytes >= desired_bytes
+        )
 
 
 class SnapshotSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -119,7 +119,7 @@ class Client:
         if kind is RuntimeMachine:
             return self._machine_details.merged(found, lambda: self.describe() if found else {})
         if kind is RuntimeVolume:
-            unlike = [id for id, volume in found.items() if not volume.is_as_asked]
+            unlike = [id for id, volume in found.items() if not volume.is_as_desired]
             return self._volume_details.merged(found, lambda: self.describe_volumes(unlike) if unlike else {})
         return found
 

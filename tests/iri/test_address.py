@@ -20,7 +20,7 @@ ACCEPTED: list[tuple[str, Address]] = [
 ]
 REFUSED = [
     ("", "not an address"),
-    ("unix:", "names no socket"),
+    ("unix:", "does not name a socket"),
     ("a", "not an address"),
     ("/tmp/\udcff.sock", "is not UTF-8"),
     ("0.0.0.0:1", "loopback"),

@@ -101,7 +101,7 @@ REFUSALS: list[tuple[str, MachineChange, type[IRIError], str]] = [
         "same device",
         AttachVolume(Disk(name="x", device="oda")),
         FailedPrecondition,
-        "oda is taken by volume root",
+        "volume root has device oda already",
     ),
     ("update to a taken device", UpdateVolume(Disk(name="data", device="oda")), FailedPrecondition, "oda"),
     ("detach unknown volume", DetachVolume("nope"), NotFound, "nope"),

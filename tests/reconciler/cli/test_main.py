@@ -118,7 +118,9 @@ def test_a_socket_in_a_folder_that_is_gone(tmp_path: Path) -> None:
         text=True,
     )
     assert result.returncode == Exit.USAGE
-    assert result.stderr.startswith("error: the folder you are in is gone, so './x' leads nowhere")
+    assert result.stderr.startswith(
+        "error: the current directory was removed, so the relative path './x' cannot"
+    )
     assert len(result.stderr.splitlines()) == 2
 
 
