@@ -1,7 +1,9 @@
-"""Fields into text: what gitvirt writes into people's manifests, and how new documents of its own look.
+"""Fields into text: what gitvirt writes into people's manifests, and how it writes new documents of its own.
 
-`edit` and `edit_all` change bytes, `render` makes them. An edit touches the fields of `fields` and no other byte, is
-verified by reading it back, and is refused with a Problem where that cannot be had. Nothing here decides what to write.
+`edit` and `edit_all` change bytes, `render` creates them. In the order in which data passes through: `fields` lists what
+may be written, `steps` plans the changes, `line_finder` and `parser_finder` locate them in the text, `splice` makes them,
+`round_trip` is the last resort, `verification` reads the result back, `refusals` say why an edit is not made. `editor`
+has the theory of operation. Nothing here decides what to write.
 """
 
 from schemas.edit.editor import edit, edit_all

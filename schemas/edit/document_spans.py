@@ -1,5 +1,7 @@
-"""The documents of a file: where each starts and ends, by its markers alone. Agrees with the reader on how many there
-are. A marker in column 0 is one wherever it stands, so no text inside a document is mistaken for the next."""
+"""The documents of a file: start and end of each, by its markers alone. Must find as many documents as the reader.
+
+A marker in column 0 always ends a document, in every YAML construct, so no parsing is needed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ class DocumentSpan(NamedTuple):
 
 
 def document_spans(text: str) -> list[DocumentSpan]:
-    """Without what stands between and after them: comments after an end marker belong to none."""
+    """The spans of all documents. Comments after an end marker belong to none of them."""
     begin = 1 if text.startswith("\ufeff") else 0  # a byte order mark belongs to no document
     if "---" not in text and "..." not in text:
         return [DocumentSpan(begin, len(text))] if _CONTENT.search(text, begin) else []

@@ -1,8 +1,25 @@
-"""`edit`: fields of a manifest set in its text, so that no other byte changes and nothing else changes its meaning.
+"""`edit`: set fields of a manifest in its text, so that no other byte changes and no other value changes.
 
-Three means, cheapest first: a splice where a scan over lines says, a splice where a parser's marks say, a round trip of
-the one document. Whatever comes out is read back, and counts only when it is the wanted value and nothing else; what
-no means brings about safely is refused.
+Theory of operation. The rule: an edit inserts, replaces or removes the text of the given fields; comments, order, quotes
+and line endings of all other text stay byte for byte. Finding a field in a person's YAML can go wrong, so no result is
+trusted: every candidate is read back, and counts only if its value is exactly the desired one (`verification`).
+
+    step                         module                        if it fails
+    1. split the file            document_spans                refused: no such document (GV701)
+    2. read the document         verification.read_body        refused: unreadable, or not a mapping (GV701)
+    3. plan steps                steps.plan_steps              refused: the parent is not a mapping (GV702)
+    4. splice by lines           line_finder, splice           next
+    5. splice by parser marks    parser_finder, splice         next
+    6. rewrite the document      round_trip (up to 64 KiB)     next
+    7. refuse                    refusals                      anchors and aliases (GV703), merges (GV704), values without
+                                                               a text (GV705), large documents (GV706)
+
+Each of 4 and 5 tries several insertion points (`layout.InsertionPoint`), likeliest first. Step 5 also tries to replace a
+whole mapping, because a mapping's own entries override those of an alias or a merge. Each candidate is read back, and
+the first good one is the result. Only step 6 may change the layout of other lines of the document, never their meaning.
+
+Must never happen: a written file that was not read back; an edit of a file in which only some of the requested documents
+changed (`edit_all` makes all edits or none); a change of a field that is not in `fields`; an anchor's other users changed.
 """
 
 from __future__ import annotations
@@ -26,15 +43,15 @@ from schemas.reader import Unreadable
 
 
 class DocumentText(NamedTuple):
-    """One document's text, and what it has from the file around it."""
+    """One document's text, and what the surrounding file decides: line ending, and whether a document follows."""
 
     text: str
     eol: str
     is_followed: bool
 
-    def reads_as(self, new: str, wanted: Body) -> bool:
+    def reads_as(self, new: str, desired: Body) -> bool:
         body = read_body(new, self.is_followed)
-        return isinstance(body, dict) and is_same_value(body, wanted)
+        return isinstance(body, dict) and is_same_value(body, desired)
 
 
 class EditedText(NamedTuple):
@@ -43,22 +60,22 @@ class EditedText(NamedTuple):
 
 
 def edit(data: bytes, document_index: int, changes: Changes, *, path: str = "") -> Outcome:
-    """`data` with the fields of one document as asked; the same bytes when they are so already.
+    """`data` with the fields of one document changed; the same bytes if the fields already have these values.
 
-    Documents are counted from 0, as the reader does. `path` only names the file in a Problem.
+    Documents count from 0, as in the reader. `path` only names the file in a Problem.
     """
     return edit_all(data, {document_index: changes}, path=path)
 
 
 def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> Outcome:
-    """The same for several documents of one file: all of them, or a refusal and none."""
+    """The same for several documents of one file: all edits are made, or none and a refusal is returned."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         return EditRefused(refusals.refuse_encoding(error, path))
     spans = document_spans(text)
     whole, means = text, Means.UNTOUCHED
-    # From the last to the first, so that the places of those still to come stay.
+    # From the last document to the first, so that the offsets of the remaining ones stay valid.
     for index in sorted(changes, reverse=True):
         if not 0 <= index < len(spans):
             missing = refusals.refuse_index(index, len(spans))
@@ -66,7 +83,7 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
         start, end = spans[index]
         own = text[start:end]
         source = DocumentText(own, line_ending(own if has_break(own) else text), index + 1 < len(spans))
-        written = _written(source, changes[index])
+        written = _edit_document(source, changes[index])
         if isinstance(written, RefusalReason):
             return EditRefused(refusals.to_problem(written, path, text, index, start))
         if written.means is not Means.UNTOUCHED:
@@ -75,7 +92,7 @@ def edit_all(data: bytes, changes: Mapping[int, Changes], *, path: str = "") -> 
     return Edited(data if means is Means.UNTOUCHED else whole.encode(), means)
 
 
-def _written(source: DocumentText, changes: Changes) -> EditedText | RefusalReason:
+def _edit_document(source: DocumentText, changes: Changes) -> EditedText | RefusalReason:
     text = source.text
     body = read_body(text, source.is_followed)
     if isinstance(body, Unreadable):
@@ -85,46 +102,48 @@ def _written(source: DocumentText, changes: Changes) -> EditedText | RefusalReas
         return refusals.refuse_place(planned.path, planned.target)
     if not planned.steps:
         return EditedText(text, Means.UNTOUCHED)
-    hand = TextStyle(text, source.eol)
+    style = TextStyle(text, source.eol)
     try:
-        for new in _spliced(text, planned.steps, line_finder, hand):
-            if source.reads_as(new, planned.wanted):
+        for new in _splice_all(text, planned.steps, line_finder, style):
+            if source.reads_as(new, planned.desired):
                 return EditedText(new, Means.LINES)
-        for written in _careful(text, planned.steps, _overriding(text, body, changes), hand):
-            if source.reads_as(written.text, planned.wanted):
+        for written in _expensive_candidates(
+            text, planned.steps, _replace_mappings(text, body, changes), style
+        ):
+            if source.reads_as(written.text, planned.desired):
                 return written
     except UnwritableError as reason:
-        return _blame(source, changes) or refusals.refuse_value(str(reason), changes)
-    return _blame(source, changes) or refusals.refuse_shared(changes, text)
+        return _refuse_one_field(source, changes) or refusals.refuse_value(str(reason), changes)
+    return _refuse_one_field(source, changes) or refusals.refuse_shared(changes, text)
 
 
-def _spliced(text: str, planned: tuple[Step, ...], finder: Finder, hand: TextStyle) -> Iterator[str]:
-    """Texts that may be the wanted one, the likeliest first."""
+def _splice_all(text: str, planned: tuple[Step, ...], finder: Finder, style: TextStyle) -> Iterator[str]:
+    """Candidates for the new text, the likeliest first."""
     adds = any(isinstance(step, AddEntry) for step in planned)
-    for brink in InsertionPoint if adds else (InsertionPoint.LAST, InsertionPoint.END):
+    for point in InsertionPoint if adds else (InsertionPoint.LAST, InsertionPoint.END):
         new: str | None = text
         for step in planned:
             if new is not None:
-                new = splice(new, step, finder, hand, brink)
+                new = splice(new, step, finder, style, point)
         if new is not None:
             yield new
 
 
-def _careful(
-    text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], hand: TextStyle
+def _expensive_candidates(
+    text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], style: TextStyle
 ) -> Iterator[EditedText]:
-    """The same, by dearer means."""
+    """More candidates, by more expensive means."""
     for taken in (planned, overriding) if overriding else (planned,):
-        for new in _spliced(text, taken, parser_finder, hand):
+        for new in _splice_all(text, taken, parser_finder, style):
             yield EditedText(new, Means.MARKS)
-    rewritten = round_trip(text, planned, hand)
+    rewritten = round_trip(text, planned, style)
     if rewritten is not None:
         yield EditedText(rewritten, Means.ROUND_TRIP)
 
 
-def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
-    """Maps not changed inside but written anew: where an alias stood, and beside a merge, which a map's own entries
-    win over."""
+def _replace_mappings(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
+    """Steps that replace whole mappings instead of entries: in place of an alias, and beside a merge, because a mapping's
+    own entries override merged ones."""
     whole = plan_steps(body, changes, is_whole=True) if "*" in text else None
     if whole is None or isinstance(whole, NotAMap):
         return ()
@@ -136,11 +155,11 @@ def _overriding(text: str, body: Body, changes: Changes) -> tuple[Step, ...]:
     )
 
 
-def _blame(source: DocumentText, changes: Changes) -> RefusalReason | None:
-    """The refusal of the first of several fields that is refused when asked for alone."""
+def _refuse_one_field(source: DocumentText, changes: Changes) -> RefusalReason | None:
+    """The refusal of the first of several fields that is also refused alone, so that the message names one field."""
     if len(changes) > 1:
         for target, value in changes.items():
-            alone = _written(source, {target: value})
+            alone = _edit_document(source, {target: value})
             if isinstance(alone, RefusalReason):
                 return alone
     return None

@@ -1,5 +1,4 @@
-"""What may be edited: a closed set of fields, and where each stands in a manifest. Nothing else is ever written into
-a person's text, so this module is the whole list."""
+"""The closed list of fields that gitvirt may write into people's manifests, and the path of each. Nothing else is written."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ Path = tuple[str, ...]
 
 
 class Field(Enum):
-    """In the order in which new ones are inserted when one edit brings several."""
+    """In the order in which one edit inserts several new fields."""
 
     UID = ("metadata", "uid")
     DELETION_TIMESTAMP = ("metadata", "deletionTimestamp")
@@ -31,7 +30,7 @@ class Field(Enum):
     def __str__(self) -> str:
         return ".".join(self.path)
 
-    __hash__ = object.__hash__  # each is one object; Enum's hashes its name, in Python
+    __hash__ = object.__hash__  # members are singletons, and Enum's own hash runs in Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,9 @@ class Annotation:
 
 Target = Field | Label | Annotation
 Changes = Mapping[Target, Value]
-"""What each field shall be; None: it shall not be there."""
+"""The desired value of each field. None removes the field."""
 
-# Maps that mean nothing when empty: the last entry takes them along, so that setting and unsetting leaves no trace.
+# Mappings that are removed together with their last entry, so that setting and removing a label leaves no trace.
 PRUNED_WHEN_EMPTY: frozenset[Path] = frozenset({("metadata", "labels"), ("metadata", "annotations")})
 
 _RANK = {field: rank for rank, field in enumerate(Field)}

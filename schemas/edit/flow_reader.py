@@ -1,4 +1,4 @@
-"""Maps between braces, JSON among them: where their entries stand. Reads one level at a time and never recurses."""
+"""Flow mappings ({...}), including JSON: the offsets of their entries. Reads one level at a time, without recursion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _JSON_MARK = re.compile(r"[ \t\r\n]*([,}])")
 _decode_json = json.JSONDecoder().raw_decode
 
 _LARGEST = 1 << 20
-"""In texts beyond it nothing is read: a scanner in Python takes seconds for them."""
+"""Larger texts are not scanned: a scanner in Python takes seconds for them."""
 
 _PROPERTIES = re.compile(r"(?:[&!][^ \t\r\n,\[\]{}]*[ \t\r\n]+)*")
 
@@ -37,14 +37,14 @@ Token = tuple[str, int, int, int]
 
 
 def read(text: str, start: int) -> FlowMap | None:
-    """The map whose opening brace stands at `start`; None where it does not end or holds what is not understood."""
+    """The mapping whose opening brace is at `start`; None if it does not end or contains syntax not known here."""
     if not text.startswith("{", start):
         return None
     return _read_json(text, start) or _read_yaml(text, start)
 
 
 def _read_json(text: str, start: int) -> FlowMap | None:
-    """The same for JSON, where the decoder in C says where values end."""
+    """The same for JSON, where the decoder in C finds the ends of values."""
     entries: list[FlowEntry] = []
     at, is_last = start + 1, False
     while not is_last:
@@ -89,13 +89,13 @@ def _read_yaml(text: str, start: int) -> FlowMap | None:
 
 
 def below(text: str, entry: FlowEntry) -> FlowMap | None:
-    """The map that is the entry's value, behind its anchor and tag."""
+    """The mapping that is the entry's value, after its anchor and tag."""
     properties = _PROPERTIES.match(text, max(entry.value, 0))
     return read(text, properties.end()) if properties else None
 
 
 def closing(text: str, start: int) -> int:
-    """After what closes the brace or bracket at `start`; -1 where nothing does."""
+    """The offset after the mark that closes the brace or bracket at `start`, or -1."""
     for _kind, _at, end, depth in _tokens(text, start):
         if depth == 0:
             return end
@@ -103,12 +103,12 @@ def closing(text: str, start: int) -> int:
 
 
 def _tokens(text: str, start: int) -> Iterator[Token]:
-    """Kinds: the mark itself, or quoted, property, word. The depth is the one after the token. Ends with the last mark
-    that closes, or early at what is no token."""
+    """Kinds: the mark itself, or quoted, property, word. The depth is that after the token. Ends with the last closing
+    mark, or early at text that is not a token."""
     at, last, depth = start, "", 0
     while len(text) <= _LARGEST:
         if last in ("quoted", "}", "]") and text.startswith(":", at):
-            kind, end = ":", at + 1  # a colon may touch what is quoted
+            kind, end = ":", at + 1  # after quotes a colon needs no space
         else:
             match = (_AFTER_A_WORD if last == "word" else _TOKEN).match(text, at)
             if match is None:

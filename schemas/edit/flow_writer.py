@@ -1,4 +1,4 @@
-"""Changes to maps between braces, in the hand they are written in: compact or spread over lines, JSON or not."""
+"""Changes to flow mappings ({...}) in the style of the existing text: compact or spread over lines, JSON or YAML."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _TEXT = r""" "(?:[^"\\]|\\.)*+" | (?<=[\s\[{,:])'(?:[^']|'')*+' """
 _ONE_LINE_MAP = re.compile(
     rf"""(?xs) (?<=\s)\#[^\r\n]*+ | {_TEXT} | (?P<map> [:\[,][ \t]*+ \{{ (?!\s*\}}) (?: {_TEXT} | [^{{}}\[\]\r\n\#"] )++ \}} )"""
 )
-"""Texts and comments are passed over: what is in them is no style."""
+"""Skips texts and comments, whose content says nothing about the style."""
 
 
 class FlowStyle(NamedTuple):
     quote: str = ""
-    """Around keys. Double: JSON, where texts are quoted too."""
+    """Around keys. Double quotes mean JSON, where all texts are quoted."""
     colon: str = ": "
     gap: str = " "
-    """After a comma that ends no line."""
+    """After a comma inside a line."""
     edge: str = ""
-    """Inside braces on one line."""
+    """Inside the braces of a mapping on one line."""
     eol: str = "\n"
     step: str = "  "
     is_spread: bool = False
-    """One entry a line."""
+    """Each entry is on its own line."""
     is_nested_on_one_line: bool = False
 
 
 def flow_style(text: str, flow: FlowMap, outermost: FlowMap) -> FlowStyle:
-    """How the map is written; what an empty one does not show, the outermost one around it does."""
+    """The style of the mapping. For an empty mapping, the style of the outermost mapping around it."""
     shown = flow if flow.entries else outermost
     if not shown.entries:
         is_spread = any(sign in text[shown.start : shown.end] for sign in _BREAKS)
@@ -84,38 +84,38 @@ def _indent(text: str, at: int) -> str:
     return text[start:end]
 
 
-def write(value: Value, hand: FlowStyle, pad: str | None = None, depth: int = 0) -> str:
-    """The value as text; `pad`: what the line it starts on is indented by, None: all on one line."""
+def write(value: Value, style: FlowStyle, pad: str | None = None, depth: int = 0) -> str:
+    """The value as text. `pad` is the indentation of the line on which it starts; None puts everything on one line."""
     if depth > _DEEPEST:
         raise UnwritableError(f"a value of more than {_DEEPEST} levels")
     if isinstance(value, str):
-        return scalars.quoted(value) if hand.quote == '"' else scalars.flow(value)
+        return scalars.quoted(value) if style.quote == '"' else scalars.flow(value)
     if isinstance(value, dict | list):
         inner = (
-            None if pad is None or (hand.is_nested_on_one_line and _is_shallow(value)) else pad + hand.step
+            None if pad is None or (style.is_nested_on_one_line and _is_shallow(value)) else pad + style.step
         )
         if isinstance(value, dict):
-            parts = [_pair(key, item, hand, inner, depth + 1) for key, item in value.items()]
-            return _enclosed("{}", parts, hand, pad, inner)
-        return _enclosed("[]", [write(item, hand, inner, depth + 1) for item in value], hand, pad, inner)
+            parts = [_pair(key, item, style, inner, depth + 1) for key, item in value.items()]
+            return _enclosed("{}", parts, style, pad, inner)
+        return _enclosed("[]", [write(item, style, inner, depth + 1) for item in value], style, pad, inner)
     if value is not None and not isinstance(value, int | float):
         raise UnwritableError(f"a {type(value).__name__}")
-    if isinstance(value, float) and hand.quote == '"' and not math.isfinite(value):
-        raise UnwritableError("a number that JSON does not have")
+    if isinstance(value, float) and style.quote == '"' and not math.isfinite(value):
+        raise UnwritableError("a number that JSON cannot express")
     return scalars.atom(value)
 
 
-def _pair(key: str, value: Value, hand: FlowStyle, pad: str | None, depth: int = 0) -> str:
-    return f"{scalars.key(key, hand.quote)}{hand.colon}{write(value, hand, pad, depth)}"
+def _pair(key: str, value: Value, style: FlowStyle, pad: str | None, depth: int = 0) -> str:
+    return f"{scalars.key(key, style.quote)}{style.colon}{write(value, style, pad, depth)}"
 
 
-def _enclosed(marks: str, parts: list[str], hand: FlowStyle, pad: str | None, inner: str | None) -> str:
+def _enclosed(marks: str, parts: list[str], style: FlowStyle, pad: str | None, inner: str | None) -> str:
     if not parts:
         return marks
     if inner is None:
-        return f"{marks[0]}{hand.edge}{(',' + hand.gap).join(parts)}{hand.edge}{marks[1]}"
-    line = hand.eol + inner
-    return f"{marks[0]}{line}{(',' + line).join(parts)}{hand.eol}{pad}{marks[1]}"
+        return f"{marks[0]}{style.edge}{(',' + style.gap).join(parts)}{style.edge}{marks[1]}"
+    line = style.eol + inner
+    return f"{marks[0]}{line}{(',' + line).join(parts)}{style.eol}{pad}{marks[1]}"
 
 
 def _is_shallow(value: dict[str, Value] | list[Value]) -> bool:
@@ -123,27 +123,27 @@ def _is_shallow(value: dict[str, Value] | list[Value]) -> bool:
     return not any(isinstance(item, dict | list) and item for item in inner)
 
 
-def put(text: str, place: FlowPlace, value: Value, hand: FlowStyle) -> str:
+def put(text: str, place: FlowPlace, value: Value, style: FlowStyle) -> str:
     entry = place.flow.entries[place.number]
-    new = write(value, hand, _indent(text, entry.key) if hand.is_spread else None)
+    new = write(value, style, _indent(text, entry.key) if style.is_spread else None)
     if entry.value >= 0:
         return text[: entry.value] + new + text[entry.value_end :]
     if entry.colon >= 0:
         return f"{text[: entry.colon]} {new}{text[entry.colon :].lstrip(_BLANK)}"
-    return f"{text[: entry.key_end]}{hand.colon}{new}{text[entry.key_end :]}"
+    return f"{text[: entry.key_end]}{style.colon}{new}{text[entry.key_end :]}"
 
 
-def add(text: str, flow: FlowMap, key: str, value: Value, hand: FlowStyle) -> str:
+def add(text: str, flow: FlowMap, key: str, value: Value, style: FlowStyle) -> str:
     if not flow.entries:
-        return _first(text, flow, key, value, hand)
+        return _add_first(text, flow, key, value, style)
     last = flow.entries[-1]
     end = _end(last)
-    if not hand.is_spread:
+    if not style.is_spread:
         at = max(end, last.comma + 1)
         comma, last_comma = ("", ",") if last.comma >= 0 else (",", "")
-        return f"{text[:at]}{comma}{hand.gap}{_pair(key, value, hand, None)}{last_comma}{text[at:]}"
+        return f"{text[:at]}{comma}{style.gap}{_pair(key, value, style, None)}{last_comma}{text[at:]}"
     pad = _indent(text, flow.entries[0].key)
-    line = f"{hand.eol}{pad}{_pair(key, value, hand, pad)}"
+    line = f"{style.eol}{pad}{_pair(key, value, style, pad)}"
     if last.comma >= 0:
         at = _past_comment(text, last.comma + 1)
         return f"{text[:at]}{line},{text[at:]}"
@@ -151,15 +151,15 @@ def add(text: str, flow: FlowMap, key: str, value: Value, hand: FlowStyle) -> st
     return f"{text[:end]},{text[end:at]}{line}{text[at:]}"
 
 
-def _first(text: str, flow: FlowMap, key: str, value: Value, hand: FlowStyle) -> str:
+def _add_first(text: str, flow: FlowMap, key: str, value: Value, style: FlowStyle) -> str:
     inside = text[flow.start + 1 : flow.end - 1]
     rest = inside if inside.strip(" \t\r\n") else ""
-    if not hand.is_spread:
-        return f"{text[: flow.start + 1]}{hand.edge}{_pair(key, value, hand, None)}{rest or hand.edge}{text[flow.end - 1 :]}"
+    if not style.is_spread:
+        return f"{text[: flow.start + 1]}{style.edge}{_pair(key, value, style, None)}{rest or style.edge}{text[flow.end - 1 :]}"
     outer = _indent(text, flow.start)
-    pad = outer + hand.step
-    pair = _pair(key, value, hand, pad)
-    return f"{text[: flow.start + 1]}{hand.eol}{pad}{pair}{rest or hand.eol + outer}{text[flow.end - 1 :]}"
+    pad = outer + style.step
+    pair = _pair(key, value, style, pad)
+    return f"{text[: flow.start + 1]}{style.eol}{pad}{pair}{rest or style.eol + outer}{text[flow.end - 1 :]}"
 
 
 def drop(text: str, place: FlowPlace) -> str | None:
@@ -171,7 +171,7 @@ def drop(text: str, place: FlowPlace) -> str | None:
     line = start - len(_indent(text, start))
     after = _past_comment(text, end)
     if line > 0 and text[line - 1] in _BREAKS and (after == len(text) or text[after] in _BREAKS):
-        # It has its lines to itself: they go, and the break before them.
+        # The entry has its own lines: remove them, and the line break before them.
         start, end = line - (2 if text.startswith("\r\n", line - 2) else 1), after
     elif index + 1 < len(entries) and not text[end : entries[index + 1].key].strip(_BLANK):
         end = entries[index + 1].key
@@ -185,7 +185,7 @@ def drop(text: str, place: FlowPlace) -> str | None:
 
 
 def clear(text: str, place: FlowPlace) -> str | None:
-    """Without the only entry."""
+    """The text without the mapping's only entry."""
     start, end, entries = place.flow
     if len(entries) != 1:
         return None
@@ -201,7 +201,7 @@ def _end(entry: FlowEntry) -> int:
 
 
 def _past_comment(text: str, at: int) -> int:
-    """After the comment on the rest of the line, where there is one; after blanks that end the line; else `at`."""
+    """The offset after the comment on the rest of the line, or after trailing blanks; otherwise `at`."""
     comment = _COMMENT.match(text, at)
     if comment:
         return comment.end()

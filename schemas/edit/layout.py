@@ -1,7 +1,4 @@
-"""Where things stand in a text: what the two ways to find them agree on, and what splicing needs to know.
-
-All numbers are offsets into one document's text.
-"""
+"""Offsets of entries and mappings in one document's text: what both finders return, and what splicing needs."""
 
 from __future__ import annotations
 
@@ -14,9 +11,10 @@ from schemas.edit.fields import Path
 class BlockEntry(NamedTuple):
     """A key in block style, with its value.
 
-    `line` is where its first line starts, -1 where something else stands on that line too, `colon` is after its colon, `value` to `value_end` is what of the value stands
-    on the key's line (a scalar, brackets that may end lines below, the mark of a block scalar, or nothing), `tail` is
-    after the last line that belongs to it. What stands between `value_end` and the end of that line is a comment.
+    `line` is the start of its first line, or -1 if other text precedes the key on that line. `colon` is after its colon.
+    `value` to `value_end` is the part of the value on the key's line: a scalar, brackets that may end on later lines, the
+    mark of a block scalar, or nothing. `tail` is after the last line that belongs to the entry. Text between `value_end`
+    and the end of that line is a comment.
     """
 
     line: int
@@ -28,8 +26,8 @@ class BlockEntry(NamedTuple):
 
 
 class BlockMap(NamedTuple):
-    """A map in block style: `start` is where its first line starts, `last` is after its last line of content, `end`
-    where the next thing starts; `quote` is how its first key is quoted."""
+    """A mapping in block style: `start` is the start of its first line, `last` is after its last line of content, `end`
+    is where the following text starts. `quote` is the quote of its first key."""
 
     start: int
     last: int
@@ -39,7 +37,7 @@ class BlockMap(NamedTuple):
 
 
 class FlowEntry(NamedTuple):
-    """A key between braces; -1 for a colon, a value or a comma that is not there."""
+    """An entry of a flow mapping; -1 stands for a missing colon, value or comma."""
 
     key: int
     key_end: int
@@ -50,7 +48,7 @@ class FlowEntry(NamedTuple):
 
 
 class FlowMap(NamedTuple):
-    """A map between braces, `end` after the closing one."""
+    """A flow mapping; `end` is after its closing brace."""
 
     start: int
     end: int
@@ -58,23 +56,23 @@ class FlowMap(NamedTuple):
 
 
 class FlowPlace(NamedTuple):
-    """One entry, and the map it stands in."""
+    """One entry of a flow mapping, by its number."""
 
     flow: FlowMap
     number: int
 
 
 class InsertionPoint(Enum):
-    """Where a new entry goes in a block map, and whether comments stay that stand deeper than an entry before them. A
-    block scalar can make either impossible: one that keeps its last blank lines, or takes such a comment for its own."""
+    """Where a new entry is inserted into a block mapping, and whether comments stay that are indented deeper than the
+    entry before them. A block scalar can make either impossible: it may keep trailing blank lines, or contain the comment."""
 
     LAST = "after the last line of content; all comments stay"
-    END = "after the comments and blank lines too; deeper ones behind what changes go"
-    START = "before the first entry; the same"
+    END = "after trailing comments and blank lines; deeper comments after a changed entry are removed"
+    START = "before the first entry; deeper comments after a changed entry are removed"
 
 
 class Finder(Protocol):
-    """Finds, or returns None: this text is beyond it. It may be wrong; every edit is verified by reading back."""
+    """Finds an entry or a mapping; None if it cannot read this text. It may be wrong: every edit is read back."""
 
     def map_at(self, text: str, path: Path) -> BlockMap | FlowMap | None: ...
 

@@ -1,7 +1,7 @@
-"""Finds fields by a scan over lines, without parsing: for plain block style, and for braces anywhere in it.
+"""Finds fields by scanning lines, without parsing: for plain block style, and for flow mappings inside it.
 
-It trusts indentation and may be led astray (a line in a quoted text can look like a key); every edit is read back, so
-here being fast and nearly always right is enough. What it does not understand it answers with None.
+It relies on indentation and can be wrong: a line inside a quoted text can look like a key. Every edit is read back, so it
+is enough to be fast and nearly always right. It returns None for text that it does not know.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_MAP_STARTS_WITH = "?&!{[*|>-"
 
 
 class _Lines(NamedTuple):
-    """A map in block style, as far as finding a key in it takes."""
+    """A mapping in block style: what is needed to find a key in it."""
 
     start: int
     end: int
@@ -93,7 +93,7 @@ def _root(text: str) -> _Lines | FlowMap | None:
 
 
 def _below(text: str, above: _Lines, key: str) -> _Lines | FlowMap | None:
-    """The map that is the value of `key`."""
+    """The mapping that is the value of `key`."""
     match = _key(key, above.indent).search(text, above.start, above.end)
     if match is None:
         return None
@@ -118,7 +118,7 @@ def _key(key: str, indent: int) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _next(indent: int) -> re.Pattern[str]:
-    """The next line that stands no deeper, and is more than a comment or an item of a list that is the value."""
+    """The next line that is not indented deeper, apart from comments and items of a list that is the value."""
     return re.compile(rf"^ {{0,{indent}}}(?:[^ \t\r\n#-]|-(?![ \t\r\n]))", re.M)
 
 
@@ -138,12 +138,12 @@ def _entry(text: str, above: _Lines, key: str) -> BlockEntry | None:
         return None
     tail = _last(text, trailer.end(), _end(text, above, colon), line)
     if not goes_on and tail != trailer.end():
-        return None  # a text of several lines
+        return None  # a text that continues on the next lines
     return BlockEntry(line, colon, value, value_end, tail, above.indent)
 
 
 def _past_properties(text: str, colon: int) -> int:
-    """After the anchor and the tag behind a colon; `colon` itself, when there are none."""
+    """The offset after the anchor and the tag that follow a colon; `colon` if there are none."""
     if _TRAILER.match(text, colon):
         return colon
     properties = _PROPERTIES.match(text, _past_blanks(text, colon))
@@ -157,8 +157,8 @@ def _past_blanks(text: str, at: int) -> int:
 
 
 def _on_the_line(text: str, colon: int) -> tuple[int, int, bool]:
-    """What of the value stands behind the colon, and whether more of it can follow below; from the colon to the colon
-    when nothing stands there, or nothing understood."""
+    """Start and end of the value's part after the colon, and whether it can continue on the next lines. Both are `colon`
+    if there is no such part, or it is not known here."""
     at = _past_properties(text, colon)
     value = colon if at == colon else _past_blanks(text, colon)
     if _TRAILER.match(text, at):
@@ -174,7 +174,7 @@ def _on_the_line(text: str, colon: int) -> tuple[int, int, bool]:
 
 
 def _last(text: str, start: int, end: int, literals: int, comments_deeper_than: int | None = None) -> int:
-    """Where the last line between ends that is more than blank or a comment; block scalars may begin at `literals`."""
+    """The end of the last line that is not blank or a comment. Block scalars are searched from `literals` on."""
     if text.find("|", literals, end) >= 0 or text.find(">", literals, end) >= 0:
         start = max(start, _past_literals(text, literals, end))
     while end > start:
@@ -189,10 +189,10 @@ def _last(text: str, start: int, end: int, literals: int, comments_deeper_than: 
 
 
 def _past_literals(text: str, start: int, end: int) -> int:
-    """After the last line of the last block scalar, where `#` begins no comment."""
+    """The offset after the last line of the last block scalar, in which `#` does not begin a comment."""
     past = at = start
     while header := _LITERAL_LINE.search(text, at, end):
-        # After the mark of an item its dash counts, after a key its key.
+        # The scalar of an item is indented relative to the dash, that of a key relative to the key.
         is_item = header[2] and header[0].lstrip(" -\t")[0] in "|>"
         outer = len(header[1]) + (header[2].rstrip().rfind("-") if is_item else len(header[2]))
         inner = outer + int(header[4]) if header[4] else _first_indent(text, header.end() + 1, end)

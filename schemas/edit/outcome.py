@@ -1,4 +1,4 @@
-"""What an edit ends in: new bytes, or a refusal that says why and leaves the text alone."""
+"""The result of an edit: new bytes, or a refusal with its reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from schemas.problem import Problem
 
 
 class Means(IntEnum):
-    """How the new bytes came about, cheapest first. Benchmarks and tests count them; nothing decides by them."""
+    """How the edit was made, cheapest first. Benchmarks and tests count these; nothing decides by them."""
 
     UNTOUCHED = 0
     LINES = 1

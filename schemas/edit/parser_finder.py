@@ -1,5 +1,5 @@
-"""Finds fields by the marks of a parser: for block style that a scan over lines does not see through, such as explicit
-keys, tags, anchors, texts that look like keys, or carriage returns as line ends. Slow, and only asked then."""
+"""Finds fields by the marks of a parser: for text that `line_finder` cannot read, such as explicit keys, tags, anchors,
+texts that look like keys, or carriage returns as line ends. Slow, so it is used only then."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from schemas.edit.layout import BlockEntry, BlockMap, FlowMap, FlowPlace
 from schemas.edit.style import line_end, line_start
 
 LARGEST = 1 << 18
-"""Texts beyond it are not composed: nodes take a hundred times the memory of their text."""
+"""Larger texts are not composed: nodes take a hundred times the memory of their text."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NO_BREAKS = {0x85: "x", 0x2028: "x", 0x2029: "x"}
-"""libyaml speaks YAML 1.1, which breaks lines there. As long as before, so every mark stays."""
+"""Line breaks of YAML 1.1, which libyaml reads. The replacement has the same length, so every mark stays valid."""
 
 _TO_COLON = re.compile(r"(?:[ \t\r\n]|(?<=[ \t\r\n])#[^\r\n]*)*+:")
 _ON_LINE = re.compile(r"[ \t]*(?![ \t\r\n#]|\Z)")
@@ -51,7 +51,7 @@ def entry_at(text: str, path: Path) -> BlockEntry | FlowPlace | None:
 
 @lru_cache(maxsize=1)
 def compose(text: str) -> Node | None:
-    """The tree of nodes of one document; None where the parser does not follow, or would take too much."""
+    """The tree of nodes of one document; None if the parser refuses the text or the text is too large."""
     if len(text) > LARGEST:
         return None
     try:
@@ -79,7 +79,7 @@ def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
 
 
 def _is_alias(name: Node, value: Node) -> bool:
-    """An alias is the very node it stands for, and that stands further up."""
+    """The parser returns the anchor's node for an alias, and that node precedes the key."""
     return bool(value.start_mark.index < name.end_mark.index)
 
 
@@ -135,7 +135,7 @@ def _on_the_line(text: str, colon: int, name: Node, value: Node) -> tuple[int, i
 
 
 def _end(text: str, name: Node, value: Node) -> int:
-    """After the last sign of the value; of the key, when there is no value."""
+    """The offset after the last character of the value, or of the key if there is no value."""
     while (
         isinstance(value, CollectionNode)
         and not value.flow_style
@@ -157,14 +157,14 @@ def _end(text: str, name: Node, value: Node) -> int:
 
 
 class SharedNode(NamedTuple):
-    """What makes a field not the document's own."""
+    """A node that other parts of the document share with the field: by an anchor, an alias or a merge."""
 
     path: Path
     is_merge: bool
 
 
 def find_shared_node(text: str, path: Path) -> SharedNode | None:
-    """The first node towards `path` that is an anchor's or an alias's, or that takes the next key from a merge."""
+    """The first node on `path` that has an anchor, is an alias, or gets the next key from a merge."""
     node = compose(text)
     merged: SharedNode | None = None
     for depth, key in enumerate(path):

@@ -1,4 +1,4 @@
-"""Values as block text, in a given style; and whole new documents in the one style of gitvirt's own files."""
+"""Values as block text in a given style, and whole new documents in the style of gitvirt's own files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from schemas.edit.verification import is_same_value, read_body
 _DEEPEST = 64
 _CANONICAL_ORDER = ("apiVersion", "kind", "metadata", "spec", "status")
 _LITERAL = re.compile(r"[!-~](?:[ -~]*[!-~])?(?:\n+[ -~]*[!-~])*\n?")
-"""Lines that keep every byte between a bar and the indent: no outer blanks, nothing invisible, at most one break last."""
+"""Texts that a block scalar (|) keeps byte for byte: no outer blanks, nothing invisible, at most one final line break."""
 
 
 class Rendered(NamedTuple):
-    """What follows `key:`: on its line (with the space before it), and on the lines below (each with its ending)."""
+    """The text after `key:`: on its line (with the space before it), and on the next lines (each with its ending)."""
 
     inline: str
     lines: str = ""
 
 
 def value(given: Value, indent: int, style: TextStyle, depth: int = 0) -> Rendered:
-    """The value of a key that stands at `indent`."""
+    """The text of a value whose key is indented by `indent`."""
     if depth > _DEEPEST:
         raise UnwritableError(f"a value of more than {_DEEPEST} levels")
     if isinstance(given, dict):
@@ -56,7 +56,7 @@ def entries(given: Mapping[str, Value], indent: int, style: TextStyle, depth: in
     pad = " " * indent
     out = []
     for key, item in given.items():
-        if type(item) is str and scalars.is_plain(item):  # most are, so this is the short way for them
+        if type(item) is str and scalars.is_plain(item):  # most are, and this is faster
             out.append(f"{pad}{scalars.key(key)}: {item}{style.eol}")
         else:
             out.append(pad + entry(key, item, indent, style, depth))
@@ -87,9 +87,9 @@ def _literal(text: str, indent: int, style: TextStyle) -> Rendered:
 
 
 def render(body: Mapping[str, Value]) -> bytes:
-    """A whole document. Raises UnwritableError for what is no plain data; what it returns reads back as `body`."""
+    """A whole document. Reads its result back, and raises UnwritableError if `body` is not plain data."""
     first = {key: body[key] for key in _CANONICAL_ORDER if key in body}
     text = entries(first | dict(body), 0, TextStyle()) if body else "{}\n"
     if not is_same_value(read_body(text), dict(body)):
-        raise UnwritableError("a body that does not read back as it is")
+        raise UnwritableError("a body that reads back as another value")
     return text.encode()

@@ -1,7 +1,7 @@
-"""The last resort: one document read and written anew by ruamel.yaml, which keeps comments and most of the form.
+"""The last resort: ruamel.yaml reads the document and writes it again, which keeps comments and most of the layout.
 
-Other lines than the wanted ones may be laid out differently afterwards; never do they mean something else, since this
-is read back like every edit.
+Lines of other fields may be laid out differently afterwards. They never change their meaning, because the result is read
+back like every edit.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from schemas.edit.steps import AddEntry, ClearMap, DropEntry, PruneMap, PutEntry
 from schemas.edit.style import TextStyle
 
 LARGEST = 1 << 16
-"""Texts beyond it are not tried: a parser in Python reads a few hundred kilobytes a second."""
+"""Larger texts are not tried: a parser in Python reads a few hundred kilobytes per second."""
 
 _WIDEST = 1 << 20
 _FOOTER = re.compile(r"^\.\.\.(?=[ \t\r\n]|\Z)", re.M)
 
-# How ruamel.yaml fails on hostile texts besides its own error. Each means the same: this text is beyond it.
-_SLIPS = (
+# What ruamel.yaml raises for hostile texts besides its own error. Each means that it cannot process the text.
+_OTHER_ERRORS = (
     ValueError,
     TypeError,
     LookupError,
@@ -34,8 +34,8 @@ _SLIPS = (
 
 
 def round_trip(text: str, steps: tuple[Step, ...], style: TextStyle) -> str | None:
-    """None: ruamel.yaml does not follow the text, or what it writes does not fit between the neighbours."""
-    from ruamel.yaml import YAML  # 60 ms that an edit by splicing does not pay
+    """The new text, or None if ruamel.yaml cannot read the text or make the steps."""
+    from ruamel.yaml import YAML  # takes 60 ms; edits by splicing do not need it
     from ruamel.yaml.error import YAMLError
 
     if len(text) > LARGEST:
@@ -52,9 +52,9 @@ def round_trip(text: str, steps: tuple[Step, ...], style: TextStyle) -> str | No
     try:
         document = yaml.load(own)
         for step in steps:
-            _take(document, step)
+            _apply(document, step)
         yaml.dump(document, out)
-    except (YAMLError, *_SLIPS):
+    except (YAMLError, *_OTHER_ERRORS):
         return None
     new = out.getvalue()
     if own and own[-1] not in "\r\n":
@@ -62,29 +62,29 @@ def round_trip(text: str, steps: tuple[Step, ...], style: TextStyle) -> str | No
     return new.replace("\n", style.eol) + rest
 
 
-def _take(document: Any, step: Step) -> None:
+def _apply(document: Any, step: Step) -> None:
     above = document
     for key in step.path[:-1]:
         above = above[key]
     match step:
         case PutEntry(_, value) | AddEntry(_, value):
-            above[step.path[-1]] = _safe(value)
+            above[step.path[-1]] = _quote_texts(value)
         case DropEntry(_):
             del above[step.path[-1]]
         case ClearMap(_) | PruneMap(_):
             if above.merge:
-                raise LookupError(step.path)  # the entry is not the map's own, or not its only one
-            _take(document, DropEntry(step.path if isinstance(step, ClearMap) else step.path[:-1]))
+                raise LookupError(step.path)  # the entry comes from a merge, or is not the only one
+            _apply(document, DropEntry(step.path if isinstance(step, ClearMap) else step.path[:-1]))
 
 
-def _safe(value: Value) -> Any:
+def _quote_texts(value: Value) -> Any:
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
     match value:
         case dict():
-            return {key: _safe(item) for key, item in value.items()}
+            return {key: _quote_texts(item) for key, item in value.items()}
         case list():
-            return [_safe(item) for item in value]
+            return [_quote_texts(item) for item in value]
         case str() if not scalars.is_plain(value):
             return DoubleQuotedScalarString(value)
     return value

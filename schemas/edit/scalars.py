@@ -1,5 +1,5 @@
-"""Single values as text. One value has one plain and one quoted form, and every YAML 1.2 and 1.1 reader takes either
-for what it is: whatever some reader would resolve to a number, a date, a truth value or nothing is quoted."""
+"""Single values as text. Every YAML 1.1 and 1.2 reader reads the same value from it: a text that some reader would take
+for a number, a date, a boolean or null is quoted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 PLAIN = re.compile(
     r"[A-Za-z0-9_./+(-](?:[A-Za-z0-9_./+@=();!?%$*&-]|:(?=[A-Za-z0-9_./])|,| (?=[A-Za-z0-9_./+(=-]))*"
 )
-"""Deliberately narrower than YAML allows; not the text that ends in a colon, not the one with a hash."""
+"""Narrower than YAML allows, on purpose: no text that ends with a colon, none that contains a hash."""
 
 _RESOLVED = re.compile(
     r"""(?xi)
@@ -33,14 +33,14 @@ _INVISIBLE = re.compile(
     "[\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     "\ufff0-\ufffb\ufffe\uffff]"
 )
-"""Breaks of YAML 1.1, controls, marks that reorder or hide what a person reviews."""
+"""Line breaks of YAML 1.1, control characters, and marks that reorder or hide text from a reviewer."""
 
 _in_json = json.JSONEncoder(ensure_ascii=False).encode
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 class UnwritableError(ValueError):
-    """The value has no text: half of a surrogate pair, infinity in JSON, something that is no plain data."""
+    """The value cannot be written: half of a surrogate pair, infinity in JSON, or a value that is not plain data."""
 
 
 @lru_cache(maxsize=8192)
@@ -53,7 +53,7 @@ def is_plain(text: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """Between double quotes; the same in JSON and in YAML."""
+    """In double quotes; the same in JSON and in YAML."""
     if _HALF.search(text):
         raise UnwritableError("a text with half of a surrogate pair")
     return _INVISIBLE.sub(_escape, _in_json(text))
@@ -64,7 +64,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def single_quoted(text: str) -> str | None:
-    """Between single quotes, where nothing needs an escape; else None."""
+    """In single quotes; None if a character needs an escape."""
     if _INVISIBLE.search(text) or _HALF.search(text) or any(sign < " " for sign in text):
         return None
     return "'" + text.replace("'", "''") + "'"
@@ -76,13 +76,13 @@ def block(text: str) -> str:
 
 
 def flow(text: str) -> str:
-    """A string between brackets, where a comma means something."""
+    """A string inside brackets, where a comma separates entries."""
     return text if is_plain(text) and "," not in text and not text.endswith("?") else quoted(text)
 
 
 @lru_cache(maxsize=8192)
 def key(text: str, quote: str = "") -> str:
-    """A key as its neighbours are quoted: with `quote`, or not at all where that is safe."""
+    """A key with the quotes of its neighbors; without quotes if they have none and that is safe."""
     if not isinstance(text, str):
         raise UnwritableError(f"a key that is a {type(text).__name__}")
     if text == "<<":

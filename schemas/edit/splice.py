@@ -1,4 +1,4 @@
-"""One step done on a text, where a finder says. Every byte that the step does not name is copied."""
+"""Makes one step in a text, at the position that a finder returns. All other bytes are copied."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from schemas.edit.layout import BlockEntry, BlockMap, Finder, FlowMap, FlowPlace
 from schemas.edit.steps import AddEntry, ClearMap, DropEntry, PruneMap, PutEntry, Step
 from schemas.edit.style import TextStyle, line_end, line_start
 
-_LONGEST_LINE = 100
+_MAX_LINE = 100
 _BREAKS = ("\n", "\r")
 _COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?[\r\n])*[ \t]*(?:#[^\r\n]*)?")
 
 
-def splice(text: str, step: Step, finder: Finder, style: TextStyle, brink: InsertionPoint) -> str | None:
-    """None: the finder does not see where."""
+def splice(text: str, step: Step, finder: Finder, style: TextStyle, point: InsertionPoint) -> str | None:
+    """The new text, or None if the finder does not find the position."""
     match step:
         case PutEntry(path, value):
-            entry = _entry(text, path, finder, brink)
+            entry = _entry(text, path, finder, point)
             if isinstance(entry, FlowPlace):
-                return flow_writer.put(text, entry, value, _hand(text, entry.flow, finder, path))
+                return flow_writer.put(text, entry, value, _flow_style(text, entry.flow, finder, path))
             return None if entry is None else _put(text, entry, value, style)
         case AddEntry(path, value):
             above = finder.map_at(text, path[:-1])
             if isinstance(above, FlowMap):
-                return flow_writer.add(text, above, path[-1], value, _hand(text, above, finder, path))
-            return None if above is None else _add(text, above, path[-1], value, style, brink)
+                return flow_writer.add(text, above, path[-1], value, _flow_style(text, above, finder, path))
+            return None if above is None else _add(text, above, path[-1], value, style, point)
         case DropEntry(path):
-            entry = _entry(text, path, finder, brink)
+            entry = _entry(text, path, finder, point)
             if isinstance(entry, FlowPlace):
                 return flow_writer.drop(text, entry)
-            return None if entry is None else _without(text, entry, entry.tail)
+            return None if entry is None else _remove_lines(text, entry, entry.tail)
         case ClearMap(path) | PruneMap(path):
-            entry, holder = _entry(text, path, finder, brink), _entry(text, path[:-1], finder, brink)
-            return _emptied(text, entry, holder, isinstance(step, PruneMap), brink)
+            entry, holder = _entry(text, path, finder, point), _entry(text, path[:-1], finder, point)
+            return _remove_only_entry(text, entry, holder, isinstance(step, PruneMap), point)
     assert_never(step)
 
 
-def _entry(text: str, path: Path, finder: Finder, brink: InsertionPoint) -> BlockEntry | FlowPlace | None:
+def _entry(text: str, path: Path, finder: Finder, point: InsertionPoint) -> BlockEntry | FlowPlace | None:
     entry = finder.entry_at(text, path)
-    if brink is InsertionPoint.LAST or not isinstance(entry, BlockEntry):
+    if point is InsertionPoint.LAST or not isinstance(entry, BlockEntry):
         return entry
     deeper = re.compile(rf"(?: {{{entry.indent + 1},}}#[^\r\n]*(?:\r\n|\n|\r|\Z))*").match(text, entry.tail)
     return entry._replace(tail=deeper.end()) if deeper else entry
 
 
-def _hand(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.FlowStyle:
+def _flow_style(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.FlowStyle:
     for depth in range(len(path) - 1):
         outer = finder.map_at(text, path[:depth])
         if isinstance(outer, FlowMap):
@@ -57,23 +57,23 @@ def _hand(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_writer.
 
 
 def _put(text: str, entry: BlockEntry, value: Value, style: TextStyle) -> str:
-    kept = _in_its_form(text, entry, value)
-    inline, lines = (kept, "") if kept else render.value(value, entry.indent, style)
+    same_form = _in_old_form(text, entry, value)
+    inline, lines = (same_form, "") if same_form else render.value(value, entry.indent, style)
     if inline and entry.colon < entry.value:
         inline = text[entry.colon : entry.value] + inline.lstrip(" ")
     comment = text[entry.value_end : line_end(text, entry.value_end)]
     if not comment.endswith(_BREAKS):
         comment += style.eol
-    return _ended_like(text, text[: entry.colon] + inline + comment + lines + text[entry.tail :])
+    return _keep_last_break(text, text[: entry.colon] + inline + comment + lines + text[entry.tail :])
 
 
-def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
-    """The new value in the form the old one has, quotes or braces; nothing where it has none, or the line gets long."""
+def _in_old_form(text: str, entry: BlockEntry, value: Value) -> str:
+    """The new value in the form of the old one, quotes or braces; empty if the old one has neither, or for a long line."""
     old = text[entry.value : entry.value_end]
     if isinstance(value, str):
         if old.startswith("'"):
             return scalars.single_quoted(value) or scalars.quoted(value)
-        # Quoted although it need not be: somebody's choice. Else the next value decides anew.
+        # Quotes that YAML does not require are a person's choice, so they stay. Otherwise the new value decides.
         return scalars.quoted(value) if old.startswith('"') and scalars.is_plain(old[1:-1]) else ""
     if not value or not isinstance(value, dict | list) or old[:1] not in ("{", "[") or not old[1:-1].strip():
         return ""
@@ -81,58 +81,58 @@ def _in_its_form(text: str, entry: BlockEntry, value: Value) -> str:
     hand = flow_writer.flow_style(text, braced, braced) if braced else flow_writer.FlowStyle()
     start = line_start(text, entry.value)
     new = flow_writer.write(value, hand, " " * entry.indent if hand.is_spread else None)
-    return new if hand.is_spread or entry.value - start + len(new) <= _LONGEST_LINE else ""
+    return new if hand.is_spread or entry.value - start + len(new) <= _MAX_LINE else ""
 
 
-def _add(text: str, above: BlockMap, key: str, value: Value, style: TextStyle, brink: InsertionPoint) -> str:
+def _add(text: str, above: BlockMap, key: str, value: Value, style: TextStyle, point: InsertionPoint) -> str:
     at = (
         above.last
-        if brink is InsertionPoint.LAST
+        if point is InsertionPoint.LAST
         else above.end
-        if brink is InsertionPoint.END
+        if point is InsertionPoint.END
         else above.start
     )
     new = " " * above.indent + render.entry(key, value, above.indent, style, quote=above.quote)
     if at and text[at - 1] not in _BREAKS:
         new = style.eol + new
-    return _ended_like(text, text[:at] + new + text[at:])
+    return _keep_last_break(text, text[:at] + new + text[at:])
 
 
-def _without(text: str, entry: BlockEntry, end: int) -> str | None:
-    """The lines up to `end` gone; where they were the last and did not end, the break before them too."""
+def _remove_lines(text: str, entry: BlockEntry, end: int) -> str | None:
+    """The text without the lines of the entry up to `end`; None if other text is on its first line."""
     if entry.line < 0:
         return None
-    return _ended_like(text, text[: entry.line] + text[end:])
+    return _keep_last_break(text, text[: entry.line] + text[end:])
 
 
-def _emptied(
+def _remove_only_entry(
     text: str,
     entry: BlockEntry | FlowPlace | None,
     above: BlockEntry | FlowPlace | None,
     is_pruned: bool,
-    brink: InsertionPoint,
+    point: InsertionPoint,
 ) -> str | None:
-    """Without the only entry of the map that is the value of `above`."""
+    """The text without the only entry of the mapping that is the value of `above`."""
     if isinstance(entry, FlowPlace) and not is_pruned:
         return flow_writer.clear(text, entry)
     if isinstance(entry, FlowPlace) and len(entry.flow.entries) == 1:
         if isinstance(above, FlowPlace):
             return flow_writer.drop(text, above)
-        return None if above is None else _without(text, above, above.tail)
+        return None if above is None else _remove_lines(text, above, above.tail)
     if not isinstance(entry, BlockEntry) or not isinstance(above, BlockEntry) or entry.line < 0:
         return None
     if not is_pruned:
         new = text[: above.value_end] + " {}" + text[above.value_end : entry.line] + text[entry.tail :]
-        return _ended_like(text, new)
+        return _keep_last_break(text, new)
     comments = text[line_end(text, above.value_end) : entry.line] + text[entry.tail : above.tail]
     if above.line < 0 or not _COMMENTS.fullmatch(comments):
         return None
-    kept = comments if brink is InsertionPoint.LAST else ""
-    return _ended_like(text, text[: above.line] + kept + text[above.tail :])
+    staying = comments if point is InsertionPoint.LAST else ""
+    return _keep_last_break(text, text[: above.line] + staying + text[above.tail :])
 
 
-def _ended_like(text: str, new: str) -> str:
-    """A text that did not end its last line still does not."""
+def _keep_last_break(text: str, new: str) -> str:
+    """If the old text had no line break at its end, the new one gets none either."""
     if text.endswith(_BREAKS) or not new.endswith(_BREAKS):
         return new
     return new[: -2 if new.endswith("\r\n") else -1]

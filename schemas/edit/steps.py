@@ -1,7 +1,7 @@
-"""From the fields asked for to single steps on a text, and the body they must lead to. Pure, knows no text.
+"""From desired fields to single steps, and the body that they must lead to. Pure; knows no text.
 
-A step is the smallest thing that can be spliced: one entry set, added or dropped. Steps follow each other: each one
-is laid out for the body that the ones before it leave.
+A step is the smallest change that can be spliced: one entry is set, added or removed. The order of steps matters: each
+one applies to the body that the previous ones leave.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from schemas.edit.verification import is_same_value
 
 
 class PutEntry(NamedTuple):
-    """The entry is there; its value becomes this one."""
+    """The entry exists; its value is replaced."""
 
     path: Path
     value: Value
 
 
 class AddEntry(NamedTuple):
-    """The map above is there, the entry is not."""
+    """The parent mapping exists, the entry does not: it is added."""
 
     path: Path
     value: Value
 
 
 class DropEntry(NamedTuple):
-    """The entry goes, and the map above keeps others."""
+    """The entry is removed; its parent mapping keeps other entries."""
 
     path: Path
 
 
 class ClearMap(NamedTuple):
-    """The entry goes, the only one, and the map above stays, empty."""
+    """The only entry is removed; its parent mapping stays, empty."""
 
     path: Path
 
 
 class PruneMap(NamedTuple):
-    """The entry goes, the only one, and the map above with it."""
+    """The only entry is removed together with its parent mapping."""
 
     path: Path
 
@@ -50,19 +50,19 @@ Step = PutEntry | AddEntry | DropEntry | ClearMap | PruneMap
 
 class EditPlan(NamedTuple):
     steps: tuple[Step, ...]
-    wanted: Body
+    desired: Body
 
 
 @dataclass(frozen=True, slots=True)
 class NotAMap:
-    """What stands at `path` cannot hold the field."""
+    """The value at `path` is not a mapping, so it cannot have the field."""
 
     path: Path
     target: Target
 
 
 def plan_steps(body: Body, changes: Changes, *, is_whole: bool = False) -> EditPlan | NotAMap:
-    """Nothing for a field that already is as asked. A map is changed in what differs, or replaced when `is_whole`."""
+    """No step for a field that has the desired value. Mappings change where they differ, or as a whole if `is_whole`."""
     found: list[Step] = []
     for target in changes if len(changes) == 1 else sorted(changes, key=insertion_order):
         value = changes[target]
@@ -87,7 +87,7 @@ def _drop(body: Body, path: Path) -> list[Step]:
 
 
 def _put(body: Body, path: Path, value: Value, is_whole: bool) -> list[Step] | Path:
-    """The steps; or the path of what is in the way, being no map."""
+    """The steps, or the path of a value that would have to be a mapping."""
     node: Value = body
     for depth, key in enumerate(path):
         if node is None:
@@ -103,7 +103,7 @@ def _put(body: Body, path: Path, value: Value, is_whole: bool) -> list[Step] | P
 
 
 def _differences(path: Path, old: Value, new: Value) -> list[Step]:
-    """Maps with the same keys are changed where they differ, so that what surrounds the rest stays."""
+    """Mappings with the same keys change only where they differ, so that comments around other entries stay."""
     if isinstance(old, dict) and isinstance(new, dict) and old and old.keys() == new.keys():
         return [step for key in new for step in _differences((*path, key), old[key], new[key])]
     return [] if is_same_value(old, new) else [PutEntry(path, new)]
@@ -116,7 +116,7 @@ def _nested(path: Path, value: Value) -> Value:
 
 
 def _after(body: Body, step: Step) -> Body:
-    """A copy with the step done; shares what the step does not touch."""
+    """A copy of the body after the step. It shares all values that the step does not change."""
     match step:
         case PutEntry(path, value) | AddEntry(path, value):
             return _with(body, path, value)

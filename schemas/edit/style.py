@@ -1,4 +1,4 @@
-"""The hand a text is written in: its line ending, its indent, where its lists stand. New text follows it."""
+"""The style of a text: its line ending, its indentation, the indentation of its lists. New text follows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BREAK = re.compile(r"\r\n|\n|\r")
 
 
 class TextStyle:
-    """Of one text, or gitvirt's own. Each trait is looked for when it is first needed."""
+    """The style of one text, or gitvirt's own. Each property is computed when first needed."""
 
     __slots__ = ("_list_step", "_step", "_text", "eol")
 
@@ -31,7 +31,7 @@ class TextStyle:
 
     @property
     def list_step(self) -> int:
-        """How much deeper than its key a list's dashes stand."""
+        """How much deeper than its key the dashes of a list are indented."""
         if self._list_step < 0:
             dash = _FIRST_LIST.search(self._text)
             self._list_step = len(dash[2]) if dash else self.step
@@ -39,7 +39,7 @@ class TextStyle:
 
 
 def line_ending(text: str) -> str:
-    """The one that most lines have."""
+    """The line ending that most lines have."""
     if "\r" not in text:
         return "\n"
     both, feeds, returns = text.count("\r\n"), text.count("\n"), text.count("\r")
@@ -51,7 +51,7 @@ def has_break(text: str) -> bool:
 
 
 def line_end(text: str, at: int) -> int:
-    """After the break that ends the line `at` stands on."""
+    """The offset after the line break of the line that contains `at`."""
     found = _BREAK.search(text, at)
     return found.end() if found else len(text)
 

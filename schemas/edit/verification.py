@@ -16,16 +16,16 @@ _NEIGHBOUR = "---\n"
 
 
 def read_body(text: str, is_followed: bool = False) -> Body | Unreadable:
-    """A text that is not one document, or one that is no map, is as good as unreadable here.
+    """The value of one document's text, or why it is not one document with a mapping.
 
-    With others behind it in its file, the document is read with a neighbour too: how it ends can depend on that.
+    If another document follows in the file, the text is read with one: how it ends can depend on that.
     """
     documents = read(text + _NEIGHBOUR if is_followed else text)
     if isinstance(documents, Unreadable):
         return documents
     if len(documents) == 1 + is_followed and isinstance(documents[0], dict):
         return cast("Body", documents[0])
-    return Unreadable("GV701", "it is no map of fields")
+    return Unreadable("GV701", "the document is not a mapping of fields")
 
 
 _canonical = msgspec.msgpack.Encoder(order="deterministic").encode
