@@ -17,7 +17,7 @@ from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.decide import Place, obstacles
 from reconciler.decide import placement as placing
-from reconciler.plan.remedy import remedy
+from reconciler.plan.suggestion import suggest
 from reconciler.schedule import Fit, Refusal, explain
 from reconciler.world.record import Record
 from schemas.kinds import DEFAULT_NAMESPACE, Key, Kind
@@ -62,8 +62,8 @@ class Explanation:
         return not self.blocked and any(isinstance(row, Fit) for row in self.rows)
 
     @property
-    def remedy(self) -> str:
-        return remedy([row for row in self.rows if isinstance(row, Refusal)])
+    def suggestion(self) -> str:
+        return suggest([row for row in self.rows if isinstance(row, Refusal)])
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -122,8 +122,8 @@ def write(answer: Explanation, terminal: Terminal) -> None:
     if rows:
         terminal.line()
         terminal.table(("POOL", "VERDICT", "WHY"), rows)
-    if not answer.pool and not answer.is_placeable and answer.remedy:
-        terminal.line(f"\nwould fit: {printable(answer.remedy)}")
+    if not answer.pool and not answer.is_placeable and answer.suggestion:
+        terminal.line(f"\nwould fit: {printable(answer.suggestion)}")
 
 
 def rank_rows(rows: tuple[Fit | Refusal, ...]) -> list[Fit | Refusal]:
@@ -154,7 +154,7 @@ def document(answer: Explanation) -> dict[str, object]:
         "object": str(answer.key),
         "pool": answer.pool,
         "blocked": list(answer.blocked),
-        "wouldFit": "" if answer.pool or answer.is_placeable else answer.remedy,
+        "wouldFit": "" if answer.pool or answer.is_placeable else answer.suggestion,
         "pools": [row_of(row) for row in rank_rows(answer.rows)],
     }
 

@@ -10,12 +10,12 @@ from reconciler.cli.exits import Exit
 from reconciler.cli.output import add_format, show_value
 from reconciler.cli.plans import as_json, as_markdown, as_text, ground
 from reconciler.cli.plans.ground import Seen
-from reconciler.cli.plans.rooms import rooms
+from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.terminal import out
 from reconciler.gitstore.objects.tree import File
 from reconciler.loop.planning import planned
 from reconciler.plan import Plan
-from reconciler.plan.declaration import Declaration, declared
+from reconciler.plan.source_changes import SourceChange, compare_sources
 from schemas.kinds import Key
 from schemas.manifest import parse
 from schemas.manifest.ignore import is_manifest
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with ground.seen(arguments, arguments.path) as seen:
         plan = planned(seen.world, seen.advance, seen.now)
-        plan = replace(plan, declared=declarations(seen), rooms=rooms(seen.world, plan))
+        plan = replace(plan, source_changes=source_changes(seen), usage=pool_usage(seen.world, plan))
     terminal = out()
     match arguments.output:
         case "json" | "yaml":
@@ -59,13 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
 def verdict(plan: Plan, *, is_strict: bool) -> int:
     if any(problem.severity is Severity.ERROR for problem in plan.problems):
         return Exit.PROBLEMS
-    if plan.unplaced:
+    if plan.unschedulable:
         return Exit.UNPLACEABLE
-    is_pending = bool(plan.changes or plan.declared)
+    is_pending = bool(plan.changes or plan.source_changes)
     return Exit.CHANGES if is_strict and is_pending else Exit.OK
 
 
-def declarations(seen: Seen) -> tuple[Declaration, ...]:
+def source_changes(seen: Seen) -> tuple[SourceChange, ...]:
     """What people changed since the commit that was reconciled last."""
     before: dict[Key, Mapping[str, object]] = {}
     after: dict[Key, Mapping[str, object]] = {}
@@ -77,7 +77,7 @@ def declarations(seen: Seen) -> tuple[Declaration, ...]:
         if change.after is None or seen.world.is_manifest(change.path):
             before |= documents(seen, change.path, change.before)
             after |= documents(seen, change.path, change.after)
-    return declared(before, after)
+    return compare_sources(before, after)
 
 
 def documents(seen: Seen, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reconciler.decide.rejection import noted
 from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.record.condition import EVICTION, SCHEDULED
 from reconciler.world.reports.folding import folded
 from reconciler.world.reports.said import Said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import machines_of, volumes_of
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.known import Known
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine

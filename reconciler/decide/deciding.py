@@ -18,7 +18,7 @@ from reconciler.decide.retained import kept_for, lost, taken_back
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import interfaces_of, machines_of, volumes_of
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
 from reconciler.world.record import PLACED, condition, empty_status
@@ -197,7 +197,7 @@ def remarked(view: View, need: Need, now: datetime) -> Need:
     turn = Turn(known, need.record, now, need.deeds)
     if known.standing is Standing.FROZEN:
         turn = turn.says(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
-        turn = turn.does(Action.BLOCK, why) if turn.record != need.record else turn
+        turn = turn.does(Action.BLOCKED, why) if turn.record != need.record else turn
     if refused:
         turn = turn.says(CLAIM_REFUSED, "True", "NotItsOwn", "; ".join(sorted(refused)[:3]))
     else:

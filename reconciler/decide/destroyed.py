@@ -16,7 +16,7 @@ from typing import Literal
 
 from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm
 from reconciler.world.pool import PoolState
 from reconciler.world.record import condition

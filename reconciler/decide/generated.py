@@ -15,7 +15,7 @@ from reconciler.decide.need import Blocked, Deed, Need
 from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
 from reconciler.decide.volume import volume
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Record, empty_status
 from schemas.kinds import Kind

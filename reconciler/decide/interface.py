@@ -8,7 +8,7 @@ from reconciler.decide.need import Keep, Need
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import machines_of
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.record import Record
 from reconciler.world.reports.folding import folded_interface
 from schemas.kinds import Key

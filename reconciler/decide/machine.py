@@ -14,7 +14,7 @@ from reconciler.decide.removal import is_paused
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import volumes_of
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from reconciler.world.record import moment
@@ -137,5 +137,5 @@ def blocked(turn: Turn, reason: str, message: str) -> Blocked:
     if turn.assignment is None:
         said = said.says(SCHEDULED, "False", "Blocked", message)
     if said.record != turn.known.record:
-        said = said.does(Action.BLOCK, message)
+        said = said.does(Action.BLOCKED, message)
     return Blocked(**said.course(), reason=reason)

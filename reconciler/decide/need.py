@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.record import Record
 from schemas.edit.fields import Value
 from schemas.kinds import Key

@@ -8,7 +8,7 @@ from reconciler.decide.destroyed import Order, told
 from reconciler.decide.need import Keep, Need
 from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.known import Standing
 from reconciler.world.pool_status import folded_pool
 from schemas.edit.fields import Value

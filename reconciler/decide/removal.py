@@ -19,7 +19,7 @@ from reconciler.decide.turn import Turn
 from reconciler.decide.use import holders, named, owner_of
 from reconciler.decide.view import View
 from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm, Confirmation
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Status, stamp
@@ -145,14 +145,14 @@ def absent(turn: Turn, verdict: Verdicts) -> Remove:
     held = verdict.why.get(known.key)
     if held is not None:
         reason, message = held
-        turn = turn.says(DELETION_HELD, "True", reason, message).does(Action.HOLD, message)
+        turn = turn.says(DELETION_HELD, "True", reason, message).does(Action.AWAIT_APPROVAL, message)
         return removal(turn, Step.HOLD, message)
     turn = turn.unsays(DELETION_HELD, ACCEPTED)
     if is_retained(turn):
         return removal(turn.does(Action.RETAIN, KEEPS), Step.RETAIN, KEEPS)
     owner = owner_of(known)
     reason = "it left the source" if owner is None else f"machine {owner.name} brings it no more"
-    turn = turn.with_record(deletion_timestamp=stamp(turn.now)).does(Action.ORDER, reason)
+    turn = turn.with_record(deletion_timestamp=stamp(turn.now)).does(Action.MARK_DELETED, reason)
     return removal(turn, Step.ORDER, reason)
 
 

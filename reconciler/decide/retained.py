@@ -12,7 +12,7 @@ import msgspec
 from reconciler.decide.need import Remove, Step
 from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.known import Known, Standing
 from schemas.kinds import Key, Kind
 

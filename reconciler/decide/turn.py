@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconciler.decide.need import Deed
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.known import Known
 from reconciler.world.record import (
     PLACED,

@@ -230,7 +230,7 @@ class Loop:
             }
             message, words = worded("problem", fields)
             log.log(level, message, *words)
-        held = {f"{each.reason}\n{each.trailer}": each for each in plan.held}
+        held = {f"{each.reason}\n{each.trailer}": each for each in plan.pending_approvals}
         for text in sorted(held.keys() - self._told.held):
             found_held = held[text]
             fields = {
@@ -238,6 +238,6 @@ class Loop:
                 "reason": found_held.reason,
                 "trailer": found_held.trailer,
             }
-            message, words = worded("held", fields)
+            message, words = worded("awaiting approval", fields)
             log.warning(message, *words)
         self._told = _Told(frozenset(problems), frozenset(held))

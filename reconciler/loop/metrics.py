@@ -18,13 +18,20 @@ class Metrics:
         own = self.registry = CollectorRegistry()
         self._ticks = Counter("gitvirt_ticks", "Ticks by how they ended.", ["outcome"], registry=own)
         self._seconds = Histogram(
-            "gitvirt_tick_seconds", "How long a tick took, its push included.", buckets=_SECONDS, registry=own
+            "gitvirt_tick_duration_seconds",
+            "How long a tick took, its push included.",
+            buckets=_SECONDS,
+            registry=own,
         )
         self._changes = Counter(
             "gitvirt_changes", "Changes written to the target branch.", ["action"], registry=own
         )
-        self._unplaced = Gauge("gitvirt_unplaced", "Objects that have no place.", registry=own)
-        self._held = Gauge("gitvirt_held", "What waits for a person's consent.", registry=own)
+        self._unschedulable = Gauge(
+            "gitvirt_unschedulable_objects", "Objects to be placed that are on no pool.", registry=own
+        )
+        self._pending = Gauge(
+            "gitvirt_pending_approvals", "What is not done until a person agrees.", registry=own
+        )
         self._problems = Gauge("gitvirt_problems", "Findings that stand.", ["severity"], registry=own)
         self._objects = Gauge("gitvirt_objects", "Objects on the target branch.", ["kind"], registry=own)
         self._success = Gauge(
@@ -39,9 +46,9 @@ class Metrics:
         self._success.set(at)
 
     def planned(self, plan: Plan, waiting: int) -> None:
-        """`waiting` counts all objects without a place; a plan tells of those that it tried."""
-        self._unplaced.set(waiting)
-        self._held.set(len(plan.held))
+        """`waiting` counts all objects without a pool; a plan names those that it tried."""
+        self._unschedulable.set(waiting)
+        self._pending.set(len(plan.pending_approvals))
         counts = Tally(problem.severity.value for problem in plan.problems)
         for severity in ("error", "warning", "notice"):
             self._problems.labels(severity).set(counts[severity])

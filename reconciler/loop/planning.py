@@ -8,8 +8,8 @@ from datetime import datetime
 
 from reconciler.decide import Place, diff, verdicts
 from reconciler.decide import placement as placing
+from reconciler.decide.compose import compose
 from reconciler.plan import Plan
-from reconciler.plan.compose import compose
 from reconciler.schedule import schedule
 from reconciler.world.advance import Advance
 from reconciler.world.world import World

@@ -22,7 +22,7 @@ from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Re
 from reconciler.loop.planning import planned
 from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan import Plan
-from reconciler.plan.news import is_minor as is_minor_change
+from reconciler.plan.significance import is_minor as is_minor_change
 from reconciler.world import unsettled
 from reconciler.world.readings import Readings
 from reconciler.world.reports.heartbeat import HeartbeatSeen

@@ -1,11 +1,28 @@
 """What one tick is going to do: an immutable Plan, the same object that `gitvirt plan` prints and `gitvirt run` writes.
 
-Owns the types, the words and the formats. It must not decide anything, nor know files or Git.
+types -> source_changes (what people changed), suggestion (what would make an object fit), significance (whether a status is worth a commit).
+It must not decide anything, nor know files or Git.
 """
 
-from reconciler.plan.action import Action
-from reconciler.plan.capacity import Room
-from reconciler.plan.change import Base, Change, Held, Plan, Unplaced
-from reconciler.plan.declaration import Declaration, Effect
+from reconciler.plan.source_changes import Effect, SourceChange
+from reconciler.plan.types import (
+    Action,
+    Base,
+    Change,
+    PendingApproval,
+    Plan,
+    PoolUsage,
+    UnschedulableObject,
+)
 
-__all__ = ["Action", "Base", "Change", "Declaration", "Effect", "Held", "Plan", "Room", "Unplaced"]
+__all__ = [
+    "Action",
+    "Base",
+    "Change",
+    "Effect",
+    "PendingApproval",
+    "Plan",
+    "PoolUsage",
+    "SourceChange",
+    "UnschedulableObject",
+]

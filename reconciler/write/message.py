@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reconciler.plan import Action, Change
-from reconciler.plan.news import condition_of, state_of, words_of
+from reconciler.plan.significance import condition_of, state_of, words_of
 from schemas.kinds import Key, Kind
 
 LONGEST_LINE = 240
@@ -23,13 +23,16 @@ _BETWEEN = {
     Action.WITHDRAW: "from",
     Action.REMOVE: "from",
 }
-_VERB = {Action.ORDER: "order the deletion of", Action.TAKE: "take over"}
+_VERB = {
+    Action.MARK_DELETED: "order the deletion of",
+    Action.AWAIT_APPROVAL: "hold the deletion of",
+}
 
 
 def message(
     changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
 ) -> str:
-    """`files` are the paths that people changed in the branch `source`, taken over by this commit; `restored` those that
+    """`files` are the paths that people changed in the branch `source`, synced by this commit; `restored` those that
     somebody changed on the target branch, which is nobody's to write."""
     lines = list(_body(changes, files, source))
     if restored and (changes or files or len(restored) > MOST_NAMES):
@@ -44,12 +47,12 @@ def subject(
     changes: Sequence[Change], files: Sequence[str], source: str, restored: Sequence[str] = ()
 ) -> str:
     """Of one change what it is; of several how many of each, the weightiest first."""
-    told = [change for change in changes if change.action is not Action.TAKE]
+    told = [change for change in changes if change.action is not Action.SYNC]
     if not changes and not files and restored:
         return _line(f"put back {_named(restored)}, which others changed here")
     if not told:
         taken = files or [of(change.key) for change in changes]
-        return _line(f"take over {source}: {_named(taken)}" if taken else f"take over {source}")
+        return _line(f"sync {source}: {_named(taken)}" if taken else f"sync {source}")
     if len(told) == 1:
         return _line(sentence(told[0]))
     weight = {action: rank for rank, action in enumerate(Action)}
@@ -65,12 +68,14 @@ def sentence(change: Change) -> str:
             return f"{name} is {_word(change)}"
         case Action.STATUS:
             condition = condition_of(change)
-            said = condition.message or words_of(condition) if condition is not None else change.action.done
+            said = (
+                condition.message or words_of(condition) if condition is not None else change.action.counted
+            )
             return f"{name}: {said}"
-        case Action.BLOCK:
+        case Action.BLOCKED:
             return f"{name} is blocked"
-        case Action.WAIT:
-            return f"{name} waits for a place"
+        case Action.UNSCHEDULABLE:
+            return f"{name} is unschedulable"
         case action:
             where = f" {_BETWEEN[action]} {change.pool}" if action in _BETWEEN and change.pool else ""
             return f"{_VERB.get(action, action.value)} {name}{where}"
@@ -89,11 +94,11 @@ def _noun(kind: Kind) -> str:
 
 def _word(change: Change) -> str:
     if change.action is not Action.STATUS:
-        return change.action.done
+        return change.action.counted
     if state := state_of(change):
         return state.lower()
     condition = condition_of(change)
-    return words_of(condition) if condition is not None else change.action.done
+    return words_of(condition) if condition is not None else change.action.counted
 
 
 def _body(changes: Sequence[Change], files: Sequence[str], source: str) -> Iterator[str]:

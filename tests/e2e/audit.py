@@ -16,7 +16,7 @@ from tests.servers.repository import bare, git
 FIELD, RECORD = "\x01", "\x02"  # no white space, as Python counts it
 # What an object passes through, seen or not seen as the reports happen to come, and bookkeeping.
 PASSING = re.compile(
-    r"^- from |^- .* (is (pending|starting|stopping|terminating|available)\b|waits for a place)"
+    r"^- from |^- .* (is (pending|starting|stopping|terminating|available)\b|is unschedulable)"
     r"|: (updated|[a-z]+ ([a-z]+ )?ready|following|reported|it is being removed)\b"
     r"|: (pending|starting|stopping|terminating|available): "
 )
@@ -27,9 +27,7 @@ CHANCE = (
     (re.compile(r": scored [0-9,.-]+$"), ""),
     (re.compile(r" is (\w+): \1$"), r" is \1"),
 )
-VERBS = (
-    "adopt|announce|claim|evict|generate|hold|order the deletion of|remove|retain|schedule|take over|withdraw"
-)
+VERBS = "adopt|announce|claim|evict|generate|hold the deletion of|order the deletion of|remove|retain|schedule|sync|withdraw"
 OBJECT = re.compile(rf"^- (?:(?:{VERBS}) )?(.*?)(?=:| is | onto | from | on |$)")
 
 
@@ -88,7 +86,7 @@ def _chapters(repo: Path, ref: str) -> list[Chapter]:
         known = [f"^{one}" for one in seen]
         news = list(_commits(repo, "--reverse", source, *known)) if source not in seen else []
         if chapters and not _told(chapters[-1].lines):
-            chapters[-1].people += news  # taken over without a word, in a tick of its own or not
+            chapters[-1].people += news  # synced without a word, in a tick of its own or not
         elif news or not chapters:
             chapters.append(Chapter(people=news))
         seen.add(source)

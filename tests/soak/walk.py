@@ -144,7 +144,7 @@ class Life:
 
     def confirm(self) -> str:
         """By commit, what waits for people's word."""
-        held = self.stage.plan.held if self.stage.plan is not None else ()
+        held = self.stage.plan.pending_approvals if self.stage.plan is not None else ()
         trailers = sorted({each.trailer for each in held if each.trailer})
         pairs = [(about, value) for about, _, value in (each.partition(": ") for each in trailers)]
         if pairs:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from reconciler.cli.plans import words
-from reconciler.plan import Change, Declaration, Held, Plan, Unplaced
-from reconciler.plan.remedy import remedy
+from reconciler.plan import Change, PendingApproval, Plan, SourceChange, UnschedulableObject
+from reconciler.plan.suggestion import suggest
 from reconciler.world.record import Record
 from schemas.problem import Problem
 
@@ -19,26 +19,26 @@ def document(plan: Plan) -> dict[str, object]:
         "base": {"source": plan.base.source, "target": plan.base.target},
         "summary": words.summary(plan),
         "nextDue": plan.next_due.isoformat() if plan.next_due else None,
-        "declared": [_declaration(each) for each in plan.declared],
-        "changes": [_change(each) for each in words.told(plan)],
-        "unplaced": [_unplaced(each) for each in plan.unplaced],
-        "held": [_held(each) for each in plan.held],
+        "sourceChanges": [_source_change(each) for each in plan.source_changes],
+        "actions": [_change(each) for each in words.by_weight(plan)],
+        "unschedulable": [_unschedulable(each) for each in plan.unschedulable],
+        "pendingApprovals": [_pending(each) for each in plan.pending_approvals],
         "problems": [_problem(each) for each in sorted(plan.problems)],
         "capacity": [
             {
-                "pool": str(room.pool),
+                "pool": str(usage.pool),
                 "resource": resource,
                 "allocatable": most,
                 "before": before,
                 "after": after,
             }
-            for room in plan.rooms
-            for resource, most, before, after in words.amounts(room)
+            for usage in plan.usage
+            for resource, most, before, after in words.amounts(usage)
         ],
     }
 
 
-def _declaration(each: Declaration) -> dict[str, object]:
+def _source_change(each: SourceChange) -> dict[str, object]:
     what = "add" if each.is_added else "remove" if each.is_gone else "change"
     return {"object": str(each.key), "change": what, "fields": list(each.fields), "effect": each.effect.value}
 
@@ -60,10 +60,10 @@ def _record(record: Record | None) -> dict[str, object] | None:
     return {"uid": record.uid, "pool": record.pool, "deletionTimestamp": record.deletion_timestamp}
 
 
-def _unplaced(each: Unplaced) -> dict[str, object]:
+def _unschedulable(each: UnschedulableObject) -> dict[str, object]:
     return {
         "object": str(each.key),
-        "wouldFit": remedy(each.refusals),
+        "wouldFit": suggest(each.refusals),
         "refusals": [
             {"pool": refusal.pool, "reasons": [words.fields_of(reason) for reason in refusal.reasons]}
             for refusal in each.refusals
@@ -71,7 +71,7 @@ def _unplaced(each: Unplaced) -> dict[str, object]:
     }
 
 
-def _held(each: Held) -> dict[str, object]:
+def _pending(each: PendingApproval) -> dict[str, object]:
     return {
         "kind": each.kind.value if each.kind else None,
         "reason": each.reason,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.cli.plans import words
 from reconciler.cli.terminal import printable
 from reconciler.plan import Action, Plan
-from reconciler.plan.remedy import remedy
+from reconciler.plan.suggestion import suggest
 
 MOST_REASONS = 20
 MOST_ROWS = 100  # forges refuse comments beyond some 60,000 characters
@@ -20,13 +20,13 @@ def render(plan: Plan) -> str:
 def _lines(plan: Plan) -> Iterator[str]:
     yield f"### gitvirt plan: {words.summary(plan)}"
     for part in (
-        _declared(plan),
+        _source_changes(plan),
         _placed(plan),
         _others(plan),
-        _unplaced(plan),
-        _held(plan),
+        _unschedulable(plan),
+        _pending(plan),
         _problems(plan),
-        _rooms(plan),
+        _usage(plan),
     ):
         lines = list(part)
         if lines:
@@ -34,12 +34,12 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield from lines
 
 
-def _declared(plan: Plan) -> Iterator[str]:
+def _source_changes(plan: Plan) -> Iterator[str]:
     rows = []
-    for each in plan.declared:
+    for each in plan.source_changes:
         what = "add" if each.is_added else "remove" if each.is_gone else "change"
-        rows.append((what, _code(str(each.key)), _plain(words.of_declaration(each))))
-    yield from _table("Declared", ("", "object", "what and when"), rows)
+        rows.append((what, _code(str(each.key)), _plain(words.of_source_change(each))))
+    yield from _table("Source changes", ("", "object", "what and when"), rows)
 
 
 def _placed(plan: Plan) -> Iterator[str]:
@@ -57,13 +57,13 @@ def _placed(plan: Plan) -> Iterator[str]:
 def _others(plan: Plan) -> Iterator[str]:
     rows = [
         (change.action.value, _code(str(change.key)), _plain(words.reason_of(change)))
-        for change in words.told(plan)
+        for change in words.by_weight(plan)
         if change.action not in (Action.SCHEDULE, Action.ADOPT) and not words.is_plain(change)
     ]
-    yield from _table("Other changes", ("", "object", "why"), rows)
+    yield from _table("Other actions", ("", "object", "why"), rows)
 
 
-def _unplaced(plan: Plan) -> Iterator[str]:
+def _unschedulable(plan: Plan) -> Iterator[str]:
     rows = [
         (
             _code(str(each.key)),
@@ -71,16 +71,16 @@ def _unplaced(plan: Plan) -> Iterator[str]:
                 _plain(f"{pools}: {reason}" if pools else reason)
                 for pools, reason in words.rows_of(each.refusals)[:MOST_REASONS]
             ),
-            _plain(remedy(each.refusals)),
+            _plain(suggest(each.refusals)),
         )
-        for each in plan.unplaced
+        for each in plan.unschedulable
     ]
-    yield from _table("Without a place", ("object", "why", "would fit"), rows)
+    yield from _table("Unschedulable", ("object", "why", "would fit"), rows)
 
 
-def _held(plan: Plan) -> Iterator[str]:
-    for each in plan.held:
-        yield f"> **Held:** {_plain(each.reason)}"
+def _pending(plan: Plan) -> Iterator[str]:
+    for each in plan.pending_approvals:
+        yield f"> **Awaiting approval:** {_plain(each.reason)}"
         for key in each.keys[:10]:
             yield f"> - {_code(str(key))}"
         if len(each.keys) > 10:
@@ -97,8 +97,8 @@ def _problems(plan: Plan) -> Iterator[str]:
     yield from _table("Problems", ("", "code", "file", "what"), rows)
 
 
-def _rooms(plan: Plan) -> Iterator[str]:
-    rows = [(_code(str(room.pool)), *row) for room in plan.rooms for row in words.amounts(room)]
+def _usage(plan: Plan) -> Iterator[str]:
+    rows = [(_code(str(usage.pool)), *row) for usage in plan.usage for row in words.amounts(usage)]
     yield from _table("Capacity", ("pool", "resource", "allocatable", "before", "after"), rows)
 
 

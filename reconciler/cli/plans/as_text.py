@@ -6,38 +6,38 @@ from collections.abc import Sequence
 
 from reconciler.cli.plans import words
 from reconciler.cli.terminal import Terminal, TextStyle, printable
-from reconciler.plan import Action, Declaration, Held, Plan, Unplaced
-from reconciler.plan.remedy import remedy
+from reconciler.plan import Action, PendingApproval, Plan, SourceChange, UnschedulableObject
+from reconciler.plan.suggestion import suggest
 from schemas.problem import Problem, Severity
 
 COLOURS = {
     Action.SCHEDULE: TextStyle.GREEN,
     Action.ADOPT: TextStyle.GREEN,
-    Action.ORDER: TextStyle.RED,
+    Action.MARK_DELETED: TextStyle.RED,
     Action.REMOVE: TextStyle.RED,
     Action.EVICT: TextStyle.YELLOW,
     Action.WITHDRAW: TextStyle.YELLOW,
-    Action.HOLD: TextStyle.YELLOW,
-    Action.BLOCK: TextStyle.YELLOW,
+    Action.AWAIT_APPROVAL: TextStyle.YELLOW,
+    Action.BLOCKED: TextStyle.YELLOW,
 }
 MOST_NAMED = 10
 
 
 def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
-    _declared(plan.declared, terminal)
+    _source_changes(plan.source_changes, terminal)
     _changes(plan, terminal, is_verbose)
-    _unplaced(plan.unplaced, terminal)
-    _held(plan.held, terminal)
+    _unschedulable(plan.unschedulable, terminal)
+    _pending(plan.pending_approvals, terminal)
     _problems(plan.problems, terminal)
-    _rooms(plan, terminal)
+    _usage(plan, terminal)
     terminal.line(terminal.paint(words.summary(plan), TextStyle.BOLD))
 
 
-def _declared(declared: Sequence[Declaration], terminal: Terminal) -> None:
-    if not declared:
+def _source_changes(changes: Sequence[SourceChange], terminal: Terminal) -> None:
+    if not changes:
         return
-    terminal.line(terminal.paint("declared", TextStyle.BOLD))
-    for each in declared:
+    terminal.line(terminal.paint("source changes", TextStyle.BOLD))
+    for each in changes:
         sign, colour = (
             ("+", TextStyle.GREEN)
             if each.is_added
@@ -45,18 +45,18 @@ def _declared(declared: Sequence[Declaration], terminal: Terminal) -> None:
             if each.is_gone
             else ("~", TextStyle.YELLOW)
         )
-        said = words.of_declaration(each)
+        said = words.of_source_change(each)
         terminal.line(f"  {terminal.paint(sign, colour)} {each.key}{'  ' + printable(said) if said else ''}")
     terminal.line()
 
 
 def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
     """What follows from the rest, without a reason of its own, is only counted."""
-    told = words.told(plan)
+    told = words.by_weight(plan)
     if not told:
         return
     shown = [change for change in told if is_verbose or not words.is_plain(change)]
-    terminal.line(terminal.paint("changes", TextStyle.BOLD))
+    terminal.line(terminal.paint("actions", TextStyle.BOLD))
     action_width = max((len(change.action) for change in shown), default=0)
     key_width = max((len(str(change.key)) for change in shown), default=0)
     for change in shown:
@@ -64,7 +64,7 @@ def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
         line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(words.reason_of(change))}"
         terminal.line(line.rstrip())
     if counted := words.counted(
-        [change for change in told if change not in shown and change.action is not Action.WAIT]
+        [change for change in told if change not in shown and change.action is not Action.UNSCHEDULABLE]
     ):
         terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', TextStyle.DIM)}")
     terminal.line()
@@ -74,25 +74,25 @@ def _colour(action: Action) -> tuple[TextStyle, ...]:
     return (COLOURS[action],) if action in COLOURS else ()
 
 
-def _unplaced(unplaced: Sequence[Unplaced], terminal: Terminal) -> None:
-    if not unplaced:
+def _unschedulable(objects: Sequence[UnschedulableObject], terminal: Terminal) -> None:
+    if not objects:
         return
-    terminal.line(terminal.paint("no place", TextStyle.BOLD))
-    for each in unplaced:
+    terminal.line(terminal.paint("unschedulable", TextStyle.BOLD))
+    for each in objects:
         terminal.line(f"  {terminal.paint(str(each.key), TextStyle.YELLOW)}")
         for pools, reason in words.rows_of(each.refusals):
             where = f"{pools}: " if pools else ""
             terminal.line(f"    {printable(where)}{printable(reason)}")
-        if smallest := remedy(each.refusals):
+        if smallest := suggest(each.refusals):
             terminal.line(f"    {terminal.paint('would fit:', TextStyle.DIM)} {printable(smallest)}")
     terminal.line()
 
 
-def _held(held: Sequence[Held], terminal: Terminal) -> None:
-    if not held:
+def _pending(pending: Sequence[PendingApproval], terminal: Terminal) -> None:
+    if not pending:
         return
-    terminal.line(terminal.paint("held", TextStyle.BOLD))
-    for each in held:
+    terminal.line(terminal.paint("awaiting approval", TextStyle.BOLD))
+    for each in pending:
         terminal.line(f"  {terminal.paint(printable(each.reason), TextStyle.YELLOW)}")
         for key in each.keys[:MOST_NAMED]:
             terminal.line(f"    {key}")
@@ -120,8 +120,8 @@ def _problems(problems: Sequence[Problem], terminal: Terminal) -> None:
     terminal.line()
 
 
-def _rooms(plan: Plan, terminal: Terminal) -> None:
-    rows = [(str(room.pool), *row) for room in plan.rooms for row in words.amounts(room)]
+def _usage(plan: Plan, terminal: Terminal) -> None:
+    rows = [(str(usage.pool), *row) for usage in plan.usage for row in words.amounts(usage)]
     if not rows:
         return
     terminal.table(("CAPACITY", "RESOURCE", "ALLOCATABLE", "BEFORE", "AFTER"), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from reconciler.plan import Action, Change, Declaration, Effect, Plan, Room
+from reconciler.plan import Action, Change, Effect, Plan, PoolUsage, SourceChange
 from reconciler.schedule import Predicate, Reason, Refusal
 from schemas.live_layout import SHARE
 from schemas.model.capacity import format_amount
@@ -16,7 +16,7 @@ _WHEN = {
     Effect.LIVE: "takes effect live",
     Effect.NEXT_PLACEMENT: "takes effect when it is placed next",
     Effect.NEXT_BOOT: "takes effect live where the host can, else at the next boot",
-    Effect.RECREATE: "takes effect only when it is made anew",
+    Effect.RECREATE: "takes effect only when it is recreated",
 }
 
 
@@ -44,13 +44,13 @@ def amounts_of(reason: Reason) -> str:
     return f" (need {reason.need}, have {reason.have})" if is_told else ""
 
 
-def of_declaration(declaration: Declaration) -> str:
-    if declaration.is_added or declaration.is_gone:
+def of_source_change(change: SourceChange) -> str:
+    if change.is_added or change.is_gone:
         return ""
-    return f"{', '.join(declaration.fields)}: {_WHEN[declaration.effect]}"
+    return f"{', '.join(change.fields)}: {_WHEN[change.effect]}"
 
 
-def told(plan: Plan) -> tuple[Change, ...]:
+def by_weight(plan: Plan) -> tuple[Change, ...]:
     """Changes in the order of their weight, then by key."""
     rank = {action: place for place, action in enumerate(Action)}
     return tuple(sorted(plan.changes, key=lambda change: (rank[change.action], change.key)))
@@ -58,45 +58,49 @@ def told(plan: Plan) -> tuple[Change, ...]:
 
 def is_plain(change: Change) -> bool:
     """Whether it says nothing that the rest of the plan does not say."""
-    return change.action is Action.WAIT or (
-        change.action in (Action.TAKE, Action.STATUS) and not change.reason
+    return change.action is Action.UNSCHEDULABLE or (
+        change.action in (Action.SYNC, Action.STATUS) and not change.reason
     )
 
 
 def counted(changes: Iterable[Change]) -> str:
-    counts = Counter(change.action.done for change in changes)
-    return ", ".join(f"{count:,} {done}" for done, count in counts.items())
+    counts = Counter(change.action.counted for change in changes)
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
 
 def by_pool(plan: Plan) -> Mapping[str, list[Change]]:
     found: dict[str, list[Change]] = {}
-    for change in told(plan):
+    for change in by_weight(plan):
         if change.action in (Action.SCHEDULE, Action.ADOPT):
             found.setdefault(change.pool, []).append(change)
     return dict(sorted(found.items()))
 
 
-def amounts(room: Room) -> Iterator[tuple[str, str, str, str]]:
+def amounts(usage: PoolUsage) -> Iterator[tuple[str, str, str, str]]:
     """Resource, allocatable, before, after."""
-    for resource in sorted(room.allocatable.keys() | room.before.keys() | room.after.keys()):
-        row = (room.allocatable, room.before, room.after)
+    for resource in sorted(usage.allocatable.keys() | usage.before.keys() | usage.after.keys()):
+        row = (usage.allocatable, usage.before, usage.after)
         shown = "host" if resource == SHARE else resource
         yield (shown, *(format_amount(resource, vector.get(resource, 0)) for vector in row))  # type: ignore[misc]
 
 
 def summary(plan: Plan) -> str:
-    """`22 declared; 6 generated, 4 waiting; 3 held`."""
-    counts = Counter(change.action.done for change in told(plan))
-    parts = [f"{len(plan.declared):,} declared"] if plan.declared else []
-    parts += [", ".join(f"{count:,} {done}" for done, count in counts.items())] if counts else []
-    if len(plan.unplaced) > counts[Action.WAIT.done]:
-        parts.append(f"{len(plan.unplaced):,} without a place")
-    if plan.held:
-        parts.append(f"{len(plan.held):,} held")
+    """`22 source changes; 6 generated, 4 unschedulable; 3 awaiting approval`."""
+    counts = Counter(change.action.counted for change in by_weight(plan))
+    parts = [many(len(plan.source_changes), "source change")] if plan.source_changes else []
+    parts += [", ".join(f"{count:,} {name}" for name, count in counts.items())] if counts else []
+    if len(plan.unschedulable) > counts[Action.UNSCHEDULABLE.counted]:
+        parts.append(f"{len(plan.unschedulable):,} unschedulable")
+    if plan.pending_approvals:
+        parts.append(f"{len(plan.pending_approvals):,} awaiting approval")
     errors = sum(problem.severity == "error" for problem in plan.problems)
     if errors:
-        parts.append(f"{errors:,} error{'s' if errors > 1 else ''}")
-    return "; ".join(parts) or "nothing to do"
+        parts.append(many(errors, "error"))
+    return "; ".join(parts) or "no changes"
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def rows_of(refusals: Iterable[Refusal]) -> list[tuple[str, str]]:

@@ -104,7 +104,7 @@ def gitvirt(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def test_at_rest_there_is_nothing_to_do(site: Site, gitvirt: Command) -> None:
-    assert gitvirt("plan", "--exit-code") == (Exit.OK, "nothing to do\n")
+    assert gitvirt("plan", "--exit-code") == (Exit.OK, "no changes\n")
 
 
 def test_what_lies_in_the_checkout_is_planned_on(site: Site, gitvirt: Command) -> None:
@@ -137,7 +137,7 @@ def test_what_may_not_change_is_a_problem_and_live_keeps_what_it_had(site: Site,
 
 def test_plan_says_what_run_then_does(site: Site, gitvirt: Command) -> None:
     site.edit({f"machines/new-{n}.yaml": machine(f"new-{n}") for n in range(3)})
-    planned = {change["object"]: change["pool"] for change in gitvirt.json("plan")["changes"]}
+    planned = {change["object"]: change["pool"] for change in gitvirt.json("plan")["actions"]}
     site.people.push({f"machines/new-{n}.yaml": machine(f"new-{n}") for n in range(3)})
     outcome = site.reconciler.tick(site.clock)
     done = {str(change.key): change.pool for change in outcome.plan.changes}  # type: ignore[union-attr]
@@ -150,9 +150,9 @@ def test_a_pull_request_that_is_behind_takes_nothing_back(site: Site, gitvirt: C
     site.settle()
     site.fetch()
     plan = gitvirt.json("plan", "--source", "add-web-2")
-    assert [each["object"] for each in plan["declared"]] == ["Machine/default/web-2"]
-    assert [each["object"] for each in plan["changes"]] == ["Machine/default/web-2"]
-    assert plan["held"] == []
+    assert [each["object"] for each in plan["sourceChanges"]] == ["Machine/default/web-2"]
+    assert [each["object"] for each in plan["actions"]] == ["Machine/default/web-2"]
+    assert plan["pendingApprovals"] == []
 
 
 def test_both_sides_of_a_conflict_are_told(site: Site, gitvirt: Command) -> None:
@@ -188,7 +188,7 @@ def test_a_remote_is_planned_on_as_it_is_now(
     monkeypatch.setenv("GITVIRT_CACHE", str(site.checkout.parent / "cache"))
     site.people.push({"machines/web-3.yaml": machine("web-3")})
     plan = gitvirt.json("plan", "--repo", str(site.world.repo))
-    assert [each["object"] for each in plan["changes"]] == ["Machine/default/web-3"]
+    assert [each["object"] for each in plan["actions"]] == ["Machine/default/web-3"]
 
 
 @pytest.mark.parametrize(
@@ -293,12 +293,12 @@ def test_explain_agrees_with_plan(site: Site, gitvirt: Command) -> None:
         }
     )
     plan = gitvirt.json("plan")
-    (unplaced,) = plan["unplaced"]
+    (unplaced,) = plan["unschedulable"]
     big = gitvirt.json("explain", "machine", "big")
     assert big["wouldFit"] == unplaced["wouldFit"]
     assert [row["reasons"] for row in big["pools"]] == [row["reasons"] for row in unplaced["refusals"]]  # type: ignore[attr-defined]
     best = gitvirt.json("explain", "machine", "web-2")["pools"][0]
-    (scheduled,) = [each for each in plan["changes"] if each["object"] == "Machine/default/web-2"]
+    (scheduled,) = [each for each in plan["actions"] if each["object"] == "Machine/default/web-2"]
     assert (best["pool"], f"scored {best['score']:,}") == (scheduled["pool"], scheduled["reason"])
 
 

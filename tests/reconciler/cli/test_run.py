@@ -100,7 +100,7 @@ def test_once(site: Site) -> None:
         "\n"
     )[:3] == [
         "Robot <robot@example.org>",
-        "default/web waits for a place",
+        "default/web is unschedulable",
         "Reconciler: one",
     ]
     before = site.live()
@@ -191,7 +191,7 @@ def test_metrics_and_health_on_request(site: Site) -> None:
     address = next(line["address"] for line in lines if line["message"] == "listening")
     wrote = next(line for line in lines if line["message"] == "wrote")
     assert wrote["changes"] == 1
-    assert wrote["subject"] == "take over main: classes/small.yaml, gitvirt.yaml"
+    assert wrote["subject"] == "sync main: classes/small.yaml, gitvirt.yaml"
 
     def rested() -> bool:
         with urlopen(f"http://{address}/metrics", timeout=60) as answer:
@@ -205,7 +205,7 @@ def test_metrics_and_health_on_request(site: Site) -> None:
     with urlopen(f"http://{address}/metrics", timeout=60) as answer:
         metrics = answer.read().decode()
     assert 'gitvirt_ticks_total{outcome="wrote"} 1.0' in metrics
-    assert 'gitvirt_changes_total{action="take"} 1.0' in metrics
+    assert 'gitvirt_changes_total{action="sync"} 1.0' in metrics
     assert 'gitvirt_objects{kind="MachineClass"} 1.0' in metrics
 
 
@@ -256,7 +256,7 @@ def test_another_fleet_id_holds_all_and_is_no_success(site: Site) -> None:
     for _ in range(2):
         code, said = ended(site.run("--once"))
         assert code == Exit.PROBLEMS
-        assert "held reason=" in said
+        assert "awaiting approval reason=" in said
         assert "error: fleet.id is ffff" in said
         assert "gitvirt init --refork" in said
         assert site.live() == before

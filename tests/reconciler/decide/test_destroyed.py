@@ -10,7 +10,7 @@ import pytest
 from reconciler.decide import diff
 from reconciler.decide.destroyed import Fate, Order, destroyed_pools, orders, read, told
 from reconciler.decide.turn import Turn
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from reconciler.decide import Adopt, Blocked, Drain, Keep, Lost, Need, Place, diff, obstacles
-from reconciler.plan.action import Action
+from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Standing
 from reconciler.world.record import condition

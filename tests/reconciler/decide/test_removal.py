@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.decide import Keep, Remove, Step, diff, verdicts
-from reconciler.plan.action import Action
-from reconciler.plan.compose import compose
+from reconciler.decide.compose import compose
+from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm
 from reconciler.world.known import Standing
 from reconciler.world.record import condition
@@ -163,9 +163,9 @@ def test_an_empty_source_tree_deletes_nothing_without_consent() -> None:
         assert need.step is Step.HOLD
         assert not need.record.is_deleting
     plan = compose(world, needs, (), NOW)
-    assert {change.action for change in plan.changes} == {Action.HOLD}
-    assert {held.kind for held in plan.held} >= {Kind.MACHINE, Kind.VOLUME, Kind.MACHINE_CLASS}
-    (trailer,) = {held.trailer for held in plan.held}
+    assert {change.action for change in plan.changes} == {Action.AWAIT_APPROVAL}
+    assert {held.kind for held in plan.pending_approvals} >= {Kind.MACHINE, Kind.VOLUME, Kind.MACHINE_CLASS}
+    (trailer,) = {held.trailer for held in plan.pending_approvals}
     assert trailer.startswith("Gitvirt-Approve: ")
     last = next(need for need in needs if need.key.kind is Kind.VOLUME)
     held = condition(getattr(last.record.status, "conditions", ()), "DeletionHeld")

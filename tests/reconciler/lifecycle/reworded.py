@@ -20,7 +20,7 @@ from reconciler.gitstore.repo import Draft, Identity, Pushed, Snapshot
 from reconciler.gitstore.store import Store
 from reconciler.loop.planning import planned
 from reconciler.plan import Change, Plan
-from reconciler.plan.remedy import remedy
+from reconciler.plan.suggestion import suggest
 from reconciler.world.head import reconciled
 from reconciler.world.record import Record
 from reconciler.world.reports.heartbeat import HeartbeatSeen
@@ -143,20 +143,20 @@ def fields_of(change: Change) -> object:
 
 
 def held_of(plan: Plan) -> object:
-    return sorted((str(each.kind), each.keys, each.trailer) for each in plan.held)
+    return sorted((str(each.kind), each.keys, each.trailer) for each in plan.pending_approvals)
 
 
 def unplaced_of(plan: Plan) -> object:
     return [
         (
             each.key,
-            remedy(each.refusals),
+            suggest(each.refusals),
             [
                 (refusal.pool, [replace(reason, message="") for reason in refusal.reasons])
                 for refusal in each.refusals
             ],
         )
-        for each in plan.unplaced
+        for each in plan.unschedulable
     ]
 
 

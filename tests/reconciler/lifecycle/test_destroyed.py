@@ -58,7 +58,7 @@ def test_the_word_stands_until_the_grace_is_over_and_is_followed_then() -> None:
     said = condition(world, first)
     assert said is not None
     assert (said.status, said.reason) == ("Unknown", "Waits")
-    (held,) = world.plans[-1].held
+    (held,) = world.plans[-1].pending_approvals
     assert held.reason == f"Pool-Destroyed: {first} waits: its report is followed until its grace is over"
     # Other commits come and go, and it is not forgotten.
     world.source({"note.txt": "something else"})
@@ -69,7 +69,7 @@ def test_the_word_stands_until_the_grace_is_over_and_is_followed_then() -> None:
     said = condition(world, first)
     assert said is not None
     assert (said.status, said.reason) == ("True", "ByCommit")
-    assert not world.plans[-1].held
+    assert not world.plans[-1].pending_approvals
     world.hosts_report()
     assert isinstance(world.tick(), Rested)
 
@@ -83,7 +83,7 @@ def test_one_who_remembers_nothing_follows_it_as_well() -> None:
     world.reconciler = world.another()
     world.settle(seconds=10)
     assert world.pool_of("web") == first
-    (held,) = world.plans[-1].held
+    (held,) = world.plans[-1].pending_approvals
     assert held.reason.endswith(
         "nobody knows yet whether its report still changes; it is followed when that is sure"
     )
@@ -104,9 +104,9 @@ def test_a_host_that_reports_after_it_lives() -> None:
     assert any(
         "is not followed: its poollet has reported since" in each.reason
         for plan in world.plans
-        for each in plan.held
+        for each in plan.pending_approvals
     )
-    assert not world.plans[-1].held
+    assert not world.plans[-1].pending_approvals
     head = world.heads[LIVE]
     burnt(world, first)
     world.settle(seconds=60)
@@ -291,17 +291,17 @@ def test_a_word_that_means_nothing_is_answered(trailer: str, value: str, says: s
     world.source({"note.txt": "a slip"}, **{trailer: value})
     world.hosts_report()
     world.tick()
-    (held,) = world.plans[-1].held
+    (held,) = world.plans[-1].pending_approvals
     assert held.reason.startswith(f"{trailer}: {value[:12]} (commit ")
     assert held.reason.endswith(says)
     assert not held.trailer
     world.settle()
-    assert not world.plans[-1].held
+    assert not world.plans[-1].pending_approvals
 
 
 def test_a_pool_that_nobody_knows_is_no_order_for_later() -> None:
     world = fleet(web=machine("web"))
     say(world, "c")
     world.settle()
-    assert not world.plans[-1].held
+    assert not world.plans[-1].pending_approvals
     assert world.pool_of("web") in world.hosts

@@ -241,7 +241,7 @@ def test_a_file_that_nobody_mends_holds_what_left_with_it_and_nothing_else() -> 
     world.settle()
     assert Key(Kind.MACHINE, "default", "db") not in world.objects()
     assert not world.machine("web").metadata.is_deleting
-    (held,) = world.plans[-1].held
+    (held,) = world.plans[-1].pending_approvals
     assert held.keys == (WEB,)
     assert (
         held.reason

@@ -44,7 +44,7 @@ SHAPES = {
 }
 QUIETLY = frozenset(Action) - {
     Action.SCHEDULE,
-    Action.WAIT,
+    Action.UNSCHEDULABLE,
     Action.WITHDRAW,
     Action.EVICT,
     Action.REMOVE,
@@ -91,7 +91,7 @@ class Life:
             assert snapshot is not None
             plan = planned(fresh, fresh.advance(self.fleet.store, snapshot, self.fleet.now), self.fleet.now)
             assert differing(plan, outcome.plan) == []
-            assert plan.held == outcome.plan.held
+            assert plan.pending_approvals == outcome.plan.pending_approvals
             assert fresh.frozen == self.fleet.reconciler.world.frozen
             agrees(Seen(self.fleet.store, fresh, Advance(), self.fleet.now), plan)
             twin = reworded(Moment(self.fleet.store, snapshot, heartbeats_seen, self.fleet.now))
@@ -184,7 +184,7 @@ class Life:
         self.fleet.source({f"{name}.yaml": text})
 
     def confirm(self) -> None:
-        held = self.fleet.plans[-1].held if self.fleet.plans else ()
+        held = self.fleet.plans[-1].pending_approvals if self.fleet.plans else ()
         for trailer in {each.trailer for each in held if each.trailer}:
             about, _, value = trailer.partition(": ")
             self.fleet.source({"consent.txt": trailer}, **{about: value})
@@ -199,7 +199,7 @@ def differing(fresh: Plan, stepwise: Plan) -> list[tuple[object, object]]:
 
 def is_rewording(change: Change) -> bool:
     """Who waits is not looked at again when pools only get fuller: the reasons that it tells may then be those of before."""
-    if change.action is not Action.WAIT or change.before is None or change.after is None:
+    if change.action is not Action.UNSCHEDULABLE or change.before is None or change.after is None:
         return False
     return plain(change.before) == plain(change.after)
 

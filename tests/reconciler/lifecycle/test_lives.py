@@ -295,7 +295,7 @@ def test_mass_deletion_awaits_approval() -> None:
     world.settle()
     assert set(world.objects()) == before
     assert not any(found.metadata.is_deleting for found in world.objects().values())
-    (held,) = [each for each in world.plans[-1].held if each.kind is Kind.MACHINE]
+    (held,) = [each for each in world.plans[-1].pending_approvals if each.kind is Kind.MACHINE]
     assert set(held.keys) == before
     (said,) = [each for each in world.machine("web").status.conditions if each.type == "DeletionHeld"]
     assert held.trailer in said.message
@@ -339,24 +339,24 @@ def test_an_approval_that_matches_nothing_is_answered(value: str) -> None:
     world.source({"note.txt": "a slip"}, Gitvirt_Approve=value)
     world.hosts_report()
     world.tick()
-    (held,) = world.plans[-1].held
+    (held,) = world.plans[-1].pending_approvals
     assert held.reason.startswith(f"Gitvirt-Approve: {value} (commit ")
     assert "matches nothing that awaits approval here" in held.reason
     assert not held.trailer
     world.settle()
-    assert not world.plans[-1].held
+    assert not world.plans[-1].pending_approvals
 
 
 def test_an_approval_with_a_slip_is_answered_with_the_one_that_was_meant() -> None:
     world = fleet(web=machine("web"))
     world.source({path: None for path in [*OTHERS, "web.yaml"]})
     world.settle()
-    (held,) = world.plans[-1].held
+    (held,) = world.plans[-1].pending_approvals
     trailer = held.trailer
     world.source({"note.txt": "a slip"}, Gitvirt_Approve=trailer.removeprefix("Gitvirt-Approve: ")[:8])
     world.tick()
-    assert [each.trailer for each in world.plans[-1].held] == [trailer, ""]
-    assert world.plans[-1].held[1].reason.endswith(f"did you mean {trailer}?")
+    assert [each.trailer for each in world.plans[-1].pending_approvals] == [trailer, ""]
+    assert world.plans[-1].pending_approvals[1].reason.endswith(f"did you mean {trailer}?")
 
 
 def test_a_force_push_changes_nothing() -> None:
@@ -367,7 +367,7 @@ def test_a_force_push_changes_nothing() -> None:
     world.settle()
     assert {key: found.status.assignment for key, found in world.objects().items()} == before
     digest = approval_digest(FLEET, HoldKind.SOURCE, [old])
-    assert world.plans[-1].held[0].trailer == f"Gitvirt-Approve: {digest}"
+    assert world.plans[-1].pending_approvals[0].trailer == f"Gitvirt-Approve: {digest}"
 
 
 def test_one_malformed_file_stops_nobody_and_deletes_nothing() -> None:

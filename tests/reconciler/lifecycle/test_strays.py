@@ -67,4 +67,4 @@ def test_what_is_put_back_with_a_commit_of_people_is_told_apart() -> None:
     world.source({"new.txt": "words"})
     world.tick()
     told = world.messages()[0]
-    assert told.startswith("take over main: new.txt\n\n- put back what others changed here: data.yaml\n")
+    assert told.startswith("sync main: new.txt\n\n- put back what others changed here: data.yaml\n")

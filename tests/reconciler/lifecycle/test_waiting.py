@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.decide.compose import pending_approvals
 from reconciler.loop.outcome import Waiting, Wrote
-from reconciler.plan.compose import held
 from reconciler.world.unsettled import Unsettled, Why, words
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
@@ -55,7 +55,7 @@ def told(world: Fleet) -> str:
     """What is waited for, as a tick says it; a plan says the same."""
     outcome = world.tick(seconds=10)
     assert isinstance(outcome, Waiting), outcome
-    (plans,) = held(world.reconciler.world)
+    (plans,) = pending_approvals(world.reconciler.world)
     assert plans.reason == outcome.reason
     return outcome.reason
 

@@ -15,7 +15,9 @@ from reconciler.loop.webhook import Webhook
 class Site:
     def __init__(self) -> None:
         self.health = Health(True, "wrote 1f2e")
-        self.listener = Listener("127.0.0.1", 0, lambda: b"gitvirt_held 1.0\n", lambda: self.health)
+        self.listener = Listener(
+            "127.0.0.1", 0, lambda: b"gitvirt_pending_approvals 1.0\n", lambda: self.health
+        )
 
     def get(self, path: str) -> tuple[int, bytes]:
         try:
@@ -34,7 +36,7 @@ def site() -> Iterator[Site]:
 
 
 def test_metrics(site: Site) -> None:
-    assert site.get("/metrics?x=1") == (200, b"gitvirt_held 1.0\n")
+    assert site.get("/metrics?x=1") == (200, b"gitvirt_pending_approvals 1.0\n")
 
 
 def test_health(site: Site) -> None:

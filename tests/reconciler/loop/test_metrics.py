@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from reconciler.loop.metrics import Metrics
-from reconciler.plan import Action, Base, Change, Held, Plan, Unplaced
+from reconciler.plan import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.world.record import NOTHING
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem, Severity
@@ -13,8 +13,8 @@ WEB = Key(Kind.MACHINE, "default", "web-1")
 PLAN = Plan(
     Base("a", "b"),
     changes=(Change(WEB, Action.SCHEDULE, NOTHING, NOTHING),),
-    held=(Held("too many"),),
-    unplaced=(Unplaced(WEB, ()), Unplaced(WEB, ())),
+    pending_approvals=(PendingApproval("too many"),),
+    unschedulable=(UnschedulableObject(WEB, ()), UnschedulableObject(WEB, ())),
     problems=(
         Problem(file="a", code="GV101", message="x"),
         Problem(file="b", code="GV101", message="y", severity=Severity.NOTICE),
@@ -32,11 +32,11 @@ def test_exposition() -> None:
     lines = set(metrics.exposition().decode().splitlines())
     assert {
         'gitvirt_ticks_total{outcome="wrote"} 1.0',
-        'gitvirt_tick_seconds_bucket{le="0.25"} 0.0',
-        'gitvirt_tick_seconds_bucket{le="0.5"} 1.0',
+        'gitvirt_tick_duration_seconds_bucket{le="0.25"} 0.0',
+        'gitvirt_tick_duration_seconds_bucket{le="0.5"} 1.0',
         'gitvirt_changes_total{action="schedule"} 1.0',
-        "gitvirt_unplaced 2.0",
-        "gitvirt_held 1.0",
+        "gitvirt_unschedulable_objects 2.0",
+        "gitvirt_pending_approvals 1.0",
         'gitvirt_problems{severity="error"} 1.0',
         'gitvirt_problems{severity="warning"} 0.0',
         'gitvirt_objects{kind="Machine"} 7.0',

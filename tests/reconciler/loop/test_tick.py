@@ -153,7 +153,7 @@ def test_an_empty_source_deletes_nothing_without_consent(site: Site) -> None:
     assert '  deletionTimestamp: "' not in "".join(site.live().values())
     outcome = site.reconciler.tick(site.clock)
     assert isinstance(outcome, Rested)
-    (held,) = [held for held in outcome.plan.held if held.kind is Kind.MACHINE]
+    (held,) = [held for held in outcome.plan.pending_approvals if held.kind is Kind.MACHINE]
     digest = held.trailer.removeprefix("Gitvirt-Approve: ")
     site.people.push({}, "yes", Gitvirt_Approve=digest)
     site.settle()

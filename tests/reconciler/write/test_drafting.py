@@ -74,7 +74,7 @@ def test_what_people_changed_is_taken_over_with_what_is_kept_about_it() -> None:
 
 def test_status_that_people_write_is_replaced() -> None:
     site = Site({"m/web.yaml": machine("web", status="status:\n  state: Terminated\n")}, {})
-    assert site.live_after(Change(key("web"), Action.TAKE, None, Record(uid="u"))) == {
+    assert site.live_after(Change(key("web"), Action.SYNC, None, Record(uid="u"))) == {
         "m/web.yaml": machine("web", uid="u")
     }
 
@@ -109,7 +109,9 @@ def test_a_malformed_file_that_is_new_is_not_taken_over() -> None:
 def test_an_object_that_left_stays_at_its_path_until_it_is_gone() -> None:
     site = Site({}, {"m/web.yaml": LIVE})
     assert site.written().draft is None
-    assert site.live_after(Change(key("web"), Action.ORDER, PLACED, ORDERED)) == {"m/web.yaml": LEAVING}
+    assert site.live_after(Change(key("web"), Action.MARK_DELETED, PLACED, ORDERED)) == {
+        "m/web.yaml": LEAVING
+    }
     assert (
         Site({}, {"m/web.yaml": LEAVING}).live_after(Change(key("web"), Action.REMOVE, ORDERED, None)) == {}
     )
@@ -125,7 +127,7 @@ def test_an_object_that_left_stays_at_its_path_until_it_is_gone() -> None:
 )
 def test_an_object_that_left_makes_room_for_what_takes_its_path(source: dict[str, str], path: str) -> None:
     site = Site(source, {"m/web.yaml": LIVE})
-    after = site.live_after(Change(key("web"), Action.ORDER, PLACED, ORDERED))
+    after = site.live_after(Change(key("web"), Action.MARK_DELETED, PLACED, ORDERED))
     assert after == {path: source[path], ".gitvirt/deleting/Machine/default/web.yaml": LEAVING}
 
 
@@ -144,7 +146,7 @@ def test_what_is_declared_again_waits_until_its_old_self_is_gone() -> None:
 def test_a_document_that_leaves_a_file_that_stays_goes_to_a_file_of_its_own() -> None:
     live = LIVE + "---\n" + machine("b", uid="u-2")
     site = Site({"m/all.yaml": machine("b")}, {"m/all.yaml": live})
-    assert site.live_after(Change(key("web"), Action.ORDER, PLACED, ORDERED)) == {
+    assert site.live_after(Change(key("web"), Action.MARK_DELETED, PLACED, ORDERED)) == {
         "m/all.yaml": machine("b", uid="u-2"),
         ".gitvirt/deleting/Machine/default/web.yaml": LEAVING,
     }
@@ -231,7 +233,7 @@ def test_a_commit_of_people_is_recorded_even_if_it_changes_nothing() -> None:
     assert (written.draft.edits, written.draft.even_if_unchanged, written.draft.message) == (
         {},
         True,
-        "take over main",
+        "sync main",
     )
     assert dataclasses.replace(written.draft, time=written.draft.time).source == site.source
 

@@ -46,7 +46,10 @@ def of(
             [Change(WEB, Action.REMOVE, PLACED, None)], [], "remove default/web-1 from rack-a1", id="remove"
         ),
         pytest.param(
-            [Change(WEB, Action.ORDER, PLACED, PLACED)], [], "order the deletion of default/web-1", id="order"
+            [Change(WEB, Action.MARK_DELETED, PLACED, PLACED)],
+            [],
+            "order the deletion of default/web-1",
+            id="order",
         ),
         pytest.param(
             [Change(POOL, Action.STATUS, NOTHING, Record(status=MachinePoolStatus(state="Ready")))],
@@ -61,18 +64,16 @@ def of(
             id="kind",
         ),
         pytest.param(
-            of(3, Action.STATUS, RUNNING, PLACED) + of(12, Action.SCHEDULE) + of(1, Action.BLOCK),
+            of(3, Action.STATUS, RUNNING, PLACED) + of(12, Action.SCHEDULE) + of(1, Action.BLOCKED),
             ["machines/web-1.yaml"],
             "12 scheduled, 1 blocked, 3 running",
             id="counts, the weightiest first",
         ),
-        pytest.param([], ["machines/web-1.yaml"], "take over main: machines/web-1.yaml", id="only people's"),
+        pytest.param([], ["machines/web-1.yaml"], "sync main: machines/web-1.yaml", id="only people's"),
+        pytest.param([], [f"m/{n}.yaml" for n in range(1200)], "sync main: 1,200 files", id="many files"),
+        pytest.param([], [], "sync main", id="a commit that changes no file"),
         pytest.param(
-            [], [f"m/{n}.yaml" for n in range(1200)], "take over main: 1,200 files", id="many files"
-        ),
-        pytest.param([], [], "take over main", id="a commit that changes no file"),
-        pytest.param(
-            of(1, Action.SCHEDULE) + of(5, Action.TAKE),
+            of(1, Action.SCHEDULE) + of(5, Action.SYNC),
             [],
             "schedule default/schedule-0 onto rack-a1",
             id="notes do not count",
@@ -105,6 +106,6 @@ def test_a_message_is_bounded() -> None:
     text = message(of(MOST_LINES + 5, Action.SCHEDULE), [], "main")
     assert text.endswith("- and 5 more")
     assert (
-        len(message([Change(WEB, Action.BLOCK, PLACED, PLACED, "x" * 9999)], [], "main").split("\n")[2])
+        len(message([Change(WEB, Action.BLOCKED, PLACED, PLACED, "x" * 9999)], [], "main").split("\n")[2])
         == LONGEST_LINE
     )

@@ -111,7 +111,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             + b"status: {state: Pending}\n",
             "pools/rack-a.yaml": POOL + POOL_STATUS,
         },
-        "1 scheduled, 2 waiting\n\n- schedule default/web-1 onto rack-a: most free",
+        "1 scheduled, 2 unschedulable\n\n- schedule default/web-1 onto rack-a: most free",
     )
     commit(
         checkout,

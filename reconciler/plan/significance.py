@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.plan.action import Action
-from reconciler.plan.change import Change
+from reconciler.plan.types import Action, Change
 from schemas.model import Condition
 
 _PENDING = ("", "Pending")

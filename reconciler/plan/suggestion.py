@@ -1,4 +1,4 @@
-"""The smallest change that would give an object a place, told from why each pool refused it. Pure."""
+"""The smallest change that would make an object fit somewhere, by why each pool refused it. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EFFORT = {
 }
 
 
-def remedy(refusals: Sequence[Refusal]) -> str:
+def suggest(refusals: Sequence[Refusal]) -> str:
     """`rack-a1 with memory 12Gi more`. Nothing when nobody was asked."""
     general = [refusal for refusal in refusals if not refusal.pool]
     pools = [refusal for refusal in refusals if refusal.pool]
@@ -78,7 +78,7 @@ _FIXED = {
     Predicate.PINNED: "the pin removed",
     Predicate.VOLUME: "its volumes within reach",
     Predicate.ANTI_AFFINITY: "the machines it keeps apart from elsewhere",
-    Predicate.REJECTED: "the cause of its rejection mended",
+    Predicate.REJECTED: "the reason for its rejection fixed",
     Predicate.NO_POOLS: "a pool",
 }
 

@@ -16,8 +16,7 @@ from reconciler.decide.turn import Turn
 from reconciler.decide.use import volumes_of
 from reconciler.decide.view import View
 from reconciler.gitstore.approval import DIGITS
-from reconciler.plan.action import Action
-from reconciler.plan.change import Base, Change, Held, Plan, Unplaced
+from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
 from reconciler.world import unsettled
 from reconciler.world.advance import Confirm
@@ -45,7 +44,7 @@ def compose(
             case Placed():
                 by_key |= {need.key: need for need in placed(view, by_key, decision, now)}
             case Unschedulable():
-                unplaced.append(Unplaced(decision.key, decision.refusals))
+                unplaced.append(UnschedulableObject(decision.key, decision.refusals))
                 by_key[decision.key] = waiting(view, by_key[decision.key], decision, now)
             case _:
                 assert_never(decision)
@@ -53,8 +52,8 @@ def compose(
     return Plan(
         base=Base(view.source, view.target),
         changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
-        held=tuple(held(view, verdict)),
-        unplaced=tuple(sorted(unplaced, key=lambda each: each.key)),
+        pending_approvals=tuple(pending_approvals(view, verdict)),
+        unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
         due=tuple((need.key, need.due) for need in ordered if need.due is not None),
     )
 
@@ -84,7 +83,11 @@ def placed(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) 
 
 def waiting(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:
     why = summary(decision.refusals)
-    turn = turn_of(view, need, now).says(SCHEDULED, "False", "Unschedulable", why).does(Action.WAIT, why)
+    turn = (
+        turn_of(view, need, now)
+        .says(SCHEDULED, "False", "Unschedulable", why)
+        .does(Action.UNSCHEDULABLE, why)
+    )
     return replace(need, record=turn.record, deeds=turn.deeds)
 
 
@@ -128,7 +131,7 @@ def change_of(need: Need) -> Change | None:
 def weightiest(need: Need) -> Deed:
     """What names the change. Why an object lost its pool is told along with where it goes next."""
     if not need.deeds:
-        return Deed(Action.TAKE if need.before is None else Action.STATUS)
+        return Deed(Action.SYNC if need.before is None else Action.STATUS)
     first = min(need.deeds, key=lambda deed: WEIGHT[deed.action])
     reasons = [first.reason]
     if first.action is Action.SCHEDULE:
@@ -136,29 +139,29 @@ def weightiest(need: Need) -> Deed:
     return Deed(first.action, "; ".join(reason for reason in reasons if reason))
 
 
-def held(view: View, verdict: Verdicts | None = None) -> Iterator[Held]:
+def pending_approvals(view: View, verdict: Verdicts | None = None) -> Iterator[PendingApproval]:
     """All that waits for a person, whether or not anything changes."""
     if view.held_source is not None:
-        yield Held(view.held_source.message, trailer=view.held_source.trailer)
+        yield PendingApproval(view.held_source.message, trailer=view.held_source.trailer)
     if view.is_live_lost and not view.is_settled:
-        yield Held(unsettled.words(view.unsettled, view.settings.reports.ref))
+        yield PendingApproval(unsettled.words(view.unsettled, view.settings.reports.ref))
         return
     verdict = verdict or verdicts(view)
     for kind, reason, keys in verdict.held:
-        yield Held(reason, kind, keys, verdict.trailer)
+        yield PendingApproval(reason, kind, keys, verdict.trailer)
     alone: dict[tuple[str, Kind], list[Key]] = defaultdict(list)
     for key, (word, message) in verdict.why.items():
         if word != "TooMany":
             alone[message, key.kind].append(key)
     for (message, kind), waiting_keys in sorted(alone.items()):
-        yield Held(message, kind, tuple(waiting_keys))
+        yield PendingApproval(message, kind, tuple(waiting_keys))
     for name, order in sorted(orders(view).items()):
         if not is_known(view, name):
             said = f"{Confirm.POOL_DESTROYED}: {name} (commit {order.commit}) means no pool"
-            yield Held(f"{said}: {instead_of(view, name)}")
+            yield PendingApproval(f"{said}: {instead_of(view, name)}")
         elif order.fate is not Fate.FOLLOWED:
             how = "waits" if order.fate is Fate.WAITS else "is not followed"
-            yield Held(f"{Confirm.POOL_DESTROYED}: {name} {how}: {order.why}")
+            yield PendingApproval(f"{Confirm.POOL_DESTROYED}: {name} {how}: {order.why}")
     for each in verdict.idle:
         said = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
         meant = (
@@ -166,4 +169,4 @@ def held(view: View, verdict: Verdicts | None = None) -> Iterator[Held]:
             if verdict.trailer
             else "a host that rejects `live` compares it itself"
         )
-        yield Held(f"{said}; {meant}")
+        yield PendingApproval(f"{said}; {meant}")

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from reconciler.plan import Action, Change
-from reconciler.plan.news import is_minor
+from reconciler.plan.significance import is_minor
 from reconciler.world.record import Record
 from reconciler.write.message import subject
 from schemas.kinds import Key, Kind

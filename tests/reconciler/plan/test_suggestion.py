@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.plan.remedy import remedy
+from reconciler.plan.suggestion import suggest
 from reconciler.schedule import Predicate, Reason, Refusal
 
 SHORT = Reason(Predicate.CAPACITY, "memory is short", "memory", "64Gi", "12Gi")
@@ -68,8 +68,8 @@ QUOTA = Reason(Predicate.QUOTA, "quota small of namespace default", "requests.cp
     ],
 )
 def test_remedy(refusals: tuple[Refusal, ...], want: str) -> None:
-    assert remedy(refusals) == want
-    assert remedy(tuple(reworded(refusal) for refusal in refusals)) == want, "no message is read back"
+    assert suggest(refusals) == want
+    assert suggest(tuple(reworded(refusal) for refusal in refusals)) == want, "no message is read back"
 
 
 def reworded(refusal: Refusal) -> Refusal:
@@ -78,4 +78,4 @@ def reworded(refusal: Refusal) -> Refusal:
 
 def test_every_predicate_has_a_remedy() -> None:
     for predicate in Predicate:
-        assert remedy((Refusal("a", (Reason(predicate, "words", "cpu", "2", "1"),)),))
+        assert suggest((Refusal("a", (Reason(predicate, "words", "cpu", "2", "1"),)),))

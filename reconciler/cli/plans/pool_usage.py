@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from reconciler.plan import Change, Plan, Room
+from reconciler.plan import Change, Plan, PoolUsage
 from reconciler.world.known import Known, Standing
 from reconciler.world.ledger import Charge
 from reconciler.world.record import NOTHING
@@ -16,7 +16,7 @@ from schemas.kinds import Key, Kind
 from schemas.model import MachineClass, decode
 
 
-def rooms(world: World, plan: Plan) -> tuple[Room, ...]:
+def pool_usage(world: World, plan: Plan) -> tuple[PoolUsage, ...]:
     """Of the pools where anything comes or goes."""
     moved: dict[Key, Counter[str]] = {}
     for change in plan.changes:
@@ -35,7 +35,7 @@ def rooms(world: World, plan: Plan) -> tuple[Room, ...]:
         after = {name: before.get(name, 0) + moved[key][name] for name in before.keys() | moved[key].keys()}
         if key.name in pools:
             given = pools[key.name].allocatable
-            found.append(Room(key, given, narrowed(before, given), narrowed(after, given)))
+            found.append(PoolUsage(key, given, narrowed(before, given), narrowed(after, given)))
     return tuple(found)
 
 

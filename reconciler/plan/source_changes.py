@@ -19,7 +19,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class SourceChange:
     """One object that was added, changed or taken out. `fields` are dotted paths; of an added or removed one there are none."""
 
     key: Key
@@ -51,16 +51,16 @@ _WHEN: dict[Kind, dict[Effect, tuple[str, ...]]] = {
 Documents = Mapping[Key, Mapping[str, object]]
 
 
-def declared(before: Documents, after: Documents) -> tuple[Declaration, ...]:
+def compare_sources(before: Documents, after: Documents) -> tuple[SourceChange, ...]:
     """Documents of the source as they were reconciled last, and as they are now."""
-    found: list[Declaration] = []
+    found: list[SourceChange] = []
     for key in sorted(before.keys() | after.keys()):
         if key not in before:
-            found.append(Declaration(key, is_added=True))
+            found.append(SourceChange(key, is_added=True))
         elif key not in after:
-            found.append(Declaration(key, is_gone=True))
+            found.append(SourceChange(key, is_gone=True))
         elif fields := tuple(_differing(before[key], after[key])):
-            found.append(Declaration(key, fields=fields, effect=effect(key.kind, fields)))
+            found.append(SourceChange(key, fields=fields, effect=effect(key.kind, fields)))
     return tuple(found)
 
 

@@ -1,0 +1,151 @@
+"""The Plan of a tick and what it is made of: what is to change, why, and what cannot be done now. Frozen values only.
+
+Whoever prints, writes or counts a plan imports these; nothing here decides or formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from reconciler.plan.source_changes import SourceChange
+from reconciler.schedule import Refusal
+from reconciler.world.record import Record
+from schemas.edit.fields import Value
+from schemas.kinds import Key, Kind
+from schemas.model.capacity import Vector
+from schemas.problem import Problem
+
+
+class Action(StrEnum):
+    """What happens to one object, in order of weight: of several things at once the first one names the change.
+
+    A closed set: commit subjects, plans and metrics know each of them by name.
+    """
+
+    SCHEDULE = "schedule"  # onto a pool
+    ADOPT = "adopt"  # assigned again to the host that reports it, after `live` was lost
+    EVICT = "evict"  # its pool is ordered to remove it
+    WITHDRAW = "withdraw"  # an assignment ends: the pool rejected it, or removed the object
+    MARK_DELETED = "mark-deleted"  # its deletion is ordered: it left the source
+    RETAIN = "retain"  # a volume that left the source and whose data is kept
+    REMOVE = "remove"  # its document goes: its pool reports that the object is gone
+    GENERATE = "generate"  # an object that an entry of a machine stands for
+    ANNOUNCE = "announce"  # a pool that a poollet reports and the source does not declare
+    CLAIM = "claim"  # a volume is granted to a machine, or released
+    AWAIT_APPROVAL = "await-approval"  # its deletion is held until a person agrees or removes the reason
+    BLOCKED = "blocked"  # it cannot go on, and its condition says why
+    UNSCHEDULABLE = "unschedulable"  # every pool refused it
+    STATUS = "status"  # what its pool reports
+    SYNC = "sync"  # only what people wrote
+
+    @property
+    def counted(self) -> str:
+        """As in `12 scheduled, 1 unschedulable`."""
+        return _COUNTED[self]
+
+
+_COUNTED = {
+    Action.SCHEDULE: "scheduled",
+    Action.ADOPT: "adopted",
+    Action.EVICT: "evicted",
+    Action.WITHDRAW: "withdrawn",
+    Action.MARK_DELETED: "deletion ordered",
+    Action.RETAIN: "retained",
+    Action.REMOVE: "removed",
+    Action.GENERATE: "generated",
+    Action.ANNOUNCE: "announced",
+    Action.CLAIM: "claimed",
+    Action.AWAIT_APPROVAL: "awaiting approval",
+    Action.BLOCKED: "blocked",
+    Action.UNSCHEDULABLE: "unschedulable",
+    Action.STATUS: "updated",
+    Action.SYNC: "synced",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The commits that a plan was made for. Without the target there is no `live` yet."""
+
+    source: str | None
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one object's record becomes. A plan has one change a key at most.
+
+    `before` is what `live` says, None when the object is not there yet; `after` None means that its document goes.
+    `body` is the whole document of an object that exists on `live` alone (generated, or an announced pool), without what
+    the record says.
+    """
+
+    key: Key
+    action: Action
+    before: Record | None
+    after: Record | None
+    reason: str = ""
+    body: Mapping[str, Value] | None = None
+
+    @property
+    def pool(self) -> str:
+        """Where the object is afterwards, or was when it is nowhere then."""
+        for record in (self.after, self.before):
+            if record is not None and record.pool:
+                return record.pool
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingApproval:
+    """What is not done until a person agrees. `trailer` is the line of a source commit that approves it; without one something else
+    must change first, which `reason` names. `kind` is None when it concerns the source as a whole."""
+
+    reason: str
+    kind: Kind | None = None
+    keys: tuple[Key, ...] = ()
+    trailer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnschedulableObject:
+    """One refusal for each pool, with every reason of it."""
+
+    key: Key
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUsage:
+    """How full a pool is before a plan and after it. Amounts are in the base units of schemas.model.capacity."""
+
+    pool: Key
+    allocatable: Vector
+    before: Vector
+    after: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`changes` are sorted by key. `due` says which object is to be looked at again when, although nothing changes in the repo."""
+
+    base: Base
+    changes: tuple[Change, ...] = ()
+    pending_approvals: tuple[PendingApproval, ...] = ()
+    unschedulable: tuple[UnschedulableObject, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    due: tuple[tuple[Key, datetime], ...] = ()
+    source_changes: tuple[SourceChange, ...] = ()
+    usage: tuple[PoolUsage, ...] = ()
+
+    @property
+    def next_due(self) -> datetime | None:
+        return min((when for _, when in self.due), default=None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no record changes. What people wrote may still have to be synced."""
+        return not self.changes
