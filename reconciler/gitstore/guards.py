@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId, Read, entries, mode_of, text
+from reconciler.gitstore.objects.tree_edit import EMPTY
 from reconciler.gitstore.repo import Refs, Repo, Snapshot
 from schemas.problem import Problem
 from schemas.validate.path_collisions import collision, fold
@@ -76,7 +77,9 @@ class Collisions:
         waiting = [("", tree)]
         while waiting:
             prefix, id = waiting.pop()
-            seen[id] = groups, folders = seen.get(id) or self._known.get(id) or _folder(read(id))
+            seen[id] = groups, folders = (
+                seen.get(id) or self._known.get(id) or _folder(b"" if id == EMPTY.id else read(id))
+            )
             yield from (tuple(prefix + name for name in group) for group in groups)
             waiting.extend((f"{prefix}{name}/", below) for name, below in folders)
         self._known = seen
