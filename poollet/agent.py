@@ -237,8 +237,8 @@ class Poollet:
     def _other_fleet(self, settings: FleetSettings) -> Matter:
         return Matter(
             "FleetChanged",
-            f"gitvirt.yaml names the fleet {settings.fleet.id}, and what is on this host belongs to {self._fleet}; nothing is "
-            f"changed until it names that one again. When it was meant: stop this poollet, delete {self.post.ref}, start it",
+            f"gitvirt.yaml now has fleet.id {settings.fleet.id}, but the objects on this host belong to fleet {self._fleet}. Restore "
+            f"fleet.id, or, if the change is intended, stop this poollet, delete {self.post.ref} and start it again.",
             True,
         )
 

@@ -145,12 +145,13 @@ class Inventory:
             return None
         return found[0].object if self.observed.listing(ListKey(runtime, ref.kind)) is not None else None
 
-    def knows_all_machines(self, runtimes: Iterable[str]) -> bool:
-        """Whether each of these runtimes says now which machines it has, and every other that was asked too."""
-        asked = {place.runtime for place in self.observed.lists if place.kind is RuntimeMachine}
-        return all(
-            self.observed.listing(ListKey(runtime, RuntimeMachine)) is not None
-            for runtime in asked | set(runtimes)
+    def find_silent(self, runtimes: Iterable[str]) -> tuple[str, ...]:
+        """Those of these runtimes, and of all that list machines, whose machines are unknown now."""
+        listing = {place.runtime for place in self.observed.lists if place.kind is RuntimeMachine}
+        return tuple(
+            runtime
+            for runtime in sorted(listing | set(runtimes))
+            if self.observed.listing(ListKey(runtime, RuntimeMachine)) is None
         )
 
 

@@ -122,7 +122,8 @@ def check_local_disk(found: Disk, desired: Disk) -> NotReady | None:
     if found.local_disk is None or found.local_disk == desired.local_disk:
         return None
     return NotReady(
-        "LocalDiskDiffers", f"local disk {found.name} stays as it was made; its size or image differs"
+        "LocalDiskDiffers",
+        f"size and image of local disk {found.name} cannot change; recreate the machine to change them",
     )
 
 

@@ -54,7 +54,12 @@ def machine_entry(
             return before or pending(order, ())
         case Several(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            fault = condition(UP_TO_DATE, False, DUPLICATES, f"more than one object has its uid: {ids}")
+            fault = condition(
+                UP_TO_DATE,
+                False,
+                DUPLICATES,
+                f"several objects have this uid: {ids}; remove all but one on the host",
+            )
             return with_conditions(before or pending(order, ()), (fault,))
         case Absent():
             round.keep_missing(order.ref)
@@ -99,7 +104,7 @@ def created(
         return pending(order, pending_conditions(needs, held))
     wanted = wanted_machine(order, machine, needs, round)
     told_as = (
-        EventText("Recreated", "it was gone, and is made anew", True)
+        EventText("Recreated", "the machine was missing on the host; recreating it", True)
         if was_there
         else EventText("Created", "created")
     )
@@ -136,7 +141,7 @@ def of_present(order: Order, machine: Machine, there: RuntimeMachine, round: Rou
             found = round.step(
                 order, removal_calls(order.ref, there, round), (EventText("Removing", reason),)
             )
-            ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
+            ending = condition(READY, False, "Terminating", f"removing the machine: {reason}")
             return entry_of(order, machine, there, (ending, *up_to_date_conditions(found, ())), round)
         case Leave(reason, message):
             return entry_of(order, machine, there, (condition(UP_TO_DATE, False, reason, message),), round)
@@ -237,7 +242,7 @@ def resizing(
     reasons = round.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)
-        return [], (NotReady("InsufficientForResize", f"there is no room for class {name}: {message}"),)
+        return [], (NotReady("InsufficientForResize", f"class {name} does not fit: {message}"),)
     return [Resize(name)], ()
 
 
@@ -259,7 +264,10 @@ def fixed(machine: Machine, there: RuntimeMachine, needs: MachineDependencies) -
     hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
     if hostname and hostname != machine.hostname:
         result.append(
-            NotReady("HostnameDiffers", "the guest has read its host name; a new one is for a new machine")
+            NotReady(
+                "HostnameDiffers",
+                "the host name is set at first boot and cannot change; recreate the machine to change it",
+            )
         )
     if (
         there.spec.ignition_data
@@ -267,7 +275,10 @@ def fixed(machine: Machine, there: RuntimeMachine, needs: MachineDependencies) -
         and there.spec.ignition_data != needs.ignition
     ):
         result.append(
-            NotReady("IgnitionDiffers", "the guest has read its ignition; a new one is for a new machine")
+            NotReady(
+                "IgnitionDiffers",
+                "ignition is read at first boot and cannot change; recreate the machine to change it",
+            )
         )
     return tuple(result)
 
@@ -280,7 +291,7 @@ def happenings(needed: tuple[Call, ...], *, is_drift: bool) -> tuple[EventText, 
         isinstance(call, Update) and isinstance(call.change, UpdateVolume) for call in needed
     )  # A volume may have grown.
     if is_drift:
-        return (EventText("DriftCorrected", f"it was changed on the host; put right: {names}", True),)
+        return (EventText("DriftCorrected", f"corrected drift on the host: {names}", True),)
     return (EventText("Changed", names),)
 
 

@@ -27,7 +27,7 @@ KINDS: Mapping[RuntimeKind, Kind] = {
     RuntimeSnapshot: Kind.VOLUME_SNAPSHOT,
 }
 IRI_KINDS: Mapping[str, RuntimeKind] = {name: kind for kind, name in NAMES.items()}
-UNORDERED = "the target branch has no order for it"
+UNORDERED = "not assigned to this host on live"
 
 
 def pool_kind(kind: RuntimeKind) -> Literal[Kind.MACHINE_POOL, Kind.VOLUME_POOL]:
@@ -110,7 +110,7 @@ def remove_if_told(ref: Ref, found: Found, round: Round) -> None:
         case RuntimeSnapshot():
             calls = removed(ref, found)
     namespace, name = model_to_iri.read_name(ref, KINDS[ref.kind], found.object.labels)
-    events = (EventText("RemovingOrphan", "by order of people"),)
+    events = (EventText("RemovingOrphan", "ordered by a file in .gitvirt/orphans"),)
     precondition = digest_orders(ref.uid, round.view)
     round.due_of(ObjectAction(ref, found.runtime, namespace, name, calls, events, precondition))
 
@@ -122,7 +122,7 @@ def is_settled(ref: Ref, found: Found, round: Round) -> bool:
 
 def is_held(volume: RuntimeVolume, round: Round) -> bool:
     """Of a volume that is not available the handle is not known, and neither is who has it."""
-    if not round.inventory.knows_all_machines(round.situation.facts.machine_runtimes):
+    if round.inventory.find_silent(round.situation.facts.machine_runtimes):
         return True
     access = volume.status.access
     return access is None or bool(round.inventory.holders.get(access.handle))

@@ -39,7 +39,12 @@ def snapshot_entry(standing: Standing, snapshot: VolumeSnapshot, round: Round) -
             return before or pending(order, ())
         case Several(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            fault = condition(UP_TO_DATE, False, DUPLICATES, f"more than one object has its uid: {ids}")
+            fault = condition(
+                UP_TO_DATE,
+                False,
+                DUPLICATES,
+                f"several objects have this uid: {ids}; remove all but one on the host",
+            )
             status = (before.status if before is not None else None) or report.ReportedSnapshotStatus()
             return said_of(order, status, (fault,))
         case Absent():
@@ -69,7 +74,7 @@ def of_absent(order: Order, snapshot: VolumeSnapshot, round: Round) -> report.Sn
 def lost(order: Order, round: Round) -> report.SnapshotReport:
     before = round.before(order, report.SnapshotReport)
     status = (before.status if before is not None else None) or report.ReportedSnapshotStatus()
-    fault = condition(READY, False, LOST, "the runtime does not have it any more, and its data neither")
+    fault = condition(READY, False, LOST, "the snapshot is missing from the runtime; its data is lost")
     return replace(said_of(order, replace(status, state="Failed"), (fault,)), phase="unknown")
 
 
@@ -89,7 +94,7 @@ def source_id(order: Order, snapshot: VolumeSnapshot, round: Round) -> str | Not
     name = snapshot.spec.volume_ref.name
     volume = round.view.objects.get(Key(Kind.VOLUME, snapshot.namespace, name))
     if not isinstance(volume, Volume):
-        return NotReady("VolumeMissing", f"there is no Volume {name}")
+        return NotReady("VolumeMissing", f"Volume {name} does not exist on live")
     there = round.inventory.at(Ref(RuntimeVolume, volume.metadata.uid), order.runtime)
     if (
         not isinstance(there, RuntimeVolume)
@@ -111,7 +116,7 @@ def of_present(order: Order, there: RuntimeSnapshot, round: Round) -> report.Sna
             )
             calls: tuple[Call, ...] = () if there.deleted_at else (Remove(RuntimeSnapshot, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
-            ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
+            ending = condition(READY, False, "Terminating", f"removing the snapshot: {reason}")
             return said_of(order, status, (ending, *up_to_date_conditions(found, ())))
         case Leave(reason, message):
             return said_of(order, status, (ready, condition(UP_TO_DATE, False, reason, message)))

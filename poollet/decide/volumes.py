@@ -39,7 +39,7 @@ from schemas.model import Volume, VolumeClass
 
 LOST = "Lost"
 RETAINED = "Retained"
-STAYS = "it was made before it was ordered away, and its data stays: its deletion policy is not Delete"
+KEPT = "kept: the volume already holds data, and its deletionPolicy is not Delete"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,12 @@ def volume_entry(
             return before or pending(order, ())
         case Several(found):
             ids = ", ".join(f"{one.runtime}: {one.object.id}" for one in found)
-            fault = condition(UP_TO_DATE, False, DUPLICATES, f"more than one object has its uid: {ids}")
+            fault = condition(
+                UP_TO_DATE,
+                False,
+                DUPLICATES,
+                f"several objects have this uid: {ids}; remove all but one on the host",
+            )
             return with_conditions(before or pending(order, ()), (fault,))
         case Absent():
             round.keep_missing(order.ref)
@@ -107,7 +112,7 @@ def of_absent(
 def lost(order: Order, round: Round) -> report.VolumeReport:
     before = round.before(order, report.VolumeReport)
     status = (before.status if before is not None else None) or report.ReportedVolumeStatus()
-    fault = condition(READY, False, LOST, "the runtime does not have it any more, and its data neither")
+    fault = condition(READY, False, LOST, "the volume is missing from the runtime; its data is lost")
     return report.VolumeReport(
         order.ref.uid,
         order.assignment,
@@ -159,7 +164,7 @@ def of_present(
 ) -> report.VolumeReport:
     match order.intent:
         case Go() if is_to_stay(volume) and not there.deleted_at:
-            return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, STAYS),), round)
+            return entry_of(order, there, (condition(UP_TO_DATE, False, RETAINED, KEPT),), round)
         case Go(reason):
             blocked = held_by(order, volume, there, holders, round)
             calls: tuple[Call, ...] = ()
@@ -169,7 +174,7 @@ def of_present(
                 )
                 calls = () if there.deleted_at else (Remove(RuntimeVolume, there.id),)
             found = round.step(order, calls, (EventText("Removing", reason),))
-            ending = condition(READY, False, "Terminating", f"it is being removed: {reason}")
+            ending = condition(READY, False, "Terminating", f"removing the volume: {reason}")
             return entry_of(order, there, (ending, *up_to_date_conditions(found, blocked)), round)
         case Leave(reason, message):
             return entry_of(order, there, (condition(UP_TO_DATE, False, reason, message),), round)
@@ -177,7 +182,7 @@ def of_present(
             return entry_of(order, there, (), round)
         case Have():
             calls, waits = grown(order, volume, there, round)
-            found = round.step(order, calls, (EventText("Expanding", "it is being made larger"),))
+            found = round.step(order, calls, (EventText("Expanding", "expanding the volume"),))
             return entry_of(order, there, up_to_date_conditions(found, waits), round)
         case _:
             assert_never(order.intent)
@@ -187,13 +192,14 @@ def held_by(
     order: Order, volume: Volume, there: RuntimeVolume, holders: Holders, round: Round
 ) -> tuple[NotReady, ...]:
     """Why it may not be removed. An attached volume is never removed, and neither is one of which that is not known."""
-    if not round.inventory.knows_all_machines(round.situation.facts.machine_runtimes):
-        return (NotReady("HoldersUnknown", "a runtime does not say which machines there are"),)
+    if silent := round.inventory.find_silent(round.situation.facts.machine_runtimes):
+        message = f"cannot list machines on runtime {', '.join(silent)}, so it is unknown whether the volume is attached"
+        return (NotReady("HoldersUnknown", message),)
     if order.key in holders.being_attached:
-        return (NotReady("Attaching", "a machine that refers to it is being changed"),)
+        return (NotReady("Attaching", "a machine that names this volume is being changed"),)
     claim = volume.spec.claim_ref
     if claim is not None and claim.uid not in holders.gone:
-        return (NotReady("Claimed", f"machine {claim.name} holds the claim to it"),)
+        return (NotReady("Claimed", f"machine {claim.name} holds the claim to this volume"),)
     ids = sorted(holders_of(order, there, round))
     return (NotReady("Attached", f"attached to {', '.join(ids)}"),) if ids else ()
 
@@ -225,12 +231,22 @@ def grown(
     name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref is not None else ""
     if there.deleted_at or asked == has:
         other = there.spec.class_name != name
-        return (), (NotReady("ClassDiffers", f"it stays of class {there.spec.class_name}"),) if other else ()
+        return (), (
+            NotReady(
+                "ClassDiffers",
+                f"class {there.spec.class_name} -> {name}: the class of a volume cannot change",
+            ),
+        ) if other else ()
     if asked < has:
-        return (), (NotReady("Shrinks", f"it has {has} bytes, and a volume never gets smaller"),)
+        return (), (NotReady("Shrinks", f"{has} -> {asked} bytes: a volume cannot shrink"),)
     declared = round.view.objects.get(Key(Kind.VOLUME_CLASS, "", name))
     if not isinstance(declared, VolumeClass) or declared.resize_policy != "ExpandOnly":
-        return (), (NotReady("NotExpandable", f"volumes of class {name} keep the size they were made with"),)
+        return (), (
+            NotReady(
+                "NotExpandable",
+                f"{has} -> {asked} bytes: VolumeClass {name} does not allow expansion (resizePolicy)",
+            ),
+        )
     reasons = round.resize_refusals.get(order.ref, ())
     if reasons:
         message = "; ".join(reason.message for reason in reasons)

@@ -272,7 +272,7 @@ def _unreachable(answers: RuntimeState) -> tuple[report.ReportedCondition, ...]:
 def _unlike(names: list[str]) -> tuple[report.ReportedCondition, ...]:
     if not names:
         return ()
-    message = f"the runtime means something else by {', '.join(names)}: it offers other capabilities under that name"
+    message = f"{', '.join(names)}: the capabilities on live and those that the runtime offers differ"
     return (
         report.ReportedCondition(
             type=MATCHED, status="False", reason="CapabilitiesDiffer", message=message[:MAX_TEXT]
