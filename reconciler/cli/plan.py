@@ -12,8 +12,8 @@ from reconciler.cli.plans import as_json, as_markdown, as_text, ground
 from reconciler.cli.plans.ground import Seen
 from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.terminal import out
+from reconciler.decide.planning import make_plan
 from reconciler.gitstore.objects.tree import File
-from reconciler.loop.planning import planned
 from reconciler.plan import Plan
 from reconciler.plan.source_changes import SourceChange, compare_sources
 from schemas.kinds import Key
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with ground.seen(arguments, arguments.path) as seen:
-        plan = planned(seen.world, seen.advance, seen.now)
+        plan = make_plan(seen.world, seen.advance, seen.now)
         plan = replace(plan, source_changes=source_changes(seen), usage=pool_usage(seen.world, plan))
     terminal = out()
     match arguments.output:

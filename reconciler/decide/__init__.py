@@ -1,4 +1,10 @@
-"""What the world needs: for each object that something happened to, one need. Pure; writes nothing and places nothing."""
+"""What is to be done: from the World to the Plan of a tick. Pure; reads no repo and writes nothing.
+
+planning: World -> Plan, the one way for run, plan and explain
+    deciding -> one need for each object that something happened to (machine, volume, pool, interface; removal, eviction, claim)
+    placement -> what the scheduler is asked, and the state of the pools; `reconciler.schedule` answers
+    compose -> needs and placements as one change for each object
+"""
 
 from reconciler.decide.blocking import obstacles
 from reconciler.decide.deciding import diff

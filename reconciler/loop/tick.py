@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from reconciler.decide.planning import make_plan
 from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError
@@ -19,7 +20,6 @@ from reconciler.gitstore.remote.transport import PushConflict, PushRefused, Remo
 from reconciler.gitstore.repo import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.loop.metrics import Metrics
 from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
-from reconciler.loop.planning import planned
 from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan import Plan
 from reconciler.plan.significance import is_minor as is_minor_change
@@ -140,7 +140,7 @@ class Reconciler:
             waits_for = unsettled.words(self.world.unsettled, self.world.settings.reports.ref)
             return Waiting(advance.problems, waits_for)
         with self._tracer.span("plan") as note:
-            plan = planned(self.world, advance, now)
+            plan = make_plan(self.world, advance, now)
             note("changes", len(plan.changes))
         self._due = advance.due
         for key, when in plan.due:

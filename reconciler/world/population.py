@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from reconciler.schedule.request import AntiAffinity
 from reconciler.world.known import Known
 from schemas.kinds import Key
 from schemas.model import Machine
 from schemas.model.selector import Selector
+
+
+class Distance(NamedTuple):
+    """A required anti-affinity of a placed machine: those that `selector` names stay out of its domain of the topology key."""
+
+    selector: Selector
+    topology_key: str
 
 
 class Population:
@@ -18,7 +25,7 @@ class Population:
     def __init__(self) -> None:
         self._placed: dict[str, dict[Key, tuple[str, dict[str, str]]]] = {}
         self._counts: dict[str, dict[Selector, Counter[str]]] = {}
-        self._holding: dict[str, Counter[tuple[AntiAffinity, str]]] = {}
+        self._holding: dict[str, Counter[tuple[Distance, str]]] = {}
         self.machines: Counter[str] = Counter()
 
     def replace(self, before: Known | None, after: Known | None) -> None:
@@ -35,7 +42,7 @@ class Population:
             found = asked[selector] = Counter(pool for pool, labels in placed if selector.matches(labels))
         return found
 
-    def holding(self, namespace: str) -> Mapping[tuple[AntiAffinity, str], int]:
+    def holding(self, namespace: str) -> Mapping[tuple[Distance, str], int]:
         """Who is placed and must be kept apart from others: how many have the rule, by pool."""
         return self._holding.get(namespace, {})
 
@@ -50,14 +57,13 @@ class Population:
         for selector, counts in self._counts.get(namespace, {}).items():
             if selector.matches(labels):
                 counts[pool] += sign
-        anti = anti_affinity(machine)
-        if anti is not None and anti.is_required:
+        if (distance := required_distance(machine)) is not None:
             holding = self._holding.setdefault(namespace, Counter())
-            holding[anti, pool] += sign
-            if not holding[anti, pool]:
-                del holding[anti, pool]
+            holding[distance, pool] += sign
+            if not holding[distance, pool]:
+                del holding[distance, pool]
 
 
-def anti_affinity(machine: Machine) -> AntiAffinity | None:
+def required_distance(machine: Machine) -> Distance | None:
     rule = machine.spec.anti_affinity
-    return AntiAffinity(rule.label_selector.selector, rule.topology_key, rule.required) if rule else None
+    return Distance(rule.label_selector.selector, rule.topology_key) if rule and rule.required else None

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
 from reconciler.decide.placement.requests import Recorded
-from reconciler.schedule import Board, Policy, Pool, Request, VolumePool
+from reconciler.schedule import AntiAffinity, Board, Policy, Pool, Request, VolumePool
 from reconciler.schedule import board as plain_board
 from reconciler.schedule.board import take
 from reconciler.world.known import Known
 from reconciler.world.ledger import Charge
 from reconciler.world.pool import PoolState
-from reconciler.world.population import anti_affinity
+from reconciler.world.population import required_distance
 from reconciler.world.record import Record
 from reconciler.world.world import World
 from schemas.kinds import Key, Kind
@@ -180,9 +180,9 @@ def _populate(world: World, made: Board, requests: Iterable[Request], moves: Ite
     for namespace in {request.key.namespace for request in requests}:
         holding = Counter(population.holding(namespace))
         for there, machine, pool, sign in moved:
-            rule = anti_affinity(machine)
-            if there == namespace and rule is not None and rule.is_required:
-                holding[rule, pool] += sign
-        for (rule, pool), holders in holding.items():
+            distance = required_distance(machine)
+            if there == namespace and distance is not None:
+                holding[distance, pool] += sign
+        for (distance, pool), holders in holding.items():
             if holders > 0 and pool in made.pools:
-                made.hold(namespace, rule, pool)
+                made.hold(namespace, AntiAffinity(*distance), pool)

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Protocol
 
 from reconciler.decide.placement.quotas import machine_need, volume_need
-from reconciler.schedule import Rejection, Request, Spread, VolumeRequest
+from reconciler.schedule import AntiAffinity, Rejection, Request, Spread, VolumeRequest
 from reconciler.schedule.request import Labels
 from reconciler.world.known import Known, Standing
-from reconciler.world.population import anti_affinity
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.record.backoff import standing
 from reconciler.world.world import World
@@ -93,7 +92,7 @@ def _machine(world: World, asked: Asked, others: Mapping[Key, Asked], now: datet
         labels=_sorted(machine.metadata.labels),
         selector=_sorted(spec.machine_pool_selector),
         tolerations=spec.tolerations,
-        anti_affinity=anti_affinity(machine),
+        anti_affinity=_anti_affinity(spec),
         spread=_spread(spec),
         volumes=tuple(volumes),
         volume_pools=tuple(sorted(placed)),
@@ -163,6 +162,11 @@ def _rejections(record: Record, now: datetime) -> tuple[Rejection, ...]:
     return tuple(
         Rejection(each.pool, each.message or each.reason) for each in standing(status.rejections, now)
     )
+
+
+def _anti_affinity(spec: MachineSpec) -> AntiAffinity | None:
+    rule = spec.anti_affinity
+    return AntiAffinity(rule.label_selector.selector, rule.topology_key, rule.required) if rule else None
 
 
 def _spread(spec: MachineSpec) -> Spread | None:

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
+from reconciler.decide.planning import make_plan
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Snapshot
 from reconciler.gitstore.store import Store
-from reconciler.loop.planning import planned
 from reconciler.plan import Change, Plan
 from reconciler.plan.suggestion import suggest
 from reconciler.world.head import reconciled
@@ -44,7 +44,7 @@ class Moment:
 
     def plan(self) -> Plan:
         world = World(heartbeats_seen=dict(self.heartbeats_seen))
-        return planned(world, world.advance(self.store, self.snapshot, self.now), self.now)
+        return make_plan(world, world.advance(self.store, self.snapshot, self.now), self.now)
 
     def words(self) -> set[bytes]:
         """All that can be read."""

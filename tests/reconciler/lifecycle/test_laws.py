@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from reconciler.cli.explain import explain_object
 from reconciler.cli.plans.ground import Seen
+from reconciler.decide.planning import make_plan
 from reconciler.loop.outcome import Outcome, Rested, Wrote
-from reconciler.loop.planning import planned
 from reconciler.plan import Action, Change, Plan
 from reconciler.schedule import Fit
 from reconciler.world.advance import Advance
@@ -89,7 +89,7 @@ class Life:
             fresh = World(heartbeats_seen=heartbeats_seen)
             snapshot = self.fleet.before
             assert snapshot is not None
-            plan = planned(fresh, fresh.advance(self.fleet.store, snapshot, self.fleet.now), self.fleet.now)
+            plan = make_plan(fresh, fresh.advance(self.fleet.store, snapshot, self.fleet.now), self.fleet.now)
             assert differing(plan, outcome.plan) == []
             assert plan.pending_approvals == outcome.plan.pending_approvals
             assert fresh.frozen == self.fleet.reconciler.world.frozen

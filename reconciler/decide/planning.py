@@ -16,7 +16,7 @@ from reconciler.world.world import World
 from schemas.kinds import Key
 
 
-def planned(world: World, advance: Advance, now: datetime) -> Plan:
+def make_plan(world: World, advance: Advance, now: datetime) -> Plan:
     """`problems` are those that stand in the world."""
     plan = _decided(world, advance.dirty, now)
     return replace(plan, problems=(*advance.problems, *plan.problems))
