@@ -1,5 +1,13 @@
 """Consoles over HTTP: a one-time URL, a WebSocket, and a pty at each end. Knows no machines, only their ids.
 
-`console` is what a runtime opens, `channels` the wire format, `tickets` the one-time tokens, `streaming` the server
-and `attach` the client with its terminal.
+A console session passes through these modules in this order:
+
+    exec_server       Exec asks it for a URL, with a ticket in it
+    tickets           a ticket: attaches once, within a minute
+    console_client    the user's side: opens the URL (websocket), reads the keyboard, prints the output
+    exec_server       redeems the ticket, and claims the machine's one session (sessions)
+    channels          every message of the WebSocket: its channel and its data
+    pty_console       the console that a runtime opens: the master side of a pty
+
+iri.client.websocket_console is the other client: a Console object for programs.
 """

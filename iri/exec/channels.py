@@ -1,4 +1,14 @@
-"""The wire format of a console: Kubernetes' `v4.channel.k8s.io`, where each message starts with its channel. Pure."""
+"""The messages of a console's WebSocket: Kubernetes' `v4.channel.k8s.io`, where each starts with its channel. Pure.
+
+    channel    from      data
+    0 STDIN    client    keys
+    1 STDOUT   server    output; an empty first message says that the console is attached
+    2 STDERR   server    unused by our server, printed by our client
+    3 STATUS   server    the last message: a metav1.Status with the exit status, or with what broke
+    4 RESIZE   client    {"Width": columns, "Height": rows}
+
+kubectl and other Kubernetes clients speak the same protocol, so nothing in it is ours to change.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +29,7 @@ class Channel(enum.IntEnum):
 
 
 class ProtocolError(Exception):
-    """The other side does not speak the protocol."""
+    """The other side does not use the protocol."""
 
 
 def encode_message(channel: Channel, data: bytes = b"") -> bytes:
@@ -27,11 +37,11 @@ def encode_message(channel: Channel, data: bytes = b"") -> bytes:
 
 
 def split_message(received: bytes | str) -> tuple[Channel, bytes]:
-    """A message's channel and data. Text messages are refused: the protocol is binary."""
+    """Channel and data of a message. A text message is a ProtocolError: the protocol is binary."""
     if isinstance(received, str):
-        raise ProtocolError("a text message, where the protocol has binary ones only")
+        raise ProtocolError("a text message; the protocol has only binary ones")
     if not received:
-        raise ProtocolError("an empty message, without a channel")
+        raise ProtocolError("an empty message without a channel")
     try:
         return Channel(received[0]), received[1:]
     except ValueError:
@@ -43,13 +53,13 @@ def encode_resize(columns: int, rows: int) -> bytes:
 
 
 def decode_resize(data: bytes) -> tuple[int, int]:
-    """Columns and rows of a resize. Keys in any letter case, as Go's decoder takes them."""
+    """Columns and rows of a resize. Keys in any letter case, as Go's decoder accepts them."""
     try:
         fields = json.loads(data)
     except ValueError:
-        raise ProtocolError("a resize that is no JSON") from None
+        raise ProtocolError("a resize that is not JSON") from None
     if not isinstance(fields, dict):
-        raise ProtocolError("a resize that is no JSON object")
+        raise ProtocolError("a resize that is not a JSON object")
     size = {str(key).lower(): value for key, value in fields.items()}
     columns, rows = size.get("width"), size.get("height")
     for side in (columns, rows):
@@ -61,7 +71,7 @@ def decode_resize(data: bytes) -> tuple[int, int]:
 
 
 def encode_end(exit_status: int | None) -> bytes:
-    """How a session ends: a metav1.Status. A console without an exit status ends well."""
+    """The last message of a session that ended. A console without an exit status ends with success."""
     if not exit_status:
         return _status({"metadata": {}, "status": "Success"})
     return _status(
@@ -76,7 +86,7 @@ def encode_end(exit_status: int | None) -> bytes:
 
 
 def encode_failure(text: str) -> bytes:
-    """How a session ends that broke: the server's word, not the guest's."""
+    """The last message of a session that broke: the server's reason, not the guest's status."""
     return _status(
         {"metadata": {}, "status": "Failure", "message": text, "reason": "InternalError", "code": 500}
     )
@@ -87,16 +97,16 @@ def _status(fields: dict[str, object]) -> bytes:
 
 
 def decode_status(data: bytes) -> tuple[int, str]:
-    """The exit status in a status message, and what it says when something broke (status 1 then)."""
+    """(exit status, "") when the console ended; (1, reason) when the session broke."""
     try:
         fields = json.loads(data)
     except ValueError:
-        raise ProtocolError("a status that is no JSON") from None
+        raise ProtocolError("a status that is not JSON") from None
     if not isinstance(fields, dict):
-        raise ProtocolError("a status that is no JSON object")
+        raise ProtocolError("a status that is not a JSON object")
     if fields.get("status") == "Success":
         return 0, ""
-    text = str(fields.get("message") or "the console failed without saying why")
+    text = str(fields.get("message") or "the console failed without a reason")
     if fields.get("reason") != "NonZeroExitCode":
         return 1, text
     details = fields.get("details")

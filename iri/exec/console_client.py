@@ -1,7 +1,16 @@
-"""The client side of a console: keys go there, bytes come here, until one side leaves.
+"""A person's or a script's session at a console: keys go there, bytes come here, until one side ends it.
 
-Ctrl-] leaves a terminal. Input that is no terminal ends with a Ctrl-D of its own; after that the session lasts until
-the console ends or has been silent for a while, because a serial line never ends by itself.
+Theory of operation. Two threads: the caller's reads the keyboard and sends, an OutputReceiver prints what comes. Whichever
+ends first ends the other: the receiver wakes the keyboard, the sender closes the connection.
+
+    what happens                                     outcome
+    the console sends its status                     SessionEnded(exit status), or SessionBroken(reason)
+    Ctrl-] on a terminal; its window is closed       SessionLeft: the machine goes on
+    input that is no terminal ends                   Ctrl-D is sent once; after `linger_seconds` of silence, SessionLeft
+    the connection breaks, or another protocol       SessionBroken(reason)
+
+The silence rule exists because a serial line has no end of its own: a guest does not know that the input was a file.
+Must never happen: the terminal stays raw after the session (Keyboard.raw restores it).
 """
 
 from __future__ import annotations
@@ -10,25 +19,17 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
 
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidHandshake,
-    InvalidMessage,
-    InvalidStatus,
-    InvalidURI,
-)
-from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
 
+from iri.errors import IRIError
 from iri.exec import channels
 from iri.exec.channels import Channel, ProtocolError
 from iri.exec.keyboard import END_OF_INPUT, ESCAPE, Keyboard
+from iri.exec.websocket import CLOSE_SECONDS, open_websocket
 
-OPEN_SECONDS = 10.0
 LINGER_SECONDS = 2.0
-CLOSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,12 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True)
 class SessionLeft:
-    """The person left, the console goes on."""
+    """The user left; the machine goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionBroken:
-    """Neither: it could not be attached to, or was cut off."""
+    """The session could not begin, or was cut off."""
 
     reason: str
 
@@ -56,43 +57,31 @@ SessionOutcome = SessionEnded | SessionLeft | SessionBroken
 def attach(
     url: str, keyboard: Keyboard, screen: int, linger_seconds: float = LINGER_SECONDS
 ) -> SessionOutcome:
-    """Blocks until the session is over. `screen` is a descriptor that takes what the console says."""
+    """Blocks until the session has ended. `screen` is a descriptor that gets the console's output."""
     try:
-        connection = connect(
-            websocket_url(url),
-            subprotocols=[Subprotocol(channels.PROTOCOL)],
-            compression=None,
-            proxy=None,
-            max_size=channels.MESSAGE_LIMIT_BYTES,
-            open_timeout=OPEN_SECONDS,
-            close_timeout=CLOSE_SECONDS,
-        )
-    except (InvalidURI, ValueError):
-        return SessionBroken("the runtime answered with a URL that is none")
-    except InvalidStatus as error:
-        return SessionBroken(_said(error))
-    except (OSError, InvalidHandshake, InvalidMessage, TimeoutError) as error:
-        return SessionBroken(f"no console at {_without_token(url)}: {error}")
+        connection = open_websocket(url)
+    except IRIError as error:
+        return SessionBroken(str(error))
     receiver = OutputReceiver(connection, keyboard, screen)
-    with keyboard.attached(), connection:
+    with keyboard.raw(), connection:
         receiver.start()
         _send_input(connection, keyboard, receiver, linger_seconds)
-        has_left = not receiver.is_over
+        has_left = not receiver.is_ended
         connection.close()
-        receiver.join(CLOSE_SECONDS)  # it may block on a screen that nobody reads
+        receiver.join(CLOSE_SECONDS)  # it may block on a screen that is not read
     if receiver.outcome is None:
-        return SessionLeft() if has_left else SessionBroken("the console ended without saying how")
+        return SessionLeft() if has_left else SessionBroken("the console ended without a status")
     return receiver.outcome
 
 
 class OutputReceiver(threading.Thread):
-    """Writes what the console says, and keeps how it ended. Wakes the keyboard when it is over."""
+    """Writes the console's output, keeps how the session ended, and then wakes the keyboard."""
 
     def __init__(self, connection: ClientConnection, keyboard: Keyboard, screen: int) -> None:
         super().__init__(name="console-output", daemon=True)
         self.outcome: SessionOutcome | None = None
-        self.is_over = False
-        self.last_said = time.monotonic()
+        self.is_ended = False
+        self.last_output = time.monotonic()
         self._connection = connection
         self._keyboard = keyboard
         self._screen = screen
@@ -101,7 +90,7 @@ class OutputReceiver(threading.Thread):
         try:
             for received in self._connection:
                 channel, data = channels.split_message(received)
-                self.last_said = time.monotonic()
+                self.last_output = time.monotonic()
                 if channel in (Channel.STDOUT, Channel.STDERR):
                     self._show(data)
                 elif channel is Channel.STATUS:
@@ -115,9 +104,9 @@ class OutputReceiver(threading.Thread):
         except ProtocolError as error:
             self.outcome = SessionBroken(f"the console speaks another protocol: {error}")
         except OSError as error:
-            self.outcome = SessionBroken(f"cannot write what the console says: {error.strerror}")
+            self.outcome = SessionBroken(f"cannot write the console's output: {error.strerror}")
         finally:
-            self.is_over = True
+            self.is_ended = True
             self._keyboard.wake()
 
     def _show(self, data: bytes) -> None:
@@ -132,8 +121,8 @@ def _send_input(
     is_at_end = False
     try:
         connection.send(channels.encode_resize(*keyboard.window()))
-        while not receiver.is_over and not keyboard.is_told_to_leave:
-            if is_at_end and time.monotonic() - receiver.last_said >= linger_seconds:
+        while not receiver.is_ended and not keyboard.is_leaving:
+            if is_at_end and time.monotonic() - receiver.last_output >= linger_seconds:
                 return
             if keyboard.is_resized:
                 keyboard.is_resized = False
@@ -145,29 +134,11 @@ def _send_input(
                 return
             if not data:
                 is_at_end, data = True, END_OF_INPUT
-                receiver.last_said = time.monotonic()
+                receiver.last_output = time.monotonic()
             keys, escape, _ = data.partition(bytes((ESCAPE,))) if keyboard.is_terminal else (data, b"", b"")
             if keys:
                 connection.send(channels.encode_message(Channel.STDIN, keys))
             if escape:
                 return
     except ConnectionClosed:
-        return  # the receiver knows why
-
-
-def websocket_url(url: str) -> str:
-    """A provider's URL as one of a WebSocket. Some leave the host out and mean their own."""
-    parts = urlsplit(url)
-    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
-    host = f"127.0.0.1{parts.netloc}" if parts.netloc.startswith(":") else parts.netloc
-    return urlunsplit((scheme, host, parts.path, parts.query, ""))
-
-
-def _without_token(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _said(error: InvalidStatus) -> str:
-    body = (error.response.body or b"").decode("utf-8", "replace").strip()
-    return body or f"the console was refused with HTTP status {error.response.status_code}"
+        return  # the receiver has the reason

@@ -1,7 +1,22 @@
-"""Serves consoles to whoever holds a ticket: HTTP on loopback, upgraded to a WebSocket.
+"""Serves consoles to whoever has a ticket: HTTP on the loopback interface, upgraded to a WebSocket.
 
-A ticket is spent by the upgrade, not by a plain GET, which is told what to do instead. URLs and bytes are never
-logged: a URL is a key.
+Theory of operation. Exec answers with a URL; opening it is a second connection, which proves nothing but the ticket in
+its path. The steps, and what each refuses:
+
+    step                       refused when                                   answer
+    `offer` issues a ticket    another session is on; too many tickets        an IRIError of Exec
+    GET /exec/TOKEN            another path; a wrong token                    404
+                               no WebSocket upgrade, or another subprotocol   426, and the ticket stays valid
+                               another session is on                          409; the ticket is spent
+    the ticket is redeemed     it was used, or is older than a minute         404
+    the session begins         another one came first; the console fails      a status message, then close
+
+The session is checked twice, because another client may come between the upgrade and the start. Two threads serve a
+session: one copies the console's output to the client, the other the client's input to the console. Output ends first in
+an ordinary session, and its last message is the exit status.
+
+Must never happen: a ticket attaches twice; two sessions are at one machine; a URL or a byte of a session is logged,
+because a URL is a key and a console shows passwords.
 """
 
 from __future__ import annotations
@@ -35,7 +50,7 @@ PROTOCOL_ERROR = 1002
 
 
 class ExecServer:
-    """Start it, `offer` URLs, stop it. Listens on loopback only: the URL is all the proof it asks for."""
+    """Start it, `offer` URLs, stop it. Listens on loopback only, because the URL is the only proof of the right to attach."""
 
     def __init__(
         self, port: int = 0, sessions: Sessions | None = None, tickets: Tickets | None = None
@@ -43,7 +58,7 @@ class ExecServer:
         self._port = port
         self._sessions = sessions or Sessions()
         self._tickets = tickets or Tickets()
-        # Weak: a client may hang up between the ticket and the session, and nobody tells us.
+        # Weak: a client may disconnect between upgrade and session, and no callback reports that.
         self._granted: weakref.WeakKeyDictionary[ServerConnection, Ticket] = weakref.WeakKeyDictionary()
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
@@ -60,48 +75,52 @@ class ExecServer:
             open_timeout=OPEN_SECONDS,
             close_timeout=OPEN_SECONDS,
             server_header="gitvirt",
-            logger=_silent(),
+            logger=_silent_logger(),
         )
         self._thread = threading.Thread(target=self._server.serve_forever, name="exec-accept", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the sessions that are on."""
+        """Ends every session, with a status that names the reason."""
         if self._server is None or self._thread is None:
             return
-        self._sessions.end(FAREWELL_SECONDS)
+        self._sessions.end_all(FAREWELL_SECONDS)
         self._server.shutdown()
         self._thread.join()
         self._server = self._thread = None
 
     @property
     def address(self) -> tuple[str, int]:
-        assert self._server is not None, "start() it first"
+        assert self._server is not None, "call start() first"
         host, port = self._server.socket.getsockname()[:2]
         return host, port
 
     def offer(self, machine_id: str, open_console: Callable[[], Console]) -> str:
-        """A URL that attaches to the machine's console, once, within a minute."""
+        """A URL that attaches to the machine's console once, within a minute."""
         host, port = self.address
         refusal = self._sessions.refusal(machine_id)
         if refusal:
             raise errors.FailedPrecondition(refusal)
         token = self._tickets.issue(machine_id, open_console, time.monotonic())
         if token is None:
-            raise errors.ResourceExhausted("too many consoles were asked for and not opened; try in a minute")
+            raise errors.ResourceExhausted(
+                "too many console URLs were requested and not used; try again in a minute"
+            )
         return f"http://{host}:{port}{PATH}{token}"
 
     def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
         if not request.path.startswith(PATH):
-            return connection.respond(HTTPStatus.NOT_FOUND, "there are consoles only, under /exec/TOKEN\n")
-        if not _speaks_our_protocol(request):
-            text = f"a console speaks WebSocket, subprotocol {channels.PROTOCOL}\n"
+            return connection.respond(
+                HTTPStatus.NOT_FOUND, "only consoles are served here, under /exec/TOKEN\n"
+            )
+        if not _offers_protocol(request):
+            text = f"a console needs a WebSocket with subprotocol {channels.PROTOCOL}\n"
             response = connection.respond(HTTPStatus.UPGRADE_REQUIRED, text)
             response.headers["Upgrade"] = "websocket"
             return response
         ticket = self._tickets.redeem(request.path[len(PATH) :], time.monotonic())
         if ticket is None:
-            text = "this URL was used already, or is older than a minute: ask for another\n"
+            text = "this URL was used already, or is older than a minute: request another one\n"
             return connection.respond(HTTPStatus.NOT_FOUND, text)
         refusal = self._sessions.refusal(ticket.machine_id)
         if refusal:
@@ -112,8 +131,8 @@ class ExecServer:
     def _session(self, connection: ServerConnection) -> None:
         ticket = self._granted.pop(connection)
         try:
-            # Asked again: between the upgrade and here another may have come first.
-            with self._sessions.entered(ticket.machine_id) as refusal:
+            # Checked again: between the upgrade and here another client may have come first.
+            with self._sessions.reserve(ticket.machine_id) as refusal:
                 if refusal:
                     connection.send(channels.encode_failure(refusal))
                 else:
@@ -130,27 +149,27 @@ class ExecServer:
         except errors.IRIError as error:
             connection.send(channels.encode_failure(str(error)))
             return
-        self._sessions.attached(ticket.machine_id, console)
+        self._sessions.attach(ticket.machine_id, console)
         log.info("console attached machine=%s", ticket.machine_id)
         output = threading.Thread(
             target=self._send_output, args=(connection, console), name="exec-output", daemon=True
         )
         output.start()
         try:
-            _take_input(connection, console)
+            _copy_input(connection, console)
         finally:
             console.close()
             output.join()
 
     def _send_output(self, connection: ServerConnection, console: Console) -> None:
-        """Until the console ends; its exit status is the last thing said."""
+        """Copies output until the console ends; the last message is its exit status."""
         try:
             connection.send(
                 channels.encode_message(Channel.STDOUT)
             )  # tells a client that the console is attached
             while data := console.read(CHUNK_BYTES):
                 connection.send(channels.encode_message(Channel.STDOUT, data))
-            if self._sessions.is_over:
+            if self._sessions.is_ended:
                 connection.send(channels.encode_failure("the runtime is stopping"))
             else:
                 connection.send(channels.encode_end(console.exit_status()))
@@ -159,13 +178,14 @@ class ExecServer:
             console.close()
 
 
-def _speaks_our_protocol(request: Request) -> bool:
+def _offers_protocol(request: Request) -> bool:
     offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
     upgrade = ",".join(request.headers.get_all("Upgrade")).lower()
     return upgrade == "websocket" and channels.PROTOCOL in {name.strip() for name in offered}
 
 
-def _take_input(connection: ServerConnection, console: Console) -> None:
+def _copy_input(connection: ServerConnection, console: Console) -> None:
+    """Copies keys and window sizes until the client leaves; channels that are the server's are ignored."""
     try:
         for received in connection:
             channel, data = channels.split_message(received)
@@ -177,8 +197,8 @@ def _take_input(connection: ServerConnection, console: Console) -> None:
         connection.close(PROTOCOL_ERROR, str(error))
 
 
-def _silent() -> logging.Logger:
-    """The library logs request lines and tracebacks of clients that hang up; a request line holds the ticket."""
+def _silent_logger() -> logging.Logger:
+    """The library logs request lines and tracebacks when clients disconnect; a request line contains the ticket."""
     logger = logging.getLogger("iri.exec.websocket")
     logger.propagate = False
     logger.setLevel(logging.CRITICAL + 1)

@@ -1,4 +1,8 @@
-"""The terminal a person sits at: raw while attached, and put back whatever happens."""
+"""The input of a console session: a person's terminal, a pipe or a file.
+
+A terminal is raw while a session lasts, so that every key but Ctrl-] reaches the guest, Ctrl-C too. Its settings, the
+signal handlers and the wakeup descriptor are restored whatever happens.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +24,23 @@ DEFAULT_WINDOW = (80, 24)
 
 
 class Keyboard:
-    """Where input comes from, and what interrupts it: a resized window, a signal to leave, `wake`."""
+    """One source of input, and what interrupts waiting for it: a resized window, a signal to leave, `wake`."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.is_terminal = os.isatty(descriptor)
         self.is_resized = False
-        self.is_told_to_leave = False
-        self.is_interrupted = False  # from outside: typed, Ctrl-C is the guest's
+        self.is_leaving = False
+        self.is_interrupted = False  # by a SIGINT from outside; a typed Ctrl-C belongs to the guest
         self._wake_reader = self._wake_writer = -1
 
     def wake(self) -> None:
         """From any thread or signal: `wait` returns."""
-        with suppress(OSError):  # full of wakes, or nobody waits any more
+        with suppress(OSError):  # the pipe is full of wakes, or no session is on
             os.write(self._wake_writer, b"x")
 
     def wait(self, timeout_seconds: float | None, with_input: bool = True) -> bool:
-        """Whether there is input (or its end); False when woken or out of time."""
+        """Whether there is input, or its end; False when woken, or when the time is over."""
         poll = select.poll()
         if with_input:
             poll.register(self.descriptor, select.POLLIN)
@@ -48,31 +52,31 @@ class Keyboard:
         return bool(ready)
 
     def read(self) -> bytes:
-        """Empty at the end of input, and when the terminal has gone."""
+        """Empty at the end of input, and when the terminal was closed."""
         try:
             return os.read(self.descriptor, CHUNK_BYTES)
         except OSError:
             return b""
 
     def window(self) -> tuple[int, int]:
-        """Columns and rows; a terminal that does not know says zero."""
+        """Columns and rows; a default where the terminal does not know them."""
         if not self.is_terminal:
             return DEFAULT_WINDOW
         columns, rows = window_size(self.descriptor)
         return (columns, rows) if columns and rows else DEFAULT_WINDOW
 
     @contextmanager
-    def attached(self) -> Iterator[None]:
-        """Raw, with the signals of a window that is resized or closed. Only in the main thread."""
+    def raw(self) -> Iterator[None]:
+        """For the time of a session: a raw terminal, and signals as flags. Only in the main thread."""
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
-        # The kernel may give a signal to another thread than this one; the descriptor wakes us then.
+        # The kernel may deliver a signal to another thread than this one; the descriptor wakes this one then.
         previous_wakeup = signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         previous = {
             number: signal.signal(number, self._on_signal)
             for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
         }
-        # The default ends the process when the other side hangs up first, with the terminal still raw.
+        # By default the process ends when the other side closes first, and leaves the terminal raw.
         previous[signal.SIGPIPE] = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         saved = termios.tcgetattr(self.descriptor) if self.is_terminal else None
         try:
@@ -93,6 +97,6 @@ class Keyboard:
         if number == signal.SIGWINCH:
             self.is_resized = True
         else:
-            self.is_told_to_leave = True
+            self.is_leaving = True
             self.is_interrupted |= number == signal.SIGINT
         self.wake()

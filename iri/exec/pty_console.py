@@ -1,4 +1,9 @@
-"""A console made of a pty. Two threads use it: one blocks in `read`, the other writes, resizes and closes."""
+"""A console made of a pty. Two threads use it: one blocks in `read`, the other writes, resizes and closes.
+
+`close` must end a blocked `read`, and must never close a descriptor under a thread that polls it: the kernel hands out
+the number again at once, and the thread would then read from a stranger's file. So `close` only marks the console and
+wakes the others through a pipe; whoever leaves last closes the descriptors.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +18,11 @@ from collections.abc import Callable, Iterator
 
 
 class PtyConsole:
-    """The master side of a pty, which it owns; `ended` is asked for the exit status. Implements iri.runtime.Console."""
+    """Implements iri.runtime.Console. Owns the master side of a pty; `exit_status` returns the status once it ended."""
 
-    def __init__(self, master: int, ended: Callable[[], int | None]) -> None:
+    def __init__(self, master: int, exit_status: Callable[[], int | None]) -> None:
         self._master = master
-        self._ended = ended
+        self._exit_status = exit_status
         self._wake_reader, self._wake_writer = os.pipe()
         self._lock = threading.Lock()
         self._users = 0
@@ -31,7 +36,7 @@ class PtyConsole:
                     return os.read(self._master, size)
                 except BlockingIOError:
                     continue
-                except OSError:  # EIO: nobody holds the slave side any more
+                except OSError:  # EIO: no process has the slave side open any more
                     break
         return b""
 
@@ -60,10 +65,10 @@ class PtyConsole:
             self._free_if_unused()
 
     def exit_status(self) -> int | None:
-        return self._ended()
+        return self._exit_status()
 
     def _await(self, event: int) -> bool:
-        """Until the pty is ready; False once the console is closed."""
+        """Waits until the pty is ready. False once the console is closed."""
         poll = select.poll()
         poll.register(self._master, event)
         poll.register(self._wake_reader, select.POLLIN)
@@ -71,7 +76,7 @@ class PtyConsole:
 
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[bool]:
-        """Descriptors are closed by the last to leave, never under somebody who polls them: numbers are reused."""
+        """Counts the threads inside; yields whether the console is open."""
         with self._lock:
             self._users += 1
             is_open = not self._is_closed

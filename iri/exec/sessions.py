@@ -1,4 +1,12 @@
-"""Who is at which console: one session a machine, so that two people never type into one, and a bounded number."""
+"""Which machines have a console session: one per machine, so that two people never type into one, and a bounded number.
+
+    state       left by
+    free        `reserve` -> reserved, unless `refusal` gives a reason
+    reserved    `attach` -> attached; the block ends -> free
+    attached    the block ends -> free
+
+`end_all` closes every attached console and refuses all later ones: the runtime is stopping.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +20,27 @@ LIMIT = 256
 
 
 class Sessions:
+    """Thread-safe."""
+
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._consoles: dict[str, Console | None] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._is_over = False
+        self._is_ended = False
 
     @property
-    def is_over(self) -> bool:
-        return self._is_over
+    def is_ended(self) -> bool:
+        return self._is_ended
 
     def refusal(self, machine_id: str) -> str:
-        """Why there can be no session now; empty when there can."""
+        """Why a session cannot begin now; empty when it can."""
         with self._lock:
             return self._refusal(machine_id)
 
     @contextmanager
-    def entered(self, machine_id: str) -> Iterator[str]:
-        """Holds the machine's place for the block, unless the refusal it yields is not empty."""
+    def reserve(self, machine_id: str) -> Iterator[str]:
+        """Reserves the machine for the block and yields an empty text; or yields the refusal and reserves nothing."""
         with self._lock:
             refusal = self._refusal(machine_id)
             if not refusal:
@@ -43,27 +53,27 @@ class Sessions:
                     del self._consoles[machine_id]
                     self._changed.notify_all()
 
-    def attached(self, machine_id: str, console: Console) -> None:
-        """From here on `end` can reach the console."""
+    def attach(self, machine_id: str, console: Console) -> None:
+        """From here on `end_all` closes the console; at once when it has run already."""
         with self._lock:
             self._consoles[machine_id] = console
-            if self._is_over:
+            if self._is_ended:
                 console.close()
 
-    def end(self, patience_seconds: float) -> None:
-        """Closes every console, and waits a little until their sessions have said so to their clients."""
+    def end_all(self, timeout_seconds: float) -> None:
+        """Closes every console and waits, at most so long, until their clients have been told."""
         with self._lock:
-            self._is_over = True
+            self._is_ended = True
             for console in self._consoles.values():
                 if console is not None:
                     console.close()
-            self._changed.wait_for(lambda: not self._consoles, patience_seconds)
+            self._changed.wait_for(lambda: not self._consoles, timeout_seconds)
 
     def _refusal(self, machine_id: str) -> str:
-        if self._is_over:
+        if self._is_ended:
             return "the runtime is stopping"
         if machine_id in self._consoles:
-            return f"somebody is at the console of machine {machine_id}; one session at a time"
+            return f"another session is at the console of machine {machine_id}; only one at a time"
         if len(self._consoles) >= self._limit:
             return f"{self._limit} consoles are open, which is the limit; try later"
         return ""

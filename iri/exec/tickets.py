@@ -1,4 +1,10 @@
-"""One-time tickets: who holds one may attach to one machine's console, once, soon. Keeps no time of its own."""
+"""One-time tickets: whoever has one may attach to one machine's console, once, within a minute.
+
+    issue -> valid -> redeem, or too old -> gone
+
+A token is 128 random bits, so it cannot be guessed. `redeem` removes the ticket before anything else happens with it:
+it cannot be used twice, not even by two threads at once. Time is an argument; tickets have no clock of their own.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +27,7 @@ class Ticket:
 
 
 class Tickets:
-    """Tokens in flight. Insertion order is expiry order, because each lives equally long."""
+    """Thread-safe. Insertion order is the order of expiry, because each ticket is valid equally long."""
 
     def __init__(self, lifetime_seconds: float = LIFETIME_SECONDS, limit: int = LIMIT) -> None:
         self._lifetime = lifetime_seconds
@@ -30,7 +36,7 @@ class Tickets:
         self._lock = threading.Lock()
 
     def issue(self, machine_id: str, open_console: Callable[[], Console], now: float) -> str | None:
-        """A fresh token; None while too many are in flight."""
+        """A new token; None while too many are valid."""
         token = secrets.token_urlsafe(16)
         with self._lock:
             self._expire(now)
@@ -40,7 +46,7 @@ class Tickets:
         return token
 
     def redeem(self, token: str, now: float) -> Ticket | None:
-        """The ticket, which is spent thereby; None if it is spent, too old or made up."""
+        """The ticket, which is gone now; None when it was used, is too old, or never existed."""
         with self._lock:
             self._expire(now)
             return self._tickets.pop(token, None)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from iri.exec.console_client import websocket_url
 from iri.exec.exec_server import ExecServer
+from iri.exec.websocket import websocket_url
 from iri.runtime import Console
 from tests.iri.exec.screen import Screen
 from tests.iri.exec.shell_console import process_console
@@ -127,11 +127,11 @@ def test_a_line_that_never_ends_is_left_after_a_silence(server: ExecServer) -> N
 
 
 def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
-    assert b"ask for another" in piped(server.offer("m1", shell).rsplit("/", 1)[0] + "/made-up", b"")
+    assert b"request another" in piped(server.offer("m1", shell).rsplit("/", 1)[0] + "/made-up", b"")
     host, port = server.address
     server.stop()
     said = piped(f"http://{host}:{port}/exec/secret-token", b"")
-    assert b"<SessionBroken(reason='no console at" in said
+    assert b"<SessionBroken(reason='no console answers at" in said
     assert b"secret-token" not in said
 
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
 )
 def test_a_url_that_is_none_is_told_without_its_token(url: str) -> None:
     said = piped(url, b"")
-    assert b"<SessionBroken(reason='the runtime answered with a URL that is none')>" in said
+    assert b"<SessionBroken(reason='the runtime answered with an invalid console URL')>" in said
     assert b"secret-token" not in said
 
 

@@ -16,10 +16,10 @@ from websockets.typing import Subprotocol
 from iri import errors
 from iri.exec import channels
 from iri.exec.channels import Channel
-from iri.exec.console_client import websocket_url
 from iri.exec.exec_server import ExecServer
 from iri.exec.sessions import Sessions
 from iri.exec.tickets import Tickets
+from iri.exec.websocket import websocket_url
 from iri.runtime import Console
 from tests.iri.exec.shell_console import process_console
 
@@ -126,7 +126,7 @@ def test_a_url_is_good_once(server: ExecServer) -> None:
         with pytest.raises(InvalidStatus) as refused:
             opened(url)
         assert refused.value.response.status_code == 404
-        assert b"ask for another" in (refused.value.response.body or b"")
+        assert b"request another" in (refused.value.response.body or b"")
 
 
 def test_a_plain_request_is_told_the_protocol_and_spends_nothing(server: ExecServer) -> None:
@@ -154,7 +154,9 @@ def test_a_second_session_of_a_machine_is_refused_until_the_first_ends(server: E
     early = server.offer("m1", cat)
     with opened(server.offer("m1", cat)) as first:
         attached(first)
-        with pytest.raises(errors.FailedPrecondition, match="somebody is at the console of machine m1"):
+        with pytest.raises(
+            errors.FailedPrecondition, match="another session is at the console of machine m1"
+        ):
             server.offer("m1", cat)
         with pytest.raises(InvalidStatus) as refused:
             opened(early)

@@ -93,7 +93,7 @@ def test_one_session_at_a_time(gitvirt: Command, tmp_path: Path, screens: list[S
     first.expect(b"login: ")
     said = gitvirt("iri", "exec", id)
     assert said.code == Exit.FAILED
-    assert "somebody is at the console" in said.err
+    assert "another session is at the console" in said.err
     first.type(b"\x1d")
     assert first.end() == Exit.OK
 
