@@ -112,7 +112,7 @@ class Poollet:
                 self.post.end(f"the fleet's reports moved to {settings.reports.ref}; a restart follows them")
                 return None
             wanted = self._wanted()
-            is_early = any(one.answers.is_early for one in self.connections.values())
+            is_early = any(one.state.is_preliminary for one in self.connections.values())
             if is_early and self.leaving != "leaving":
                 return None  # the next answer, which was asked for, comes at once: no pool is Ready before it
             pools, facts = self._announced(wanted)
@@ -176,7 +176,7 @@ class Poollet:
         wanted = Wanted(tuple(live.all(MachineClass)), tuple(live.all(VolumeClass)))
         offered = pool_report.classes(wanted)
         for name, connection in self.connections.items():
-            if connection.want(offered):
+            if connection.configure(offered):
                 self._ask(name)
         return wanted
 
@@ -185,17 +185,21 @@ class Poollet:
         volumes: dict[str, report.VolumePoolReport] = {}
         facts: dict[tuple[Kind, str], PoolFacts] = {}
         for (kind, name), pool in self._pools.items():
-            answers = self.connections[pool.runtime or ""].answers
+            runtime_state = self.connections[pool.runtime or ""].state
             if kind is Kind.MACHINE_POOL:
                 live = self.remote.live.get(Key(kind, "", name))
                 declared = live if isinstance(live, MachinePool) else None
                 found, facts[kind, name] = pool_report.machine_pool(
-                    pool, answers, wanted, declared, self._last.pools.get(name)
+                    pool, runtime_state, wanted, declared, self._last.pools.get(name)
                 )
                 machines[name] = pool_report.of_host(found, self._matter, self.leaving)
             else:
                 held, facts[kind, name] = pool_report.volume_pool(
-                    pool, answers, wanted, self.setup.reaches.get(name), self._last.volume_pools.get(name)
+                    pool,
+                    runtime_state,
+                    wanted,
+                    self.setup.reaches.get(name),
+                    self._last.volume_pools.get(name),
                 )
                 volumes[name] = pool_report.of_host_volumes(held, self._matter, self.leaving)
         return Pools(machines, volumes), facts
@@ -211,9 +215,9 @@ class Poollet:
         for connection in self.connections.values():
             lists |= connection.lists
         providers = {
-            name: connection.answers.about.name
+            name: connection.state.about.name
             for name, connection in self.connections.items()
-            if connection.answers.about is not None
+            if connection.state.about is not None
         }
         assert self._memory is not None
         return self._decide(
@@ -311,11 +315,11 @@ def _matter(followed: Followed, good: ObjectId | None) -> Matter | None:
 
 
 def _runtime(connection: RuntimeClient) -> report.RuntimeReport:
-    answers = connection.answers
-    about = answers.about
+    runtime_state = connection.state
+    about = runtime_state.about
     return report.RuntimeReport(
-        state="Unreachable" if answers.trouble or about is None else "Ready",
+        state="Unreachable" if runtime_state.error or about is None else "Ready",
         name=about.name if about else "",
         version=about.version if about else "",
-        message=answers.trouble[:MAX_TEXT],
+        message=runtime_state.error[:MAX_TEXT],
     )

@@ -309,7 +309,7 @@ def member(
         execution=lambda on_end, still_valid: Executor(
             runtimes, ambient.clock.moment_ms, ambient.chance, on_end, still_valid=still_valid
         ),
-        ask=lambda runtime: observers[runtime].ask(),
+        ask=lambda runtime: observers[runtime].request_list(),
         clock=ambient.clock,
     )
     return Member(Poollet(setup, parts), tuple(observers.values()), waker)

@@ -32,7 +32,7 @@ def _turned(running: Running, is_done: Callable[[], bool]) -> str:
         for member in running.members:
             for connection in member.poollet.connections.values():
                 connection.probe()
-                connection.look()
+                connection.fetch_lists()
             member.poollet.turn()
         remote.push()
         for post in remote.posts:

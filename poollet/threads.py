@@ -150,7 +150,7 @@ class Running:
             self._is_stopping.wait(min(LONGEST_BREATH_SECONDS, BREATH * spent))
             if member.waker.wait(rest) is WakeReason.TIMEOUT:
                 for observer in member.observers:
-                    observer.ask()
+                    observer.request_list()
 
     def _seconds(self) -> float:
         return self.clock.moment_ms() / 1000

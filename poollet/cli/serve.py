@@ -87,7 +87,7 @@ def serve(
 
 def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
     """A simulated guest is part of its runtime; one of libvirt's needs none to run. Only what was started here ends."""
-    own = {child.kind for child in children.own} if ends_runtimes else set()
+    own = {child.kind for child in children.started} if ends_runtimes else set()
     if not own:
         return "guests run on" + (found_running(children) if ends_runtimes else "")
     ends = ", simulated guests with them" if "simulated" in own else "; guests run on"
@@ -95,7 +95,7 @@ def what_stays(children: RuntimeProcesses, *, ends_runtimes: bool) -> str:
 
 
 def found_running(children: RuntimeProcesses) -> str:
-    names = ", ".join(child.name for child in children.found)
+    names = ", ".join(child.name for child in children.adopted)
     return f"; runtimes that ran already run on: {names}" if names else ""
 
 

@@ -69,16 +69,16 @@ def classes(wanted: Wanted) -> iri.RuntimeClasses:
 
 def machine_pool(
     configured: Configured,
-    answers: RuntimeState,
+    runtime_state: RuntimeState,
     wanted: Wanted,
     live: MachinePool | None,
     last: report.PoolReport | None,
 ) -> tuple[report.PoolReport, PoolFacts]:
     """The pool's entry without conditions of the whole host, and what admission goes by."""
-    runtime, about = configured.runtime or "", answers.about
-    if about is None or answers.offers is None:
-        return _unknown_machine_pool(configured, answers, live, last)
-    offered = {offer.machine_class.name: offer for offer in answers.offers.machines}
+    runtime, about = configured.runtime or "", runtime_state.about
+    if about is None or runtime_state.offers is None:
+        return _unknown_machine_pool(configured, runtime_state, live, last)
+    offered = {offer.machine_class.name: offer for offer in runtime_state.offers.machines}
     names, unlike = _matched(
         ((one.name, _whole(one.capabilities)) for one in wanted.machine_classes),
         {name: offer.machine_class.resources for name, offer in offered.items()},
@@ -88,8 +88,8 @@ def machine_pool(
     given = allocatable(stock, needs(_reserved(configured)), {})
     free = _counts_left(counts, given, {one.name: one for one in wanted.machine_classes}, configured)
     status = report.ReportedPoolStatus(
-        state="Error" if answers.trouble else "Ready",
-        conditions=(*_unreachable(answers), *_unlike(unlike)),
+        state="Error" if runtime_state.error else "Ready",
+        conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
         available_machine_classes=tuple(report.ClassRef(name) for name in names),
         addresses=_addresses(about.host.addresses),
         capacity=_shown(stock | counts),
@@ -103,15 +103,15 @@ def machine_pool(
 
 def volume_pool(
     configured: Configured,
-    answers: RuntimeState,
+    runtime_state: RuntimeState,
     wanted: Wanted,
     reachable_from: tuple[str, ...] | None,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:
-    runtime, about = configured.runtime or "", answers.about
-    if about is None or answers.offers is None:
-        return _unknown_volume_pool(configured, answers, reachable_from, last)
-    offered = {offer.volume_class.name: offer for offer in answers.offers.volumes}
+    runtime, about = configured.runtime or "", runtime_state.about
+    if about is None or runtime_state.offers is None:
+        return _unknown_volume_pool(configured, runtime_state, reachable_from, last)
+    offered = {offer.volume_class.name: offer for offer in runtime_state.offers.volumes}
     names, unlike = _matched(
         ((one.name, {"tps": one.tps, "iops": one.iops}) for one in wanted.volume_classes),
         {
@@ -126,8 +126,8 @@ def volume_pool(
     counts = {class_count(VOLUME, name): offered[name].quantity for name in names}
     free = {name: max(0, count - kept) for name, count in counts.items()}
     status = report.ReportedVolumePoolStatus(
-        state="Unavailable" if answers.trouble else "Available",
-        conditions=(*_unreachable(answers), *_unlike(unlike)),
+        state="Unavailable" if runtime_state.error else "Available",
+        conditions=(*_unreachable(runtime_state), *_unlike(unlike)),
         available_volume_classes=tuple(report.ClassRef(name) for name in names),
         capacity=_shown(stock | counts),
         allocatable=_shown(given | free),
@@ -139,13 +139,16 @@ def volume_pool(
 
 
 def _unknown_machine_pool(
-    configured: Configured, answers: RuntimeState, live: MachinePool | None, last: report.PoolReport | None
+    configured: Configured,
+    runtime_state: RuntimeState,
+    live: MachinePool | None,
+    last: report.PoolReport | None,
 ) -> tuple[report.PoolReport, PoolFacts]:
     """As it was told last; nothing is admitted."""
     runtime = configured.runtime or ""
     known = last.status if last else report.ReportedPoolStatus(state="Pending")
     state: Literal["Pending", "Error"] = "Pending" if known.state == "Pending" else "Error"
-    status = replace(known, state=state, conditions=_unreachable(answers))
+    status = replace(known, state=state, conditions=_unreachable(runtime_state))
     labels = (last.labels if last else {}) | configured.labels
     return report.PoolReport(status=status, uid=_uid(live), labels=labels, runtime=runtime), PoolFacts(
         runtime
@@ -154,7 +157,7 @@ def _unknown_machine_pool(
 
 def _unknown_volume_pool(
     configured: Configured,
-    answers: RuntimeState,
+    runtime_state: RuntimeState,
     reachable_from: tuple[str, ...] | None,
     last: report.VolumePoolReport | None,
 ) -> tuple[report.VolumePoolReport, PoolFacts]:
@@ -165,7 +168,7 @@ def _unknown_volume_pool(
         else report.ReportedVolumePoolStatus(state="Pending", reachable_from=reachable_from)
     )
     state: Literal["Pending", "Unavailable"] = "Pending" if known.state == "Pending" else "Unavailable"
-    status = replace(known, state=state, conditions=_unreachable(answers))
+    status = replace(known, state=state, conditions=_unreachable(runtime_state))
     labels = (last.labels if last else {}) | configured.labels
     return report.VolumePoolReport(status=status, labels=labels, runtime=runtime), PoolFacts(runtime)
 
@@ -253,15 +256,15 @@ def _shown(vector: Vector) -> dict[str, str | int]:
     return dict(format_vector(vector))
 
 
-def _unreachable(answers: RuntimeState) -> tuple[report.ReportedCondition, ...]:
-    if answers.trouble:
-        message = answers.trouble[:MAX_TEXT]
+def _unreachable(runtime_state: RuntimeState) -> tuple[report.ReportedCondition, ...]:
+    if runtime_state.error:
+        message = runtime_state.error[:MAX_TEXT]
         return (
             report.ReportedCondition(
                 type=READY, status="False", reason="RuntimeUnreachable", message=message
             ),
         )
-    if not answers.is_known:
+    if not runtime_state.is_known:
         message = "the runtime has not answered yet"
         return (
             report.ReportedCondition(type=READY, status="False", reason="RuntimePending", message=message),

@@ -1,7 +1,7 @@
-"""One runtime as the poollet sees it: what it listed last, what it offers, whether it answers.
+"""One runtime as the poollet sees it: its last lists, what it offers, whether it answers.
 
-Owns the calls that look, and none that changes an object. What did not answer is unknown, and what was known stays to be
-shown. Any thread may read; one looks.
+Owns the calls that read, and none that changes an object. A list that failed is unknown, never empty; the last lists stay
+for display. Any thread may read; one thread calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from poollet.runtimes.runtime_lists import ListFailed, Listing, ListKey
 
 MACHINE_KINDS: tuple[RuntimeKind, ...] = (RuntimeMachine,)
 VOLUME_KINDS: tuple[RuntimeKind, ...] = (RuntimeVolume, RuntimeSnapshot)
-# Which list of the same server comes before.
+# The list of the same server that is fetched first.
 SERVED_BY: Mapping[RuntimeKind, RuntimeKind] = {
     RuntimeMachine: RuntimeMachine,
     RuntimeVolume: RuntimeVolume,
@@ -29,28 +29,28 @@ SERVED_BY: Mapping[RuntimeKind, RuntimeKind] = {
 
 @dataclass(frozen=True, slots=True)
 class RuntimeState:
-    """What a runtime has said. `trouble` is why it does not answer now; the rest is then what it said last.
+    """The last answers of a runtime. With an `error` the runtime does not answer now, and the rest is older.
 
-    `told` are the classes that it was to offer when it was asked; None before anybody knew which.
+    `configured_classes` are the classes that the runtime was to offer when it answered; None before the first `live`.
     """
 
     about: RuntimeInfo | None = None
     offers: Offers | None = None
-    trouble: str = ""
-    told: RuntimeClasses | None = None
+    error: str = ""
+    configured_classes: RuntimeClasses | None = None
 
     @property
     def is_known(self) -> bool:
         return self.about is not None and self.offers is not None
 
     @property
-    def is_early(self) -> bool:
-        """It answers, and was asked before anybody knew what it is to offer: the next answer is the first that counts."""
-        return self.is_known and not self.trouble and self.told is None
+    def is_preliminary(self) -> bool:
+        """The runtime answers, but did so before its classes were known: only its next answer counts."""
+        return self.is_known and not self.error and self.configured_classes is None
 
 
 class RuntimeClient:
-    """`kinds` are what the runtime is asked for; `now_ms` is a clock that never jumps."""
+    """`kinds` are the lists that are fetched; `now_ms` is a clock that never jumps."""
 
     def __init__(
         self, name: str, runtime: Runtime, kinds: tuple[RuntimeKind, ...], now_ms: Callable[[], int]
@@ -58,73 +58,74 @@ class RuntimeClient:
         self.name = name
         self.runtime = runtime
         self.kinds = kinds
+        self.needs_probe = True  # the classes changed, or nothing is known yet
         self._now_ms = now_ms
-        self.is_unprobed = True  # something is to be asked, or told, that was not yet
-        self._wanted: RuntimeClasses | None = None
-        self._refused: RuntimeClasses | None = None  # which the runtime cannot be told
-        self._answers = RuntimeState()
+        self._desired: RuntimeClasses | None = None
+        self._refused: RuntimeClasses | None = None  # the runtime cannot be configured with these
+        self._state = RuntimeState()
         self._lists: dict[ListKey, Listing | ListFailed] = {}
-        self._looking = threading.Lock()
+        self._calling = threading.Lock()
 
     @property
-    def answers(self) -> RuntimeState:
-        return self._answers
+    def state(self) -> RuntimeState:
+        return self._state
 
     @property
     def lists(self) -> Mapping[ListKey, Listing | ListFailed]:
-        """A snapshot: a new mapping with each look."""
+        """A snapshot: each fetch makes a new mapping."""
         return self._lists
 
     @property
     def is_answering(self) -> bool:
-        """To all that it was asked last."""
-        silent = any(isinstance(found, ListFailed) for found in self._lists.values())
-        return not self._answers.trouble and not silent
+        """Whether the last probe and all the last lists succeeded."""
+        has_failed = any(isinstance(found, ListFailed) for found in self._lists.values())
+        return not self._state.error and not has_failed
 
-    def want(self, classes: RuntimeClasses) -> bool:
-        """The classes that the runtime is to offer from the next probe on; whether they differ from before."""
-        is_new, self._wanted = classes != self._wanted, classes
-        self.is_unprobed |= is_new
+    def configure(self, classes: RuntimeClasses) -> bool:
+        """The classes that the runtime is to offer from the next probe on; whether they changed."""
+        is_new, self._desired = classes != self._desired, classes
+        self.needs_probe |= is_new
         return is_new
 
     def probe(self, *, is_brief: bool = False) -> bool:
-        """Asks whether it is there and what it offers; whether anything is different from before. A brief one asks for no more
-        as long as it offers the same."""
-        with self._looking:
-            before = self._answers
-            is_brief &= before.is_known and not before.trouble and not self.is_unprobed
-            self.is_unprobed = False
-            wanted = self._wanted
+        """Asks whether the runtime is there and what it offers; whether anything changed. A brief probe asks no more while the
+        offers are the same."""
+        with self._calling:
+            before = self._state
+            is_brief &= before.is_known and not before.error and not self.needs_probe
+            self.needs_probe = False
+            desired = self._desired
             try:
                 if not is_brief or self.runtime.offers() != before.offers:
                     about = self.runtime.about()
-                    self._answers = RuntimeState(about, self._offers(wanted), told=wanted)
+                    self._state = RuntimeState(about, self._fetch_offers(desired), configured_classes=desired)
             except IRIError as error:
-                self._answers = replace(before, trouble=str(error) or type(error).__name__)
-            return self._answers != before
+                self._state = replace(before, error=str(error) or type(error).__name__)
+            return self._state != before
 
-    def look(self) -> bool:
-        """Lists everything; whether anything is different from before."""
-        with self._looking:
+    def fetch_lists(self) -> bool:
+        """Lists everything; whether anything changed."""
+        with self._calling:
             before = self._lists
             lists: dict[ListKey, Listing | ListFailed] = {}
             for kind in self.kinds:
-                lists[ListKey(self.name, kind)] = self._listed(
-                    kind, lists.get(ListKey(self.name, SERVED_BY[kind]))
-                )
+                of_server = lists.get(ListKey(self.name, SERVED_BY[kind]))
+                lists[ListKey(self.name, kind)] = self._fetch_list(kind, of_server)
             self._lists = lists
-            return any(_differs(before.get(place), found) for place, found in lists.items())
+            return any(_differs(before.get(key), found) for key, found in lists.items())
 
-    def _listed(self, kind: RuntimeKind, of_server: Listing | ListFailed | None) -> Listing | ListFailed:
+    def _fetch_list(self, kind: RuntimeKind, of_server: Listing | ListFailed | None) -> Listing | ListFailed:
         known = self._lists.get(ListKey(self.name, kind))
         last = known.last if isinstance(known, ListFailed) else known
         if isinstance(of_server, ListFailed):
-            return ListFailed(of_server.reason, last)  # it would keep us waiting as long again
+            return ListFailed(
+                of_server.reason, last
+            )  # a second call to a silent server would hang as long again
         begun_ms = self._now_ms()
         try:
             found = list_objects(self.runtime, kind)
         except Unimplemented as error:
-            # Many have no snapshots. Of all else it says only that the right one is not behind the socket.
+            # Many providers have no snapshots. For other kinds the wrong server listens behind the socket.
             if kind is not RuntimeSnapshot or (last is not None and last.objects):
                 return ListFailed(str(error) or type(error).__name__, last)
             found = {}
@@ -132,14 +133,14 @@ class RuntimeClient:
             return ListFailed(str(error) or type(error).__name__, last)
         return Listing(last.number + 1 if last else 1, begun_ms, found)
 
-    def _offers(self, wanted: RuntimeClasses | None) -> Offers:
+    def _fetch_offers(self, desired: RuntimeClasses | None) -> Offers:
         offers = self.runtime.offers()
-        if wanted is None or wanted == self._refused or _covers(offers, wanted):
+        if desired is None or desired == self._refused or _are_offered(desired, offers):
             return offers
         try:
-            self.runtime.set_classes(wanted)
+            self.runtime.set_classes(desired)
         except Unimplemented:
-            self._refused = wanted
+            self._refused = desired
             return offers
         return self.runtime.offers()
 
@@ -156,10 +157,10 @@ def _differs(before: Listing | ListFailed | None, now: Listing | ListFailed) -> 
     return type(before) is not type(now)
 
 
-def _covers(offers: Offers, wanted: RuntimeClasses) -> bool:
-    """Whether exactly these are offered already. What the host is too small for is not offered, and asked for again."""
+def _are_offered(desired: RuntimeClasses, offers: Offers) -> bool:
+    """Exactly these, and no others. Classes that the host is too small for are not offered, so they are set with each full probe."""
     machines = {offer.machine_class.name: offer.machine_class for offer in offers.machines}
     volumes = {offer.volume_class.name: offer.volume_class for offer in offers.volumes}
-    return machines == {one.name: one for one in wanted.machines} and volumes == {
-        one.name: one for one in wanted.volumes
+    return machines == {one.name: one for one in desired.machines} and volumes == {
+        one.name: one for one in desired.volumes
     }

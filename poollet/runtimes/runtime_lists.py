@@ -1,4 +1,7 @@
-"""What the runtimes have answered, list by list. An answer that did not come is a value of its own, never an empty list."""
+"""What the runtimes have listed. A list that failed is a value of its own, never an empty list.
+
+Must never happen: an object counts as missing because its runtime did not answer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ AnyObject = TypeVar("AnyObject", RuntimeMachine, RuntimeVolume, RuntimeSnapshot)
 
 
 class ListKey(NamedTuple):
-    """One list: of a kind, at a runtime."""
+    """One list: a kind of objects at one runtime."""
 
     runtime: str
     kind: RuntimeKind
@@ -22,7 +25,7 @@ class ListKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A whole list by id. `number` rises by one with each answer for its place, `begun_ms` is when it was asked for."""
+    """A complete list by id. `number` grows by one with each list of its key, `begun_ms` is when the call was made."""
 
     number: int
     begun_ms: int
@@ -31,7 +34,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class ListFailed:
-    """Nothing is known at present. `last` is the last list there was, for what people are shown."""
+    """The objects are unknown at present. `last` is the last list, for display and for capacity."""
 
     reason: str
     last: Listing | None = None
@@ -39,16 +42,16 @@ class ListFailed:
 
 @dataclass(frozen=True)
 class RuntimeLists:
-    """A place that is not named has not answered yet."""
+    """A key that is absent has not been listed yet."""
 
     lists: Mapping[ListKey, Listing | ListFailed] = field(default_factory=dict)
 
-    def listing(self, place: ListKey) -> Listing | None:
-        """The list, if it is known."""
-        found = self.lists.get(place)
+    def listing(self, key: ListKey) -> Listing | None:
+        """The list, if the last call succeeded."""
+        found = self.lists.get(key)
         return found if isinstance(found, Listing) else None
 
     def of(self, kind: type[AnyObject], runtime: str) -> Mapping[str, AnyObject] | None:
-        """Its objects by id, or None when they are not known."""
+        """The objects by id, or None if they are unknown."""
         listing = self.listing(ListKey(runtime, kind))
         return None if listing is None else listing.objects  # type: ignore[return-value]

@@ -1,6 +1,14 @@
-"""Looks at one runtime, over and over: at once when it says that something changed, else every few seconds.
+"""Polls one runtime: at once when the runtime announces a change, else every few seconds.
 
-Owns the threads that look. What they find is the connection's; who wants to know is woken.
+Theory of operation. One thread fetches lists, another one reads the runtime's change events and requests a list for each burst.
+
+    a list was requested, or an event came         fetch all lists, then call `on_change`
+    the interval has passed                        probe the runtime (about, offers), and fetch all lists
+    ... of a runtime that announces its changes    both only every sixth interval
+    the probe found a difference                   call `on_change` at once, then fetch all lists
+    the lists took long                            rest four times as long, at most 30 s, so that the host is not busy with lists
+
+Owns the threads. The client keeps what they find, and `on_change` wakes the agent.
 """
 
 from __future__ import annotations
@@ -16,103 +24,103 @@ from poollet.runtimes.runtime_client import RuntimeClient
 
 log = logging.getLogger(__name__)
 
-# Changes come in bursts; a list takes all of one.
-SETTLE_SECONDS = 0.02
-# A runtime that says what changes is listed, and asked about its host, so much more seldom.
+# Changes come in bursts; one list covers a burst.
+BURST_SECONDS = 0.02
+# A runtime that announces its changes is probed and listed this much less often.
 WATCHED_POLL_FACTOR = 6
-# A look that took long, on a host that has much to do, is followed by a rest of so many times that.
+# After lists that took long, on a busy host, the poller rests this many times as long.
 REST_FACTOR, LONGEST_BREATH_SECONDS = 4, 30.0
 RETRY_SECONDS = 2.0
 WAIT_SECONDS = 1.0
 
 
 class RuntimePoller:
-    """`moved` is called when a list is different from the one before, and after each list that was asked for."""
+    """`on_change` is called when a list differs from the one before, and after each list that was requested."""
 
-    def __init__(self, connection: RuntimeClient, interval_seconds: float, moved: Callable[[], None]) -> None:
-        self.connection = connection
+    def __init__(self, client: RuntimeClient, interval_seconds: float, on_change: Callable[[], None]) -> None:
+        self.client = client
         self._interval = interval_seconds
-        self._moved = moved
-        self._asked = threading.Event()
+        self._on_change = on_change
+        self._requested = threading.Event()
         self._over = threading.Event()
-        self._is_told = False  # whether the runtime says what changes
-        name = connection.name
+        self._is_watched = False  # the runtime announces its changes
+        name = client.name
         self._threads = [
-            threading.Thread(target=self._look, name=f"look-{name}", daemon=True),
-            threading.Thread(target=self._listen, name=f"listen-{name}", daemon=True),
+            threading.Thread(target=self._poll, name=f"poll-{name}", daemon=True),
+            threading.Thread(target=self._watch, name=f"watch-{name}", daemon=True),
         ]
 
-    def ask(self) -> None:
-        """A list that begins from now on."""
-        self._asked.set()
+    def request_list(self) -> None:
+        """Fetch a list that begins from now on."""
+        self._requested.set()
 
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Threads that hang in a call end with it."""
+        """A thread that hangs in a call ends with that call."""
         self._over.set()
-        self._asked.set()
+        self._requested.set()
 
     def join(self, seconds: float) -> None:
         for thread in self._threads:
             thread.join(seconds)
 
-    def _look(self) -> None:
-        turn, probed = 0, 0.0
+    def _poll(self) -> None:
+        polls, probed = 0, 0.0
         while not self._over.is_set():
             begun = time.monotonic()
-            is_asked = self._asked.is_set()
-            self._asked.clear()
-            is_different = False
-            is_whole = turn % WATCHED_POLL_FACTOR == 0 or not self._is_told
-            # Where much happens somebody asks all the time.
+            is_requested = self._requested.is_set()
+            self._requested.clear()
+            has_changed = False
+            is_whole = polls % WATCHED_POLL_FACTOR == 0 or not self._is_watched
+            # On a busy host lists are requested all the time, and a probe must come due all the same.
             is_due = begun - probed >= self._interval
-            if not is_asked or is_due or self.connection.is_unprobed:
+            if not is_requested or is_due or self.client.needs_probe:
                 probed = begun
-                is_different = self.connection.probe(is_brief=not is_whole)
-                if is_different:
-                    self._moved()  # lists may take long, of a runtime that just fell silent above all
-            if is_asked or is_different or is_whole:
-                is_different |= self.connection.look()
-            turn = 0 if is_asked else turn + 1
-            if (is_asked or is_different) and not self._over.is_set():
-                self._moved()
+                has_changed = self.client.probe(is_brief=not is_whole)
+                if has_changed:
+                    self._on_change()  # before the lists, which hang when the runtime just fell silent
+            if is_requested or has_changed or is_whole:
+                has_changed |= self.client.fetch_lists()
+            polls = 0 if is_requested else polls + 1
+            if (is_requested or has_changed) and not self._over.is_set():
+                self._on_change()
             spent = time.monotonic() - begun
-            if self._asked.wait(
-                rest_seconds(self._interval, spent, is_answered=self.connection.is_answering)
+            if self._requested.wait(
+                rest_seconds(self._interval, spent, is_answered=self.client.is_answering)
             ):
-                self._over.wait(SETTLE_SECONDS)
+                self._over.wait(BURST_SECONDS)
 
-    def _listen(self) -> None:
+    def _watch(self) -> None:
         while not self._over.is_set():
             try:
-                subscription = self.connection.runtime.watch()
+                subscription = self.client.runtime.watch()
             except Unimplemented:
                 self._over.wait(
                     self._interval * WATCHED_POLL_FACTOR
-                )  # until another one may be behind the socket
+                )  # a newer runtime may listen there later
                 continue
             except IRIError as error:
-                log.info("no notices from the runtime runtime=%s error=%s", self.connection.name, error)
+                log.info("cannot watch the runtime runtime=%s error=%s", self.client.name, error)
                 self._over.wait(RETRY_SECONDS)
                 continue
-            self._is_told = True
-            self._hear(subscription)
-            self._is_told = False
+            self._is_watched = True
+            self._read_events(subscription)
+            self._is_watched = False
 
-    def _hear(self, subscription: Subscription) -> None:
+    def _read_events(self, subscription: Subscription) -> None:
         try:
             while not self._over.is_set():
                 if subscription.next(WAIT_SECONDS):
-                    self.ask()
+                    self.request_list()
         except IRIError as error:
-            log.info("notices ended runtime=%s error=%s", self.connection.name, error)
+            log.info("watch ended runtime=%s error=%s", self.client.name, error)
         finally:
             subscription.close()
 
 
 def rest_seconds(interval: float, spent: float, *, is_answered: bool) -> float:
-    """After a look that took so long. Without an answer that was time lost, not work."""
+    """How long to rest after lists that took `spent`. A runtime that did not answer was not busy, so the rest is not longer."""
     return max(interval, min(REST_FACTOR * spent, LONGEST_BREATH_SECONDS)) if is_answered else interval

@@ -1,7 +1,9 @@
-"""Runtimes that a poollet starts by itself: found running, or begun, and begun again with ever longer pauses when they end.
+"""Runtime processes that a poollet starts by itself, and starts again with growing pauses when they end.
 
-A runtime outlives its poollet, so that an upgrade touches no guest: the next poollet finds it at its socket. It ends with
-the poollet only when that is asked for.
+A runtime outlives its poollet, so that an upgrade of the poollet touches no guest: the next poollet adopts the runtime at its socket. The
+runtime ends with its poollet only if `stop(ends=True)` says so.
+
+Must never happen: a second runtime is started beside one that answers at the socket.
 """
 
 from __future__ import annotations
@@ -22,15 +24,15 @@ from schemas.backoff import Backoff
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-# Who ran that long did not fail at its start.
+# A process that ran this long did not fail at its start.
 STEADY_SECONDS = 60.0
-LOOK_SECONDS = 2.0
+CHECK_SECONDS = 2.0
 END_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class RuntimeProcess:
-    """A runtime of a kind that `gitvirt runtime` knows, at these addresses; the first tells whether it runs."""
+    """A runtime of a kind that `gitvirt runtime` can start, at these addresses; the first address tells whether it runs."""
 
     name: str
     kind: str
@@ -44,53 +46,53 @@ class RuntimeProcess:
 
 
 class RuntimeProcesses:
-    """`start`, and `stop` when the poollet goes; `ends` says whether the runtimes go with it."""
+    """One supervisor thread for each runtime."""
 
-    def __init__(self, children: Sequence[RuntimeProcess], chance: random.Random) -> None:
-        self._keepers = [_Supervisor(child, chance) for child in children]
+    def __init__(self, processes: Sequence[RuntimeProcess], chance: random.Random) -> None:
+        self._supervisors = [_Supervisor(process, chance) for process in processes]
 
     def start(self) -> None:
-        for keeper in self._keepers:
-            keeper.start()
+        for supervisor in self._supervisors:
+            supervisor.start()
 
     @property
-    def own(self) -> tuple[RuntimeProcess, ...]:
-        """Those that were started here."""
-        return tuple(keeper.child for keeper in self._keepers if keeper.is_own)
+    def started(self) -> tuple[RuntimeProcess, ...]:
+        """Started by this poollet."""
+        return tuple(supervisor.runtime for supervisor in self._supervisors if supervisor.has_started)
 
     @property
-    def found(self) -> tuple[RuntimeProcess, ...]:
-        """Those that ran already: another poollet's, or one's before this."""
-        return tuple(keeper.child for keeper in self._keepers if not keeper.is_own)
+    def adopted(self) -> tuple[RuntimeProcess, ...]:
+        """Running before this poollet started."""
+        return tuple(supervisor.runtime for supervisor in self._supervisors if not supervisor.has_started)
 
     def stop(self, *, ends: bool) -> None:
-        for keeper in self._keepers:
-            keeper.is_over.set()
-        for keeper in self._keepers:
-            keeper.join()
+        for supervisor in self._supervisors:
+            supervisor.is_stopping.set()
+        for supervisor in self._supervisors:
+            supervisor.join()
             if ends:
-                keeper.end()
+                supervisor.end()
 
 
 class _Supervisor(threading.Thread):
-    def __init__(self, child: RuntimeProcess, chance: random.Random) -> None:
-        super().__init__(name=f"runtime-{child.name}", daemon=True)
-        self.child = child
-        self.is_over = threading.Event()
+    def __init__(self, process: RuntimeProcess, chance: random.Random) -> None:
+        super().__init__(name=f"runtime-{process.name}", daemon=True)
+        self.runtime = process
+        self.is_stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, chance=chance)
         self._since = time.monotonic()
 
     @property
-    def is_own(self) -> bool:
+    def has_started(self) -> bool:
         return self._process is not None
 
     def run(self) -> None:
-        while not self.is_over.is_set():
-            self.is_over.wait(self._looked())
+        while not self.is_stopping.is_set():
+            self.is_stopping.wait(self._supervise())
 
     def end(self) -> None:
-        """What this poollet has started; another one's is left."""
+        """Only a process that this poollet has started; an adopted one is left."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.terminate()
@@ -100,36 +102,38 @@ class _Supervisor(threading.Thread):
             self._process.kill()
             self._process.wait()
 
-    def _looked(self) -> float:
-        """Sees to it that the runtime runs; when to look again."""
+    def _supervise(self) -> float:
+        """Starts the runtime unless it runs; when to check again."""
         if self._process is not None and self._process.poll() is None:
-            return LOOK_SECONDS
+            return CHECK_SECONDS
         if self._process is not None:
             if time.monotonic() - self._since > STEADY_SECONDS:
                 self._backoff.reset()
             pause = self._backoff.next()
             log.error(
                 "runtime ended runtime=%s code=%s pause=%.1f",
-                self.child.name,
+                self.runtime.name,
                 self._process.returncode,
                 pause,
             )
             self._process = None
             return pause
-        if is_served(self.child.addresses[0]):
-            return LOOK_SECONDS
-        # A session of its own: what ends the poollet from a terminal does not end its guests.
-        self._process = subprocess.Popen(self.child.command, stdin=subprocess.DEVNULL, start_new_session=True)
+        if is_served(self.runtime.addresses[0]):
+            return CHECK_SECONDS
+        # In a session of its own, so that Ctrl-C in a terminal ends the poollet and no guest.
+        self._process = subprocess.Popen(
+            self.runtime.command, stdin=subprocess.DEVNULL, start_new_session=True
+        )
         self._since = time.monotonic()
-        log.info("runtime started runtime=%s pid=%d", self.child.name, self._process.pid)
-        return LOOK_SECONDS
+        log.info("runtime started runtime=%s pid=%d", self.runtime.name, self._process.pid)
+        return CHECK_SECONDS
 
 
 def is_served(address: str) -> bool:
-    """Whether somebody answers at a unix socket or a port of this machine."""
-    place = parse(address)
+    """Whether a server answers at this unix socket or port."""
+    parsed = parse(address)
     try:
-        match place:
+        match parsed:
             case UnixAddress(path):
                 with socket.socket(socket.AF_UNIX) as one:
                     one.settimeout(1.0)

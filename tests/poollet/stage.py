@@ -144,9 +144,9 @@ class Run:
         """Everything once: look at the remote and the runtime, decide, act, write."""
         self.remote.look()
         self.connection.probe()
-        self.connection.look()
+        self.connection.fetch_lists()
         self.again_ms = self.poollet.turn()
-        if self.connection.answers.is_early:
+        if self.connection.state.is_preliminary:
             self.connection.probe()
             self.again_ms = self.poollet.turn()
         self.remote.push()

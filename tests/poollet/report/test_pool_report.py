@@ -73,9 +73,12 @@ WANTED = Wanted((small(),), (fast(),))
 
 
 def machine_pool(
-    answers: RuntimeState, pool: PoolSettings = POOL, wanted: Wanted = WANTED, live: MachinePool | None = None
+    runtime_state: RuntimeState,
+    pool: PoolSettings = POOL,
+    wanted: Wanted = WANTED,
+    live: MachinePool | None = None,
 ) -> report.PoolReport:
-    return pool_report.machine_pool(pool, answers, wanted, live, None)[0]
+    return pool_report.machine_pool(pool, runtime_state, wanted, live, None)[0]
 
 
 def test_a_pool_as_it_is_announced() -> None:
@@ -138,7 +141,7 @@ def test_a_runtime_that_counts_classes_only_is_shared_by_count() -> None:
 
 def test_a_runtime_that_falls_silent_leaves_what_was_known_and_admits_nothing() -> None:
     known, _ = pool_report.machine_pool(POOL, RuntimeState(ABOUT, offers()), WANTED, None, None)
-    silent, facts = pool_report.machine_pool(POOL, RuntimeState(trouble="no answer"), WANTED, None, known)
+    silent, facts = pool_report.machine_pool(POOL, RuntimeState(error="no answer"), WANTED, None, known)
     assert silent.status.state == "Error"
     assert silent.status.capacity == known.status.capacity
     assert silent.status.conditions[0].message == "no answer"
@@ -154,7 +157,7 @@ def test_a_runtime_that_falls_silent_leaves_what_was_known_and_admits_nothing() 
 
 def test_a_runtime_that_never_answered_is_pending_however_often_one_looks() -> None:
     first, _ = pool_report.machine_pool(POOL, RuntimeState(), WANTED, None, None)
-    second, _ = pool_report.machine_pool(POOL, RuntimeState(trouble="no socket"), WANTED, None, first)
+    second, _ = pool_report.machine_pool(POOL, RuntimeState(error="no socket"), WANTED, None, first)
     assert (first.status.state, second.status.state) == ("Pending", "Pending")
 
 
@@ -166,7 +169,7 @@ def test_a_volume_pool_names_who_reaches_it() -> None:
     assert status.capacity == {"class/volume.fast": "50Gi", "storage": "100Gi"}
     assert status.allocatable == {"class/volume.fast": "40Gi", "storage": "90Gi"}
     assert facts.classes == {"fast"}
-    silent, facts = pool_report.volume_pool(pool, RuntimeState(trouble="x"), WANTED, ("host-1",), found)
+    silent, facts = pool_report.volume_pool(pool, RuntimeState(error="x"), WANTED, ("host-1",), found)
     assert (silent.status.state, silent.status.capacity) == ("Unavailable", status.capacity)
     assert facts.allocatable is None
 

@@ -65,10 +65,10 @@ def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
     one = connection(FaultInjectingRuntime(below, weather.around))
     created(below)
-    assert one.look()
+    assert one.fetch_lists()
     weather.fails = {"ListMachines", "ListVolumes"}
     weather.calls.clear()
-    assert one.look()
+    assert one.fetch_lists()
     found = one.lists[MACHINES]
     assert isinstance(found, ListFailed)
     assert found.last is not None
@@ -76,7 +76,7 @@ def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
     # A server that does not answer for volumes is not asked for their snapshots as well.
     assert "ListVolumeSnapshots" not in weather.calls
     weather.fails = set()
-    one.look()
+    one.fetch_lists()
     again = one.lists[MACHINES]
     assert isinstance(again, Listing)
     assert again.number == 2
@@ -88,10 +88,10 @@ def test_another_server_behind_the_socket_is_no_empty_host(is_known: bool) -> No
     one = connection(FaultInjectingRuntime(below, weather.around))
     created(below)
     if is_known:
-        one.look()
+        one.fetch_lists()
     weather.error = Unimplemented
     weather.fails = {"ListMachines", "ListVolumes"}
-    one.look()
+    one.fetch_lists()
     assert all(isinstance(found, ListFailed) for found in one.lists.values())
 
 
@@ -100,7 +100,7 @@ def test_a_runtime_without_snapshots_has_none() -> None:
     one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
     weather.error = Unimplemented
     weather.fails = {"ListVolumeSnapshots"}
-    one.look()
+    one.fetch_lists()
     found = one.lists[ListKey("r1", RuntimeSnapshot)]
     assert isinstance(found, Listing)
     assert not found.objects
@@ -112,46 +112,46 @@ def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:
     wanted = RuntimeClasses(
         machines=(RuntimeMachineClass(name="huge", resources={"cpu": 2, "memory": 1 << 30}),)
     )
-    assert one.want(wanted)
-    assert one.is_unprobed
+    assert one.configure(wanted)
+    assert one.needs_probe
     assert one.probe()
-    assert not one.want(wanted)
-    offers = one.answers.offers
+    assert not one.configure(wanted)
+    offers = one.state.offers
     assert offers is not None
     assert [offer.machine_class.name for offer in offers.machines] == ["huge"]
     below.set_classes(RuntimeClasses(machines=(SMALL,)))  # it restarted, and forgot
     one.probe()
-    assert one.answers.offers == offers
+    assert one.state.offers == offers
 
 
 def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
     weather = Weather()
     profile = type(PROFILE)(classes=PROFILE.classes, times=PROFILE.times, class_policy="fixed")
     one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
-    one.want(RuntimeClasses(machines=(SMALL,)))
+    one.configure(RuntimeClasses(machines=(SMALL,)))
     for _ in range(3):
         one.probe()
     assert weather.calls.count("SetClasses") == 1
-    assert one.answers.is_known
+    assert one.state.is_known
 
 
 def test_a_brief_probe_asks_on_only_where_something_is_different() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
     one = connection(FaultInjectingRuntime(below, weather.around))
-    one.want(RuntimeClasses(machines=(SMALL,)))
+    one.configure(RuntimeClasses(machines=(SMALL,)))
     assert one.probe(is_brief=True), "nothing was known of it"
     weather.calls.clear()
     assert not one.probe(is_brief=True)
     assert set(weather.calls) == {"Status"}
-    offers = one.answers.offers
+    offers = one.state.offers
     below.set_classes(RuntimeClasses())  # it restarted, and forgot
     assert not one.probe(is_brief=True)
-    assert one.answers.offers == offers == below.offers()
+    assert one.state.offers == offers == below.offers()
     weather.fails = {"Status"}
     assert one.probe(is_brief=True)
     weather.fails = {"Version"}
     one.probe(is_brief=True)
-    assert one.answers.trouble, "one that was out of reach is asked everything"
+    assert one.state.error, "one that was out of reach is asked everything"
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def observed(
     observer = RuntimePoller(one, seconds, moved)
     observer.start()
     try:
-        until(lambda: bool(one.lists) and one.answers.is_known)
+        until(lambda: bool(one.lists) and one.state.is_known)
         yield one
     finally:
         observer.stop()
@@ -185,7 +185,7 @@ def test_that_a_runtime_is_silent_is_told_before_it_is_asked_for_lists() -> None
         FaultInjectingRuntime(below, weather.around), 0.05, lambda: last.append(weather.calls[-1])
     ) as one:
         weather.fails = {"Version"}
-        until(lambda: bool(one.answers.trouble) and "Version" in last)
+        until(lambda: bool(one.state.error) and "Version" in last)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_who_leaves_one_question_open_does_not_answer(fails: str) -> None:
     one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
     for weather.fails in (set(), {fails}, set()):
         one.probe()
-        one.look()
+        one.fetch_lists()
         assert one.is_answering is not bool(weather.fails)
 
 
@@ -226,21 +226,23 @@ def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same
     weather, below = Weather(), SimulatedRuntime(quick_host())
     one = connection(FaultInjectingRuntime(below, weather.around))
     observers: list[RuntimePoller] = []
-    observer = RuntimePoller(one, 0.1, lambda: observers[0].ask())  # whoever is woken asks again at once
+    observer = RuntimePoller(
+        one, 0.1, lambda: observers[0].request_list()
+    )  # whoever is woken asks again at once
     observers.append(observer)
     observer.start()
     try:
-        observer.ask()
-        until(lambda: one.answers.about is not None)
+        observer.request_list()
+        until(lambda: one.state.about is not None)
         weather.fails = {"Version"}
-        until(lambda: bool(one.answers.trouble))
+        until(lambda: bool(one.state.error))
     finally:
         observer.stop()
         observer.join(60)
 
 
 def is_early(found: RuntimeClient) -> bool:
-    return found.answers.is_early
+    return found.state.is_preliminary
 
 
 def test_an_answer_from_before_anybody_knew_the_classes_is_early() -> None:
@@ -251,13 +253,13 @@ def test_an_answer_from_before_anybody_knew_the_classes_is_early() -> None:
     found.probe()
     assert is_early(found)
     wanted = RuntimeClasses(machines=(SMALL,))
-    found.want(wanted)
+    found.configure(wanted)
     weather.fails = {"Status"}
     found.probe()
     assert not is_early(found), "it is out of reach, which is said of it"
     weather.fails = set()
     found.probe()
-    assert found.answers.told == wanted
+    assert found.state.configured_classes == wanted
     assert not is_early(found)
-    found.want(RuntimeClasses())
+    found.configure(RuntimeClasses())
     assert not is_early(found), "what it was told before still holds"
