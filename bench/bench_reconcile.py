@@ -22,8 +22,8 @@ from bench.measure import figure, percentile
 from reconciler.gitstore.remote.access import RemoteAccess
 from reconciler.gitstore.repo import Draft, Edit, Pushed, Refs
 from reconciler.gitstore.store import Store
-from reconciler.loop.outcome import Rested, Wrote
-from reconciler.loop.tick import Reconciler, Self, Surroundings
+from reconciler.loop.outcome import Committed, NoChange
+from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
 from reconciler.world.readings import NAME, Readings
 from schemas.report import (
     PoolletReport,
@@ -131,7 +131,9 @@ class Bench:
 
 def opened(folder: Path) -> Reconciler:
     store: Store = party(folder / "mirror", str(folder / "remote.git"), RemoteAccess())[1]
-    return Reconciler(store, Refs(), Self("bench"), around=Surroundings(readings=Readings(store.folder)))
+    return Reconciler(
+        store, Refs(), CommitIdentity("bench"), around=ProcessInputs(readings=Readings(store.folder))
+    )
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -142,15 +144,15 @@ def timed(work: Callable[[], object]) -> float:
 
 def ticked(reconciler: Reconciler) -> None:
     outcome = reconciler.tick(now)
-    assert isinstance(outcome, Wrote), outcome
+    assert isinstance(outcome, Committed), outcome
 
 
 def rested(reconciler: Reconciler) -> int:
     """Ticks until there is nothing to write; how many wrote."""
     for count in range(10):
         outcome = reconciler.tick(now)
-        assert isinstance(outcome, Wrote | Rested), outcome
-        if isinstance(outcome, Rested):
+        assert isinstance(outcome, Committed | NoChange), outcome
+        if isinstance(outcome, NoChange):
             return count
     raise AssertionError("the reconciler does not come to rest")
 
@@ -199,7 +201,7 @@ def cold(folder: Path) -> dict[str, float]:
 def first_tick(folder: Path) -> dict[str, float]:
     reconciler = opened(folder)
     outcome = reconciler.tick(now)
-    assert isinstance(outcome, Rested), outcome
+    assert isinstance(outcome, NoChange), outcome
     return {"mebibytes": resident_mebibytes(), "known": len(reconciler.world.known)}
 
 

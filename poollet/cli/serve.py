@@ -48,7 +48,7 @@ FLEET_CURE = "`gitvirt init` writes a gitvirt.yaml with the fleet's id; push it 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    logs.settle(arguments.log, arguments.log_level)
+    logs.configure_logging(arguments.log, arguments.log_level)
     hosts = settings.hosts(arguments)
     ambient = Ambient(os.environ, Path.cwd(), Clock(), random.SystemRandom(), version("gitvirt"))
     try:

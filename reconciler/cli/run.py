@@ -30,11 +30,11 @@ from reconciler.gitstore.repo import Identity, Refs
 from reconciler.gitstore.signatures.signing import load_signer
 from reconciler.gitstore.waker import Waker, watch_refs
 from reconciler.loop import logs
-from reconciler.loop.listening import Listener
-from reconciler.loop.loop import Loop, Pace
+from reconciler.loop.http_server import HttpServer
+from reconciler.loop.loop import Loop, LoopIntervals
 from reconciler.loop.metrics import Metrics
-from reconciler.loop.outcome import Failed, Outcome, Waiting
-from reconciler.loop.tick import Reconciler, Self, Surroundings
+from reconciler.loop.outcome import Failed, Outcome, TickBlocked
+from reconciler.loop.tick import CommitIdentity, ProcessInputs, Reconciler
 from reconciler.loop.tracing import tracer
 from reconciler.loop.webhook import Paced, Webhook
 from reconciler.world.advance import Held
@@ -91,8 +91,8 @@ class RunSettings:
     """What concerns the process. Flags win over the environment."""
 
     address: RemoteAddress
-    pace: Pace
-    who: Self
+    pace: LoopIntervals
+    who: CommitIdentity
     listen: tuple[str, int] | None
     webhook_secret: bytes
     signing_key: str
@@ -100,7 +100,7 @@ class RunSettings:
 
 def run(arguments: argparse.Namespace) -> int:
     environment = os.environ
-    logs.settle(
+    logs.configure_logging(
         choice(arguments.log, environment, "GITVIRT_LOG", ("text", "json")),
         choice(arguments.log_level, environment, "GITVIRT_LOG_LEVEL", ("info", *LEVELS)),
     )
@@ -130,7 +130,7 @@ def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[L
             ambient=environment,
             sign=sign,
         )
-        around = Surroundings(environment, Readings(repo.folder))
+        around = ProcessInputs(environment, Readings(repo.folder))
         return Reconciler(repo, refs, settings.who, metrics, spans, around)
 
     try:
@@ -154,7 +154,7 @@ def process(settings: RunSettings, environment: Mapping[str, str]) -> Iterator[L
 def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> None:
     """Until a signal, and then to the end of the tick that is under way. Ready once a tick has ended well."""
     stop = StopSignal()
-    loop.on_well = supervisor.ready
+    loop.on_success = supervisor.ready
     failures: list[Exception] = []
 
     def reconcile() -> None:
@@ -187,9 +187,9 @@ def serve(loop: Loop, address: RemoteAddress, supervisor: ServiceNotifier) -> No
         raise CommandError(f"the reconciler failed: {type(failure).__name__}: {failure}") from failure
 
 
-def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Webhook) -> Listener:
+def listener(listen: tuple[str, int], loop: Loop, metrics: Metrics, webhook: Webhook) -> HttpServer:
     try:
-        made = Listener(*listen, metrics.exposition, loop.health, webhook)
+        made = HttpServer(*listen, metrics.exposition, loop.health, webhook)
     except OSError as error:
         words = f"cannot listen on {listen[0]}:{listen[1]}: {error.strerror}"
         raise CommandError(words, "choose another address with --listen") from None
@@ -201,7 +201,7 @@ def verdict(outcome: Outcome, held: Held | None) -> int:
     match outcome:
         case Failed(_, cause, cure):
             raise CommandError(printable(cause), printable(cure))
-        case Waiting(problems, reason):
+        case TickBlocked(problems, reason):
             raise CommandError(printable(reason), printable(problems[0].hint if problems else ""))
         case _ if held is not None:
             cure = f"a commit to the source branch approves it: {held.trailer}" if held.trailer else held.cure
@@ -223,8 +223,10 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str], h
     name = said(arguments.name, "GITVIRT_NAME") or socket.gethostname()
     return RunSettings(
         address=location.locate_repo(arguments.repo, environment, here).address,
-        pace=Pace(positive(interval, "--interval"), seconds(push, "--push-interval") if push else None),
-        who=Self(
+        pace=LoopIntervals(
+            positive(interval, "--interval"), seconds(push, "--push-interval") if push else None
+        ),
+        who=CommitIdentity(
             name,
             timedelta(0) if arguments.once else PATIENCE,
             author(said(arguments.author, "GITVIRT_AUTHOR")),
@@ -261,7 +263,7 @@ def positive(text: str, flag: str) -> float:
 
 def author(text: str) -> Identity:
     if not text:
-        return Self().author
+        return CommitIdentity().author
     match = AUTHOR.fullmatch(text)
     if match is None:
         raise CommandError(

@@ -16,16 +16,16 @@ _PAIR = re.compile(r"(?:^|\s)([a-z_]+)=%[0-9.]*[sdifrg]")
 _NOISY = ("apscheduler", "watchfiles", "urllib3", "opentelemetry")
 
 
-def settle(form: str, level: str) -> None:
+def configure_logging(form: str, level: str) -> None:
     """`form` is text or json. What libraries say of themselves is kept to warnings."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Fields() if form == "json" else Lines())
+    handler.setFormatter(JsonFormatter() if form == "json" else LineFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-class Lines(logging.Formatter):
+class LineFormatter(logging.Formatter):
     """One event a line, even where words of a server hold breaks."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -34,7 +34,7 @@ class Lines(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-class Fields(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         found: dict[str, object] = {
             "time": _stamp(record),
@@ -61,7 +61,7 @@ def _stamp(record: logging.LogRecord) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def worded(event: str, fields: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
+def format_event(event: str, fields: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
     """A line of the log with the fields that say something."""
     said = {name: value for name, value in fields.items() if value not in ("", 0, None)}
     return " ".join((event, *(f"{name}=%s" for name in said))), tuple(said.values())

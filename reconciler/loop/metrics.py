@@ -38,14 +38,14 @@ class Metrics:
             "gitvirt_last_success_timestamp_seconds", "When a tick last ended well.", registry=own
         )
 
-    def ended(self, outcome: str, seconds: float) -> None:
+    def count_tick(self, outcome: str, seconds: float) -> None:
         self._ticks.labels(outcome).inc()
         self._seconds.observe(seconds)
 
-    def succeeded(self, at: float) -> None:
+    def set_last_success(self, at: float) -> None:
         self._success.set(at)
 
-    def planned(self, plan: Plan, waiting: int) -> None:
+    def set_plan(self, plan: Plan, waiting: int) -> None:
         """`waiting` counts all objects without a pool; a plan names those that it tried."""
         self._unschedulable.set(waiting)
         self._pending.set(len(plan.pending_approvals))
@@ -53,11 +53,11 @@ class Metrics:
         for severity in ("error", "warning", "notice"):
             self._problems.labels(severity).set(counts[severity])
 
-    def wrote(self, plan: Plan) -> None:
+    def count_changes(self, plan: Plan) -> None:
         for action, count in Tally(change.action.value for change in plan.changes).items():
             self._changes.labels(action).inc(count)
 
-    def knows(self, objects: Tally[str]) -> None:
+    def set_objects(self, objects: Tally[str]) -> None:
         for kind, count in objects.items():
             self._objects.labels(kind).set(count)
 

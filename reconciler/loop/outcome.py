@@ -1,10 +1,13 @@
-"""How a tick ended. A closed union: who waits how long, what is logged and what is counted follow from it."""
+"""How a tick ended. A closed union: who waits how long, what is logged and what is counted follow from it.
+
+Each outcome carries the `label` that metrics count it by (docs/run.md).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from reconciler.gitstore.repo import Refs
 from reconciler.plan import Plan
@@ -12,45 +15,52 @@ from schemas.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
-    """The plan stands on the target branch, in this commit."""
+class Committed:
+    """The plan is on the target branch, in this commit."""
 
+    label: ClassVar[str] = "committed"
     plan: Plan
     commit: str
     subject: str
 
 
 @dataclass(frozen=True, slots=True)
-class Rested:
+class NoChange:
     """There was nothing to write."""
 
+    label: ClassVar[str] = "no_change"
     plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Postponed:
-    """Nothing but bookkeeping would be written; it goes along with what comes next, or by itself at `until`."""
+class Deferred:
+    """Only minor status would be written; it goes along with the next commit, or by itself at `until`."""
 
+    label: ClassVar[str] = "deferred"
     plan: Plan
     until: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Raced:
-    """Somebody else moved the target branch first; nothing was written. To be read again at once."""
+class Conflict:
+    """Another writer moved the target branch first; nothing was written. The next tick reads again at once."""
+
+    label: ClassVar[str] = "conflict"
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class RefsChanged:
     """The settings name other refs than those that were read."""
 
+    label: ClassVar[str] = "refs_changed"
     refs: Refs
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """There is nothing to reconcile, or nothing that may be: no source branch, or reports that are not there yet."""
+class TickBlocked:
+    """There is nothing that may be reconciled: no source branch, no fleet, or a lost `live` that waits for reports."""
 
+    label: ClassVar[str] = "blocked"
     problems: tuple[Problem, ...]
     reason: str
     has_no_source: bool = False
@@ -58,11 +68,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It could not be done now. Nothing was written, or it is not known whether: the next snapshot tells."""
+    """It could not be done now. Nothing was written, or it is unknown whether: the next snapshot shows it."""
 
+    label: ClassVar[str] = "failed"
     trouble: str  # one word: network, auth, protocol, server, mirror, refused, damage, error
     cause: str
     cure: str = ""
 
 
-Outcome: TypeAlias = Wrote | Rested | Postponed | Raced | Moved | Waiting | Failed
+Outcome: TypeAlias = Committed | NoChange | Deferred | Conflict | RefsChanged | TickBlocked | Failed

@@ -19,7 +19,16 @@ from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
 from reconciler.gitstore.remote.transport import PushConflict, PushRefused, RemoteUnavailable
 from reconciler.gitstore.repo import Identity, Pushed, Refs, Repo, Snapshot, Unchanged
 from reconciler.loop.metrics import Metrics
-from reconciler.loop.outcome import Failed, Moved, Outcome, Postponed, Raced, Rested, Waiting, Wrote
+from reconciler.loop.outcome import (
+    Committed,
+    Conflict,
+    Deferred,
+    Failed,
+    NoChange,
+    Outcome,
+    RefsChanged,
+    TickBlocked,
+)
 from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan import Plan
 from reconciler.plan.significance import is_minor as is_minor_change
@@ -37,16 +46,16 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Self:
+class CommitIdentity:
     """Who reconciles, as the commits say it; and how long it waits for news before it writes what is none."""
 
     name: str = ""
-    patience: timedelta = timedelta(0)
+    status_delay: timedelta = timedelta(0)
     author: Identity = field(default_factory=lambda: Identity("gitvirt", "gitvirt@localhost"))
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ProcessInputs:
     """What the process stands in: the environment that signatures are checked in, and what was read before it."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
@@ -60,15 +69,15 @@ class Reconciler:
         self,
         repo: Repo,
         refs: Refs,
-        who: Self,
+        who: CommitIdentity,
         metrics: Metrics | None = None,
         tracer: Tracer | None = None,
-        around: Surroundings | None = None,
+        around: ProcessInputs | None = None,
     ) -> None:
         self.repo = repo
         self.refs = refs
         self.who = who
-        self._around = around or Surroundings()
+        self._around = around or ProcessInputs()
         self.world = self._new_world()
         self._metrics = metrics or Metrics()
         self._tracer = tracer or Untraced()
@@ -93,16 +102,15 @@ class Reconciler:
         """Never raises for anything that a repo can hold or a remote can do."""
         start = time.monotonic()
         with self._tracer.span("tick") as note:
-            outcome = self._guarded(clock)
-            name = type(outcome).__name__.lower()
-            note("outcome", name)
-        self._metrics.ended(name, time.monotonic() - start)
-        if isinstance(outcome, Wrote | Rested):
-            self._metrics.succeeded(clock().timestamp())
-            self._metrics.knows(Counter({kind.value: self.world.live_count(kind) for kind in Kind}))
+            outcome = self._tick_or_fail(clock)
+            note("outcome", outcome.label)
+        self._metrics.count_tick(outcome.label, time.monotonic() - start)
+        if isinstance(outcome, Committed | NoChange):
+            self._metrics.set_last_success(clock().timestamp())
+            self._metrics.set_objects(Counter({kind.value: self.world.live_count(kind) for kind in Kind}))
         return outcome
 
-    def _guarded(self, clock: Callable[[], datetime]) -> Outcome:
+    def _tick_or_fail(self, clock: Callable[[], datetime]) -> Outcome:
         try:
             return self._tick(clock)
         except DamageError as error:
@@ -123,42 +131,42 @@ class Reconciler:
         if isinstance(snapshot, RemoteUnavailable):
             return Failed(snapshot.kind.value, snapshot.cause, snapshot.cure)
         if problems := guards.of_refs(self.refs, snapshot):
-            return self._without_source(snapshot, problems)
-        if (refs := self._first_refs(snapshot)) != self.refs:
-            return Moved(refs)
+            return self._look_for_source(snapshot, problems)
+        if (refs := self._effective_refs(snapshot)) != self.refs:
+            return RefsChanged(refs)
         now = clock()
         with self._tracer.span("advance") as note:
             advance = self.world.advance(self.repo, snapshot, now)
             note("dirty", len(advance.dirty))
             note("blobs", advance.blobs_read)
         if unfit := self.world.unfit:
-            return Waiting(unfit, unfit[0].message)
-        refs = refs_of(self.world.settings, self.refs)
+            return TickBlocked(unfit, unfit[0].message)
+        refs = refs_in_settings(self.world.settings, self.refs)
         if refs != self.refs:
-            return Moved(refs)
+            return RefsChanged(refs)
         if self.world.is_live_lost and not self.world.is_settled:
             waits_for = unsettled.words(self.world.unsettled, self.world.settings.reports.ref)
-            return Waiting(advance.problems, waits_for)
+            return TickBlocked(advance.problems, waits_for)
         with self._tracer.span("plan") as note:
             plan = make_plan(self.world, advance, now)
             note("changes", len(plan.changes))
         self._due = advance.due
         for key, when in plan.due:
             self.world.remind(key, when)
-        self._metrics.planned(plan, len(self.world.waiting))
+        self._metrics.set_plan(plan, len(self.world.waiting))
         with self._tracer.span("draft"):
-            written = self._drafted(plan, advance.source_paths | advance.live_paths, now)
+            written = self._draft(plan, advance.source_paths | advance.live_paths, now)
         is_minor = not advance.source_paths and all(is_minor_change(change) for change in plan.changes)
-        if written.draft is not None and is_minor and (until := self._patient_until(now)) > now:
-            return Postponed(plan, until)
+        if written.draft is not None and is_minor and (until := self._status_due(now)) > now:
+            return Deferred(plan, until)
         self._minor_since = None
         return self._write(plan, written)
 
-    def _patient_until(self, now: datetime) -> datetime:
+    def _status_due(self, now: datetime) -> datetime:
         self._minor_since = self._minor_since or now
-        return self._minor_since + self.who.patience
+        return self._minor_since + self.who.status_delay
 
-    def _first_refs(self, snapshot: Snapshot) -> Refs:
+    def _effective_refs(self, snapshot: Snapshot) -> Refs:
         """Where the head's gitvirt.yaml cannot be used, live may be a branch that only an earlier one names: a start must find it.
         Later the world knows what was in force."""
         if self._has_begun:
@@ -167,20 +175,20 @@ class Reconciler:
         self._has_begun = True
         if found.settings is None or found.is_of_head:
             return self.refs
-        refs = refs_of(found.settings, self.refs)
+        refs = refs_in_settings(found.settings, self.refs)
         if refs == self.refs:  # else whoever reads the others says it
             branch = (refs.source or "").removeprefix("refs/heads/")
             log.warning("settings cannot be used cause=%s", found.note(branch))
         return refs
 
-    def _without_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
+    def _look_for_source(self, snapshot: Snapshot, problems: tuple[Problem, ...]) -> Outcome:
         """The default branch takes the place of a source that nobody named."""
         default = snapshot.default_branch
         if snapshot.target is None and default not in (None, self.refs.source):
-            return Moved(Refs(default, self.refs.target, self.refs.reports))
-        return Waiting(problems, problems[0].message, has_no_source=True)
+            return RefsChanged(Refs(default, self.refs.target, self.refs.reports))
+        return TickBlocked(problems, problems[0].message, has_no_source=True)
 
-    def _drafted(self, plan: Plan, paths: frozenset[str], now: datetime) -> Written:
+    def _draft(self, plan: Plan, paths: frozenset[str], now: datetime) -> Written:
         signing = Signing(
             self.who.author,
             now,
@@ -200,27 +208,27 @@ class Reconciler:
             )
         if written.draft is None:
             self.world.done()
-            return Rested(plan)
+            return NoChange(plan)
         with self._tracer.span("write") as note:
             outcome = self.repo.write([written.draft])
             note("result", type(outcome).__name__)
         match outcome:
             case Pushed(commits):
                 self.world.done(next(iter(commits.values())))
-                self._metrics.wrote(plan)
-                return Wrote(plan, next(iter(commits.values())), written.draft.message.partition("\n")[0])
+                self._metrics.count_changes(plan)
+                return Committed(plan, next(iter(commits.values())), written.draft.message.partition("\n")[0])
             case Unchanged():
                 self.world.done()
-                return Rested(plan)
+                return NoChange(plan)
             case PushConflict():
-                return Raced()
+                return Conflict()
             case PushRefused(_, words):
                 return Failed("refused", words, "the server does not let us write the target branch")
             case RemoteUnavailable(trouble, cause, cure):
                 return Failed(trouble.value, cause, cure)
 
 
-def refs_of(settings: FleetSettings, refs: Refs) -> Refs:
+def refs_in_settings(settings: FleetSettings, refs: Refs) -> Refs:
     """Those that the settings name."""
     return Refs(
         f"refs/heads/{settings.branches.source}" if refs.source is not None else None,

@@ -5,6 +5,6 @@ written. It must not decide anything about objects, nor push.
 """
 
 from reconciler.write.drafting import Written, draft
-from reconciler.write.ground import Ground
+from reconciler.write.write_input import WriteInput
 
-__all__ = ["Ground", "Written", "draft"]
+__all__ = ["WriteInput", "Written", "draft"]

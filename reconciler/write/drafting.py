@@ -10,10 +10,10 @@ from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import File
 from reconciler.gitstore.repo import Draft, Edit, ExistingBlob, Identity
 from reconciler.plan import Change, Plan
-from reconciler.write.ground import Ground
-from reconciler.write.housing import Housing
+from reconciler.write.document_paths import DocumentPaths
+from reconciler.write.file_texts import FileTexts, Read, Unwritable
 from reconciler.write.message import message
-from reconciler.write.text import Read, Stuck, Texts
+from reconciler.write.write_input import WriteInput
 from schemas import live_layout
 from schemas.kinds import Key
 from schemas.problem import Problem
@@ -40,7 +40,7 @@ class Written:
 
 
 def draft(
-    plan: Plan, ground: Ground, paths: Iterable[str], is_news: bool, read: Read, signing: Signing
+    plan: Plan, ground: WriteInput, paths: Iterable[str], is_news: bool, read: Read, signing: Signing
 ) -> Written:
     """`paths` are files that may have to be written although no object changes: those that differ from before in the source
     or on the target branch. `is_news`: the source has moved, which the target branch records whatever comes of it.
@@ -72,27 +72,27 @@ def draft(
 
 
 def _edits(
-    changes: Mapping[Key, Change], ground: Ground, concerned: Collection[str], read: Read
+    changes: Mapping[Key, Change], ground: WriteInput, concerned: Collection[str], read: Read
 ) -> tuple[dict[str, Edit], tuple[Problem, ...], frozenset[Key]]:
     """Until nothing new is stuck: an object that cannot move to its new file must stay in its old one."""
     stuck: frozenset[Key] = frozenset()
     problems: dict[str, Problem] = {}
     while True:
-        housing = Housing(ground, changes, concerned, stuck)
-        texts = Texts(ground, housing, read)
+        document_paths = DocumentPaths(ground, changes, concerned, stuck)
+        texts = FileTexts(ground, document_paths, read)
         arriving: dict[str, set[Key]] = {path: set() for path in concerned}
         for path in tuple(arriving):
             for key in _keys_at(ground, path):
-                for place in housing.paths(key):
+                for place in document_paths.paths(key):
                     arriving.setdefault(place, set()).add(key)
         for key in changes:
-            for place in housing.paths(key):
+            for place in document_paths.paths(key):
                 arriving.setdefault(place, set()).add(key)
         edits: dict[str, Edit] = {}
         found: set[Key] = set()
         for path, keys in arriving.items():
             wanted = texts.wanted(path, keys)
-            if isinstance(wanted, Stuck):
+            if isinstance(wanted, Unwritable):
                 problems[path] = wanted.problem
                 found.update(wanted.keys)
             elif _differs(wanted, ground.live_files.get(path)):
@@ -102,7 +102,7 @@ def _edits(
         stuck |= found
 
 
-def _keys_at(ground: Ground, path: str) -> Iterable[Key]:
+def _keys_at(ground: WriteInput, path: str) -> Iterable[Key]:
     yield from (key for _, key in ground.source_keys(path))
     yield from (key for _, key in ground.live_keys(path))
 

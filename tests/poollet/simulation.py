@@ -23,7 +23,7 @@ from poollet.decide.decide import decide
 from poollet.sync.live_index import Live
 from reconciler.gitstore.remote.transport import RemoteUnavailable
 from reconciler.gitstore.repo import Refs
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.tick import CommitIdentity, Reconciler
 from schemas.model import Machine as DeclaredMachine
 from schemas.model import Object
 from schemas.model import Volume as DeclaredVolume
@@ -237,7 +237,7 @@ class Simulation:
     def _reconcile(self) -> None:
         if self.reconciler is None:
             repo = self.fleet.client(Refs(), self.dooms[RECONCILER].transport)
-            self.reconciler = Reconciler(repo, Refs(), Self("one"))
+            self.reconciler = Reconciler(repo, Refs(), CommitIdentity("one"))
         self.reconciler.tick(self.time.clock.now)
 
     def _host(self, name: str) -> None:

@@ -23,8 +23,8 @@ from poollet.sync.live_index import Live
 from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavailable
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
-from reconciler.loop.outcome import Failed, Moved, Outcome, Raced, Rested, Wrote
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.outcome import Committed, Conflict, Failed, NoChange, Outcome, RefsChanged
+from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.plan import Plan
 from reconciler.world.record.condition import DESTROYED, condition
 from schemas.kinds import Key, Kind
@@ -199,24 +199,24 @@ class Stage(Simulation):
             or is_removing(run)
             for run in runs
         )
-        has_rested = all(isinstance(self.outcomes.get(who), Rested) for who in RECONCILERS)
+        has_rested = all(isinstance(self.outcomes.get(who), NoChange) for who in RECONCILERS)
         return has_rested and len(runs) == len(self.hosts) and not is_waiting
 
     def _tick(self, who: str) -> None:
         reconciler = self.reconcilers.get(who)
         if reconciler is None:
             repo = self.fleet.client(Refs(), self.weathers[who].transport)
-            reconciler = self.reconcilers[who] = Reconciler(repo, Refs(), Self(who))
+            reconciler = self.reconcilers[who] = Reconciler(repo, Refs(), CommitIdentity(who))
         outcome = reconciler.tick(self.time.clock.now)
         self.outcomes[who] = outcome
         match outcome:
-            case Wrote(plan, _, _) | Rested(plan):
+            case Committed(plan, _, _) | NoChange(plan):
                 self.plan = plan
             case Failed(trouble, cause, _) if trouble != RemoteErrorKind.NETWORK:
                 raise AssertionError(f"a tick failed: {trouble}: {cause}")
-            case Moved():
+            case RefsChanged():
                 raise AssertionError("a tick wants other refs")
-            case Raced():
+            case Conflict():
                 pass
 
     def _host(self, name: str) -> None:

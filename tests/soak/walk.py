@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.simulated.machine_calls import GuestAction
-from reconciler.loop.outcome import Rested, Wrote
+from reconciler.loop.outcome import Committed, NoChange
 from tests.soak.laws import Laws, fulfilled
 from tests.soak.people import TAINTS, People
 from tests.soak.stage import HOST, HOSTS, PARTIES, RECONCILERS, Stage
@@ -84,9 +84,9 @@ class Life:
     def turn(self, who: str) -> None:
         self.stage.turn(who)
         outcome = self.stage.outcomes.get(who)
-        if isinstance(outcome, Wrote):
+        if isinstance(outcome, Committed):
             self.note(who, outcome.subject)
-        elif outcome is not None and not isinstance(outcome, Rested):
+        elif outcome is not None and not isinstance(outcome, NoChange):
             self.note(who, type(outcome).__name__)
         self.laws.check()
 

@@ -189,22 +189,22 @@ def test_metrics_and_health_on_request(site: Site) -> None:
     assert process.stderr is not None
     lines = (json.loads(line) for line in process.stderr)
     address = next(line["address"] for line in lines if line["message"] == "listening")
-    wrote = next(line for line in lines if line["message"] == "wrote")
+    wrote = next(line for line in lines if line["message"] == "committed")
     assert wrote["changes"] == 1
     assert wrote["subject"] == "sync main: classes/small.yaml, gitvirt.yaml"
 
     def rested() -> bool:
         with urlopen(f"http://{address}/metrics", timeout=60) as answer:
-            return 'gitvirt_ticks_total{outcome="rested"}' in answer.read().decode()
+            return 'gitvirt_ticks_total{outcome="no_change"}' in answer.read().decode()
 
     until(rested)
     with urlopen(f"http://{address}/healthz", timeout=60) as answer:
         health = json.loads(answer.read())
     assert health["ok"] is True
-    assert re.fullmatch(r"(nothing to write|wrote [0-9a-f]{12}), \d+ s ago", health["reason"])
+    assert re.fullmatch(r"(nothing to write|committed [0-9a-f]{12}), \d+ s ago", health["reason"])
     with urlopen(f"http://{address}/metrics", timeout=60) as answer:
         metrics = answer.read().decode()
-    assert 'gitvirt_ticks_total{outcome="wrote"} 1.0' in metrics
+    assert 'gitvirt_ticks_total{outcome="committed"} 1.0' in metrics
     assert 'gitvirt_changes_total{action="sync"} 1.0' in metrics
     assert 'gitvirt_objects{kind="MachineClass"} 1.0' in metrics
 
@@ -222,7 +222,7 @@ def test_a_webhook_wakes_it(site: Site) -> None:
 
     def rested() -> float:
         with urlopen(f"http://{address}/metrics", timeout=SECONDS) as answer:
-            found = re.search(r'ticks_total{outcome="rested"} (\S+)', answer.read().decode())
+            found = re.search(r'ticks_total{outcome="no_change"} (\S+)', answer.read().decode())
         return float(found[1]) if found else 0.0
 
     until(lambda: rested() > 0)  # from here on nothing wakes it for an hour

@@ -12,8 +12,8 @@ from msgspec.structs import replace as msgspec_replace
 
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Refs, Snapshot
-from reconciler.loop.outcome import Outcome, Raced, Rested, Waiting, Wrote
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome, TickBlocked
+from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.plan import Plan
 from reconciler.world.reports.heartbeat import HeartbeatSeen
 from reconciler.world.world import World
@@ -168,7 +168,7 @@ class Fleet(Scene):
 
     def another(self, heartbeats_seen: Mapping[str, HeartbeatSeen] | None = None) -> Reconciler:
         """A reconciler that remembers nothing but, where asked, when reports were seen to change."""
-        found = Reconciler(self.store, Refs(), Self("one"))
+        found = Reconciler(self.store, Refs(), CommitIdentity("one"))
         found.world = World(heartbeats_seen=heartbeats_seen)
         return found
 
@@ -179,10 +179,10 @@ class Fleet(Scene):
         self.now += timedelta(seconds=seconds)
         self.before = self.snapshot()
         outcome = self.reconciler.tick(lambda: self.now)
-        assert isinstance(outcome, Wrote | Rested | Waiting | Raced), outcome
-        if isinstance(outcome, Wrote):
+        assert isinstance(outcome, Committed | NoChange | TickBlocked | Conflict), outcome
+        if isinstance(outcome, Committed):
             self.heads[LIVE] = outcome.commit
-        if isinstance(outcome, Wrote | Rested):
+        if isinstance(outcome, Committed | NoChange):
             self.plans.append(outcome.plan)
         return outcome
 
@@ -197,10 +197,10 @@ class Fleet(Scene):
         for commits in range(MOST_ROUNDS):
             self.hosts_report()
             outcome = self.tick(seconds)
-            if isinstance(outcome, Rested | Waiting):
+            if isinstance(outcome, NoChange | TickBlocked):
                 self.hosts_report()
                 outcome = self.tick(seconds)
-                if isinstance(outcome, Rested | Waiting):
+                if isinstance(outcome, NoChange | TickBlocked):
                     return commits
         raise AssertionError(f"it never comes to rest: {self.plans[-1].changes}")
 

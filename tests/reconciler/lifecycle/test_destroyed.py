@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.gitstore.objects.commit import decode_commit
-from reconciler.loop.outcome import Rested
+from reconciler.loop.outcome import NoChange
 from schemas.kinds import Key, Kind
 from schemas.model import Condition, MachinePool
 from tests.reconciler.lifecycle.hosts import Fleet, Host
@@ -71,7 +71,7 @@ def test_the_word_stands_until_the_grace_is_over_and_is_followed_then() -> None:
     assert (said.status, said.reason) == ("True", "ByCommit")
     assert not world.plans[-1].pending_approvals
     world.hosts_report()
-    assert isinstance(world.tick(), Rested)
+    assert isinstance(world.tick(), NoChange)
 
 
 def test_one_who_remembers_nothing_follows_it_as_well() -> None:
@@ -250,7 +250,7 @@ def test_what_was_retained_there_is_gone_with_it(is_again: bool) -> None:
     assert found.status.assignment is not None
     assert DATA in world.hosts[found.status.assignment.pool].has
     world.hosts_report()
-    assert isinstance(world.tick(), Rested)
+    assert isinstance(world.tick(), NoChange)
 
 
 def test_what_is_retained_elsewhere_stays() -> None:

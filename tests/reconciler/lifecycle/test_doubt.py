@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.gitstore.objects.tree import FileMode
 from reconciler.gitstore.repo import ExistingBlob
-from reconciler.loop.outcome import Rested
+from reconciler.loop.outcome import NoChange
 from schemas.kinds import Key, Kind
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host
@@ -39,7 +39,7 @@ def test_a_file_that_says_something_else_now_deletes_nothing(files: dict[str, st
     assert (held.metadata.uid, held.status.assignment) == (before.metadata.uid, before.status.assignment)
     assert "InDoubt" in {each.reason for each in held.status.conditions}
     world.reconciler = world.another()
-    assert isinstance(world.tick(), Rested)
+    assert isinstance(world.tick(), NoChange)
     # Nothing but to remove the file says that it is meant.
     world.source({"web.yaml": None})
     world.settle()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.loop.outcome import Rested
+from reconciler.loop.outcome import NoChange
 from schemas.kinds import Key, Kind
 from schemas.model import Condition
 from tests.reconciler.lifecycle.hosts import Fleet
@@ -41,7 +41,7 @@ def test_a_volume_that_would_become_another_stays_what_it_is() -> None:
     # One who remembers nothing holds it as well, and writes nothing.
     world.reconciler = world.another()
     world.hosts_report()
-    assert isinstance(world.tick(), Rested)
+    assert isinstance(world.tick(), NoChange)
     assert {problem.code for problem in world.plans[-1].problems} == {"GV404"}
     # Put back, it goes on as if nothing had been.
     world.source({"data.yaml": volume("data", "  deletionPolicy: Delete\n")})

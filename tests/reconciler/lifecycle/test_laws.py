@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from reconciler.cli.explain import explain_object
 from reconciler.cli.plans.ground import Seen
 from reconciler.decide.planning import make_plan
-from reconciler.loop.outcome import Outcome, Rested, Wrote
+from reconciler.loop.outcome import Committed, NoChange, Outcome
 from reconciler.plan import Action, Change, Plan
 from reconciler.schedule import Fit
 from reconciler.world.advance import Advance
@@ -85,7 +85,7 @@ class Life:
         before = self.fleet.objects()
         heartbeats_seen = dict(self.fleet.reconciler.world.heartbeats_seen)
         outcome = self.fleet.tick(seconds)
-        if isinstance(outcome, Wrote | Rested):
+        if isinstance(outcome, Committed | NoChange):
             fresh = World(heartbeats_seen=heartbeats_seen)
             snapshot = self.fleet.before
             assert snapshot is not None
@@ -232,14 +232,14 @@ def rests(life: Life) -> None:
         life.act("undrain", name)
     for _ in range(60):
         life.work(20)
-        if isinstance(life.tick(20), Rested):
+        if isinstance(life.tick(20), NoChange):
             life.work(1)
-            if isinstance(life.tick(), Rested):
+            if isinstance(life.tick(), NoChange):
                 break
     else:
         raise AssertionError(f"it never comes to rest: {fleet.plans[-1].changes}")
     fleet.reconciler = fleet.another(fleet.reconciler.world.heartbeats_seen)
-    assert isinstance(life.tick(), Rested)
+    assert isinstance(life.tick(), NoChange)
     explained(fleet)
 
 

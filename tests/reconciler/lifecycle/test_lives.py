@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.gitstore.approval import HoldKind, approval_digest
-from reconciler.loop.outcome import Outcome, Rested, Waiting, Wrote
+from reconciler.loop.outcome import Committed, NoChange, Outcome, TickBlocked
 from reconciler.plan import Action
 from schemas.kinds import Key, Kind
 from tests.reconciler.lifecycle.hosts import Fleet, Host
@@ -51,10 +51,10 @@ def test_at_rest_a_tick_writes_nothing_even_for_one_who_remembers_nothing() -> N
     head = world.heads[LIVE]
     for _ in range(3):
         world.hosts_report()
-        assert isinstance(world.tick(), Rested)
+        assert isinstance(world.tick(), NoChange)
     world.reconciler = world.another()
     outcome = world.tick()
-    assert isinstance(outcome, Rested), outcome.plan.changes if isinstance(outcome, Wrote) else outcome
+    assert isinstance(outcome, NoChange), outcome.plan.changes if isinstance(outcome, Committed) else outcome
     assert world.heads[LIVE] == head
 
 
@@ -78,7 +78,7 @@ def test_a_machine_from_its_declaration_to_its_end() -> None:
     assert set(world.where().values()) == {other}
     # Deleted: first the order, then, when its pool has stated that it is gone, the document.
     world.source({"web.yaml": None, "pools.yaml": None})
-    assert isinstance(world.tick(), Wrote)
+    assert isinstance(world.tick(), Committed)
     assert world.machine("web").metadata.is_deleting
     assert WEB in world.hosts[other].has
     for _ in range(3):
@@ -393,14 +393,14 @@ def test_a_lost_live_is_rebuilt_from_what_hosts_have() -> None:
     reports = {name: world.heads[REPORTS + name] for name in world.hosts}
     del world.remote.refs[LIVE], world.heads[LIVE]
     world.reconciler = world.another()
-    assert isinstance(world.tick(), Waiting)
+    assert isinstance(world.tick(), TickBlocked)
     assert LIVE not in world.remote.refs
     # Heartbeats of the same state: every host was heard of, so its objects can be taken back.
     world.heads |= {REPORTS + name: commit for name, commit in reports.items()}
     for name in world.hosts:
         world.now += timedelta(seconds=1)
         world._commit(REPORTS + name, {}, {}, has_parents=True)
-    assert isinstance(world.tick(), Wrote)
+    assert isinstance(world.tick(), Committed)
     after = {key: (found.metadata.uid, found.status.assignment) for key, found in world.objects().items()}
     assert after == before
     assert {change.action for change in world.plans[-1].changes} >= {Action.ADOPT}
@@ -418,11 +418,11 @@ def test_a_lost_live_waits_for_a_host_that_fell_silent() -> None:
         world._commit(REPORTS + "a", {}, {}, has_parents=True)
         return world.tick(seconds=30)
 
-    assert all(isinstance(heartbeat(), Waiting) for _ in range(6))
+    assert all(isinstance(heartbeat(), TickBlocked) for _ in range(6))
     assert LIVE not in world.remote.refs
     world.heads.pop(REPORTS + "b")
     world.remote.refs.pop(REPORTS + "b")
-    assert any(isinstance(heartbeat(), Wrote) for _ in range(6))
+    assert any(isinstance(heartbeat(), Committed) for _ in range(6))
 
 
 @pytest.mark.parametrize("hosts", ["ab", "a"])
@@ -443,12 +443,12 @@ def test_a_lost_live_waits_for_a_host_whose_report_was_lost_with_it(hosts: str) 
         del world.remote.refs[ref], world.heads[ref]
     before = world.now
     outcomes = [heartbeat(*others)]
-    while isinstance(outcomes[-1], Waiting):
+    while isinstance(outcomes[-1], TickBlocked):
         assert LIVE not in world.remote.refs
         outcomes.append(heartbeat(*others))
         assert len(outcomes) < 60
     # Placed anew once its grace is over, and no sooner.
-    assert isinstance(outcomes[-1], Wrote)
+    assert isinstance(outcomes[-1], Committed)
     assert world.now - before >= timedelta(seconds=50)
     assert world.pool_of("web") in ("", *others)
 
@@ -459,10 +459,10 @@ def test_a_host_that_reports_again_after_live_and_its_report_were_lost_keeps_wha
     said = {name: host.report(world.objects()) for name, host in world.hosts.items()}
     for ref in (LIVE, REPORTS + first):
         del world.remote.refs[ref], world.heads[ref]
-    assert isinstance(world.tick(), Waiting)
+    assert isinstance(world.tick(), TickBlocked)
     for name in world.hosts:
         world.report(name, said[name])
-    assert isinstance(world.tick(), Wrote)
+    assert isinstance(world.tick(), Committed)
     assert world.where() == before
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.gitstore.repo import Edit
-from reconciler.loop.outcome import Rested, Waiting, Wrote
+from reconciler.loop.outcome import Committed, NoChange, TickBlocked
 from schemas.report.tree import render
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_destroyed import condition, say
@@ -39,7 +39,7 @@ class Site(Fleet):
     def rests(self, seconds: float = 1) -> bool:
         head = self.heads[LIVE]
         self.hosts_report()
-        return isinstance(self.tick(seconds), Rested) and self.heads[LIVE] == head
+        return isinstance(self.tick(seconds), NoChange) and self.heads[LIVE] == head
 
 
 def test_labels_that_a_host_announced_stand_while_its_report_is_gone() -> None:
@@ -101,10 +101,10 @@ def test_a_lost_live_waits_for_reports_that_can_be_read(broken: str, waits: bool
             world._commit(REPORTS + name, edits if name == first else {}, {}, has_parents=True)
 
     reported({broken: b"{"})
-    assert isinstance(world.tick(), Waiting)
+    assert isinstance(world.tick(), TickBlocked)
     reported({})
-    assert isinstance(world.tick(), Waiting if waits else Wrote)
+    assert isinstance(world.tick(), TickBlocked if waits else Committed)
     reported({broken: tree.get(broken)})
     if waits:
-        assert isinstance(world.tick(), Wrote)
+        assert isinstance(world.tick(), Committed)
     assert world.machine("web").status.assignment == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.loop.outcome import Rested
+from reconciler.loop.outcome import NoChange
 from tests.reconciler.lifecycle.hosts import Fleet
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, fleet
 from tests.reconciler.world.scene import LIVE, machine, pool, using, volume
@@ -46,7 +46,7 @@ def test_what_others_do_to_live_is_put_back(files: dict[str, bytes | None]) -> N
     named = f"{len(files)} files" if len(files) > 3 else ", ".join(sorted(files))
     assert world.subjects()[0] == f"put back {named}, which others changed here"
     world.reconciler = world.another()
-    assert isinstance(world.tick(), Rested)
+    assert isinstance(world.tick(), NoChange)
 
 
 @pytest.mark.parametrize("files", DAMAGE)

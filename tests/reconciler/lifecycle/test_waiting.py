@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from reconciler.decide.compose import pending_approvals
-from reconciler.loop.outcome import Waiting, Wrote
+from reconciler.loop.outcome import Committed, TickBlocked
 from reconciler.world.unsettled import Unsettled, Why, words
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world.scene import LIVE, REPORTS, machine
 
-TOLD = "live is lost: nothing is written until every known host is heard of. Waiting for "
+TOLD = "live is lost: nothing is written until every known host is heard of. TickBlocked for "
 REFS = "refs/heads/gitvirt/poollets/"
 WAY_OUT = (
     ". Start those that are down; remove the report of one only when it is gone for good, because whatever it "
@@ -54,7 +54,7 @@ def test_names_why_and_what_ends_it(given: list[tuple[str, Why]], want: str) -> 
 def told(world: Fleet) -> str:
     """What is waited for, as a tick says it; a plan says the same."""
     outcome = world.tick(seconds=10)
-    assert isinstance(outcome, Waiting), outcome
+    assert isinstance(outcome, TickBlocked), outcome
     (plans,) = pending_approvals(world.reconciler.world)
     assert plans.reason == outcome.reason
     return outcome.reason
@@ -85,4 +85,4 @@ def test_each_is_told_until_it_is_heard_of() -> None:
     world._commit(REPORTS + "b", {"machines/default/odd.json": None}, {}, has_parents=True)
     for name in "cd":
         world._commit(REPORTS + name, {}, {}, has_parents=True)
-    assert isinstance(world.tick(), Wrote)
+    assert isinstance(world.tick(), Committed)

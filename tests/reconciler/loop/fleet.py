@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from reconciler.gitstore.repo import Draft, Edit, Identity, Pushed, Refs, Repo, Snapshot
-from reconciler.loop.outcome import Outcome, Raced, Rested, Wrote
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome
+from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.world.record import record_of
 from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
@@ -188,7 +188,7 @@ def documents(repo: Repo, commit: str | None, kind: Kind) -> list[Document]:
 
 
 def reconciler(repo: Repo, name: str = "one") -> Reconciler:
-    return Reconciler(repo, Refs(), Self(name))
+    return Reconciler(repo, Refs(), CommitIdentity(name))
 
 
 def settle(turns: list[Reconciler], hosts: list[Host], clock: Clock, rounds: int = 30) -> list[Outcome]:
@@ -200,8 +200,8 @@ def settle(turns: list[Reconciler], hosts: list[Host], clock: Clock, rounds: int
             host.work()
         outcomes = [each.tick(clock) for each in turns]
         done += outcomes
-        assert all(isinstance(each, Wrote | Rested | Raced) for each in outcomes), outcomes
-        if all(isinstance(each, Rested) for each in outcomes):
+        assert all(isinstance(each, Committed | NoChange | Conflict) for each in outcomes), outcomes
+        if all(isinstance(each, NoChange) for each in outcomes):
             return done
     raise AssertionError(f"no rest after {rounds} rounds: {done[-5:]}")
 

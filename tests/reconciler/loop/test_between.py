@@ -12,9 +12,9 @@ from reconciler.gitstore.remote.transport import RemoteErrorKind, RemoteUnavaila
 from reconciler.gitstore.repo import Refs
 from reconciler.gitstore.store import Store
 from reconciler.gitstore.waker import Waker
-from reconciler.loop.loop import Loop, Pace
-from reconciler.loop.outcome import Failed, Postponed, Raced, Rested, Waiting, Wrote
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.loop import Loop, LoopIntervals
+from reconciler.loop.outcome import Committed, Conflict, Deferred, Failed, NoChange, TickBlocked
+from reconciler.loop.tick import CommitIdentity, Reconciler
 from tests.reconciler.gitstore.worlds import MemoryWorld
 from tests.reconciler.loop.fleet import (
     LIVE,
@@ -68,7 +68,7 @@ def site() -> Site:
 def test_an_edit_to_the_same_file_between_read_and_push_is_taken_next(site: Site) -> None:
     site.host.work()
     site.before_push.append(lambda: site.people.push({"m/web.yaml": machine("web", "   # in between")}))
-    assert isinstance(site.reconciler.tick(site.clock), Wrote)
+    assert isinstance(site.reconciler.tick(site.clock), Committed)
     assert "# in between" not in site.live()["m/web.yaml"]
     site.settle()
     assert "  name: web   # in between\n" in site.live()["m/web.yaml"]
@@ -89,7 +89,7 @@ def test_who_loses_the_race_reads_again_and_writes_nothing_twice(site: Site) -> 
     site.host.work()
     other = reconciler(site.world.client(), "other")
     site.before_push.append(lambda: other.tick(site.clock))
-    assert isinstance(site.reconciler.tick(site.clock), Raced)
+    assert isinstance(site.reconciler.tick(site.clock), Conflict)
     site.settle()
     assert len(site.host.made) == 1
 
@@ -119,7 +119,7 @@ def test_what_the_remote_does_is_an_outcome(
 ) -> None:
     world, clock = MemoryWorld(), Clock()
     People(world.client(), clock).push({"gitvirt.yaml": SETTINGS, "m/web.yaml": machine("web")})
-    mine = Reconciler(world.client(), Refs(), Self("one"))
+    mine = Reconciler(world.client(), Refs(), CommitIdentity("one"))
     harm(world)
     outcome = mine.tick(clock)
     assert isinstance(outcome, Failed)
@@ -140,12 +140,12 @@ def test_what_is_no_fleet_is_waited_for(files: dict[str, str] | None, words: str
     if files:
         People(world.client(), clock).push(files)
     outcome = reconciler(world.client()).tick(clock)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, TickBlocked)
     assert words in outcome.reason
     assert LIVE not in world.refs()
 
 
-def paces(reconciler: Reconciler, pace: Pace, clock: Clock) -> Loop:
+def paces(reconciler: Reconciler, pace: LoopIntervals, clock: Clock) -> Loop:
     def never(_refs: Refs, _before: Reconciler) -> Reconciler:
         raise AssertionError("no other refs")
 
@@ -153,7 +153,7 @@ def paces(reconciler: Reconciler, pace: Pace, clock: Clock) -> Loop:
 
 
 def test_pushes_keep_their_distance_and_what_came_meanwhile_goes_together(site: Site) -> None:
-    loop = paces(site.reconciler, Pace(10, push=30), site.clock)
+    loop = paces(site.reconciler, LoopIntervals(10, push=30), site.clock)
     assert loop.step() == 30
     for name in ("a", "b", "c"):
         site.people.push({f"m/{name}.yaml": machine(name)})
@@ -167,11 +167,11 @@ def test_pushes_keep_their_distance_and_what_came_meanwhile_goes_together(site: 
 
 def test_the_fleet_says_how_far_apart_pushes_are(site: Site) -> None:
     site.people.push({"gitvirt.yaml": SETTINGS + "limits:\n  pushInterval: 7s\n"})
-    assert paces(site.reconciler, Pace(10), site.clock).step() == 7
+    assert paces(site.reconciler, LoopIntervals(10), site.clock).step() == 7
 
 
 def test_health_follows_the_ticks(site: Site) -> None:
-    loop = paces(site.reconciler, Pace(10, push=0), site.clock)
+    loop = paces(site.reconciler, LoopIntervals(10, push=0), site.clock)
     assert not loop.health().is_well
     loop.step()
     assert loop.health().is_well
@@ -192,8 +192,8 @@ def test_settings_that_name_other_branches_are_followed() -> None:
         opened.append(refs)
         return Reconciler(world.client(refs), refs, before.who)
 
-    loop = Loop(reconciler(world.client()), open, Waker(), Pace(0), clock=clock)
-    assert isinstance(loop.run_once(), Rested)
+    loop = Loop(reconciler(world.client()), open, Waker(), LoopIntervals(0), clock=clock)
+    assert isinstance(loop.run_once(), NoChange)
     assert [refs.target for refs in opened] == ["refs/heads/state"]
     assert LIVE not in world.refs()
     assert "refs/heads/state" in world.refs()
@@ -209,30 +209,30 @@ def test_without_a_branch_of_the_usual_name_the_default_one_is_read() -> None:
         reconciler(world.client()),
         lambda refs, before: Reconciler(world.client(refs), refs, before.who),
         Waker(),
-        Pace(0),
+        LoopIntervals(0),
         clock=clock,
     )
-    assert isinstance(loop.run_once(), Rested)
+    assert isinstance(loop.run_once(), NoChange)
     assert LIVE in world.refs()
 
 
 def test_bookkeeping_goes_along_with_the_next_news_or_by_itself_in_the_end(site: Site) -> None:
     mine = site.reconciler
-    mine.who = Self("one", timedelta(seconds=3))
+    mine.who = CommitIdentity("one", timedelta(seconds=3))
     site.settle()
     before = site.world.refs()[LIVE]
     site.host.words = "a word"
     site.host.work()
     postponed = mine.tick(site.clock)
-    assert isinstance(postponed, Postponed)
+    assert isinstance(postponed, Deferred)
     assert postponed.until == site.clock.now + timedelta(seconds=3)
     assert site.world.refs()[LIVE] == before
     site.people.push({"README.md": "news"})
-    assert isinstance(mine.tick(site.clock), Wrote)
+    assert isinstance(mine.tick(site.clock), Committed)
     assert "a word" in site.live()["m/web.yaml"]
     site.host.words = "another word"
     site.host.work()
-    assert isinstance(mine.tick(site.clock), Postponed)
+    assert isinstance(mine.tick(site.clock), Deferred)
     site.clock.go(3)
-    assert isinstance(mine.tick(site.clock), Wrote)
+    assert isinstance(mine.tick(site.clock), Committed)
     assert "another word" in site.live()["m/web.yaml"]

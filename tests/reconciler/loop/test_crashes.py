@@ -12,7 +12,7 @@ from reconciler.gitstore.memory import MemoryObjects, MemoryTransport
 from reconciler.gitstore.mirror.mirror import Mirror
 from reconciler.gitstore.repo import Refs, Repo
 from reconciler.gitstore.store import Store
-from reconciler.loop.outcome import Failed, Rested
+from reconciler.loop.outcome import Failed, NoChange
 from reconciler.loop.tick import Reconciler
 from tests.reconciler.gitstore.faults import FaultyDisk, FaultyTransport, How, Killed, Steps
 from tests.reconciler.gitstore.worlds import MemoryWorld, MirrorWorld
@@ -67,7 +67,7 @@ def story(client: Callable[[], Repo], start: Start, steps: Steps) -> dict[str, s
             except (Killed, OSError):
                 life = None
                 continue
-            if isinstance(outcome, Rested):
+            if isinstance(outcome, NoChange):
                 break
             assert not isinstance(outcome, Failed) or outcome.trouble in ("network", "mirror"), outcome
         else:
@@ -75,7 +75,7 @@ def story(client: Callable[[], Repo], start: Start, steps: Steps) -> dict[str, s
     assert sum(len(host.made) for host in hosts) == 5
     looker = client()
     head = snapped(looker).target
-    assert isinstance(reconciler(client()).tick(clock), Rested)
+    assert isinstance(reconciler(client()).tick(clock), NoChange)
     assert snapped(looker).target == head
     return {path: VOLATILE.sub("-", text) for path, text in texts(looker, head).items()}
 

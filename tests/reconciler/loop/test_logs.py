@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from reconciler.loop.logs import Fields, Lines, worded
+from reconciler.loop.logs import JsonFormatter, LineFormatter, format_event
 
 
 def record(message: str, *args: object, error: bool = False) -> logging.LogRecord:
@@ -22,12 +22,14 @@ def record(message: str, *args: object, error: bool = False) -> logging.LogRecor
 
 
 def test_text_is_one_line_whatever_a_server_says() -> None:
-    line = Lines().format(record("cannot reconcile trouble=%s cause=%s", "network", "no\nroute\x1b[2J"))
+    line = LineFormatter().format(
+        record("cannot reconcile trouble=%s cause=%s", "network", "no\nroute\x1b[2J")
+    )
     assert line == "2030-01-01T00:00:00.250Z warning cannot reconcile trouble=network cause=no route [2J"
 
 
 def test_json_has_each_pair_as_a_field() -> None:
-    found = json.loads(Fields().format(record("wrote commit=%s changes=%d", "1f2e", 3)))
+    found = json.loads(JsonFormatter().format(record("wrote commit=%s changes=%d", "1f2e", 3)))
     assert found == {
         "time": "2030-01-01T00:00:00.250Z",
         "level": "warning",
@@ -47,11 +49,11 @@ def test_json_has_each_pair_as_a_field() -> None:
     ],
 )
 def test_json_message(message: str, args: tuple[object, ...], want: str) -> None:
-    assert json.loads(Fields().format(record(message, *args)))["message"] == want
+    assert json.loads(JsonFormatter().format(record(message, *args)))["message"] == want
 
 
 def test_json_keeps_the_trace_of_an_error() -> None:
-    found = json.loads(Fields().format(record("a tick failed", error=True)))
+    found = json.loads(JsonFormatter().format(record("a tick failed", error=True)))
     assert "ValueError: broken" in found["exception"]
 
 
@@ -64,5 +66,5 @@ def test_json_keeps_the_trace_of_an_error() -> None:
     ],
 )
 def test_what_is_empty_is_not_logged(fields: dict[str, object], want: str) -> None:
-    message, words = worded("held", fields)
+    message, words = format_event("held", fields)
     assert message % words == want

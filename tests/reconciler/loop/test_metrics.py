@@ -24,14 +24,14 @@ PLAN = Plan(
 
 def test_exposition() -> None:
     metrics = Metrics()
-    metrics.ended("wrote", 0.3)
-    metrics.succeeded(datetime(2030, 1, 1, tzinfo=UTC).timestamp())
-    metrics.planned(PLAN, 2)
-    metrics.wrote(PLAN)
-    metrics.knows(Counter({"Machine": 7}))
+    metrics.count_tick("committed", 0.3)
+    metrics.set_last_success(datetime(2030, 1, 1, tzinfo=UTC).timestamp())
+    metrics.set_plan(PLAN, 2)
+    metrics.count_changes(PLAN)
+    metrics.set_objects(Counter({"Machine": 7}))
     lines = set(metrics.exposition().decode().splitlines())
     assert {
-        'gitvirt_ticks_total{outcome="wrote"} 1.0',
+        'gitvirt_ticks_total{outcome="committed"} 1.0',
         'gitvirt_tick_duration_seconds_bucket{le="0.25"} 0.0',
         'gitvirt_tick_duration_seconds_bucket{le="0.5"} 1.0',
         'gitvirt_changes_total{action="schedule"} 1.0',
@@ -46,5 +46,5 @@ def test_exposition() -> None:
 
 def test_two_reconcilers_in_one_process_count_apart() -> None:
     one, other = Metrics(), Metrics()
-    one.ended("wrote", 1)
-    assert b'gitvirt_ticks_total{outcome="wrote"}' not in other.exposition()
+    one.count_tick("committed", 1)
+    assert b'gitvirt_ticks_total{outcome="committed"}' not in other.exposition()

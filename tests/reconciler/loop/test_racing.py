@@ -16,10 +16,10 @@ import pytest
 
 from reconciler.gitstore.repo import Refs, Repo
 from reconciler.gitstore.waker import Waker
-from reconciler.loop.loop import Loop, Pace
+from reconciler.loop.loop import Loop, LoopIntervals
 from reconciler.loop.metrics import Metrics
-from reconciler.loop.outcome import Rested
-from reconciler.loop.tick import Reconciler, Self
+from reconciler.loop.outcome import NoChange
+from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.world.record import record_of
 from schemas.kinds import Kind
 from schemas.model import MachineStatus
@@ -87,10 +87,10 @@ def test_racing(world: MirrorWorld, reconcilers: int, machines: int) -> None:
     counts = [Metrics() for _ in range(reconcilers)]
     loops = [
         Loop(
-            Reconciler(world.client(), Refs(), Self(f"r{n}"), counts[n]),
+            Reconciler(world.client(), Refs(), CommitIdentity(f"r{n}"), counts[n]),
             moves,
             Waker(),
-            Pace(0.1),
+            LoopIntervals(0.1),
             random.Random(n),
         )
         for n in range(reconcilers)
@@ -107,13 +107,13 @@ def test_racing(world: MirrorWorld, reconcilers: int, machines: int) -> None:
     looker = world.client()
     until(lambda: running(looker) == machines, crowd)
     crowd.end()
-    assert isinstance(loops[0].reconciler.tick(clock), Rested)
+    assert isinstance(loops[0].reconciler.tick(clock), NoChange)
     once_each(hosts, machines)
     nothing_lost(looker, machines)
     one_line(world.repo)
     # Whoever is quicker may write it all; then the others lost.
     lost = sum(
-        each.registry.get_sample_value("gitvirt_ticks_total", {"outcome": "raced"}) or 0 for each in counts
+        each.registry.get_sample_value("gitvirt_ticks_total", {"outcome": "conflict"}) or 0 for each in counts
     )
     assert lost > 0, "they did not race at all"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.loop.outcome import Rested
+from reconciler.loop.outcome import NoChange
 from reconciler.world.record import condition
 from schemas.kinds import Kind
 from schemas.model import MachinePool, decode
@@ -71,7 +71,7 @@ def test_a_ref_that_is_deleted_changes_nothing_before_its_grace_is_over(site: Si
     for _ in range(4):
         site.clock.go(10)
         site.hosts[0].work()
-        assert isinstance(site.reconciler.tick(site.clock), Rested)
+        assert isinstance(site.reconciler.tick(site.clock), NoChange)
     assert site.world.refs()[LIVE] == before
     site.clock.go(40)
     site.settle()

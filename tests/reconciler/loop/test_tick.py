@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.gitstore.objects.commit import decode_commit
-from reconciler.loop.outcome import Rested, Wrote
+from reconciler.loop.outcome import Committed, NoChange
 from schemas.kinds import Kind
 from tests.reconciler.gitstore.worlds import MemoryWorld
 from tests.reconciler.loop.fleet import (
@@ -73,10 +73,10 @@ def test_at_rest_nothing_is_written_and_nothing_is_read(site: Site) -> None:
     before = site.world.refs()
     for _ in range(5):
         site.clock.go(1)
-        assert isinstance(site.reconciler.tick(site.clock), Rested)
+        assert isinstance(site.reconciler.tick(site.clock), NoChange)
     assert site.world.refs() == before
     fresh = reconciler(site.world.client(), "another")
-    assert isinstance(fresh.tick(site.clock), Rested)
+    assert isinstance(fresh.tick(site.clock), NoChange)
     assert site.world.refs() == before
 
 
@@ -95,7 +95,7 @@ def test_a_machine_that_is_removed_goes_in_two_steps(site: Site) -> None:
     site.settle()
     site.people.push({"m/a.yaml": None})
     outcome = site.reconciler.tick(site.clock)
-    assert isinstance(outcome, Wrote)
+    assert isinstance(outcome, Committed)
     assert "deletionTimestamp" in site.live()["m/a.yaml"]
     assert "m/a.yaml" not in texts(site.looker, snapped(site.looker).source)
     site.settle()
@@ -152,7 +152,7 @@ def test_an_empty_source_deletes_nothing_without_consent(site: Site) -> None:
     assert len(site.states()) == 3
     assert '  deletionTimestamp: "' not in "".join(site.live().values())
     outcome = site.reconciler.tick(site.clock)
-    assert isinstance(outcome, Rested)
+    assert isinstance(outcome, NoChange)
     (held,) = [held for held in outcome.plan.pending_approvals if held.kind is Kind.MACHINE]
     digest = held.trailer.removeprefix("Gitvirt-Approve: ")
     site.people.push({}, "yes", Gitvirt_Approve=digest)
@@ -166,7 +166,7 @@ def test_several_reconcilers_in_turn_come_to_the_same(site: Site) -> None:
     site.people.push({f"m/{n}.yaml": machine(f"web-{n}") for n in range(5)})
     settle([site.reconciler, *others], site.hosts, site.clock)
     assert sum(len(host.made) for host in site.hosts) == 5
-    assert all(isinstance(each.tick(site.clock), Rested) for each in (site.reconciler, *others))
+    assert all(isinstance(each.tick(site.clock), NoChange) for each in (site.reconciler, *others))
 
 
 def test_subjects_read_well(site: Site) -> None:

@@ -44,7 +44,7 @@ def test_spans_arrive_with_their_attributes_and_their_parents(collector: Collect
     traced = tracer({"OTEL_EXPORTER_OTLP_ENDPOINT": "set"}, "1.2.3")
     assert isinstance(traced, Traced)
     with traced.span("tick") as note:
-        note("outcome", "wrote")
+        note("outcome", "committed")
         with traced.span("plan"):
             pass
     traced.close()
@@ -56,7 +56,7 @@ def test_spans_arrive_with_their_attributes_and_their_parents(collector: Collect
     ] == "gitvirt"
     spans = {span.name: span for span in sent.scope_spans[0].spans}
     assert [(each.key, each.value.string_value) for each in spans["tick"].attributes] == [
-        ("outcome", "wrote")
+        ("outcome", "committed")
     ]
     assert spans["plan"].parent_span_id == spans["tick"].span_id
 
@@ -65,5 +65,5 @@ def test_without_an_endpoint_nothing_is_loaded() -> None:
     untraced = tracer({}, "1.2.3")
     assert isinstance(untraced, Untraced)
     with untraced.span("tick") as note:
-        note("outcome", "wrote")
+        note("outcome", "committed")
     untraced.close()

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import pytest
 
-from reconciler.loop.listening import Health, Listener
+from reconciler.loop.http_server import Health, HttpServer
 from reconciler.loop.webhook import MOST_BYTES, SIGNATURE, TOKEN, Paced, Webhook
 
 pytestmark = pytest.mark.clock
@@ -29,7 +29,7 @@ class Site:
     def __init__(self, secret: bytes) -> None:
         self.wakes = 0
         webhook = Webhook(self.wake, secret)
-        self.listener = Listener("127.0.0.1", 0, lambda: b"", lambda: Health(True, ""), webhook)
+        self.listener = HttpServer("127.0.0.1", 0, lambda: b"", lambda: Health(True, ""), webhook)
 
     def wake(self) -> None:
         self.wakes += 1
@@ -101,7 +101,7 @@ def test_other_paths_are_not_there(site: Site) -> None:
 
 
 def test_without_a_webhook_there_is_none() -> None:
-    listener = Listener("127.0.0.1", 0, lambda: b"", lambda: Health(True, ""))
+    listener = HttpServer("127.0.0.1", 0, lambda: b"", lambda: Health(True, ""))
     with listener:
         connection = http.client.HTTPConnection(listener.address, timeout=60)
         connection.request("POST", "/webhook", b"")

@@ -27,7 +27,7 @@ class Health(NamedTuple):
     words: str
 
 
-class Listener:
+class HttpServer:
     """Serves until closed. Raises OSError when the address cannot be had."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Listener:
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
-    def __enter__(self) -> Listener:
+    def __enter__(self) -> HttpServer:
         self._thread.start()
         return self
 

@@ -10,7 +10,7 @@ from reconciler.world.known import Known
 from schemas.kinds import Key
 
 
-class Ground(Protocol):
+class WriteInput(Protocol):
     @property
     def source(self) -> ObjectId | None:
         """The source commit that is gone by, which is not the head when that is held."""

@@ -8,14 +8,14 @@ from urllib.request import urlopen
 
 import pytest
 
-from reconciler.loop.listening import Health, Listener
+from reconciler.loop.http_server import Health, HttpServer
 from reconciler.loop.webhook import Webhook
 
 
 class Site:
     def __init__(self) -> None:
         self.health = Health(True, "wrote 1f2e")
-        self.listener = Listener(
+        self.listener = HttpServer(
             "127.0.0.1", 0, lambda: b"gitvirt_pending_approvals 1.0\n", lambda: self.health
         )
 
@@ -60,7 +60,7 @@ def test_a_client_that_says_nothing_holds_up_nobody(site: Site) -> None:
 def test_an_address_that_is_taken_is_said(site: Site) -> None:
     _, _, port = site.listener.address.rpartition(":")
     with pytest.raises(OSError, match="in use"):
-        Listener("127.0.0.1", int(port), lambda: b"", lambda: site.health)
+        HttpServer("127.0.0.1", int(port), lambda: b"", lambda: site.health)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_an_address_that_is_taken_is_said(site: Site) -> None:
 def test_a_client_that_sends_a_byte_now_and_then_is_hung_up_on(begin: bytes) -> None:
     woken: list[int] = []
     webhook = Webhook(lambda: woken.append(1))
-    listener = Listener("127.0.0.1", 0, lambda: b"", lambda: Health(True, ""), webhook, seconds=0.5)
+    listener = HttpServer("127.0.0.1", 0, lambda: b"", lambda: Health(True, ""), webhook, seconds=0.5)
     host, _, port = listener.address.rpartition(":")
     with listener, socket.create_connection((host, int(port)), timeout=0.05) as line:
         line.sendall(begin)

@@ -13,9 +13,9 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Edit, ExistingBlob
 from reconciler.world.known import Known, Place
 from reconciler.world.record import NOTHING, fields
-from reconciler.write.ground import Ground
-from reconciler.write.housing import Housing
-from reconciler.write.pieces import joined, piece, without
+from reconciler.write.document_paths import DocumentPaths
+from reconciler.write.write_input import WriteInput
+from reconciler.write.yaml_documents import cut_document, join_documents, remove_documents
 from schemas import live_layout
 from schemas.edit import Edited, EditRefused, UnwritableError, edit_all, render
 from schemas.edit.fields import Changes
@@ -27,20 +27,20 @@ Read: TypeAlias = Callable[[ObjectId], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class Unwritable:
     """The file cannot be written as it should be; the objects in it stay as they are."""
 
     problem: Problem
     keys: tuple[Key, ...]
 
 
-class Texts:
-    def __init__(self, ground: Ground, housing: Housing, read: Read) -> None:
+class FileTexts:
+    def __init__(self, ground: WriteInput, document_paths: DocumentPaths, read: Read) -> None:
         self._ground = ground
-        self._housing = housing
+        self._paths = document_paths
         self._read = read
 
-    def wanted(self, path: str, arriving: Collection[Key]) -> Edit | Stuck:
+    def wanted(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
         """`arriving` are objects whose document may be new in this file. None: there is no such file."""
         if live_layout.is_reconcilers(path):
             return self._own(path, arriving)
@@ -55,7 +55,7 @@ class Texts:
         file = self._ground.live_files[fleet.PATH]
         return ExistingBlob(file.mode, file.id)
 
-    def _taken(self, path: str) -> Edit | Stuck:
+    def _taken(self, path: str) -> Edit | Unwritable:
         """What people wrote, with what is kept about it."""
         file = self._ground.source_files[path]
         documents = self._ground.source_keys(path)
@@ -65,22 +65,22 @@ class Texts:
         changes: dict[int, Changes] = {}
         for index, key in documents:
             if index not in gone:
-                record = self._housing.record(key)
+                record = self._paths.record(key)
                 changes[index] = dict(fields(key.kind, NOTHING if record is None else record))
         return self._edited(path, self._read(file.id), changes, gone, tuple(key for _, key in documents))
 
     def _stands(self, key: Key, path: str, index: int) -> bool:
         known = self._ground.known.get(key)
         is_it = known is not None and known.source == Place(path, index)
-        return is_it and self._housing.home(key) == path
+        return is_it and self._paths.home(key) == path
 
-    def _kept(self, path: str) -> Edit | Stuck:
+    def _kept(self, path: str) -> Edit | Unwritable:
         """What the target branch has: of a file that left the source, or that cannot be understood there."""
         file = self._ground.live_files[path]
         documents = self._ground.live_keys(path)
         if not documents:
             return ExistingBlob(file.mode, file.id) if path in self._ground.source_files else None
-        staying = {index: key for index, key in documents if self._housing.home(key) == path}
+        staying = {index: key for index, key in documents if self._paths.home(key) == path}
         gone = [index for index, _ in documents if index not in staying]
         if not staying:
             return None
@@ -89,20 +89,20 @@ class Texts:
     def _upkeep(self, staying: dict[int, Key]) -> dict[int, Changes]:
         changes: dict[int, Changes] = {}
         for index, key in staying.items():
-            record, known = self._housing.record(key), self._ground.known[key]
+            record, known = self._paths.record(key), self._ground.known[key]
             changes[index] = dict(fields(key.kind, record or NOTHING, base=known.record))
         return changes
 
-    def _own(self, path: str, arriving: Collection[Key]) -> Edit | Stuck:
+    def _own(self, path: str, arriving: Collection[Key]) -> Edit | Unwritable:
         there = {key for _, key in self._ground.live_keys(path)} | set(arriving)
-        keys = sorted(key for key in there if self._housing.home(key) == path)
+        keys = sorted(key for key in there if self._paths.home(key) == path)
         parts = [part for _, part in self._retained(path)]
         for key in keys:
             part = self._part(key, path)
-            if isinstance(part, Stuck):
+            if isinstance(part, Unwritable):
                 return part
             parts.append(part)
-        return joined(parts) if parts else None
+        return join_documents(parts) if parts else None
 
     def _retained(self, path: str) -> list[tuple[Key, bytes]]:
         """Retained volumes stay as they are, but for the one that is taken back, or lost with its pool."""
@@ -110,13 +110,13 @@ class Texts:
         if file is None:
             return []
         return [
-            (known.key, piece(self._read(file.id), index))
+            (known.key, cut_document(self._read(file.id), index))
             for index, known in self._ground.retained_at(path)
             if not self._is_over(known)
         ]
 
     def _is_over(self, retained: Known) -> bool:
-        change = self._housing.change(retained.key)
+        change = self._paths.change(retained.key)
         if change is None or (change.before is None) is (change.after is None):
             return False
         is_lost = change.after is None
@@ -124,19 +124,19 @@ class Texts:
         assert record is not None
         return record.uid == retained.record.uid and not (is_lost and retained.key in self._ground.known)
 
-    def _part(self, key: Key, path: str) -> bytes | Stuck:
-        change, record = self._housing.change(key), self._housing.record(key) or NOTHING
+    def _part(self, key: Key, path: str) -> bytes | Unwritable:
+        change, record = self._paths.change(key), self._paths.record(key) or NOTHING
         if change is not None and change.body is not None:
             try:
                 data, base = render(change.body), NOTHING
             except UnwritableError as error:
-                return Stuck(_unwritable(path, key, str(error)), (key,))
+                return Unwritable(_unwritable(path, key, str(error)), (key,))
         else:
             known = self._ground.known[key]
             if known.live is None:
                 raise ValueError(f"{key} has no document to move to {path}")
             file = self._ground.live_files[known.live.path]
-            data, base = piece(self._read(file.id), known.live.index), known.record
+            data, base = cut_document(self._read(file.id), known.live.index), known.record
         done = self._edited(path, data, {0: dict(fields(key.kind, record, base=base))}, (), (key,))
         assert not isinstance(done, ExistingBlob)
         assert done is not None
@@ -145,12 +145,12 @@ class Texts:
     @staticmethod
     def _edited(
         path: str, data: bytes, changes: dict[int, Changes], gone: Collection[int], keys: tuple[Key, ...]
-    ) -> bytes | Stuck | None:
+    ) -> bytes | Unwritable | None:
         match edit_all(data, changes, path=path):
             case Edited(edited):
-                return without(edited, gone) if gone else edited
+                return remove_documents(edited, gone) if gone else edited
             case EditRefused(problem):
-                return Stuck(problem, keys)
+                return Unwritable(problem, keys)
 
 
 def _unwritable(path: str, key: Key, words: str) -> Problem:

@@ -8,18 +8,18 @@ from functools import cached_property
 from reconciler.plan import Action, Change
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Record
-from reconciler.write.ground import Ground
+from reconciler.write.write_input import WriteInput
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 
 
-class Housing:
+class DocumentPaths:
     """`news` are files that differ from before: a folder that takes the place of a file comes with one of them. `stuck` are objects
     whose new text cannot be written: they stay where and as they are."""
 
     def __init__(
         self,
-        ground: Ground,
+        ground: WriteInput,
         changes: Mapping[Key, Change],
         news: Collection[str],
         stuck: Collection[Key] = (),

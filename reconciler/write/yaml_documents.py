@@ -9,15 +9,15 @@ from schemas.edit.document_spans import document_spans
 _START = "---\n"
 
 
-def piece(data: bytes, index: int) -> bytes:
+def cut_document(data: bytes, index: int) -> bytes:
     """One document as a file of its own."""
     text = data.decode()
     start, end = document_spans(text)[index]
     return _started(text[start:end]).encode()
 
 
-def without(data: bytes, indexes: Collection[int]) -> bytes | None:
-    """The file without some of its documents; None when none is left."""
+def remove_documents(data: bytes, indexes: Collection[int]) -> bytes | None:
+    """The file remove_documents some of its documents; None when none is left."""
     text = data.decode()
     spans = document_spans(text)
     if len(indexes) >= len(spans):
@@ -28,9 +28,9 @@ def without(data: bytes, indexes: Collection[int]) -> bytes | None:
     return text.encode()
 
 
-def joined(pieces: Sequence[bytes]) -> bytes:
+def join_documents(yaml_documents: Sequence[bytes]) -> bytes:
     """Several documents in one file."""
-    first, *others = pieces
+    first, *others = yaml_documents
     return first + b"".join(each if each.startswith(b"---") else _START.encode() + each for each in others)
 
 
