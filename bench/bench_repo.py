@@ -76,7 +76,7 @@ def commits(made: Fleet) -> None:
     marks = iter(range(100, 200))
 
     def ours(count: int) -> None:
-        built = builder.built(draft(LIVE, made.main, edits(count, next(marks))))
+        built = builder.build(draft(LIVE, made.main, edits(count, next(marks))))
         assert built
         made.mirror.add(built.objects)
         made.mirror.forget()

@@ -76,7 +76,7 @@ def follow(
             return Followed(good, Hold.REWRITTEN, _rewritten(good, digest))
         good = None  # people vouch for what came instead; its signatures are looked at a first start
     ruling = judge_head(history, head, good, trust.verifier, trust.mode, at)
-    hold = Hold.UNTRUSTED if ruling.is_held else None
+    hold = Hold.UNTRUSTED if ruling.is_head_refused else None
     return Followed(ruling.use, hold, ruling.message)
 
 

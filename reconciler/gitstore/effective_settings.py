@@ -1,7 +1,7 @@
-"""Which gitvirt.yaml holds at a commit: its own, or where that cannot be used, that of the newest earlier commit where it could.
+"""Which gitvirt.yaml is effective at a commit: its own, or if that has problems, the one of the newest earlier commit whose file has none.
 
-Everybody who must find a fleet's branches begins here, so that all look at the same ones. It must not fall back on defaults:
-they may name a branch of something else.
+Whoever needs a fleet's branches starts here, so that all parties use the same ones. It follows first parents only and reads each version of
+the file once. It must not fall back on defaults: they may name a branch of something else.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _first_parent(repo: Repo, commit: ObjectId) -> ObjectId | None:
 
 
 def _blob(repo: Repo, commit: ObjectId) -> ObjectId | None:
-    """A link is no settings file, whatever it points to."""
+    """A symbolic link does not count as a settings file."""
     file = repo.file(commit, PATH)
     return file.id if file is not None and file.mode in (FileMode.FILE, FileMode.EXECUTABLE) else None
 

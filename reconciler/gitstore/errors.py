@@ -1,6 +1,6 @@
-"""What can be wrong with a repo that a person has to mend. Each error says the cause, the cure and a problem code.
+"""Problems of a repo that a person has to fix. Each error has the cause, the cure and a problem code.
 
-A lost race or a missing network is not here: those are outcomes, values that the caller is meant to expect.
+A lost race or a missing network is not here: those are outcomes, values that the caller expects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FormatError(RepoError):
 
 
 class MalformedError(RepoError):
-    """An object is what its name says, and still is not what Git defines: somebody made it so."""
+    """An object whose content fits its id, but is not what Git defines: it was written that way."""
 
     code = "GV808"
 

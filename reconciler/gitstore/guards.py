@@ -1,6 +1,6 @@
-"""What makes a remote unfit to reconcile, or a source head one that a person must look at first. Pure but for reading.
+"""Conditions under which a remote cannot be reconciled, or a person must look at the source head first. Pure but for reading.
 
-Owns the findings, as Problems. What to hold because of one is for its reader to decide.
+Returns Problems; the caller decides what to hold back because of them.
 """
 
 from __future__ import annotations

@@ -113,10 +113,10 @@ class MemoryObjects:
         del is_thorough  # what memory lacks, it never had
         return False
 
-    def consolidate(self, pins: Sequence[ObjectId]) -> None:
+    def repack(self, pins: Sequence[ObjectId]) -> None:
         """Nothing to tidy: it all goes with the process."""
 
-    def settle(self, refs: Collection[str]) -> None:
+    def finish_repack(self, refs: Collection[str]) -> None:
         self.fetched = {ref: id for ref, id in self.fetched.items() if ref in refs}
 
     def close(self) -> None:
@@ -135,21 +135,21 @@ class MemoryTransport:
 
     def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
         del seconds  # memory answers at once
-        if trouble := self.fault("list_refs", "before"):
-            return trouble
-        remote, asked = self.local.remote, RefSet(wanted)
+        if failure := self.fault("list_refs", "before"):
+            return failure
+        remote, names = self.local.remote, RefSet(wanted)
         listed = RefsListed(
-            {ref: id for ref, id in sorted(remote.refs.items()) if ref in asked}, remote.default_branch
+            {ref: id for ref, id in sorted(remote.refs.items()) if ref in names}, remote.default_branch
         )
         return self.fault("list_refs", "after") or listed
 
     def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         del seconds
-        if trouble := self.fault("fetch", "before"):
-            return trouble
-        there, asked = self.local.remote.refs, RefSet(wanted)
-        others = {ref: id for ref, id in self.local.fetched.items() if ref not in asked}
-        self.local.fetched = others | {ref: id for ref, id in there.items() if ref in asked}
+        if failure := self.fault("fetch", "before"):
+            return failure
+        there, names = self.local.remote.refs, RefSet(wanted)
+        others = {ref: id for ref, id in self.local.fetched.items() if ref not in names}
+        self.local.fetched = others | {ref: id for ref, id in there.items() if ref in names}
         missing = tuple(ref for ref in wanted if not ref.endswith("/*") and ref not in there)
         return self.fault("fetch", "after") or RefsFetched(missing)
 
@@ -157,7 +157,7 @@ class MemoryTransport:
         self, updates: Sequence[RefUpdate], seconds: float
     ) -> RefsPushed | PushConflict | PushRefused | RemoteUnavailable:
         del seconds
-        if trouble := self.fault("push", "before"):
-            return trouble
+        if failure := self.fault("push", "before"):
+            return failure
         done = self.local.remote.move(updates)
         return self.fault("push", "after") or done

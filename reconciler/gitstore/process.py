@@ -1,4 +1,4 @@
-"""Runs one program with a deadline, in a process group that ends with it.
+"""Runs one program with a deadline, in a process group of its own that ends with it.
 
 Knows nothing of repos. No shell, no inherited input, bounded output; past the deadline the whole group is gone.
 """
@@ -56,7 +56,7 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class CannotRun:
-    """There is no such program, or it may not be run."""
+    """The program does not exist, or this account may not run it."""
 
     reason: str
 
@@ -150,7 +150,7 @@ def _feed(selector: selectors.BaseSelector, stream: IO[bytes], rest: memoryview)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Asks first, so that git takes its lock files away, then kills. The leader is reaped last: until then nobody else
+    """Asks first, so that git takes its lock files away, then kills. The leader is reaped last: until then no other process
     can get its number, which is the group's."""
     if process.returncode is None:
         _signal(process.pid, signal.SIGTERM)

@@ -1,7 +1,6 @@
-"""Foreign words made fit to be shown: no credential, no control character, no flood.
+"""Makes foreign text fit to be shown: no credential, no control character, no flood.
 
-The one border: whatever git or a server said passes through a Redactor before it goes anywhere else.
-"""
+The only border: whatever git or a server said passes through a Redactor before it goes anywhere else."""
 
 from __future__ import annotations
 

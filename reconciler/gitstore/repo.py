@@ -1,4 +1,4 @@
-"""What the rest of gitvirt asks of Git: a snapshot to read, what differs between two, and one way to write.
+"""The interface of the Git store: a snapshot to read, the difference between two, and one way to write.
 
 Owns the `Repo` protocol and its values. It must not know how they come about: store.py does, over a mirror or in memory.
 """
@@ -53,14 +53,14 @@ class Identity:
 
 
 class ExistingBlob(NamedTuple):
-    """A file as it stands elsewhere in the repo, taken over with its mode and without reading it."""
+    """A blob that the repo already has, used with this mode and without reading it."""
 
     mode: FileMode
     id: ObjectId
 
 
 Edit: TypeAlias = bytes | ExistingBlob | None
-"""New content (the file keeps its mode), a file taken over, or None to remove it. Removing what is not there is no edit."""
+"""New content (the file keeps its mode), an existing blob, or None to remove the file. Removing a missing file is no edit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +132,11 @@ class Repo(Protocol):
         ...
 
     def write(self, drafts: Sequence[Draft]) -> Outcome:
-        """Commit and push all drafts in one step, or none. A ref that moved is `Stale`: take a snapshot and draft again."""
+        """Commit and push all drafts in one step, or none. When another writer moved a ref, the outcome is `PushConflict`: take a snapshot and draft again."""
         ...
 
     def housekeep(self) -> RemoteUnavailable | None:
-        """Keep the disk tidy. May run in another thread at any time; what went wrong does no harm."""
+        """Free disk space. May run in another thread at any time; an error does no harm."""
         ...
 
     def close(self) -> None: ...

@@ -1,7 +1,44 @@
-"""The Repo: reads and writes over a place for objects and a way to the remote, whichever they are.
+"""The Repo: snapshots and writes, over a database of objects and a transport to the remote.
 
-Owns what is the same for the mirror on disk and the twin in memory: snapshots, and how a push ended. It must not know
-processes, files or the Git library.
+Owns what is the same for the mirror on disk and the twin in memory. It must not know processes, files or the Git library.
+
+# Theory of operation
+
+A **snapshot** lists the remote's refs once and fetches those that differ from the mirror. Everything it names can then be read without
+the remote. Three rules keep a snapshot honest:
+
+- With any ref that differs, source and target are fetched too. Otherwise a new target that merged a newer source would be
+  compared with an older source, which looks like rewritten history.
+- A ref that the remote lists but does not send is an error. It must never pass for a ref that does not exist: absence deletes objects.
+- Refs may move between list and fetch. The snapshot then has the newer value; nothing is read twice.
+
+A **write** builds all commits first, stores them in the mirror, then pushes all refs in one atomic compare-and-swap:
+
+| the push answers | the refs on the remote then | outcome | what the caller does |
+|---|---|---|---|
+| accepted | ours | Pushed | continues |
+| conflict | ours: an earlier try had succeeded without an answer | Pushed | continues |
+| conflict | another writer's | PushConflict | takes a snapshot and drafts again |
+| no answer | ours | Pushed | continues |
+| no answer | another writer's | PushConflict | takes a snapshot and drafts again |
+| no answer | as before, or the remote cannot be asked | RemoteUnavailable, is_unknown | takes a snapshot later |
+| rejected by a hook or a rule | as before | PushRefused | shows the words; the same push would fail again |
+| failed before it was sent | as before | RemoteUnavailable | retries later |
+
+An unknown outcome stays unknown even if the refs look unchanged, because the server may still be working on the push. The next
+snapshot tells. Writing the same draft again is harmless: compare-and-swap fails if the first push succeeded after all.
+
+**Damage.** A read of a missing object raises DamageError and notes the object. Before its next fetch the store lets the database heal
+itself with a thorough check. An object that is missing even afterwards is not in this repo at all; it is not looked for again.
+Repeated failures that may come from a damaged mirror (kinds MIRROR and PROTOCOL) ask for the same check, at the second failure in
+a row and then at every doubling, because it takes seconds.
+
+# Must never happen
+
+- A ref that could not be read is reported as absent.
+- One of several drafts is on the remote and another is not.
+- A push is reported as done although the remote never had it.
+- Housekeeping removes objects of the last two snapshots, which a tick still compares.
 """
 
 from __future__ import annotations
@@ -57,9 +94,9 @@ class Store:
         self._seconds = seconds
         self._reader = ObjectReader(objects)
         self._builder = CommitBuilder(self._reader, objects.is_descendant, sign)
-        self._wanted = _wanted(refs)
+        self._wanted = _wanted_names(refs)
         self._asked = RefSet(self._wanted)
-        self._have = self._held()
+        self._have = self._read_refs()
         self._recent: deque[Mapping[str, ObjectId]] = deque([self._have], maxlen=_SNAPSHOTS_KEPT)
         self._missing: set[ObjectId] = set()  # could not be read since the last snapshot
         self._absent: set[ObjectId] = set()  # and after a thorough look are just not in this repo
@@ -72,8 +109,8 @@ class Store:
             listed = self._transport.list_refs(self._wanted, self._seconds)
             if isinstance(listed, RemoteUnavailable):
                 return listed
-            if trouble := self._brought(listed):
-                return trouble
+            if failure := self._update_mirror(listed):
+                return failure
             self._recent.append(dict(self._have))
             return _snapshot(self._refs, self._have, listed.default_branch)
 
@@ -110,7 +147,7 @@ class Store:
             try:
                 with self._noticing(drafts[0].base or "" if drafts else ""):
                     built = {
-                        draft.ref: (draft, made) for draft in drafts if (made := self._builder.built(draft))
+                        draft.ref: (draft, made) for draft in drafts if (made := self._builder.build(draft))
                     }
             except SigningError as error:
                 return RemoteUnavailable(RemoteErrorKind.MIRROR, error.cause, error.cure)
@@ -121,7 +158,7 @@ class Store:
             except OSError as error:
                 return _own_disk(error)
             updates = [RefUpdate(ref, draft.expected, made.commit) for ref, (draft, made) in built.items()]
-            outcome = self._pushed(updates)
+            outcome = self._push(updates)
             if isinstance(outcome, Pushed):
                 # The push is what counts. A ref that the mirror cannot move now is fetched by the next snapshot.
                 with contextlib.suppress(OSError):
@@ -133,9 +170,9 @@ class Store:
     def housekeep(self) -> RemoteUnavailable | None:
         pins = {id for refs in tuple(self._recent) for id in refs.values()}
         try:
-            self._objects.consolidate(sorted(pins))
+            self._objects.repack(sorted(pins))
             with self._turn:
-                self._objects.settle(self._have.keys())
+                self._objects.finish_repack(self._have.keys())
         except OSError as error:
             return _own_disk(error)
         return None
@@ -148,20 +185,20 @@ class Store:
     def close(self) -> None:
         self._objects.close()
 
-    def _brought(self, listed: RefsListed) -> RemoteUnavailable | None:
+    def _update_mirror(self, listed: RefsListed) -> RemoteUnavailable | None:
         """The mirror up to what was listed. Refs that move meanwhile are taken as the fetch found them."""
         try:
             if self._missing or self._is_suspicious:
-                self._healed(is_thorough=True)
-            trouble = self._fetched(listed)
-            if trouble and self._healed(is_thorough=False) and trouble.kind in _OURS:
-                trouble = self._fetched(listed)
+                self._heal(is_thorough=True)
+            failure = self._fetch(listed)
+            if failure and self._heal(is_thorough=False) and failure.kind in _OURS:
+                failure = self._fetch(listed)
         except OSError as error:
             return _own_disk(error)
-        self._count("fetch", trouble)
-        return trouble
+        self._count("fetch", failure)
+        return failure
 
-    def _fetched(self, listed: RefsListed) -> RemoteUnavailable | None:
+    def _fetch(self, listed: RefsListed) -> RemoteUnavailable | None:
         there = {ref: id for ref, id in listed.refs.items() if ref in self._asked}
         differing = sorted(ref for ref in there | self._have if there.get(ref) != self._have.get(ref))
         if not differing:
@@ -173,7 +210,7 @@ class Store:
         if len(differing) > _NAMES_AT_MOST:
             differing = [name for name in self._wanted if name.endswith("/*") or name in differing]
         outcome = self._transport.fetch(differing, self._seconds)
-        self._have = self._held()
+        self._have = self._read_refs()
         if isinstance(outcome, RemoteUnavailable):
             return outcome
         # A ref that was listed and did not come is unknown, which must never pass for absent.
@@ -185,17 +222,17 @@ class Store:
             )
         return None
 
-    def _held(self) -> dict[str, ObjectId]:
+    def _read_refs(self) -> dict[str, ObjectId]:
         """What the mirror has, without what other settings made it fetch."""
         return {ref: id for ref, id in self._objects.refs().items() if ref in self._asked}
 
-    def _healed(self, *, is_thorough: bool) -> bool:
+    def _heal(self, *, is_thorough: bool) -> bool:
         """Whether the mirror was changed, so that a second try makes sense."""
         changed = self._objects.heal(is_thorough)
         self._absent = set() if changed else self._absent | self._missing
         self._missing.clear()
         self._is_suspicious = False
-        self._have = self._held()
+        self._have = self._read_refs()
         return changed
 
     def _count(self, call: str, outcome: object) -> None:
@@ -207,7 +244,7 @@ class Store:
         is_own = isinstance(outcome, RemoteUnavailable) and outcome.kind is RemoteErrorKind.MIRROR
         self._is_suspicious |= failures >= 2 - is_own and failures & (failures - 1) == 0
 
-    def _pushed(self, updates: Sequence[RefUpdate]) -> Outcome:
+    def _push(self, updates: Sequence[RefUpdate]) -> Outcome:
         outcome = self._transport.push(updates, self._seconds)
         self._count("push", outcome)
         new = {update.ref: update.new for update in updates if update.new}
@@ -256,7 +293,7 @@ def _own_disk(error: OSError) -> RemoteUnavailable:
     )
 
 
-def _wanted(refs: Refs) -> list[str]:
+def _wanted_names(refs: Refs) -> list[str]:
     reports = [ref + "*" if ref.endswith("/") else ref for ref in _reports(refs)]
     return [ref for ref in (refs.source, refs.target, *reports) if ref]
 

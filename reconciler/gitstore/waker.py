@@ -1,4 +1,4 @@
-"""What ends a loop's rest early: a ref of a local repo moved, a poll saw a remote move, or somebody called.
+"""Ends a loop's rest early: a ref of a local repo moved, a poll saw a remote move, or another thread called.
 
 Owns the threads that look, and the one place where a loop waits. Being woken says "look now", never what changed: a loop
 must be right without any of this, and with wakes that were not needed.
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 # The watcher looks at its queue this often: half the latency, and 0.3% of a core.
 STEP_MILLISECONDS = 10
-# How often the watching thread says that it is alive, which it first does when the watch stands.
+# How often the watching thread says that it is alive; the first time, the watch has begun.
 BEAT_MILLISECONDS = 100
 READY_SECONDS = 10.0
 MOST_BACKOFF_SECONDS = 300.0
@@ -41,7 +41,7 @@ class WakeReason(StrEnum):
 class Waker:
     """One waits, any may wake: threads and signal handlers alike, so nothing here takes a lock that the waiter may hold.
 
-    Wakes that come while nobody waits are kept, and many of them are one.
+    Wakes that come while no thread waits are kept, and several of them count as one.
     """
 
     def __init__(self) -> None:

@@ -105,7 +105,7 @@ def _ruled(
     except SignersError as error:
         return Head(last, Held(head, last, f"the signers cannot be read: {error.cause}"))
     ruling = trust.judge_head(repo, head, last, verifier(signers), mode, now)
-    if ruling.is_held:
+    if ruling.is_head_refused:
         return Head(ruling.use, Held(head, ruling.use, ruling.message))
     return Head(head, notice=ruling.message)
 

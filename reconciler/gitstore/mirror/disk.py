@@ -11,7 +11,7 @@ class MirrorDisk:
     """Each call is one step that may fail with OSError, or never return."""
 
     def make_folder(self, folder: Path) -> None:
-        """For nobody else: what is mirrored may be private, and hold secrets."""
+        """Readable by this account only: the repo may be private and contain secrets."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def write(self, path: Path, data: bytes) -> None:

@@ -58,6 +58,6 @@ class Housekeeping:
         self.stop()
 
     def _turn(self) -> None:
-        trouble = self._housekeep()
-        if trouble is not None:
-            log.warning("housekeeping failed, next try later: cause=%s", trouble.cause)
+        failure = self._housekeep()
+        if failure is not None:
+            log.warning("housekeeping failed, next try later: cause=%s", failure.cause)

@@ -1,7 +1,31 @@
-"""A persistent bare mirror of a remote on this disk: `Objects` by the Git library, written as packs of our own.
+"""A persistent bare mirror of a remote on this disk: an object database by the Git library, written as packs of our own.
 
-Owns its directory, by a lock that its children inherit, and may throw everything in it away: nothing here is not on
-the remote. It must not talk to the remote; a transport brings what that has into `repo`.
+Owns its directory, by a lock that its children inherit. It must not talk to the remote; a transport brings what that has into `repo`.
+
+# Theory of operation
+
+Nothing in a mirror exists only there. So it may be deleted at any time, by us and by anybody, and all that a loss costs is a fetch.
+Every doubt is resolved by building it again instead of repairing it.
+
+| found when it is opened, or by `heal` | what happens |
+|---|---|
+| marker missing, of another remote or of an older format | built again |
+| locks, half-written files, packs without index (a crash) | removed, the rest is kept |
+| a ref without its commit or root tree, an index without its pack | built again |
+| an unreadable object (thorough check) | built again |
+| directory removed while we run | `refs` is empty, so everything is fetched again |
+
+A write is visible only when it is complete: `add` writes the pack before its index, each under a temporary name, and renames the index
+last. `point` moves a ref like git does, through a `.lock` file, so that a git process beside us is safe. The marker is removed
+first and written last when a mirror is built, so half a mirror never passes for a whole one.
+
+Objects that `add` stored have no ref until their push succeeded. Until `point` or `forget`, `Repack` must not treat them as garbage.
+
+# Must never happen
+
+- Two processes write one mirror: the lock is held until every child that inherited it has ended, also when we are killed.
+- Objects of a push that is on its way are removed by housekeeping.
+- A damaged mirror makes an object look absent: a missing object raises DamageError.
 """
 
 from __future__ import annotations
@@ -78,11 +102,11 @@ class Mirror:
         self._key = hashlib.sha256(key.encode()).hexdigest()
         self._disk = disk or MirrorDisk()
         self._disk.make_folder(directory)
-        self.lock = _locked(directory / "lock", patience)
+        self.lock = _take_lock(directory / "lock", patience)
         self._tidying = threading.Lock()
-        self._consolidation = Repack(self.repo, self._disk, self.lock, allowed or RepackLimits())
+        self._repack = Repack(self.repo, self._disk, self.lock, allowed or RepackLimits())
         try:
-            self._store = self._opened()
+            self._store = self._open()
         except BaseException:
             os.close(self.lock)
             raise
@@ -103,7 +127,7 @@ class Mirror:
     def add(self, objects: Sequence[GitObject]) -> None:
         made = build_pack(objects)
         place = self.repo / "objects" / "pack" / f"pack-{made.name}"
-        self._consolidation.hold(made.name)
+        self._repack.protect(made.name)
         try:
             self._disk.write(place.with_suffix(".pack.new"), made.data)
             self._disk.write(place.with_suffix(".idx.new"), made.idx)
@@ -119,10 +143,10 @@ class Mirror:
             raise
 
     def forget(self) -> None:
-        self._consolidation.release()
+        self._repack.unprotect()
 
     def refs(self) -> Mapping[str, ObjectId]:
-        """None at all once somebody has removed the mirror, which may happen at any time: all is fetched anew then."""
+        """Empty once the directory was removed, which may happen at any time: then everything is fetched again."""
         try:
             found = self._store.references.iterator()
             return {ref.name: str(ref.target) for ref in found if isinstance(ref.target, pygit2.Oid)}
@@ -169,37 +193,37 @@ class Mirror:
             if not is_sound:
                 # The library knows packs by their paths while any repo has them open, and the next may be named the same.
                 self._store.free()
-                self._store = self._rebuilt()
+                self._store = self._rebuild()
             return swept or not is_sound
 
-    def consolidate(self, pins: Sequence[ObjectId]) -> None:
+    def repack(self, pins: Sequence[ObjectId]) -> None:
         def roots() -> Iterator[ObjectId]:
             yield from self.refs().values()
             yield from (id for id in pins if pygit2.Oid(hex=id) in self._store)
 
         with self._tidying:
-            self._consolidation.prepare(roots)
+            self._repack.prepare(roots)
 
-    def settle(self, refs: Collection[str]) -> None:
+    def finish_repack(self, refs: Collection[str]) -> None:
         with self._tidying:
             mirror_check.sweep(self.repo, self._disk)
             for ref in self.refs().keys() - refs:
                 self._store.references.delete(ref)
-            self._consolidation.finish(set(self.refs().values()))
+            self._repack.finish(set(self.refs().values()))
 
     def close(self) -> None:
         self._store.free()
         os.close(self.lock)
 
-    def _opened(self) -> pygit2.Repository:
+    def _open(self) -> pygit2.Repository:
         want = json.dumps({"format": _FORMAT, "remote": self._key}).encode()
         if self._marker.is_file() and self._marker.read_bytes() == want:
             mirror_check.sweep(self.repo, self._disk)
             if mirror_check.is_sound(self.repo):
                 return pygit2.Repository(str(self.repo))
-        return self._rebuilt()
+        return self._rebuild()
 
-    def _rebuilt(self) -> pygit2.Repository:
+    def _rebuild(self) -> pygit2.Repository:
         """An empty one. The marker goes first and comes last, so that half a mirror never passes for a whole one."""
         self._disk.remove(self._marker)
         self._disk.remove_folder(self.repo)
@@ -211,7 +235,7 @@ class Mirror:
         return pygit2.Repository(str(self.repo))
 
 
-def _locked(path: Path, patience: float) -> int:
+def _take_lock(path: Path, patience: float) -> int:
     """Held until it is closed here and in every child that has it, even when this process is killed."""
     place = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     until = time.monotonic() + patience

@@ -1,6 +1,6 @@
-"""Whether a mirror is whole, and what a crash left in it. Looks and sweeps; whether to throw it away is the mirror's to say.
+"""Whether a mirror is whole, and what a crash left in it. Looks and sweeps; the mirror decides whether to build it again.
 
-Only for a mirror that nobody else works in at this moment.
+Only for a mirror that no other process uses at this moment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pygit2.enums import ObjectType
 from reconciler.gitstore.mirror.disk import MirrorDisk
 from reconciler.gitstore.process import run_git
 
-# What the exit status of git fsck means, bit by bit. Bit 1, a malformed object, is how somebody made it: not damage.
+# What the exit status of git fsck means, bit by bit. Bit 1, a malformed object, was written that way: not damage.
 _UNREACHABLE, _BAD_PACK, _BAD_REF = 2, 4, 8
 _FSCK_SECONDS = 600
 _REF = re.compile(rb"[0-9a-f]{40}\n")
@@ -59,8 +59,12 @@ def _is_there(store: pygit2.Repository, target: pygit2.Oid | str) -> bool:
 
 def is_damaged(repo: Path, lock: int) -> bool:
     """A thorough look, which reads everything: seconds for 100,000 files."""
-    told = run_git(repo, ["fsck", "--full", "--no-dangling", "--no-progress"], lock, _FSCK_SECONDS)
-    return told.status < 0 or bool(told.status & (_UNREACHABLE | _BAD_PACK | _BAD_REF)) or told.status >= 128
+    result = run_git(repo, ["fsck", "--full", "--no-dangling", "--no-progress"], lock, _FSCK_SECONDS)
+    return (
+        result.status < 0
+        or bool(result.status & (_UNREACHABLE | _BAD_PACK | _BAD_REF))
+        or result.status >= 128
+    )
 
 
 def _leftovers(repo: Path) -> Iterator[Path]:

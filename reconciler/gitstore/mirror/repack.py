@@ -1,7 +1,8 @@
-"""Many small packs into few, and what nothing reaches away. Runs beside a loop that reads, fetches and pushes.
+"""Combines many small packs into few, and drops unreachable objects. Runs beside a loop that reads, fetches and pushes.
 
-Small packs are rolled up whatever is in them, so that cannot lose anything. Garbage goes when the objects have doubled
-since it last went. Old packs are only removed by `finish`, while nobody fetches or pushes. It knows no remote.
+It knows no remote. Small packs are combined without looking at what is in them, so nothing can be lost. Garbage is collected when
+the number of objects has doubled since the last time. `prepare` only adds a pack; `finish` removes the old ones, while no fetch or push runs,
+and only if nothing that was garbage at `prepare` has become reachable since.
 """
 
 from __future__ import annotations
@@ -54,15 +55,15 @@ class Repack:
         self._disk = disk
         self._lock = lock
         self._allowed = allowed
-        self._held: set[str] = set()
+        self._protected: set[str] = set()
         self._ready: _Ready | None = None
 
-    def hold(self, name: str) -> None:
+    def protect(self, name: str) -> None:
         """This pack is not reachable yet, and no garbage."""
-        self._held.add(f"pack-{name}")
+        self._protected.add(f"pack-{name}")
 
-    def release(self) -> None:
-        self._held.clear()
+    def unprotect(self) -> None:
+        self._protected.clear()
 
     def prepare(self, roots: Callable[[], Iterable[ObjectId]]) -> None:
         """Make the pack that replaces others. `roots` are asked for after the packs: what is in a pack that is listed, and
@@ -73,10 +74,10 @@ class Repack:
         self._ready = None
         if total > limit:
             reached = frozenset(roots())
-            self._ready = self._made(packs, reached)
+            self._ready = self._make_pack(packs, reached)
             self._remember(sum(each.count for each in self._packs() if each.index == self._ready.new))
-        elif len(packs) > self._allowed.packs and (rolled := packs[: _rolled(packs)]):
-            self._ready = self._made(rolled, None)
+        elif len(packs) > self._allowed.packs and (rolled := packs[: _count_to_combine(packs)]):
+            self._ready = self._make_pack(rolled, None)
 
     def finish(self, refs: set[ObjectId]) -> None:
         """Remove what was replaced, and keep refs in one file."""
@@ -84,7 +85,7 @@ class Repack:
         if ready and not self._has_revived(ready, refs):
             for each in ready.old:
                 if each.index != ready.new:
-                    # The index first: without it nobody looks for the rest.
+                    # The index first: without it Git does not look for the rest.
                     for suffix in (".idx", ".rev", ".bitmap", ".pack"):
                         self._disk.remove(each.index.with_suffix(suffix))
         if sum(1 for path in (self._repo / "refs").rglob("*") if path.is_file()) > self._allowed.loose_refs:
@@ -93,13 +94,13 @@ class Repack:
     def _packs(self) -> list[_Pack]:
         found = []
         for index in (self._repo / "objects" / "pack").glob("pack-*.idx"):
-            if index.stem not in self._held and not index.with_suffix(".keep").exists():
+            if index.stem not in self._protected and not index.with_suffix(".keep").exists():
                 with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
                     file.seek(8 + 255 * 4)
                     found.append(_Pack(index, struct.unpack(">I", file.read(4))[0]))
         return found
 
-    def _made(self, packs: list[_Pack], roots: frozenset[ObjectId] | None) -> _Ready:
+    def _make_pack(self, packs: list[_Pack], roots: frozenset[ObjectId] | None) -> _Ready:
         arguments = ["pack-objects", "--quiet", "--delta-base-offset", "--threads=1"]
         names: Iterable[ObjectId] = set().union(*(each.ids() for each in packs))
         if roots is not None:
@@ -140,7 +141,7 @@ class Repack:
         return done.output
 
 
-def _rolled(packs: list[_Pack]) -> int:
+def _count_to_combine(packs: list[_Pack]) -> int:
     """How many of the packs, smallest first, to roll up so that each that stays is twice as big as all before it."""
     total = 0
     rolled = 0

@@ -1,4 +1,4 @@
-"""Who descends from whom, by reading commits one by one: for the twin in memory. A mirror asks its library, which is faster."""
+"""Ancestors of commits, by reading commits one by one: for the twin in memory. A mirror asks the Git library, which is faster."""
 
 from __future__ import annotations
 

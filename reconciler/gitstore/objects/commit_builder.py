@@ -1,4 +1,4 @@
-"""What a draft becomes: new blobs, trees and commits. Nothing is stored here and nothing is pushed."""
+"""Makes new blobs, trees and commits of a draft. Stores nothing and pushes nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CommitBuilder:
         self._descends = descends
         self._sign = sign
 
-    def built(self, draft: Draft) -> BuiltCommit | None:
+    def build(self, draft: Draft) -> BuiltCommit | None:
         """None when the ref has that tree already."""
         done = edit_tree(self._reader.listing, self._reader.tree(draft.base), draft.edits)
         before = self._reader.tree(draft.expected)
@@ -49,7 +49,7 @@ class CommitBuilder:
             return fresh[id].data if id in fresh else self._reader.listing(id)
 
         parents = self._parents(draft)
-        if len(parents) == 2 and (kept := _kept(listing, before, done.tree)):
+        if len(parents) == 2 and (kept := _find_removed(listing, before, done.tree)):
             merged = edit_tree(listing, done.tree, kept)
             fresh |= merged.objects
             first = self._commit(draft, merged.tree, parents)
@@ -74,7 +74,7 @@ class CommitBuilder:
         return hash_object(ObjectType.COMMIT, encode_commit(commit, self._sign))
 
 
-def _kept(listing: Callable[[ObjectId], bytes], before: ObjectId, after: ObjectId) -> dict[str, Edit]:
+def _find_removed(listing: Callable[[ObjectId], bytes], before: ObjectId, after: ObjectId) -> dict[str, Edit]:
     """The files that `after` no longer has, as edits that put them back, where nothing else has taken their place."""
     changes = list(diff_trees(listing, before, after))
     gone = [change.before for change in changes if change.before and not change.after]

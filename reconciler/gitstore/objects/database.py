@@ -1,4 +1,4 @@
-"""Git objects by themselves: their types and names, and the place that keeps them.
+"""Git objects, their types and ids, and the database that stores them.
 
 Owns the `Objects` protocol: what the store needs of a mirror on disk or of its twin in memory. It must not know remotes.
 """
@@ -50,11 +50,11 @@ class ObjectDatabase(Protocol):
     def get(self, id: ObjectId) -> tuple[ObjectType, bytes]: ...
 
     def add(self, objects: Sequence[GitObject]) -> None:
-        """Keep these, all or none, safe from housekeeping until `point` or `forget`."""
+        """Store these, all or none, and protect them from housekeeping until `point` or `forget`."""
         ...
 
     def forget(self) -> None:
-        """What was added and not pointed at is garbage now."""
+        """Objects that were added and have no ref are garbage from now on."""
         ...
 
     def refs(self) -> Mapping[str, ObjectId]:
@@ -62,7 +62,7 @@ class ObjectDatabase(Protocol):
         ...
 
     def point(self, refs: Mapping[str, ObjectId]) -> None:
-        """Move refs here, to what has just been pushed."""
+        """Move refs here to the commits that were just pushed."""
         ...
 
     def commits(self, head: ObjectId, since: ObjectId | None) -> Iterator[ObjectId]: ...
@@ -70,15 +70,15 @@ class ObjectDatabase(Protocol):
     def is_descendant(self, commit: ObjectId, ancestor: ObjectId) -> bool: ...
 
     def heal(self, is_thorough: bool) -> bool:
-        """After trouble: remove what a crash left behind, and start anew if damaged. Whether anything was changed."""
+        """After an error: remove what a crash left behind, and build it again if damaged. Whether anything was changed."""
         ...
 
-    def consolidate(self, pins: Sequence[ObjectId]) -> None:
-        """Tidy up while others read, fetch and push; what `pins` and the refs reach stays."""
+    def repack(self, pins: Sequence[ObjectId]) -> None:
+        """Combine packs and drop garbage while others read, fetch and push. Keeps all that `pins` and the refs reach."""
         ...
 
-    def settle(self, refs: Collection[str]) -> None:
-        """What is left to tidy while nobody fetches or pushes; quick. Refs that are not among these are of no use."""
+    def finish_repack(self, refs: Collection[str]) -> None:
+        """The rest of `repack`, which needs that no fetch or push runs; quick. Removes all refs but these."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Commits and trees read through a cache: the root that was new a tick ago is the old one now."""
+"""Reads commits and trees through a cache: the new root of one tick is the old root of the next."""
 
 from __future__ import annotations
 

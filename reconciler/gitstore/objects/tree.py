@@ -30,7 +30,7 @@ class FileMode(IntEnum):
     SUBMODULE = 0o160000
 
 
-# 100664 stands in trees written by Git before 1.0.
+# Git before 1.0 wrote 100664.
 _MODES = {b"%o" % mode: mode for mode in FileMode} | {b"100664": FileMode.FILE, b"040000": FileMode.FOLDER}
 
 

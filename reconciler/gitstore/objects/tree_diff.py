@@ -1,4 +1,4 @@
-"""What differs between two trees. Equal subtrees are skipped by their id, so the cost is that of what changed."""
+"""The difference between two trees. Equal subtrees are skipped by their id, so the cost follows the number of changes."""
 
 from __future__ import annotations
 
@@ -123,15 +123,15 @@ def _compare(
     prefix: str, before: _Entry | None, after: _Entry | None, found: list[FileChange | _Folders]
 ) -> None:
     path = prefix + text((before or after or (b"", b"", b""))[1])
-    was, old = _parted(path, before)
-    now, new = _parted(path, after)
+    was, old = _split_entry(path, before)
+    now, new = _split_entry(path, after)
     if was != now:  # two spellings of one mode are the same
         found.append(FileChange(path, was, now))
     if old != new:
         found.append(_Folders(path, old, new))
 
 
-def _parted(path: str, entry: _Entry | None) -> tuple[File | None, ObjectId | None]:
+def _split_entry(path: str, entry: _Entry | None) -> tuple[File | None, ObjectId | None]:
     """As a leaf, or as the id of a folder."""
     if entry is None:
         return None, None

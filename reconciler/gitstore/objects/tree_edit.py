@@ -1,4 +1,28 @@
-"""Edits put on a tree: only the folders on their paths are read, and only what changes becomes new objects."""
+"""Applies edits to a tree: reads only the folders on their paths, and makes new objects only of what changes.
+
+# Theory of operation
+
+The edits are grouped by folder. Every folder between the root and an edit is read, parents first. Then:
+
+1. All removals, so that a file can make room for a folder of the same name and the other way round.
+2. From the deepest folder to the root: write the new entries, encode the folder, and put its id into its parent. A folder that has
+   become empty disappears, because Git has no empty folders. A folder that did not change keeps its id and makes no object.
+
+| edit | the entry before | the entry after |
+|---|---|---|
+| bytes | none | a plain file |
+| bytes | file, executable | the same mode, new content |
+| bytes | symbolic link, submodule | a plain file: content must not become a link's destination |
+| ExistingBlob | anything but a folder | its mode and id, without reading it |
+| None | a leaf | removed |
+| None | none, or a folder | no edit |
+
+# Must never happen
+
+- A path that Git would not check out (`..`, `.git`, a NUL) gets into a tree: PathError.
+- One name is both a file and a folder: PathError.
+- An entry that no edit names changes.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +99,7 @@ def edit_tree(read: Read, tree: ObjectId | None, edits: Mapping[str, Edit]) -> E
     """The tree with the edits on it. Folders that have become empty are gone, as Git has none."""
     done = EditedTree()
     wanted = _by_folder(edits)
-    folders = _opened(read, tree or EMPTY.id, wanted)
+    folders = _open_folders(read, tree or EMPTY.id, wanted)
     # All removals come first: a file may make room for a folder, and the other way round.
     for path, leaves in wanted.items():
         for name, edit in leaves.items():
@@ -131,7 +155,7 @@ def _by_folder(edits: Mapping[str, Edit]) -> _ByFolder:
     return found
 
 
-def _opened(read: Read, tree: ObjectId, wanted: _ByFolder) -> dict[bytes, _Folder]:
+def _open_folders(read: Read, tree: ObjectId, wanted: _ByFolder) -> dict[bytes, _Folder]:
     """Every folder on the way to an edit, parents before what is in them."""
     paths = {b""}
     for folder in wanted:

@@ -1,6 +1,6 @@
-"""What proves who we are to a remote, and who the remote is to us. Read from the environment or the host's settings.
+"""Credentials for a remote, and what proves the remote's own identity. Read from the environment or the host's settings.
 
-Owns credentials until they are handed to git. They never stand in a URL, an argument, an error or a log.
+Owns credentials until they are handed to git. They never appear in a URL, an argument, an error or a log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class AccessError(RepoError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteAccess:
-    """`token` is a token or a password; with `token_file` it is read anew for every call, so that it can be rotated.
+    """`token` is a token or a password; with `token_file` it is read for every call, so that it can be rotated.
 
     Without `known_hosts` the person's own known_hosts decide; an unknown host key is never accepted.
     `uses_own_config` lets the person's Git configuration speak too: credential helpers, insteadOf, safe.directory.

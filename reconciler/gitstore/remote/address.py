@@ -1,6 +1,6 @@
-"""Where a remote is: what git accepts as an address, minus what would leak a credential or run a program.
+"""Addresses of remotes: what git accepts, minus addresses that would leak a credential or run a program.
 
-Pure. A parsed address never holds a password, so that it may stand in arguments, logs and errors.
+Pure. A parsed address never holds a password, so it can appear in arguments, logs and errors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How git is called for one remote: its environment, its configuration, its ssh.
 
-Nobody's configuration decides what a daemon does: git sees what stands here and in the mirror, and nothing else, unless
+A daemon ignores the configuration of the person and the machine: git sees these settings and those of the mirror only, unless
 the person asks for their own. Credentials travel in the environment of the one process, read by a credential helper that
-answers for the remote's own origin only; a redirect elsewhere gets nothing.
+answers for the remote's own origin only; a redirect to another host gets none.
 """
 
 from __future__ import annotations

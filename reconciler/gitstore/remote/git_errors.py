@@ -1,4 +1,4 @@
-"""What a failed git command means: whose trouble it is, and what cures it. Pure.
+"""What a failed git command means: the kind of error, and what cures it. Pure.
 
 Git has one exit status for all failures, so its words are read here, for cause and cure only. No decision about data
 rests on them: whether a ref moved is found out by reading the ref.
@@ -141,9 +141,9 @@ def diagnose(words: str) -> RemoteUnavailable:
     lines = words.splitlines()
     ours = [line for line in lines if not line.startswith("remote: ")]
     theirs = [line.removeprefix("remote: ") for line in lines if line.startswith("remote: ")]
-    for symptoms, said in ((SERVER_SYMPTOMS, theirs), (SYMPTOMS, ours)):
+    for symptoms, written in ((SERVER_SYMPTOMS, theirs), (SYMPTOMS, ours)):
         for symptom in symptoms:
-            if match := next((line for line in said if re.search(symptom.pattern, line)), None):
+            if match := next((line for line in written if re.search(symptom.pattern, line)), None):
                 return RemoteUnavailable(symptom.kind, _plain(match), symptom.cure)
     last = [*theirs, *ours][-1:] or ["git failed without a message"]
     return RemoteUnavailable(

@@ -1,4 +1,4 @@
-"""The transport by the git program: a process a call, with nobody's configuration and a deadline.
+"""The transport by the git program: one process a call, with a deadline and without any configuration of the person or the machine.
 
 Owns how refs are listed, fetched and pushed. It never touches a ref of the mirror except by fetching it, keeps nothing
 between calls, and decides who lost a race by reading the refs again, never by an error's text.
@@ -32,14 +32,14 @@ from reconciler.gitstore.remote.transport import (
     Transport,
 )
 
-# Between two looks at a ref that somebody else may be moving at this moment.
+# Between two looks at a ref that another writer may be moving.
 PAUSE_SECONDS = (0.05, 0.25)
 # What git says of a ref of the mirror that another process moves at this moment, and how often it may.
 REF_IS_LOCKED = "cannot lock ref"
 LOCK_TRIES = 6
 # Of a push's time, what is kept for finding out how it ended.
 SHARE_FOR_PUSH = 0.75
-# What receive-pack itself says when it is the disk or a lock, and not a rule, that stands in the way.
+# Messages of receive-pack for a full disk or a lock, not for a rule.
 SERVER_REASONS = ("unpacker error", "failed to update ref", "failed to write", "cannot lock ref", "unable to")
 SHALLOW_WARNING = "shallow roots are not allowed"
 FOLLOWS_ANOTHER = (
@@ -80,7 +80,7 @@ class GitResult:
 
 @dataclass(frozen=True, slots=True)
 class PushDeclined:
-    """The server answered with a no, and the refs stand where they stood."""
+    """The server answered with a rejection, and the refs did not move."""
 
     rejected: tuple[RejectedRef, ...]
     words: str
@@ -98,12 +98,12 @@ class GitTransport(Transport):
 
     def list_refs(self, wanted: Sequence[str], seconds: float) -> RefsListed | RemoteUnavailable:
         # Outside of any repo, so that a damaged mirror does not hide what the remote has.
-        said = self._git(
+        result = self._git(
             ["--git-dir=/dev/null", "ls-remote", "--symref", self.address.url, "HEAD", *wanted], seconds
         )
-        if isinstance(said, RemoteUnavailable):
-            return said
-        return _listed(said.output, wanted) if said.is_fine else diagnose(said.words)
+        if isinstance(result, RemoteUnavailable):
+            return result
+        return _parse_refs(result.output, wanted) if result.is_fine else diagnose(result.words)
 
     def fetch(self, wanted: Sequence[str], seconds: float) -> RefsFetched | RemoteUnavailable:
         deadline = time.monotonic() + seconds
@@ -145,10 +145,10 @@ class GitTransport(Transport):
     ) -> RefsPushed | PushConflict | PushDeclined | RemoteUnavailable:
         new = {update.ref: update.new for update in updates}
         arguments = [f"--git-dir={self.mirror}", "push", *_push_arguments(self.address.url, updates)]
-        said = self._git(arguments, _left(deadline) * SHARE_FOR_PUSH)
-        if isinstance(said, GitResult) and said.is_fine:
+        result = self._git(arguments, _left(deadline) * SHARE_FOR_PUSH)
+        if isinstance(result, GitResult) and result.is_fine:
             return RefsPushed(new)
-        failure = said if isinstance(said, RemoteUnavailable) else diagnose(said.words)
+        failure = result if isinstance(result, RemoteUnavailable) else diagnose(result.words)
         # Without an answer the server may still be at it, whatever the refs are now.
         unknown = replace(
             failure, is_unknown=failure.kind not in (RemoteErrorKind.AUTH, RemoteErrorKind.MIRROR)
@@ -161,10 +161,10 @@ class GitTransport(Transport):
             return RefsPushed(new)
         if any(now[update.ref] != update.old for update in updates):
             return PushConflict(now)
-        rejected = said.rejected() if isinstance(said, GitResult) else ()
+        rejected = result.rejected() if isinstance(result, GitResult) else ()
         return (
-            PushDeclined(rejected, said.words, failure)
-            if isinstance(said, GitResult) and rejected
+            PushDeclined(rejected, result.words, failure)
+            if isinstance(result, GitResult) and rejected
             else unknown
         )
 
@@ -183,42 +183,42 @@ class GitTransport(Transport):
             self.address.url,
             *(f"+{name}:{name}" for name in wanted),
         ]
-        said = self._unhindered(arguments, deadline)
-        if isinstance(said, RemoteUnavailable):
-            return said
+        result = self._run_with_retries(arguments, deadline)
+        if isinstance(result, RemoteUnavailable):
+            return result
         # A shallow remote's refs are left out with a warning, and git calls that a success.
-        is_whole = said.is_fine and SHALLOW_WARNING not in said.words
-        return None if is_whole else diagnose(said.words)
+        is_whole = result.is_fine and SHALLOW_WARNING not in result.words
+        return None if is_whole else diagnose(result.words)
 
     def _refs_of_mirror(self, wanted: Sequence[str], deadline: float) -> list[str] | RemoteUnavailable:
         patterns = [name.removesuffix("*") for name in wanted]
         arguments = [f"--git-dir={self.mirror}", "for-each-ref", "--format=%(refname)", *patterns]
-        said = self._git(arguments, _left(deadline))
-        if isinstance(said, RemoteUnavailable):
-            return said
-        if not said.is_fine:
-            return diagnose(said.words)
-        asked = RefSet(wanted)
-        return [name for name in said.output.splitlines() if name in asked]
+        result = self._git(arguments, _left(deadline))
+        if isinstance(result, RemoteUnavailable):
+            return result
+        if not result.is_fine:
+            return diagnose(result.words)
+        names = RefSet(wanted)
+        return [name for name in result.output.splitlines() if name in names]
 
     def _forget(self, refs: Sequence[str], deadline: float) -> RemoteUnavailable | None:
         if not refs:
             return None
         orders = "".join(f"delete {ref}\n" for ref in refs)
         arguments = [f"--git-dir={self.mirror}", "update-ref", "--stdin"]
-        said = self._unhindered(arguments, deadline, orders.encode())
-        if isinstance(said, RemoteUnavailable):
-            return said
-        return None if said.is_fine else diagnose(said.words)
+        result = self._run_with_retries(arguments, deadline, orders.encode())
+        if isinstance(result, RemoteUnavailable):
+            return result
+        return None if result.is_fine else diagnose(result.words)
 
-    def _unhindered(
+    def _run_with_retries(
         self, arguments: Sequence[str], deadline: float, given: bytes = b""
     ) -> GitResult | RemoteUnavailable:
         """Another process may move refs of the mirror at this moment: whoever removed its folder freed its lock as well."""
         for _ in range(LOCK_TRIES):
-            said = self._git(arguments, _left(deadline), given)
-            if isinstance(said, RemoteUnavailable) or said.is_fine or REF_IS_LOCKED not in said.words:
-                return said
+            result = self._git(arguments, _left(deadline), given)
+            if isinstance(result, RemoteUnavailable) or result.is_fine or REF_IS_LOCKED not in result.words:
+                return result
             time.sleep(min(self.chance.uniform(*PAUSE_SECONDS), _left(deadline)))
         return self._git(arguments, _left(deadline), given)
 
@@ -236,7 +236,7 @@ class GitTransport(Transport):
                 text = output.decode("utf-8", "surrogateescape")
                 return GitResult(status == 0, text, redaction.clean(ended.words), redaction)
             case process.TimedOut(allowed, errors):
-                return _expired(allowed, redaction, errors)
+                return _timed_out(allowed, redaction, errors)
             case process.CannotRun(reason):
                 return RemoteUnavailable(RemoteErrorKind.MIRROR, reason, "install git")
 
@@ -255,17 +255,17 @@ def _left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 
-def _expired(seconds: float, redaction: Redactor, errors: bytes) -> RemoteUnavailable:
-    said = redaction.clean(errors.decode("utf-8", "replace")).splitlines()
-    after = f"; its last message: {said[-1]}" if said else ""
+def _timed_out(seconds: float, redaction: Redactor, errors: bytes) -> RemoteUnavailable:
+    result = redaction.clean(errors.decode("utf-8", "replace")).splitlines()
+    after = f"; its last message: {result[-1]}" if result else ""
     return RemoteUnavailable(
         RemoteErrorKind.NETWORK, f"the remote did not answer within {seconds:.1f} s{after}", WAIT_CURE
     )
 
 
-def _listed(output: str, wanted: Sequence[str]) -> RefsListed | RemoteUnavailable:
+def _parse_refs(output: str, wanted: Sequence[str]) -> RefsListed | RemoteUnavailable:
     refs: dict[str, ObjectId] = {}
-    default, asked = None, RefSet(wanted)
+    default, names = None, RefSet(wanted)
     for line in output.splitlines():
         value, _, name = line.partition("\t")
         if value.startswith("ref: ") and name == "HEAD":
@@ -276,7 +276,7 @@ def _listed(output: str, wanted: Sequence[str]) -> RefsListed | RemoteUnavailabl
                 "the remote stores objects by SHA-256",
                 "only SHA-1 repos are supported for now",
             )
-        elif not wanted or name in asked:
+        elif not wanted or name in names:
             refs[name] = value
     return RefsListed(refs, default)
 

@@ -1,6 +1,6 @@
 """What the store asks of a remote: list refs, fetch them into the mirror, move them by compare-and-swap.
 
-Owns the protocol and its outcomes, which are values. It must not know how bytes travel; program.py does.
+Owns the protocol and its outcomes, which are values. It must not know how bytes travel; git_transport.py does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class RemoteErrorKind(StrEnum):
     NETWORK = "network"
     AUTH = "auth"
     PROTOCOL = "protocol"
-    SERVER = "server"  # it answered, and said that it cannot: disk full, 5xx
+    SERVER = "server"  # it answered with an error of its own: disk full, 5xx
     MIRROR = "mirror"  # this side: our disk, our git program
 
 
@@ -36,7 +36,7 @@ class RemoteUnavailable:
 
 @dataclass(frozen=True, slots=True)
 class PushRefused:
-    """The server said no to this content (a hook, branch protection): to push the same again is useless."""
+    """The server rejected this content (a hook, branch protection): pushing the same again fails again."""
 
     refs: tuple[str, ...]
     words: str

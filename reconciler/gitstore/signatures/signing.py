@@ -1,4 +1,4 @@
-"""Signs commits with the programs people sign with: ssh-keygen and gpg. Owns no key and asks nobody for a passphrase."""
+"""Signs commits with the programs people sign with, ssh-keygen and gpg. Owns no key and never asks for a passphrase."""
 
 from __future__ import annotations
 

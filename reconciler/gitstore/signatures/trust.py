@@ -1,7 +1,24 @@
-"""How far a ref may be followed: which of its new commits must be signed, and where it is held when one is not.
+"""How far a ref may be followed: which of its new commits must be signed, and which commit is used when one is not.
 
-Every commit on the first-parent line from the head down to what was good before. What a signed merge brought in, its
-signer vouches for; nobody's unsigned commit becomes good because somebody built on it unaware. docs/adr has the why.
+# Theory of operation
+
+Judged is the first-parent line from the head down to the last commit that was used (`good`). Commits that a merge brings in
+are not judged: the signer of the merge approves them. An unsigned commit never becomes good because a signed one was built on it
+in the same line, since its author may not have noticed. docs/adr has the reasons.
+
+| mode | every commit of the line is well signed | one is not |
+|---|---|---|
+| off | head (not judged) | head (not judged) |
+| warn | head | head, with a warning |
+| enforce | head | the newest good commit below the oldest bad one |
+
+Without a `good` commit only the head is judged, and it approves all of its history. Once a bad commit is in the line, the way out is a signed
+merge whose first parent is the last good commit.
+
+# Must never happen
+
+- A commit that cannot be judged (unreadable, a missing program, a timeout) counts as good.
+- In `enforce`, a commit above an unsigned one is used.
 """
 
 from __future__ import annotations
@@ -53,7 +70,7 @@ class TrustVerdict:
     untrusted: tuple[UntrustedCommit, ...] = ()
 
     @property
-    def is_held(self) -> bool:
+    def is_head_refused(self) -> bool:
         return self.use != self.head
 
     @property
@@ -63,7 +80,7 @@ class TrustVerdict:
             return ""
         first, more = self.untrusted[0], len(self.untrusted) - 1
         also = f" (and {more} more)" if more else ""
-        if not self.is_held:
+        if not self.is_head_refused:
             return f"used although {first}{also}"
         where = f"not used, keeping {self.use[:12]}" if self.use else "not used"
         cure = "a signer can approve it with a signed merge onto the last good commit: see docs/git.md"

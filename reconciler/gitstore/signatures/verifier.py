@@ -1,6 +1,6 @@
-"""Whether a commit is signed by one of the signers. Asks ssh-keygen and gpg; a commit it cannot judge is not good.
+"""Whether a commit is signed by one of the signers. Asks ssh-keygen and gpg; a commit that they cannot judge is not good.
 
-Owns a cache of verdicts. Knows single commits only: which of them must be signed is trust.py's.
+Owns a cache of verdicts. Knows single commits only; trust.py decides which of them must be signed.
 """
 
 from __future__ import annotations
@@ -208,35 +208,35 @@ def _fingerprint(blob: bytes) -> str:
 
 
 def _gpg_verdict(status: str, fingerprints: frozenset[str]) -> Verdict:
-    said: dict[str, list[str]] = {}
+    keywords: dict[str, list[str]] = {}
     for line in status.splitlines():
         words = line.removeprefix("[GNUPG:] ").split()
         if line.startswith("[GNUPG:] ") and words:
-            if words[0] == "NEWSIG" and words[0] in said:
+            if words[0] == "NEWSIG" and words[0] in keywords:
                 return BadSignature(SignatureFault.UNREADABLE, "it has several signatures")
-            said[words[0]] = words[1:]
+            keywords[words[0]] = words[1:]
     # VALIDSIG names the key that signed first and the key it belongs to last.
-    valid = said.get("VALIDSIG", [])
+    valid = keywords.get("VALIDSIG", [])
     is_signer = bool(valid) and bool({valid[0], valid[-1]} & fingerprints)
     key = next(
         (
-            said[word][0]
+            keywords[word][0]
             for word in ("GOODSIG", "EXPKEYSIG", "REVKEYSIG", "BADSIG", "ERRSIG")
-            if said.get(word)
+            if keywords.get(word)
         ),
         "",
     )
-    if "BADSIG" in said:
+    if "BADSIG" in keywords:
         return BadSignature(
             SignatureFault.TAMPERED, f"its signature by the OpenPGP key {key} does not match its content"
         )
-    if "REVKEYSIG" in said:
+    if "REVKEYSIG" in keywords:
         return BadSignature(SignatureFault.REVOKED, f"signed by the OpenPGP key {key}, which is revoked")
-    if "EXPKEYSIG" in said or "EXPSIG" in said:
+    if "EXPKEYSIG" in keywords or "EXPSIG" in keywords:
         return BadSignature(SignatureFault.EXPIRED, f"signed by the OpenPGP key {key}, which has expired")
-    if "GOODSIG" in said and is_signer:
+    if "GOODSIG" in keywords and is_signer:
         return GoodSignature(valid[-1])
-    if "GOODSIG" in said or "ERRSIG" in said:
+    if "GOODSIG" in keywords or "ERRSIG" in keywords:
         return BadSignature(
             SignatureFault.UNKNOWN_SIGNER,
             f"signed by the OpenPGP key {key}, which is not a signer or not in the keyring",

@@ -15,14 +15,14 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def find_remote_url(directory: Path) -> str | None:
-    """Of `origin`, or of the only remote there is; None where nobody could say which is meant."""
+    """Of `origin`, or of the only remote there is; None if there are several others."""
     found = _remote(directory)
     return None if found is None else found[1]
 
 
 def update_command(directory: Path, branch: str) -> str:
-    """The command that brings a branch of the remote into this checkout, whatever its branches follow; nothing where it has
-    no remote."""
+    """The command that updates a branch of this checkout from its remote, whatever its branches follow; empty without
+    a remote."""
     found = _remote(directory)
     if found is None:
         return ""
@@ -47,7 +47,7 @@ def _remote(directory: Path) -> tuple[str, str] | None:
 
 
 def read_identity(directory: Path | None, environment: Mapping[str, str]) -> Identity | None:
-    """Who commits: as the environment says, else the checkout's or the person's configuration. None when nobody said."""
+    """Who commits: as the environment says, else the checkout's or the person's configuration. None if neither has a name and an email."""
     name = environment.get("GIT_AUTHOR_NAME") or environment.get("GIT_COMMITTER_NAME")
     email = environment.get("GIT_AUTHOR_EMAIL") or environment.get("GIT_COMMITTER_EMAIL")
     name, email = name or _configured(directory, "user.name"), email or _configured(directory, "user.email")

@@ -1,7 +1,7 @@
-"""The files of a folder on disk, as somebody works on them: which there are, and their bytes.
+"""The files of a folder on disk: their paths and their bytes.
 
-Whatever stands in the folder comes back as a path or as a Problem, and never as an exception, a hang or a followed
-link. Does not parse, and does not ask Git anything.
+Every entry comes back as a path or as a Problem, never as an exception or a hang; links are not followed. It does not parse
+files and does not use Git.
 """
 
 from __future__ import annotations

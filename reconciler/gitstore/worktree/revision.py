@@ -1,4 +1,4 @@
-"""One revision of somebody's own checkout, for verbs that work offline. Never touches the remote.
+"""One revision of a person's checkout, for verbs that work offline. Never asks the remote.
 
 The reconciler's own copy of a remote is the mirror, not this.
 """

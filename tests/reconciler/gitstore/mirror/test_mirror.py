@@ -351,10 +351,10 @@ class TestHousekeeping:
             }
             report = put(people, REPORTS + "one", edits, base=report)
             snap(robot)
-        mirror.consolidate([])
+        mirror.repack([])
         world.move(REPORTS + "one", old)  # after the new pack was made without it
         assert snap(robot).reports["one"] == old
-        mirror.settle(mirror.refs().keys())
+        mirror.finish_repack(mirror.refs().keys())
         git(mirror.repo, "fsck", "--full")
         assert content(robot, old) == {"r": b"1"}
 
@@ -368,10 +368,10 @@ class TestHousekeeping:
         world.mirrors.remove(mirror)
         mirror.close()
         mirror, robot = reopened(world, mirror, allowed=RepackLimits(packs=1, garbage=-1000))
-        mirror.consolidate([])
+        mirror.repack([])
         assert snap(robot).target == after  # is here already, so nothing is fetched
         last = put(robot, LIVE, {"last": b""}, base=after)
-        mirror.settle(mirror.refs().keys())
+        mirror.finish_repack(mirror.refs().keys())
         git(mirror.repo, "fsck", "--full")
         assert len(list(robot.commits(last, None))) == 3
 
@@ -383,8 +383,8 @@ class TestHousekeeping:
         def push_after_housekeeping(
             updates: Sequence[RefUpdate], seconds: float
         ) -> RefsPushed | PushConflict | PushRefused | RemoteUnavailable:
-            mirror.consolidate([])
-            mirror.settle(mirror.refs().keys())
+            mirror.repack([])
+            mirror.finish_repack(mirror.refs().keys())
             return real.push(updates, seconds)
 
         transport = world.transport(mirror)

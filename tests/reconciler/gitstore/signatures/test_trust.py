@@ -113,14 +113,14 @@ def test_what_is_followed(
     assert letter(ruling.use) == use
     assert "".join(letter(each.commit) for each in ruling.untrusted) == untrusted
     assert all(each.fault is SignatureFault.UNSIGNED for each in ruling.untrusted)
-    assert ruling.is_held is bool(untrusted)
+    assert ruling.is_head_refused is bool(untrusted)
     assert bool(ruling.message) is bool(untrusted)
 
 
 def test_warn_uses_the_head_and_says_so(key: Path, verifier: Verifier) -> None:
     ruling = ruled("A b:A C:b", "A", key, verifier, SignatureMode.WARN)
     assert letter(ruling.use) == "C"
-    assert not ruling.is_held
+    assert not ruling.is_head_refused
     assert ruling.message == f"used although commit {named('b')[:12]}: it is not signed"
 
 
