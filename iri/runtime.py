@@ -17,6 +17,11 @@ A watch carries no state, only the advice to list: the first notice is a RESYNC,
 were lost (too many, or a new connection). Must never happen: an object differs from the last list, and neither a notice
 nor a RESYNC was sent.
 
+List consistency. `objects` shows one kind at one moment, all of it or an error: a runtime that cannot list everything
+raises, because a caller takes an object that is missing from a list for gone. Two calls are two moments: a machine may
+have a volume attached that an earlier list of volumes does not show. What a caller has ordered itself is in every list
+that it begins after the order was answered.
+
 The methods are safe to call from several threads at once.
 
 Generic methods take the kind as its type: `runtime.objects(RuntimeMachine)`, `runtime.remove(RuntimeVolume, id)`. A runtime that does

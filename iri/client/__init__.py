@@ -1,4 +1,11 @@
-"""Talks to a runtime over its socket. `Client` is itself a Runtime; `discover` finds the socket."""
+"""Calls a runtime over its socket. `Client` is itself a Runtime; `discover` finds the socket.
+
+endpoint           which address: an argument, the environment, or a well-known socket
+client             the methods of Runtime, each as one call
+object_calls, change_calls      a kind or a change in -> the call and its request
+list_decoder, details           responses in -> structs, identical ones for unchanged objects
+remote_watch, websocket_console      the two calls that last: notices, and a console
+"""
 
 from iri.client.client import Client
 from iri.client.endpoint import MACHINE, VOLUME, Endpoint, discover

@@ -1,4 +1,7 @@
-"""Which call says a change, and with which request. Pure."""
+"""Which call carries a change, and with which request. Pure.
+
+Every change of iri.change is exactly one call. Resize is a call of gitvirt's host service, because IronCore has none.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ HOST = host_pb.DESCRIPTOR.services_by_name["Host"].methods_by_name
 
 
 def build_change_call(id: str, change: RuntimeChange) -> tuple[MethodDescriptor, Message]:
+    """`id` is the machine's, or the volume's for ExpandVolume."""
     match change:
         case SetAnnotations(annotations):
             return MACHINES["UpdateMachineAnnotations"], machine_pb.UpdateMachineAnnotationsRequest(

@@ -1,7 +1,11 @@
-"""A runtime at the other end of one or two sockets, as a `Runtime`: what holds for a runtime in this process holds for it.
+"""A runtime at the other end of one or two sockets. It is a `Runtime` itself and passes the same contract suite.
 
-Machines and volumes may be served by different processes. The host service is optional: where it is missing, details and
-host facts are empty, and what cannot be done without it raises Unimplemented.
+Machines and volumes may be served by different processes. The host service is optional, as providers other than
+gitvirt's have none: details and host information are empty then, and a call that needs the service raises Unimplemented.
+
+List consistency: `objects` is one list call, and a second call for details. The two are not one snapshot: an object may
+change in between, so a detail can be newer than its object, and an object that is missing from either has an empty
+detail. Callers treat details as information, and decide on spec and status alone.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from iri.wire.message_codec import fill, freeze
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds. Status doubles as the health probe, hence its own."""
+    """In seconds. `status` has its own because it is also the health probe."""
 
     status: float = 5.0
     list: float = 30.0
@@ -43,7 +47,7 @@ class Deadlines:
 
 
 class Client:
-    """Give it the address of a machine runtime, of a volume runtime, or of both; the same one is fine."""
+    """Takes the address of a machine runtime, of a volume runtime, or of both; they may be the same."""
 
     def __init__(
         self,
@@ -52,11 +56,11 @@ class Client:
         deadlines: Deadlines | None = None,
     ) -> None:
         self._deadlines = deadlines or Deadlines()
-        self._links = {
+        self._connections = {
             address: ServerConnection(address) for address in (machines, volumes) if address is not None
         }
-        self._machines = self._links[machines] if machines else None
-        self._volumes = self._links[volumes] if volumes else None
+        self._machines = self._connections[machines] if machines else None
+        self._volumes = self._connections[volumes] if volumes else None
         self._calls: dict[RuntimeKind, ObjectCalls[Any]] = {
             RuntimeMachine: MACHINE_CALLS,
             RuntimeVolume: VOLUME_CALLS,
@@ -69,8 +73,8 @@ class Client:
         self._volume_details: DetailMerger[RuntimeVolume, VolumeDetail] = DetailMerger(decode_volume_detail)
 
     def close(self) -> None:
-        for link in self._links.values():
-            link.close()
+        for connection in self._connections.values():
+            connection.close()
 
     def __enter__(self) -> Client:
         return self
@@ -117,42 +121,44 @@ class Client:
         except Unimplemented:
             return {}
         if kind is RuntimeMachine:
-            return self._machine_details.merged(found, lambda: self.describe() if found else {})
+            return self._machine_details.merge(found, lambda: self.describe() if found else {})
         if kind is RuntimeVolume:
-            unlike = [id for id, volume in found.items() if not volume.is_as_desired]
-            return self._volume_details.merged(found, lambda: self.describe_volumes(unlike) if unlike else {})
+            different = [id for id, volume in found.items() if not volume.is_as_desired]
+            return self._volume_details.merge(
+                found, lambda: self.describe_volumes(different) if different else {}
+            )
         return found
 
     def select(
         self, kind: type[AnyObject], id: str = "", labels: Mapping[str, str] | None = None
     ) -> Mapping[str, AnyObject]:
-        """What the runtime lists for an id, else for labels, else all of it. Without their details."""
+        """The objects with that id, else with all of these labels, else all. Without details."""
         calls = self._calls[kind]
         request = calls.list_request(id, labels or {})
-        data = self._link(calls.list).read_bytes(calls.list, request, self._deadlines.list)
-        items = self._known[kind].items(data, is_complete=not id and not labels)
+        data = self._connection(calls.list).read_bytes(calls.list, request, self._deadlines.list)
+        items = self._known[kind].decode(data, is_complete=not id and not labels)
         return {item.id: item for item in items}
 
     def describe(self, ids: Collection[str] = ()) -> Mapping[str, MachineDetail]:
-        """Details of machines, all when no ids are given. Unimplemented without a host service."""
+        """Details of these machines; of all when no ids are given. Unimplemented without a host service."""
         method = HOST["DescribeMachines"]
         request = host_pb.DescribeMachinesRequest(machine_ids=ids)
-        return self._machine_details.decoded(
-            self._link(method).read_bytes(method, request, self._deadlines.list)
+        return self._machine_details.decode(
+            self._connection(method).read_bytes(method, request, self._deadlines.list)
         )
 
     def describe_volumes(self, ids: Collection[str] = ()) -> Mapping[str, VolumeDetail]:
-        """As `describe` does machines; asked of whoever serves the volumes."""
+        """Details of volumes, from the runtime that serves them; otherwise as `describe`."""
         method = HOST["DescribeVolumes"]
         if self._volumes is None:
             raise Unimplemented("DescribeVolumes: there is no runtime for volumes")
         request = host_pb.DescribeVolumesRequest(volume_ids=ids)
         data = self._volumes.read_bytes(method, request, self._deadlines.list)
-        return self._volume_details.decoded(data)
+        return self._volume_details.decode(data)
 
-    def create(self, wanted: AnyObject) -> AnyObject:
-        calls: ObjectCalls[AnyObject] = self._calls[type(wanted)]
-        return calls.created(self._call(calls.create, calls.create_request(wanted)))
+    def create(self, desired: AnyObject) -> AnyObject:
+        calls: ObjectCalls[AnyObject] = self._calls[type(desired)]
+        return calls.decode_created(self._call(calls.create, calls.create_request(desired)))
 
     def change(self, id: str, change: RuntimeChange) -> None:
         self._call(*build_change_call(id, change))
@@ -167,7 +173,7 @@ class Client:
     def events_between(
         self, first: int, last: int, labels: Mapping[str, str] | None = None
     ) -> Sequence[RuntimeEvent]:
-        """Events from one second to another, both included; 0 and 0 for all that are kept. Oldest first."""
+        """Events from one second to another, both included; 0 and 0 for all. Oldest first."""
         events: list[RuntimeEvent] = []
         for method, kind in (
             (MACHINES["ListEvents"], RuntimeMachine),
@@ -180,7 +186,7 @@ class Client:
             request.filter.events_to_time = last
             request.filter.label_selector.update(labels or {})
             try:
-                response: Any = self._link(method).read(method, request, self._deadlines.list)
+                response: Any = self._connection(method).read(method, request, self._deadlines.list)
             except Unimplemented:
                 continue
             events += [decode_event(message, kind) for message in response.events]
@@ -188,11 +194,13 @@ class Client:
 
     def watch(self) -> RemoteSubscription:
         method = HOST["WatchEvents"]
-        link = self._link(method)
-        return RemoteSubscription(lambda: link.stream(method, build_request(method)), self._deadlines.other)
+        connection = self._connection(method)
+        return RemoteSubscription(
+            lambda: connection.stream(method, build_request(method)), self._deadlines.other
+        )
 
     def console_url(self, machine_id: str) -> str:
-        """Good for one connection, soon. It is a key: show it to nobody else."""
+        """A URL for one connection within a minute. It is a key: never log it, and give it to no other user."""
         request = build_request(MACHINES["Exec"], machine_id=machine_id)
         response: Any = self._call(MACHINES["Exec"], request)
         url: str = response.url
@@ -202,15 +210,15 @@ class Client:
         return WebSocketConsole(self.console_url(machine_id))
 
     def _has(self, method: MethodDescriptor) -> bool:
-        return self._link_or_none(method) is not None
+        return self._connection_or_none(method) is not None
 
-    def _link(self, method: MethodDescriptor) -> ServerConnection:
-        link = self._link_or_none(method)
-        if link is None:
+    def _connection(self, method: MethodDescriptor) -> ServerConnection:
+        connection = self._connection_or_none(method)
+        if connection is None:
             raise Unimplemented(f"{method.name}: there is no runtime for {method.containing_service.name}")
-        return link
+        return connection
 
-    def _link_or_none(self, method: MethodDescriptor) -> ServerConnection | None:
+    def _connection_or_none(self, method: MethodDescriptor) -> ServerConnection | None:
         match method.containing_service.name:
             case "MachineRuntime":
                 return self._machines
@@ -220,13 +228,13 @@ class Client:
                 return self._machines or self._volumes
 
     def _call(self, method: MethodDescriptor, request: Message) -> Message:
-        return self._link(method).call(method, request, self._deadlines.other)
+        return self._connection(method).call(method, request, self._deadlines.other)
 
     def _read(self, method: MethodDescriptor) -> Any:
-        return self._link(method).read(method, build_request(method), self._deadlines.other)
+        return self._connection(method).read(method, build_request(method), self._deadlines.other)
 
     def _status(self, method: MethodDescriptor) -> Any:
         try:
-            return self._link(method).read(method, build_request(method), self._deadlines.status)
+            return self._connection(method).read(method, build_request(method), self._deadlines.status)
         except Unimplemented:
             return None

@@ -1,6 +1,7 @@
-"""Details, which come from another service than the objects, and objects that have theirs filled in.
+"""Merges objects with their details, which another service lists.
 
-An object with its detail is the identical one as last time as long as both of its halves are.
+The merged object is the identical one as last time as long as object and detail are: callers compare with `is`, and
+skip what has not changed.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ class ObjectDetail(msgspec.Struct, Generic[Detail], frozen=True):
 
 
 class DetailMerger(Generic[Described, Detail]):
-    """Of one kind of object. `decode` makes one description of what was sent."""
+    """Of one kind of object. `decode` decodes one detail of a response."""
 
     def __init__(self, decode: Callable[[bytes], ObjectDetail[Detail]]) -> None:
         self._known: ListDecoder[ObjectDetail[Detail]] = ListDecoder(decode)
         self._merged: dict[str, tuple[Described, Detail, Described]] = {}
 
-    def decoded(self, response: bytes) -> Mapping[str, Detail]:
-        found = self._known.items(response, is_complete=True)
+    def decode(self, response: bytes) -> Mapping[str, Detail]:
+        found = self._known.decode(response, is_complete=True)
         return {description.id: description.detail for description in found}
 
-    def merged(
+    def merge(
         self, items: Mapping[str, Described], describe: Callable[[], Mapping[str, Detail]]
     ) -> Mapping[str, Described]:
         try:

@@ -1,4 +1,8 @@
-"""Finds the socket of a runtime: what a person said, else the environment, else the first well-known one that exists."""
+"""Finds the socket of a runtime.
+
+In this order: the address of an argument, the environment, the first well-known socket that exists. Brokers come before
+providers, because a broker stands for several providers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a kind of runtime is looked for. Brokers come before providers: they stand for several of them."""
+    """Where to look for a runtime of one kind: a variable of the environment, and well-known sockets."""
 
     variable: str
     sockets: tuple[Path, ...]
@@ -30,13 +34,13 @@ VOLUME = Endpoint("IRI_VOLUME_RUNTIME_ENDPOINT", list_well_known_sockets("volume
 
 
 def discover(
-    endpoint: Endpoint, said: str | None, environment: Mapping[str, str], timeout_seconds: float = 0
+    endpoint: Endpoint, argument: str | None, environment: Mapping[str, str], timeout_seconds: float = 0
 ) -> Address:
-    """The address of the runtime. Waits at most so long for a well-known socket to appear.
+    """The address of the runtime. Waits at most so long until a well-known socket exists.
 
     Raises InvalidArgument for what cannot be an address, Unavailable when there is no socket.
     """
-    text = said or environment.get(endpoint.variable)
+    text = argument or environment.get(endpoint.variable)
     if text:
         return parse(text)
     deadline = time.monotonic() + timeout_seconds
@@ -47,5 +51,5 @@ def discover(
         if time.monotonic() >= deadline:
             break
         time.sleep(POLL_SECONDS)
-    looked = ", ".join(map(str, endpoint.sockets))
-    raise Unavailable(f"no runtime: none of {looked} exists; start one, or set {endpoint.variable}")
+    searched = ", ".join(map(str, endpoint.sockets))
+    raise Unavailable(f"no runtime: none of {searched} exists; start one, or set {endpoint.variable}")

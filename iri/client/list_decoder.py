@@ -1,5 +1,7 @@
-"""Decodes lists. What a server sends as the same bytes as last time is the identical struct as last time: with thousands
-of objects that are listed every few seconds and rarely change, decoding costs next to nothing.
+"""Decodes lists. An item with the same bytes as last time is the identical struct as last time.
+
+A caller lists thousands of objects every few seconds, and few of them have changed; so decoding is a lookup of bytes.
+What is kept is the last complete list, and up to SPARE items of partial lists since then.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from iri.wire.list_items import split_items
 
 Item = TypeVar("Item")
 
-# Kept besides the items of the last complete list.
+# Items of partial lists that are kept beside the last complete list.
 SPARE = 1024
 
 
@@ -26,8 +28,8 @@ class ListDecoder(Generic[Item]):
         self._known: dict[bytes, Item] = {}
         self._complete = 0
 
-    def items(self, response: bytes, *, is_complete: bool) -> list[Item]:
-        """A complete list is what is kept; parts of one add to it, for a while."""
+    def decode(self, response: bytes, *, is_complete: bool) -> list[Item]:
+        """The items of a response. A complete list replaces what is kept; a partial one adds to it."""
         known = self._known
         try:
             items = [(data, known.get(data) or self._decode(data)) for data in split_items(response)]

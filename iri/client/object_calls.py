@@ -1,4 +1,7 @@
-"""How each kind of object is listed, created and removed: the calls, and the names of their fields."""
+"""How each kind of object is listed, created and removed: the calls, and the names of their fields.
+
+IronCore names the fields of a request after the kind ("machine", "machine_id"), so one class serves all three kinds.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ from iri.wire.message_codec import fill, freeze
 
 @dataclass(frozen=True)
 class ObjectCalls(Generic[AnyObject]):
+    """Of one kind. Builds requests and decodes responses; makes no call itself."""
+
     kind: type[AnyObject]
     message: type[Message]
     field: str
@@ -35,15 +40,15 @@ class ObjectCalls(Generic[AnyObject]):
             request.filter.label_selector.update(labels)  # type: ignore[attr-defined]
         return request
 
-    def create_request(self, wanted: AnyObject) -> Message:
+    def create_request(self, desired: AnyObject) -> Message:
         request = build_request(self.create)
-        fill(getattr(request, self.field), wanted)
+        fill(getattr(request, self.field), desired)
         return request
 
     def remove_request(self, id: str) -> Message:
         return build_request(self.remove, **{f"{self.field}_id": id})
 
-    def created(self, response: Message) -> AnyObject:
+    def decode_created(self, response: Message) -> AnyObject:
         return freeze(self.kind, getattr(response, self.field))
 
     def decode(self, data: bytes) -> AnyObject:

@@ -1,5 +1,15 @@
-"""A watch over a socket, as a `Subscription`. When the server goes away it connects anew and says RESYNC, which is also
-what the server says first; so nothing that happens goes unnoticed, only late.
+"""A watch over a socket, as a `Subscription`.
+
+Theory of operation. A thread reads the stream into a Watcher, which merges notices until the caller takes them.
+
+    the server                                  the subscription
+    refuses the first stream                    raises that error in its constructor (Unimplemented among them)
+    does not answer in time                     raises TimedOut in its constructor
+    sends a notice                              hands it on
+    ends the stream, restarts, is unreachable   reconnects after a growing pause; the new stream begins with a RESYNC
+
+A RESYNC tells the caller to list, so a broken connection makes notices late and never loses a change.
+Must never happen: `next` stays silent after the server was away.
 """
 
 from __future__ import annotations
@@ -31,10 +41,10 @@ CLOSE_SECONDS = 5.0
 
 
 class RemoteSubscription:
-    """Reads in a thread of its own, which ends with `close`."""
+    """Reads in a thread of its own until `close`."""
 
     def __init__(self, connect: Callable[[], ResponseStream], seconds: float) -> None:
-        """Raises what the server answers when it refuses, Unimplemented among it."""
+        """Raises the server's refusal, or TimedOut after so many seconds without a first notice."""
         self._connect = connect
         self._watcher = Watcher(lambda _: None)
         self._stream: ResponseStream | None = None
@@ -86,7 +96,7 @@ class RemoteSubscription:
 
 def decode_notice(message: object) -> Notice:
     if not isinstance(message, pb.WatchEventsResponse):
-        raise Internal("not a notice")
+        raise Internal("the runtime sent a message that is not a notice")
     kind, what = KINDS.get(message.kind), CHANGES.get(message.change)
     if kind is None or what is None:
         return Notice(None, "", ChangeType.RESYNC)

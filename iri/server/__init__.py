@@ -1,4 +1,13 @@
-"""Serves any runtime over the runtime interface. `Server` is the door; the other modules are a service each."""
+"""Serves any runtime over the runtime interface.
+
+A call passes through these modules in this order:
+
+    server, listening_socket     a socket with the right mode, limits, health, and an orderly stop
+    call_handlers                bytes -> request; afterwards response or error -> bytes
+    request_checks               what is wrong with a request, whatever the runtime
+    machine_service, volume_service, host_service      one method per call -> a method of Runtime
+    list_encoder                 objects -> an encoded list, unchanged objects encoded once
+"""
 
 from iri.server.server import ExtraService, Server, Service
 

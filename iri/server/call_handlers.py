@@ -1,7 +1,14 @@
-"""What every served call has in common: decode, check, run, encode, and say what went wrong in a status.
+"""What every served call has in common: decode the request, call, encode the response, translate errors.
 
-A call is a plain function from request to response, given here as a table of names. Nothing of a request or a response
-is ever logged: they hold keys and passwords.
+A service is a table of plain functions from request to response; this module makes gRPC handlers of them.
+
+    the function                  the caller gets
+    returns a message             its bytes; ResourceExhausted when they are too large for a message
+    raises an IRIError            its status and message, shortened to what fits into the headers
+    raises anything else          Internal with the name of the exception; the log has the stack, never the text
+
+Must never happen: a part of a request or a response is logged or quoted in an unexpected error, because they contain
+keys and passwords.
 """
 
 from __future__ import annotations
@@ -24,12 +31,12 @@ from iri.wire.error_status import DETAILS, encode_details, status_code
 log = logging.getLogger(__name__)
 
 Call = Callable[[Any], Message | bytes]
-# A stream is handed a function that calls back when the caller is gone.
+# A stream gets a function that registers a callback for the end of the connection.
 StreamCall = Callable[[Any, Callable[[Callable[[], None]], object]], Iterator[Message]]
 CallWrapper = Callable[[str], AbstractContextManager[None]]
 
-# A status travels in headers, of 8 KiB in all: the message three times as long where it is not ASCII, and once more, in base64, in
-# the details. It cannot be left out there: where there are details, clients in Go take it from these.
+# A status travels in headers of 8 KiB in all. The message is in them twice, percent-encoded (three times as long where it
+# is not ASCII), and in base64 within the details: clients in Go read it from the details where there are any.
 LONGEST_MESSAGE_BYTES = 1500
 
 
@@ -40,7 +47,7 @@ def run_unwrapped(_: str) -> AbstractContextManager[None]:
 def build_handlers(
     service: ServiceDescriptor, calls: Mapping[str, Call | StreamCall], wrapper: CallWrapper = run_unwrapped
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
-    """Serves exactly the calls of the service. `wrapper` may delay or refuse each, before or after its effect."""
+    """Handlers for exactly the calls of the service. `wrapper` may delay or fail each, before or after its effect."""
     missing = {method.name for method in service.methods} ^ set(calls)
     if missing:
         raise ValueError(f"{service.full_name} and its table differ in {', '.join(sorted(missing))}")
@@ -59,15 +66,15 @@ def build_unary(
     request_type = message_factory.GetMessageClass(method.input_type)
 
     def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
-        # A caller that has gone while the call was queued does not expect it to be made any more.
+        # A caller that disconnected while its call was queued has given the call up.
         if not context.is_active():
-            context.abort(grpc.StatusCode.CANCELLED, "the caller is gone")
+            context.abort(grpc.StatusCode.CANCELLED, "the caller has disconnected")
         try:
             with wrapper(method.name):
                 return encode_response(call(decode_request(request_type, data)))
         except IRIError as error:
             abort_call(context, method, error)
-        except Exception as error:  # noqa: BLE001 - the border: a bug must not reach the caller in its own words
+        except Exception as error:  # noqa: BLE001 - the border: the text of a bug may quote the request
             abort_call(context, method, report_bug(method, error))
 
     return grpc.unary_unary_rpc_method_handler(serve)
@@ -96,7 +103,7 @@ def decode_request(request_type: type[Message], data: bytes) -> Message:
     try:
         return request_type.FromString(data)
     except DecodeError:
-        raise InvalidArgument(f"the request is no valid {request_type.DESCRIPTOR.full_name}") from None
+        raise InvalidArgument(f"the request is not a valid {request_type.DESCRIPTOR.full_name}") from None
 
 
 def encode_response(response: Message | bytes) -> bytes:
@@ -109,11 +116,11 @@ def encode_response(response: Message | bytes) -> bytes:
 
 
 def report_bug(method: MethodDescriptor, error: Exception) -> Internal:
-    """Says where, not what: the text of an unexpected exception may quote the request."""
+    """Logs where it happened, not the text: the text of an unexpected exception may quote the request."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("unexpected error call=%s error=%s\n%s", method.name, type(error).__name__, frames)
     return Internal(
-        f"{method.name} failed unexpectedly ({type(error).__name__}); the runtime's log says where"
+        f"{method.name} failed unexpectedly ({type(error).__name__}); the runtime's log has the stack"
     )
 
 
@@ -127,4 +134,5 @@ def abort_call(context: grpc.ServicerContext, method: MethodDescriptor, error: I
 
 
 def shorten(message: str) -> str:
+    """At most so many bytes, without half a character at the end."""
     return message.encode(errors="replace")[:LONGEST_MESSAGE_BYTES].decode(errors="ignore")

@@ -1,4 +1,9 @@
-"""gitvirt.host.v1alpha1.Host over any runtime: a function a call."""
+"""gitvirt.host.v1alpha1.Host over any runtime: one method per call.
+
+It carries what IronCore's services have no call for: the host, classes to offer, resize, details, and watches. A watch is
+a stream that lasts until its caller disconnects or the server stops, and each takes a thread of the server; so both ends
+close its subscription, and PATIENCE_SECONDS bounds how late the thread notices.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ CHANGES: dict[ChangeType, pb.Change.ValueType] = {
     ChangeType.CHANGED: pb.CHANGE_CHANGED,
     ChangeType.DELETED: pb.CHANGE_DELETED,
 }
-# Only bounds how long a watch goes on unseen after a caller vanished without a word.
+# Bounds how long a watch lives after its caller vanished without closing the connection.
 PATIENCE_SECONDS = 30.0
 
 
@@ -82,11 +87,11 @@ class HostService:
         return response
 
     def watch_events(
-        self, _: pb.WatchEventsRequest, on_gone: Callable[[Callable[[], None]], object]
+        self, _: pb.WatchEventsRequest, on_disconnect: Callable[[Callable[[], None]], object]
     ) -> Iterator[pb.WatchEventsResponse]:
         watch = ActiveWatch(self._runtime.watch())
         self._watches.add(watch)
-        if self._is_stopping or on_gone(watch.close) is False:
+        if self._is_stopping or on_disconnect(watch.close) is False:
             watch.close()
         try:
             while not watch.is_closed:
@@ -97,14 +102,14 @@ class HostService:
             watch.close()
 
     def stop(self) -> None:
-        """Ends the watches: they would outlast any grace."""
+        """Ends the watches, which would outlast any grace period of the server."""
         self._is_stopping = True
         for watch in tuple(self._watches):
             watch.close()
 
 
 class ActiveWatch:
-    """One stream's subscription, until its caller or its server goes."""
+    """One stream's subscription, until its caller disconnects or the server stops."""
 
     def __init__(self, subscription: Subscription) -> None:
         self.subscription = subscription
@@ -116,7 +121,7 @@ class ActiveWatch:
 
 
 def select_named(objects: Mapping[str, T], ids: Iterable[str]) -> Iterator[T]:
-    """Those that are there, each once; all of them when none is named."""
+    """The named objects that exist, each once; all objects when no id is given."""
     return (objects[id] for id in dict.fromkeys(ids) or objects if id in objects)
 
 

@@ -1,5 +1,11 @@
-"""Selects and encodes lists. An object that is the identical one as last time is not encoded again: with thousands of
-objects and callers that list every few seconds, that is most of the work.
+"""Selects and encodes lists. An object that is the identical one as last time is not encoded again.
+
+With thousands of objects and callers that list every few seconds, encoding is most of the work of a server. Identity is
+enough to know that nothing changed, because objects are frozen; a runtime returns the identical object while it is
+unchanged (iri.runtime.Runtime.objects).
+
+A response is whole or an error: a list that exceeds a message is refused, never cut, because a caller takes a missing
+object for gone.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
 class ListEncoder(Generic[AnyObject]):
-    """The lists of one kind."""
+    """For the objects of one kind. Thread-safe: an entry is replaced as a whole, and encoding twice is harmless."""
 
     def __init__(self, kind: type[AnyObject], encode: Callable[[AnyObject], Message]) -> None:
         self._kind: type[AnyObject] = kind
@@ -25,7 +31,7 @@ class ListEncoder(Generic[AnyObject]):
         self._encoded: dict[str, tuple[AnyObject, bytes]] = {}
 
     def response(self, objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> bytes:
-        """The encoded response that lists what the filter selects: an id alone decides, labels must all match."""
+        """The encoded response with the selected objects: the one with that id, else those with all of these labels."""
         parts = [self._bytes(item) for item in select_objects(objects, id, labels)]
         if not id and not labels:
             self._forget(objects)
@@ -43,7 +49,7 @@ class ListEncoder(Generic[AnyObject]):
         return encoded
 
     def _forget(self, objects: Mapping[str, AnyObject]) -> None:
-        """Entries of objects that are gone, once they are the larger part."""
+        """Drops the entries of objects that do not exist any more, once they are the larger part."""
         if len(self._encoded) > 2 * len(objects) + 16:
             self._encoded = {id: known for id, known in self._encoded.copy().items() if id in objects}
 

@@ -1,5 +1,18 @@
-"""Puts a listening unix socket at its path: with its mode from the first moment on, in place of a dead one, never of a
-live one. Knows no gRPC: it is given a function that binds a path.
+"""Puts a listening unix socket at its path. Knows no gRPC: it gets a function that binds a path.
+
+Theory of operation, under a lock on the directory:
+
+    at the path                          what happens
+    nothing                              the socket is published
+    a socket that refuses connections    its server has died: replaced
+    a socket that accepts, or hangs      refused: the path is in use, by the process that is named
+    any other file                       refused
+
+Publishing: bind in a private directory, set the mode, rename to the path. So the socket has its mode before anyone can
+open it, and a client finds either the old socket or the new one. `remove` unlinks the path only while it is still this
+socket: a newer server may have replaced it.
+
+Must never happen: two servers start at once and both believe that they own the path; a live server loses its socket.
 """
 
 from __future__ import annotations
@@ -21,13 +34,12 @@ PROBE_SECONDS = 2.0
 
 
 class ListeningSocket:
-    """A socket at a path. It is made in a private directory and then renamed, so that nobody ever finds it half-made, and
-    removed only while the path still leads to it."""
+    """FailedPrecondition in its constructor when the path is in use or cannot be written."""
 
     def __init__(self, path: Path, mode: int, bind: Callable[[Path], object]) -> None:
         self.path = path
         if not path.parent.is_dir():
-            raise FailedPrecondition(f"{path.parent} is no directory: make it, or choose another socket")
+            raise FailedPrecondition(f"{path.parent} is not a directory: create it, or choose another socket")
         try:
             with lock_directory(path.parent):
                 refuse_live_socket(path)
@@ -45,7 +57,7 @@ def publish_socket(path: Path, mode: int, bind: Callable[[Path], object]) -> tup
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as private:
         made = Path(private) / "s"
         if len(os.fsencode(made)) > LONGEST_SOCKET_PATH:
-            raise InvalidArgument(f"the directory of {path} has too long a name for sockets")
+            raise InvalidArgument(f"the directory of {path} is too long for the path of a socket")
         bind(made)
         made.chmod(mode)
         made.rename(path)
@@ -54,7 +66,7 @@ def publish_socket(path: Path, mode: int, bind: Callable[[Path], object]) -> tup
 
 @contextmanager
 def lock_directory(directory: Path) -> Iterator[None]:
-    """Two servers that start at once take turns; the second then finds a live socket."""
+    """Two servers that start at once take turns; the second one then finds a live socket."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -64,12 +76,13 @@ def lock_directory(directory: Path) -> Iterator[None]:
 
 
 def refuse_live_socket(path: Path) -> None:
+    """Passes when there is nothing at the path, or the socket of a server that died."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise FailedPrecondition(f"{path} exists and is no socket: remove it, or choose another path")
+        raise FailedPrecondition(f"{path} exists and is not a socket: remove it, or choose another path")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_SECONDS)
         try:
@@ -77,7 +90,7 @@ def refuse_live_socket(path: Path) -> None:
         except ConnectionRefusedError:
             return
         except (TimeoutError, BlockingIOError):
-            raise FailedPrecondition(f"{path} is in use, by a process that does not answer") from None
+            raise FailedPrecondition(f"{path} is in use by a process that does not answer") from None
         raise FailedPrecondition(f"{path} is in use by process {peer_pid(probe)}")
 
 

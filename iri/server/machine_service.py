@@ -1,4 +1,8 @@
-"""machine.v1alpha1.MachineRuntime over any runtime: a function a call."""
+"""machine.v1alpha1.MachineRuntime over any runtime: one method per call.
+
+Each method checks its request, calls one method of the runtime, and answers at once: the call has recorded an order, not
+carried it out.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from iri.wire.message_codec import fill, freeze
 
 
 class ConsoleUrls(Protocol):
-    """Makes one-time URLs to consoles, opening a console when its URL is used."""
+    """Hands out one-time URLs; the console is opened when its URL is used."""
 
     def offer(self, machine_id: str, open_console: Callable[[], Console]) -> str: ...
 
@@ -65,8 +69,8 @@ class MachineService:
         )
 
     def list_machines(self, request: pb.ListMachinesRequest) -> bytes:
-        wanted = request.filter
-        return self._lists.response(self._runtime.objects(RuntimeMachine), wanted.id, wanted.label_selector)
+        query = request.filter
+        return self._lists.response(self._runtime.objects(RuntimeMachine), query.id, query.label_selector)
 
     def create_machine(self, request: pb.CreateMachineRequest) -> pb.CreateMachineResponse:
         request_checks.require_part(request, "machine", "machine")
@@ -154,7 +158,7 @@ def decode_disk(request: pb.AttachVolumeRequest | pb.UpdateVolumeRequest) -> Dis
 def encode_machine(machine: RuntimeMachine) -> pb.Machine:
     message = pb.Machine()
     fill(message, machine)
-    # Existing clients give up on a whole list when one machine is STOPPED.
+    # Existing clients fail on a whole list when one machine in it is STOPPED.
     if machine.status.state is MachineState.STOPPED:
         message.status.state = pb.MACHINE_SUSPENDED
     return message

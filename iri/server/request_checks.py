@@ -1,6 +1,9 @@
-"""What is wrong with a request, whatever the runtime behind it. Pure; raises InvalidArgument that names the field.
+"""What is wrong with a request, whatever the runtime behind it. Pure; raises InvalidArgument, which names the field.
 
-Values are never quoted: a field may be a secret that went astray.
+Checked here: what must be present, lengths, characters, ranges, and what must be unique within a request. Not checked
+here: whether an object, a class or a network exists, which only the runtime knows.
+
+Must never happen: a value is quoted in a message, because a secret may stand in the wrong field.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.meta.v1alpha1 import api_pb2 as meta_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 
-# Existing clients receive 4 MiB at most, so a list of one such object would already be lost on them.
+# Existing clients receive at most 4 MiB: a list with a larger object would be useless to them.
 LARGEST_OBJECT_BYTES = 4 * 1024 * 1024
 LONGEST_ID = 253
 LONGEST_KEY = 317
@@ -27,6 +30,7 @@ HOSTNAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 
 
 def require_id(value: str, field: str) -> None:
+    """Any text that is not empty: ids are the runtime's."""
     if not value:
         raise InvalidArgument(f"{field} is missing")
     if len(value) > LONGEST_ID:
@@ -34,6 +38,7 @@ def require_id(value: str, field: str) -> None:
 
 
 def require_name(value: str, field: str) -> None:
+    """Names become parts of paths and libvirt names, so their characters are limited."""
     if not value:
         raise InvalidArgument(f"{field} is missing")
     if not NAME.fullmatch(value):
@@ -54,6 +59,7 @@ def check_size(message: Message, field: str) -> None:
 
 
 def check_keys(mapping: Mapping[str, object], field: str) -> None:
+    """The keys of a map; its values are free."""
     for key in mapping:
         if not key:
             raise InvalidArgument(f"{field} has an empty key")
@@ -85,6 +91,7 @@ def check_power(value: int, field: str) -> None:
 
 
 def check_machine(value: machine_pb.Machine) -> None:
+    """A machine to create."""
     check_size(value, "machine")
     check_metadata(value.metadata, "machine.metadata")
     require_part(value, "spec", "machine.spec")
@@ -107,6 +114,7 @@ def check_machine(value: machine_pb.Machine) -> None:
 
 
 def check_disk(value: machine_pb.Volume, field: str) -> None:
+    """A disk of a machine: exactly one source, a device name, no negative size."""
     check_size(value, field)
     require_name(value.name, f"{field}.name")
     if not DEVICE.fullmatch(value.device):
@@ -138,6 +146,7 @@ def check_network_interface(value: machine_pb.NetworkInterface, field: str) -> N
 
 
 def check_volume(value: volume_pb.Volume) -> None:
+    """A volume to create: a class, a size, at most one data source."""
     check_size(value, "volume")
     check_metadata(value.metadata, "volume.metadata")
     require_part(value, "spec", "volume.spec")
@@ -160,6 +169,7 @@ def check_storage(value: volume_pb.VolumeResources, field: str) -> None:
 
 
 def check_snapshot(value: volume_pb.VolumeSnapshot) -> None:
+    """A snapshot to create."""
     check_size(value, "volume_snapshot")
     check_metadata(value.metadata, "volume_snapshot.metadata")
     require_part(value, "spec", "volume_snapshot.spec")
@@ -167,6 +177,7 @@ def check_snapshot(value: volume_pb.VolumeSnapshot) -> None:
 
 
 def check_classes(request: host_pb.SetClassesRequest) -> None:
+    """Classes to offer: a machine class needs cpu and memory; names are unique per kind."""
     for number, machine_class in enumerate(request.machine_classes):
         field = f"machine_classes[{number}]"
         require_name(machine_class.name, f"{field}.name")

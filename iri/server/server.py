@@ -1,6 +1,7 @@
-"""The life of a gRPC server: where it listens, what it serves, its limits, and how it stops.
+"""A gRPC server: where it listens, what it serves, its limits, and how it stops.
 
-Health and reflection are always on. Nothing here knows what a machine is.
+Stopping, in this order: the sockets are removed, so that a new server can take the paths; health turns to NOT_SERVING;
+watches end; calls under way may finish within the grace period. Health and reflection are always on.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from iri.server.volume_service import VolumeService
 
 log = logging.getLogger(__name__)
 
-# Calls at work and calls that wait, the watches among them; what comes on top is RESOURCE_EXHAUSTED.
+# Threads for calls and watches, and calls in all, queued ones included; any further call is RESOURCE_EXHAUSTED.
 THREADS = 32
 CALLS = 256
 SOCKET_MODE = 0o600
@@ -42,7 +43,7 @@ GRACE_SECONDS = 5.0
 OPTIONS = (
     ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
     ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
-    # A second server on a TCP port is a mistake, not a way to share load.
+    # A second server on a TCP port is a mistake here, not a way to share load.
     ("grpc.so_reuseport", 0),
 )
 
@@ -55,14 +56,14 @@ class Service(Enum):
 
 @dataclass(frozen=True)
 class ExtraService:
-    """A further service: its descriptor, and a function a call."""
+    """A further service: its descriptor, and a function per call."""
 
     service: ServiceDescriptor
     calls: Mapping[str, Call]
 
 
 class Server:
-    """`with Server(runtime, address) as server:` serves until the block ends; `wait` blocks until somebody stops it."""
+    """`with Server(runtime, address) as server:` serves until the block ends; `wait` blocks until `stop`."""
 
     def __init__(
         self,
@@ -84,15 +85,15 @@ class Server:
             maximum_concurrent_rpcs=CALLS,
         )
         self._host = HostService(runtime)
-        served = [self._served(service, runtime, consoles) for service in services]
+        services_and_calls = [self._service_calls(service, runtime, consoles) for service in services]
         self._server.add_generic_rpc_handlers(
-            tuple(build_handlers(service, calls, wrapper) for service, calls in served)
+            tuple(build_handlers(service, calls, wrapper) for service, calls in services_and_calls)
         )
         self._health = health.HealthServicer()
-        self._serve_health([service.full_name for service, _ in served])
+        self._serve_health([service.full_name for service, _ in services_and_calls])
 
     def start(self) -> None:
-        """Listens; a TCP port 0 becomes the port it got, in `addresses`. FailedPrecondition when it cannot."""
+        """Listens. TCP port 0 becomes the port that was free, in `addresses`. FailedPrecondition when it cannot listen."""
         try:
             self.addresses = tuple(self._listen(address) for address in self.addresses)
         except FailedPrecondition:
@@ -102,7 +103,7 @@ class Server:
         log.info("serving addresses=%s", " ".join(map(str, self.addresses)))
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """New calls are refused at once; those at work may finish within the grace. Can be called again."""
+        """Refuses new calls at once; calls under way may finish within the grace period. May be called again."""
         for listening in self._sockets:
             listening.remove()
         self._sockets.clear()
@@ -112,7 +113,7 @@ class Server:
         self._stopped.set()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Until stopped; whether it is."""
+        """Waits until `stop`; returns whether it has stopped."""
         return self._stopped.wait(timeout_seconds)
 
     def __enter__(self) -> Server:
@@ -149,7 +150,7 @@ class Server:
             (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
 
-    def _served(
+    def _service_calls(
         self, service: Service | ExtraService, runtime: Runtime, consoles: ConsoleUrls | None
     ) -> tuple[ServiceDescriptor, Mapping[str, Call | StreamCall]]:
         match service:

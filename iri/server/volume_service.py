@@ -1,4 +1,4 @@
-"""volume.v1alpha1.VolumeRuntime over any runtime: a function a call."""
+"""volume.v1alpha1.VolumeRuntime over any runtime: one method per call, as in machine_service."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class VolumeService:
         )
 
     def list_volumes(self, request: pb.ListVolumesRequest) -> bytes:
-        wanted = request.filter
-        return self._volumes.response(self._runtime.objects(RuntimeVolume), wanted.id, wanted.label_selector)
+        query = request.filter
+        return self._volumes.response(self._runtime.objects(RuntimeVolume), query.id, query.label_selector)
 
     def create_volume(self, request: pb.CreateVolumeRequest) -> pb.CreateVolumeResponse:
         request_checks.require_part(request, "volume", "volume")
@@ -80,9 +80,9 @@ class VolumeService:
         return pb.DeleteVolumeSnapshotResponse()
 
     def list_volume_snapshots(self, request: pb.ListVolumeSnapshotsRequest) -> bytes:
-        wanted = request.filter
+        query = request.filter
         return self._snapshots.response(
-            self._runtime.objects(RuntimeSnapshot), wanted.id, wanted.label_selector
+            self._runtime.objects(RuntimeSnapshot), query.id, query.label_selector
         )
 
     def status(self, _: pb.StatusRequest) -> pb.StatusResponse:

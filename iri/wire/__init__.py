@@ -1,6 +1,13 @@
-"""Frozen structs to messages and back, without loss. Both ends of a socket use it; runtimes never need to."""
+"""What both ends of a socket share: structs in -> messages out, and back. Runtimes never need it.
+
+- message_codec    frozen structs <-> messages, by field name
+- list_items       lists whose items stay encoded, so that an item seen before costs nothing
+- events           events <-> messages, and which of them a request selects
+- error_status     our errors <-> gRPC statuses
+- connection       one connection to one server (the client's side)
+"""
 
 import os
 
-# gRPC's C core writes to stderr when a server stops, which is nobody's business: what matters comes as an exception.
+# gRPC's C core writes to stderr when a server stops; whatever matters arrives as an exception.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")

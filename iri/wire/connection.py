@@ -1,9 +1,17 @@
-"""One connection to one server: a deadline on every call, errors of ours, and a new connection when the server was
-replaced. Knows no service.
+"""One connection to one server: a deadline on every call, our errors, a new channel when the server was replaced.
 
-A unix socket that was bound anew is another file at the same path; the link sees that and leaves the old server, even
-one that still runs. Reads are tried again for a moment when nobody answers, so a restart goes unnoticed; writes never
-are, because a lost answer does not say whether they took effect.
+Theory of operation. Before each call the socket file is compared with the one that the channel was opened to. A server
+that was started again has bound another file at the same path; its channel is opened, even while the old server still
+runs, so no call goes to a server that is being replaced.
+
+    call                     the server does not answer                 why
+    read (`read`)            tried again for two seconds, then error    a restart goes unnoticed; reading twice is harmless
+    write (`call`)           Unavailable at once                        a lost answer does not say whether it took effect
+    either, past deadline    TimedOut                                   it may have taken effect
+    stream                   ends with an error; the caller reconnects  see iri.client.remote_watch
+
+The old channel stays open until it is replaced once more, because other threads may still wait for answers on it.
+Must never happen: a write is sent twice. This module knows no service.
 """
 
 from __future__ import annotations
@@ -31,14 +39,14 @@ LONGEST_PAUSE_SECONDS = 0.5
 OPTIONS = (
     ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
     ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
-    # Connections are shared between channels to one path otherwise, and a new one would get the old server.
+    # Otherwise gRPC shares connections between channels to one path, and a new channel would reach the old server.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 50),
-    # Despite its name this is how long one attempt may take; a busy host needs its time for the handshake.
+    # Despite its name this is how long one attempt may take; on a busy host the handshake is slow.
     ("grpc.min_reconnect_backoff_ms", 5000),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.enable_retries", 0),
-    # Else a thread of the channel hands on to the one that reads, which looks ten times a second by itself.
+    # Otherwise a thread of the channel hands each message to the reading thread, which polls ten times a second.
     (grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1),
 )
 
@@ -47,6 +55,8 @@ SocketIdentity = tuple[int, int, int]
 
 
 class ServerConnection:
+    """Thread-safe. Connects with the first call; `close` ends it for good."""
+
     def __init__(self, address: Address, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self.address = address
         self._patience = patience_seconds
@@ -63,14 +73,15 @@ class ServerConnection:
             self._channel = self._retired = None
 
     def call(self, method: MethodDescriptor, request: Message, seconds: float) -> Message:
-        """One call, at most so long; raises an IRIError."""
+        """One call, made once, at most so long; raises an IRIError."""
         return decode_response(method, self.fetch(method, request, seconds))
 
     def read(self, method: MethodDescriptor, request: Message, seconds: float) -> Message:
-        """A call that changes nothing, tried again while nobody answers."""
+        """A call that changes nothing, tried again for a while when no server answers."""
         return decode_response(method, self.read_bytes(method, request, seconds))
 
     def read_bytes(self, method: MethodDescriptor, request: Message, seconds: float) -> bytes:
+        """As `read`, for responses that are decoded elsewhere."""
         end = time.monotonic() + min(self._patience, seconds)
         pause = FIRST_PAUSE_SECONDS
         while True:
@@ -85,12 +96,12 @@ class ServerConnection:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def fetch(self, method: MethodDescriptor, request: Message, seconds: float) -> bytes:
-        """The encoded response."""
-        call = self._connected().unary_unary(method_path(method), None, None)
+        """The encoded response of one call, made once."""
+        call = self._current_channel().unary_unary(method_path(method), None, None)
         try:
             response: bytes = call(request.SerializeToString(), timeout=seconds)
         except grpc.RpcError as error:
-            raise self.translated(method, error) from None
+            raise self.translate_error(method, error) from None
         except ValueError as error:
             # Another thread has closed the channel meanwhile.
             raise Unavailable(f"{self.address}: the connection was closed") from error
@@ -98,10 +109,11 @@ class ServerConnection:
 
     def stream(self, method: MethodDescriptor, request: Message) -> ResponseStream:
         """The responses of a streaming call, without a deadline."""
-        call = self._connected().unary_stream(method_path(method), None, None)
+        call = self._current_channel().unary_stream(method_path(method), None, None)
         return ResponseStream(self, method, call(request.SerializeToString()))
 
-    def _connected(self) -> grpc.Channel:
+    def _current_channel(self) -> grpc.Channel:
+        """The channel to the server that listens now."""
         with self._lock:
             now = socket_identity(self.address)
             if self._channel is not None and now is not None and now != self._identity:
@@ -112,15 +124,16 @@ class ServerConnection:
             return self._channel
 
     def _retire(self) -> None:
-        """The old server may still be answering calls of other threads, so its channel outlives its use by one more."""
+        """Replaces the channel, but keeps it open once more: other threads may wait for answers on it."""
         if self._retired is not None:
             self._retired.close()
         self._retired, self._channel = self._channel, None
 
-    def translated(self, method: MethodDescriptor, error: grpc.RpcError) -> IRIError:
+    def translate_error(self, method: MethodDescriptor, error: grpc.RpcError) -> IRIError:
+        """The error that the runtime raised, or one that names the address which did not answer."""
         code, details = error.code(), error.details() or ""
-        found = [one.value for one in error.trailing_metadata() or () if one.key == DETAILS]
-        precise = found[0] if found and isinstance(found[0], bytes) else b""
+        details_found = [one.value for one in error.trailing_metadata() or () if one.key == DETAILS]
+        precise = details_found[0] if details_found and isinstance(details_found[0], bytes) else b""
         translated = decode_error(code, details or f"{method.name}: {code.name}", precise)
         if isinstance(translated, TimedOut):
             return TimedOut(f"{self.address} did not answer {method.name} in time")
@@ -144,7 +157,7 @@ class ResponseStream:
             for data in self._call:
                 yield decode_response(self._method, data)
         except grpc.RpcError as error:
-            raise self._link.translated(self._method, error) from None
+            raise self._link.translate_error(self._method, error) from None
 
     def cancel(self) -> None:
         self._call.cancel()  # type: ignore[no-untyped-call]
@@ -154,7 +167,7 @@ def decode_response(method: MethodDescriptor, data: bytes) -> Message:
     try:
         return message_factory.GetMessageClass(method.output_type).FromString(data)
     except DecodeError:
-        raise Internal(f"the answer to {method.name} is no valid {method.output_type.full_name}") from None
+        raise Internal(f"the answer to {method.name} is not a valid {method.output_type.full_name}") from None
 
 
 def method_path(method: MethodDescriptor) -> str:
@@ -170,7 +183,7 @@ def grpc_target(address: Address) -> str:
 
 
 def socket_identity(address: Address) -> SocketIdentity | None:
-    """Tells a unix socket from the one that was at its path before; always the same for TCP."""
+    """Tells a unix socket from another one at its path; always the same for TCP, None without a socket."""
     match address:
         case UnixAddress(path):
             return file_identity(path)
@@ -183,5 +196,5 @@ def file_identity(path: Path) -> SocketIdentity | None:
         found = path.stat()
     except OSError:
         return None
-    # An inode number may be used again at once; its time of birth is not.
+    # An inode number may be used again at once, so the time of its last change counts too.
     return found.st_dev, found.st_ino, found.st_ctime_ns

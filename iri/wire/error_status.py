@@ -1,6 +1,12 @@
-"""The one place where our errors and gRPC's statuses meet, in both directions.
+"""The one place where our errors become gRPC statuses, and back.
 
-A status has few codes. What is more precise travels beside it as google.rpc.ErrorInfo, which other callers may read or pass over.
+A status has few codes, and several of our errors share one. The more precise error travels beside the code, as a
+google.rpc.ErrorInfo with a reason, which other clients may read or ignore:
+
+    error in -> code + message (+ details with a reason) -> the same error class out
+
+Without details, or with those of another domain, the code decides: a foreign runtime's error becomes the class that
+says what a caller should do next. A reason never widens an error: it counts only if its class is one of the code's.
 """
 
 from __future__ import annotations
@@ -39,7 +45,7 @@ CODES: dict[type[IRIError], grpc.StatusCode] = {
     TimedOut: grpc.StatusCode.DEADLINE_EXCEEDED,
     Internal: grpc.StatusCode.INTERNAL,
 }
-# Statuses that our runtimes never send, by what a caller should make of them.
+# Statuses that our runtimes never send, by what a caller should do about them.
 FOREIGN_CODES: dict[grpc.StatusCode, type[IRIError]] = {
     grpc.StatusCode.OUT_OF_RANGE: InvalidArgument,
     grpc.StatusCode.ABORTED: Unavailable,
@@ -63,11 +69,12 @@ ERRORS_BY_REASON: dict[str, type[IRIError]] = {reason: error for error, reason i
 
 
 def status_code(error: IRIError) -> grpc.StatusCode:
+    """The code of the nearest class of the error that has one."""
     return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
 
 
 def encode_details(error: IRIError, message: str) -> bytes | None:
-    """What the trailer `DETAILS` says of it; None when the code says all."""
+    """The value of the trailer `DETAILS`; None when the code alone tells the error."""
     reason = next((REASONS[kind] for kind in type(error).__mro__ if kind in REASONS), None)
     if reason is None:
         return None
@@ -79,13 +86,14 @@ def encode_details(error: IRIError, message: str) -> bytes | None:
 
 
 def decode_error(code: grpc.StatusCode, message: str, details: bytes = b"") -> IRIError:
+    """The error to raise for a status."""
     kind = ERRORS_BY_CODE.get(code, Internal)
     precise = decode_details(details)
     return (precise if precise is not None and issubclass(precise, kind) else kind)(message)
 
 
 def decode_details(details: bytes) -> type[IRIError] | None:
-    """None for what is nobody's, another's, or of a newer runtime: the code stands for it then."""
+    """The class that the details name. None without details, and for those of another domain or a newer runtime."""
     try:
         for any in Status.FromString(details).details:
             if any.type_url != ERROR_INFO:

@@ -14,7 +14,7 @@ from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import KIND_NAMES, RuntimeEvent, RuntimeKind
 from iri.wire.message_codec import fill, freeze
 
-EventFilter = machine_pb.EventFilter | volume_pb.EventFilter
+EventQuery = machine_pb.EventFilter | volume_pb.EventFilter
 
 KIND_ANNOTATION = "gitvirt.dev/kind"
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
@@ -33,12 +33,12 @@ def decode_event(message: pb.Event, default: RuntimeKind) -> RuntimeEvent:
 
 
 def select_events(
-    events: Iterable[RuntimeEvent], kinds: Collection[RuntimeKind], wanted: EventFilter
+    events: Iterable[RuntimeEvent], kinds: Collection[RuntimeKind], wanted: EventQuery
 ) -> list[pb.Event]:
     return [encode_event(event) for event in events if event.kind in kinds and is_selected(event, wanted)]
 
 
-def is_selected(event: RuntimeEvent, wanted: EventFilter) -> bool:
+def is_selected(event: RuntimeEvent, wanted: EventQuery) -> bool:
     """The time window includes both its ends and counts only when both are set."""
     if wanted.id and event.id != wanted.id:
         return False

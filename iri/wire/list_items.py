@@ -1,5 +1,8 @@
-"""Lists whose items stay encoded. On the wire a repeated message is a repeated field of bytes, so a response can be taken
-apart and put together without touching the items, and items seen before need no work at all.
+"""Lists whose items stay encoded.
+
+On the wire, a repeated message looks exactly like a repeated field of bytes. So the two functions here take a list
+response apart and put it together without decoding an item, and both ends keep the encoding of each item that they have
+seen: a list of thousands of unchanged objects costs a lookup per object.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 
 def define_list() -> FileDescriptorProto:
+    """A message with one repeated field of bytes."""
     file = FileDescriptorProto(name="entries.proto", package="gitvirt.wire", syntax="proto3")
     field = file.message_type.add(name="Entries").field.add(name="items", number=1)
     field.label = FieldDescriptorProto.LABEL_REPEATED
@@ -25,12 +29,12 @@ ItemList = message_factory.GetMessageClass(POOL.FindMessageTypeByName("gitvirt.w
 
 
 def join_items(items: Iterable[bytes]) -> bytes:
-    """The message whose field 1 is these, as all list responses are built."""
+    """An encoded list response: all of them have their items in field 1."""
     data: bytes = ItemList(items=items).SerializeToString()
     return data
 
 
 def split_items(response: bytes) -> Sequence[bytes]:
-    """Field 1 of a message. Raises google.protobuf.message.DecodeError."""
+    """The encoded items of a list response. Raises google.protobuf.message.DecodeError."""
     items: Sequence[bytes] = ItemList.FromString(response).items  # type: ignore[attr-defined]
     return items

@@ -83,7 +83,7 @@ def test_file_is_left_alone(socket_directory: Path, sockets: Sockets) -> None:
 
 
 def test_missing_directory_is_named(socket_directory: Path, sockets: Sockets) -> None:
-    with pytest.raises(FailedPrecondition, match=r"/no is no directory"):
+    with pytest.raises(FailedPrecondition, match=r"/no is not a directory"):
         ListeningSocket(socket_directory / "no" / "s", 0o600, sockets.bind)
 
 
