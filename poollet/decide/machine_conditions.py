@@ -90,7 +90,7 @@ def list_not_attached(
 def pending_conditions(
     needs: MachineDependencies, in_use: tuple[NotReady, ...] = (), errors: CreateErrors = NO_ERRORS
 ) -> tuple[report.ReportedCondition, ...]:
-    """What a machine that is not created yet blocked for. `errors`: why its runtime did not create it."""
+    """What a machine that is not created yet waits for. `errors`: why its runtime did not create it."""
     secrets = (
         [(needs.ignition.reason, needs.ignition.message)] if isinstance(needs.ignition, NotReady) else []
     )
