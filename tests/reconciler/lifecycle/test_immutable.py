@@ -31,7 +31,7 @@ def test_a_volume_that_would_become_another_stays_what_it_is() -> None:
     said = accepted(world)
     assert said is not None
     assert (said.status, said.reason) == ("False", "Frozen")
-    assert said.message.startswith("data.yaml: the volume is of class fast, and stays it")
+    assert said.message.startswith("data.yaml: the class of a volume cannot change: fast -> slow")
     assert any(
         change.key == DATA and "data.yaml" in change.reason for plan in world.plans for change in plan.changes
     )

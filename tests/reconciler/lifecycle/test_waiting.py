@@ -11,7 +11,7 @@ from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import fleet
 from tests.reconciler.world.scene import LIVE, REPORTS, machine
 
-TOLD = "live is lost: nothing is written until every known host is heard of. TickBlocked for "
+TOLD = "live is lost: nothing is written until every known host is heard of. Waiting for "
 REFS = "refs/heads/gitvirt/poollets/"
 WAY_OUT = (
     ". Start those that are down; remove the report of one only when it is gone for good, because whatever it "
