@@ -10,13 +10,13 @@ from dataclasses import replace
 from bench.measure import figure
 from reconciler.schedule import (
     AntiAffinity,
-    Board,
+    ClusterState,
     Placed,
     Policy,
     Pool,
     Request,
     Spread,
-    board,
+    build_cluster_state,
     schedule,
 )
 from schemas.kinds import Key, Kind
@@ -31,7 +31,7 @@ OFFERED = frozenset(name for name, _ in CLASSES)
 ZONE = "topology.ironcore.dev/zone"
 
 
-def pools(count: int, machines: int) -> Board:
+def pools(count: int, machines: int) -> ClusterState:
     room = max(1, machines * 3 // count)
     capacity = {
         "cpu": 4000 * room,
@@ -39,7 +39,7 @@ def pools(count: int, machines: int) -> Board:
         **{f"class/machine.{name}": 2 * room for name, _ in CLASSES},
     }
     lab = (Taint(key="lab", effect="NoSchedule"),)
-    return board(
+    return build_cluster_state(
         Pool(
             name=f"pool-{i:05}",
             allocatable=capacity,

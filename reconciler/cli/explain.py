@@ -97,7 +97,7 @@ def explain_object(seen: Seen, key: Key) -> Explanation:
     need = Place(key=key, before=known.record, record=without_assignment(known.record))
     requests = placing.requests(world, [need], seen.now)
     rows = (
-        explain(requests[0], placing.board(world, requests, [need]), placing.policy(world))
+        explain(requests[0], placing.build_cluster_state(world, requests, [need]), placing.policy(world))
         if requests
         else ()
     )

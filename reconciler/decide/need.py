@@ -42,9 +42,9 @@ class Course:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place(Course):
-    """Find a pool. `beside` is the pool of the machine that a volume alone is for, when that stands already."""
+    """Find a pool. `near_pool` is the pool of the machine that a volume alone is for, when that stands already."""
 
-    beside: str = ""
+    near_pool: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ def _decided(world: World, dirty: Collection[Key], now: datetime) -> Plan:
     needs = diff(world, dirty, now, verdict)
     requests = placing.requests(world, [need for need in needs if isinstance(need, Place)], now)
     decisions = (
-        schedule(requests, placing.board(world, requests, needs), placing.policy(world)) if requests else ()
+        schedule(requests, placing.build_cluster_state(world, requests, needs), placing.policy(world))
+        if requests
+        else ()
     )
     return compose(world, needs, decisions, now, verdict)

@@ -49,7 +49,7 @@ def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
     standing = users_of(view, known)
     placed = next((each for each in standing if each.record.assignment is not None), None)
     if placed is not None:
-        return Place(**turn.course(), beside=placed.record.pool)
+        return Place(**turn.course(), near_pool=placed.record.pool)
     if standing:
         said = f"it is placed together with machine {standing[0].key.name}"
         return keep(turn.says(SCHEDULED, "False", "WaitsForMachine", said))

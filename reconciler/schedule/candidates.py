@@ -1,4 +1,4 @@
-"""The pools that one group of equal requests may use, best first, kept in queues while the board gets fuller.
+"""The pools that one group of equal requests may use, best first, kept in queues while the cluster gets fuller.
 
 Entries are corrected when they come to the top: within a pass pools only get fuller and counts only grow, so an entry that is
 out of date promises too much (and where a policy rewards fullness, every touched pool gets a fresh entry before it is used).
@@ -10,8 +10,8 @@ import heapq
 from collections.abc import Iterator
 
 from reconciler.schedule import scores
-from reconciler.schedule.board import Board
-from reconciler.schedule.eligible import Entry, Shelf, domain_of
+from reconciler.schedule.cluster_state import ClusterState
+from reconciler.schedule.eligible import EligibleCache, Entry, domain_of
 from reconciler.schedule.request import Request
 from reconciler.schedule.terms import Term
 from reconciler.schedule.volumes import Bound, bind
@@ -48,19 +48,21 @@ class Queue:
 class Candidates:
     """Built once a pass for each group; `take` may then be asked as often as the group has requests."""
 
-    def __init__(self, request: Request, board: Board, policy: scores.Policy, shelf: Shelf) -> None:
-        self.board = board
+    def __init__(
+        self, request: Request, cluster: ClusterState, policy: scores.Policy, cache: EligibleCache
+    ) -> None:
+        self.cluster = cluster
         self.request = request
         self.is_improving = policy is scores.Policy.BIN_PACK
-        self.ranking = shelf.ranking(request.charge)
+        self.ranking = cache.ranking(request.charge)
         namespace, anti, spread = request.key.namespace, request.anti_affinity, request.spread
         self.spread = Term(namespace, spread.selector, spread.topology_key) if spread else None
         apart = Term(namespace, anti.selector, anti.topology_key) if anti else None
         self.crowd = apart if anti is not None and not anti.is_required else None
         self.apart = apart if anti is not None and anti.is_required else None
         self.skew_of_one = int(spread is not None and spread.selector.matches(dict(request.labels)))
-        eligible = shelf.get(request)
-        self.standing = eligible.standing
+        eligible = cache.get(request)
+        self.static = eligible.static
         self.eligible = eligible
         self.seen = eligible.made_at
         self.queues: dict[str, Queue] = {}
@@ -78,11 +80,11 @@ class Candidates:
         crowd = 0
         if (
             self.crowd is not None
-            and (domain := self.board.domain(self.crowd.topology_key, pool)) is not None
+            and (domain := self.cluster.domain(self.crowd.topology_key, pool)) is not None
         ):
-            crowd = self.board.tally(self.crowd)[domain]
-        points = self.ranking.points(pool) + (self.standing.of(pool) or 0)
-        return crowd, -points, pool, len(self.board.touched)
+            crowd = self.cluster.tally(self.crowd)[domain]
+        points = self.ranking.points(pool) + (self.static.of(pool) or 0)
+        return crowd, -points, pool, len(self.cluster.touched)
 
     def take(self, request: Request) -> Taken | None:
         """The best pool for one more of the group, what the policy gives it, and a place for each of the volumes."""
@@ -90,7 +92,7 @@ class Candidates:
             self.catch_up()
         if self.spread is None:
             return self.best(self.queue(""), request)
-        counts = self.board.tally(self.spread)
+        counts = self.cluster.tally(self.spread)
         least = smallest(self.floor, counts)
         while self.open:
             count = smallest(self.open, counts)
@@ -109,15 +111,15 @@ class Candidates:
 
     def catch_up(self) -> None:
         """Fuller is better: pools touched meanwhile have better entries than those in the heap."""
-        touched = self.board.touched
+        touched = self.cluster.touched
         for pool in set(touched[self.seen :]):
-            if self.standing.of(pool) is not None:
-                self.queue(domain_of(self.board, self.request, pool)).push(self.entry(pool))
+            if self.static.of(pool) is not None:
+                self.queue(domain_of(self.cluster, self.request, pool)).push(self.entry(pool))
         self.seen = len(touched)
 
     def best(self, queue: Queue, request: Request) -> Taken | None:
         """Drops what cannot take the request: nothing in a pass makes room."""
-        touched_at, has_crowd = self.board.touched_at, self.crowd is not None
+        touched_at, has_crowd = self.cluster.touched_at, self.crowd is not None
         while (top := queue.top()) is not None:
             pool = top[2]
             if has_crowd or touched_at.get(pool, 0) > top[3]:
@@ -127,25 +129,27 @@ class Candidates:
                     continue
             found = self.room(pool, request)
             if found is not None:
-                return pool, -top[1] - (self.standing.of(pool) or 0), found
+                return pool, -top[1] - (self.static.of(pool) or 0), found
             queue.pop()
         return None
 
     def room(self, pool: str, request: Request) -> Bound | None:
-        board = self.board
-        if fits(board.charge(pool, request), board.free[pool]) or self.is_kept_away(pool):
+        cluster = self.cluster
+        if fits(cluster.charge(pool, request), cluster.free[pool]) or self.is_kept_away(pool):
             return None
-        return bind(board, board.pools[pool], request.volumes) if request.volumes else ()
+        return bind(cluster, cluster.pools[pool], request.volumes) if request.volumes else ()
 
     def is_kept_away(self, pool: str) -> bool:
-        board = self.board
+        cluster = self.cluster
         if self.apart is not None:
-            domain = board.domain(self.apart.topology_key, pool)
-            if domain is not None and board.tally(self.apart)[domain]:
+            domain = cluster.domain(self.apart.topology_key, pool)
+            if domain is not None and cluster.tally(self.apart)[domain]:
                 return True
-        held = board.held_against(self.request)
+        held = cluster.held_against(self.request)
         return (
-            any(board.domain(term.topology_key, pool) in domains for term, domains in held) if held else False
+            any(cluster.domain(term.topology_key, pool) in domains for term, domains in held)
+            if held
+            else False
         )
 
 

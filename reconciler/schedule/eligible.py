@@ -1,7 +1,7 @@
 """The pools that requests of one sort may ever use in a pass, best first. Shared by all groups of that sort.
 
-What standing predicates say holds for the pass, so it is asked once for pools that look the same to a request; what a
-pool is worth changes as it fills, so the order is made anew when much was placed since.
+The static filters hold for the whole pass, so each is asked once for all pools that look the same to a request. What a pool is worth
+changes as it fills, so the order is computed again once much was placed since (see the theory in `reconciler.schedule`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.schedule import filters, scores
-from reconciler.schedule.board import Board
+from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.ranking import Fills, Ranking
 from reconciler.schedule.request import Pool, Request
 from schemas.model.capacity import Vector
@@ -21,8 +21,8 @@ Looks = tuple[Mapping[str, object], Mapping[object, Pool]]  # how each looks, an
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The pools that no standing predicate refuses, with the part of their score that stands too: `worth` by how a pool looks."""
+class StaticFilterResult:
+    """The pools that no static filter rejects, with the part of their score that does not change: `worth` by how a pool looks."""
 
     look_of: Mapping[str, object]
     worth: Mapping[object, int]
@@ -45,8 +45,8 @@ class Domains:
 class Eligible:
     """Gives out entries, the best first, and looks no further than it is asked: few requests ever see the end."""
 
-    def __init__(self, standing: Standing, domains: Domains | None, ranking: Ranking) -> None:
-        self.standing = standing
+    def __init__(self, static: StaticFilterResult, domains: Domains | None, ranking: Ranking) -> None:
+        self.static = static
         self.domains = domains
         self.ranking = ranking
         self.levels = ranking.levels
@@ -75,7 +75,7 @@ class Eligible:
         return False
 
     def entries(self) -> Iterator[Entry]:
-        look_of, worth, at = self.standing.look_of, self.standing.worth, self.made_at
+        look_of, worth, at = self.static.look_of, self.static.worth, self.made_at
         if len(look_of) == 1:  # pinned, as a rule: one need not be looked for among all
             for name, look in look_of.items():
                 if (extra := worth.get(look)) is not None:
@@ -95,11 +95,11 @@ class Eligible:
                     yield 0, rank, name, at
 
 
-class Shelf:
+class EligibleCache:
     """Eligible pools by sort of request."""
 
-    def __init__(self, board: Board, policy: scores.Policy) -> None:
-        self.board = board
+    def __init__(self, cluster: ClusterState, policy: scores.Policy) -> None:
+        self.cluster = cluster
         self.policy = policy
         self.kept: dict[Sort, Eligible] = {}
         self.rankings: dict[tuple[tuple[str, int], ...], Ranking] = {}
@@ -111,7 +111,7 @@ class Shelf:
         key = tuple(sorted(charge.items()))
         found = self.rankings.get(key)
         if found is None:
-            self.fills = self.fills or Fills(self.board)
+            self.fills = self.fills or Fills(self.cluster)
             found = self.rankings[key] = Ranking(self.fills, self.policy, charge)
         return found
 
@@ -120,10 +120,10 @@ class Shelf:
         ranking.refresh()
         found = self.kept.get(sort)
         if found is None:
-            standing = self.standing(request)
-            found = self.kept[sort] = Eligible(standing, self.domains(request, standing), ranking)
+            static = self.apply_static_filters(request)
+            found = self.kept[sort] = Eligible(static, self.domains(request, static), ranking)
         elif found.made_at != ranking.at:
-            found = self.kept[sort] = Eligible(found.standing, found.domains, ranking)
+            found = self.kept[sort] = Eligible(found.static, found.domains, ranking)
         return found
 
     def sort_of(self, request: Request) -> Sort:
@@ -138,33 +138,33 @@ class Shelf:
             request.spread and (request.spread.topology_key, request.spread.is_required),
         )
 
-    def domains(self, request: Request, standing: Standing) -> Domains | None:
+    def domains(self, request: Request, static: StaticFilterResult) -> Domains | None:
         if request.spread is None:
             return None
         key = request.spread.topology_key
         where = self.where.get(key)
         if where is None:
             where = self.where[key] = {
-                name: domain_of(self.board, request, name) for name in self.board.pools
+                name: domain_of(self.cluster, request, name) for name in self.cluster.pools
             }
-        found = {domain for name, domain in where.items() if standing.of(name) is not None}
+        found = {domain for name, domain in where.items() if static.of(name) is not None}
         return Domains(
-            where, tuple(sorted(found)), tuple(sorted(filters.domains_of(self.board, request, key) | found))
+            where, tuple(sorted(found)), tuple(sorted(filters.domains_of(self.cluster, request, key) | found))
         )
 
-    def standing(self, request: Request) -> Standing:
+    def apply_static_filters(self, request: Request) -> StaticFilterResult:
         look_of, samples = self.looking(request)
         worth = {
-            look: scores.standing(self.board, pool, request)
+            look: scores.static_score(self.cluster, pool, request)
             for look, pool in samples.items()
             if self.is_eligible(pool, request)
         }
-        return Standing(look_of, worth)
+        return StaticFilterResult(look_of, worth)
 
     def looking(self, request: Request) -> Looks:
-        """How each pool looks to standing predicates, which look at few labels, and one pool of each look."""
+        """How each pool looks to the static filters, which read few labels, and one pool of each look."""
         if is_particular(request):
-            by_name: Mapping[str, Pool] = self.board.pools
+            by_name: Mapping[str, Pool] = self.cluster.pools
             if request.pinned:
                 by_name = {request.pinned: by_name[request.pinned]} if request.pinned in by_name else {}
             return {name: name for name in by_name}, {name: pool for name, pool in by_name.items()}
@@ -179,7 +179,7 @@ class Shelf:
         numbers: dict[Sort, int] = {}
         samples: dict[object, Pool] = {}
         look_of: dict[str, object] = {}
-        for name, pool in self.board.pools.items():
+        for name, pool in self.cluster.pools.items():
             labels = [pool.labels.get(key) for key in keys]
             look = (bool(pool.why_not_ready), pool.is_cordoned, pool.taints, pool.classes, *labels)
             number = look_of[name] = numbers.setdefault(look, len(numbers))
@@ -187,16 +187,16 @@ class Shelf:
         return look_of, samples
 
     def is_eligible(self, pool: Pool, request: Request) -> bool:
-        board = self.board
-        if any(any(predicate(pool, request)) for predicate in filters.STANDING):
+        cluster = self.cluster
+        if any(any(predicate(pool, request)) for predicate in filters.STATIC_FILTERS):
             return False
-        if any(filters.reachable(board, pool, request)):
+        if any(filters.reachable(cluster, pool, request)):
             return False
         spread = request.spread
         return (
             spread is None
             or not spread.is_required
-            or board.domain(spread.topology_key, pool.name) is not None
+            or cluster.domain(spread.topology_key, pool.name) is not None
         )
 
 
@@ -205,9 +205,9 @@ def is_particular(request: Request) -> bool:
     return bool(request.pinned or request.rejections or request.volume_pools)
 
 
-def domain_of(board: Board, request: Request, pool: str) -> str:
+def domain_of(cluster: ClusterState, request: Request, pool: str) -> str:
     """Without spread all pools are one domain, and so are those without the label where spread is but a wish."""
-    return "" if request.spread is None else board.domain(request.spread.topology_key, pool) or ""
+    return "" if request.spread is None else cluster.domain(request.spread.topology_key, pool) or ""
 
 
 def relevant_labels(request: Request) -> tuple[str, ...]:

@@ -1,13 +1,13 @@
 """Whether a pool can take a request: one predicate a function, each giving every reason it has.
 
-STANDING predicates hold for a whole pass; CHANGING ones look at the board.
+STATIC_FILTERS hold for a whole pass; DYNAMIC_FILTERS look at what is free and placed by now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from reconciler.schedule.board import Board
+from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Predicate, Reason
 from reconciler.schedule.request import (
     Labels,
@@ -56,7 +56,7 @@ def pin(pool: Pool, request: Request) -> Reasons:
         yield Reason(Predicate.PINNED, f"machinePoolRef names {request.pinned}")
 
 
-STANDING: tuple[Callable[[Pool, Request], Reasons], ...] = (
+STATIC_FILTERS: tuple[Callable[[Pool, Request], Reasons], ...] = (
     pin,
     ready,
     cordon,
@@ -67,53 +67,53 @@ STANDING: tuple[Callable[[Pool, Request], Reasons], ...] = (
 )
 
 
-def capacity(board: Board, pool: Pool, request: Request) -> Reasons:
+def capacity(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
     if not pool.is_known:
         return ()
-    return shortfalls(board.charge(pool.name, request), board.free[pool.name], Predicate.CAPACITY)
+    return shortfalls(cluster.charge(pool.name, request), cluster.free[pool.name], Predicate.CAPACITY)
 
 
-def reachable(board: Board, pool: Pool, request: Request) -> Reasons:
+def reachable(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
     """Volumes that are placed already bind the machine to where they can be attached."""
     for name in request.volume_pools:
-        volume_pool = board.volume_pools.get(name)
+        volume_pool = cluster.volume_pools.get(name)
         if volume_pool is None:
             yield Reason(Predicate.VOLUME, f"its volume pool {name} is not there")
         elif not volume_pool.reaches(pool):
             yield Reason(Predicate.VOLUME, f"volumes of {name} cannot be attached here")
 
 
-def anti_affinity(board: Board, pool: Pool, request: Request) -> Reasons:
+def anti_affinity(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
     anti = request.anti_affinity
     if anti is not None and anti.is_required:
-        domain = board.domain(anti.topology_key, pool.name)
+        domain = cluster.domain(anti.topology_key, pool.name)
         if (
             domain is not None
-            and board.tally(Term(request.key.namespace, anti.selector, anti.topology_key))[domain]
+            and cluster.tally(Term(request.key.namespace, anti.selector, anti.topology_key))[domain]
         ):
             yield Reason(
                 Predicate.ANTI_AFFINITY,
                 f"{where(anti.topology_key, domain)} has a machine that it must keep apart from",
             )
-    for term, domains in board.held_against(request):
-        if (domain := board.domain(term.topology_key, pool.name)) in domains and domain is not None:
+    for term, domains in cluster.held_against(request):
+        if (domain := cluster.domain(term.topology_key, pool.name)) in domains and domain is not None:
             yield Reason(
                 Predicate.ANTI_AFFINITY,
                 f"{where(term.topology_key, domain)} has a machine that must keep apart from it",
             )
 
 
-def spread(board: Board, pool: Pool, request: Request) -> Reasons:
+def spread(cluster: ClusterState, pool: Pool, request: Request) -> Reasons:
     """Eligible domains are those of pools that the selector of the request names."""
     rule = request.spread
     if rule is None or not rule.is_required:
         return
-    domain = board.domain(rule.topology_key, pool.name)
+    domain = cluster.domain(rule.topology_key, pool.name)
     if domain is None:
         yield Reason(Predicate.SPREAD, f"it has no label {rule.topology_key}")
         return
-    counts = board.tally(Term(request.key.namespace, rule.selector, rule.topology_key))
-    least = min(counts[value] for value in domains_of(board, request, rule.topology_key) | {domain})
+    counts = cluster.tally(Term(request.key.namespace, rule.selector, rule.topology_key))
+    least = min(counts[value] for value in domains_of(cluster, request, rule.topology_key) | {domain})
     skew = counts[domain] + rule.selector.matches(dict(request.labels)) - least
     if skew > rule.max_skew:
         yield Reason(
@@ -125,11 +125,16 @@ def spread(board: Board, pool: Pool, request: Request) -> Reasons:
         )
 
 
-CHANGING: tuple[Callable[[Board, Pool, Request], Reasons], ...] = (capacity, reachable, anti_affinity, spread)
+DYNAMIC_FILTERS: tuple[Callable[[ClusterState, Pool, Request], Reasons], ...] = (
+    capacity,
+    reachable,
+    anti_affinity,
+    spread,
+)
 
 
 def volume_reasons(
-    board: Board,
+    cluster: ClusterState,
     volume_pool: VolumePool,
     pool: Pool | None,
     volume: VolumeRequest,
@@ -152,7 +157,7 @@ def volume_reasons(
     if volume.volume_class not in volume_pool.classes:
         yield Reason(Predicate.CLASS, f"it does not offer the class {volume.volume_class}")
     yield from shortfalls(
-        volume.charge if charge is None else charge, board.volume_free[volume_pool.name], Predicate.CAPACITY
+        volume.charge if charge is None else charge, cluster.volume_free[volume_pool.name], Predicate.CAPACITY
     )
 
 
@@ -196,13 +201,13 @@ def quota_amount(resource: str, count: int) -> str:
     return format_amount(resource.removeprefix("requests.").partition(" ")[0], count)
 
 
-def domains_of(board: Board, request: Request, topology_key: str) -> set[str]:
+def domains_of(cluster: ClusterState, request: Request, topology_key: str) -> set[str]:
     """The values of the topology key among the pools that the request may ever use."""
     return {
         domain
-        for pool in board.pools.values()
+        for pool in cluster.pools.values()
         if not any(mismatches(pool, request.selector))
-        and (domain := board.domain(topology_key, pool.name)) is not None
+        and (domain := cluster.domain(topology_key, pool.name)) is not None
     }
 
 

@@ -12,7 +12,7 @@ from itertools import chain
 from operator import itemgetter
 
 from reconciler.schedule import scores
-from reconciler.schedule.board import Board
+from reconciler.schedule.cluster_state import ClusterState
 from schemas.model.capacity import Vector
 
 Fill = tuple[object, ...]
@@ -24,24 +24,32 @@ rank_of = itemgetter(0)
 class Fills:
     """Pools that are equally full, by name. A list is replaced, never changed: who reads one may read on."""
 
-    def __init__(self, board: Board) -> None:
-        self.board = board
-        self.at = len(board.touched)
+    def __init__(self, cluster: ClusterState) -> None:
+        self.cluster = cluster
+        self.at = len(cluster.touched)
         self.numbers: dict[Fill, int] = {}
         self.names: dict[int, list[str]] = {}  # by number
         self.fill_of: dict[str, int] = {}
-        for name in sorted(board.pools):
+        for name in sorted(cluster.pools):
             fill = self.fill_of[name] = self.fill(name)
             self.names.setdefault(fill, []).append(name)
 
     def fill(self, name: str) -> int:
         """Everything that a policy looks at; numbered, since numbers are light to look up."""
-        free, whole = self.board.free[name], self.board.pools[name].allocatable
-        fill = (*free, None, *free.values(), *whole, None, *whole.values(), self.board.machines.get(name, 0))
+        free, whole = self.cluster.free[name], self.cluster.pools[name].allocatable
+        fill = (
+            *free,
+            None,
+            *free.values(),
+            *whole,
+            None,
+            *whole.values(),
+            self.cluster.machines.get(name, 0),
+        )
         return self.numbers.setdefault(fill, len(self.numbers))
 
     def update(self) -> None:
-        touched = self.board.touched
+        touched = self.cluster.touched
         if self.at == len(touched):
             return
         moved = set(touched[self.at :])
@@ -80,12 +88,12 @@ class Ranking:
         self.known: dict[int, int] = {}  # -points by fill
 
     def points(self, pool: str) -> int:
-        board = self.fills.board
-        return self.worth(board, board.pools[pool], self.needs)
+        cluster = self.fills.cluster
+        return self.worth(cluster, cluster.pools[pool], self.needs)
 
     def refresh(self) -> None:
         """Made anew once so many were placed since that it costs less than to correct what is out of date."""
-        placed = len(self.fills.board.touched)
+        placed = len(self.fills.cluster.touched)
         patience = max(PATIENCE, len(self.fills.names) // 16)
         if self.at < 0 or placed - self.at > patience:
             self.fills.update()

@@ -59,7 +59,7 @@ class VolumeRequest:
 class Request:
     """One decision: a machine and its unplaced volumes land together or not at all; without `machine_class`, one volume alone.
 
-    `volume_pools` are the pools of its volumes that are placed already. `beside` is the pool of the machine that a volume
+    `volume_pools` are the pools of its volumes that are placed already. `near_pool` is the pool of the machine that a volume
     alone is for, when that stands already: only what is reached from there will do.
     """
 
@@ -74,7 +74,7 @@ class Request:
     spread: Spread | None = None
     volumes: tuple[VolumeRequest, ...] = ()
     volume_pools: tuple[str, ...] = ()
-    beside: str = ""
+    near_pool: str = ""
     rejections: tuple[Rejection, ...] = ()
     pinned: str = ""
     quota: Vector = field(default_factory=dict)  # what it takes of its namespace's quota

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from reconciler.schedule.board import Board
+from reconciler.schedule.cluster_state import ClusterState
 from reconciler.schedule.decision import Score
 from reconciler.schedule.request import Pool, Request
 from schemas.model.capacity import Vector
@@ -43,19 +43,19 @@ def free_share(needs: Needs, free: Vector, allocatable: Vector) -> int:
     return total // count if count else 0
 
 
-def most_free(board: Board, pool: Pool, needs: Needs) -> int:
-    return free_share(needs, board.free[pool.name], pool.allocatable)
+def most_free(cluster: ClusterState, pool: Pool, needs: Needs) -> int:
+    return free_share(needs, cluster.free[pool.name], pool.allocatable)
 
 
-def bin_pack(board: Board, pool: Pool, needs: Needs) -> int:
-    return WHOLE - free_share(needs, board.free[pool.name], pool.allocatable)
+def bin_pack(cluster: ClusterState, pool: Pool, needs: Needs) -> int:
+    return WHOLE - free_share(needs, cluster.free[pool.name], pool.allocatable)
 
 
-def fewest_machines(board: Board, pool: Pool, _needs: Needs) -> int:
-    return WHOLE - board.machines[pool.name] * 1000
+def fewest_machines(cluster: ClusterState, pool: Pool, _needs: Needs) -> int:
+    return WHOLE - cluster.machines[pool.name] * 1000
 
 
-BY_POLICY: dict[Policy, Callable[[Board, Pool, Needs], int]] = {
+BY_POLICY: dict[Policy, Callable[[ClusterState, Pool, Needs], int]] = {
     Policy.MOST_FREE: most_free,
     Policy.BIN_PACK: bin_pack,
     Policy.SPREAD: fewest_machines,
@@ -71,32 +71,36 @@ def soft_taints(pool: Pool, request: Request) -> int:
     )
 
 
-def locality(board: Board, pool: Pool, request: Request) -> int:
+def locality(cluster: ClusterState, pool: Pool, request: Request) -> int:
     """Volumes of the same zone are nearer."""
     if not request.volume_pools:
         return 0
     zone = pool.labels.get(ZONE)
     return LOCAL * sum(
-        zone is not None and name in board.volume_pools and board.volume_pools[name].labels.get(ZONE) == zone
+        zone is not None
+        and name in cluster.volume_pools
+        and cluster.volume_pools[name].labels.get(ZONE) == zone
         for name in request.volume_pools
     )
 
 
-def standing(board: Board, pool: Pool, request: Request) -> int:
+def static_score(cluster: ClusterState, pool: Pool, request: Request) -> int:
     """The part that holds for a whole pass."""
-    return soft_taints(pool, request) + locality(board, pool, request)
+    return soft_taints(pool, request) + locality(cluster, pool, request)
 
 
-def score(board: Board, pool: Pool, request: Request, policy: Policy, by_policy: int | None = None) -> Score:
+def score(
+    cluster: ClusterState, pool: Pool, request: Request, policy: Policy, by_policy: int | None = None
+) -> Score:
     """`by_policy` is what the policy gives, where that is known already."""
     if by_policy is None:
-        by_policy = BY_POLICY[policy](board, pool, measured(request.charge))
+        by_policy = BY_POLICY[policy](cluster, pool, measured(request.charge))
     if not pool.taints and not request.volume_pools:
         return Score(by_policy, ((policy.value, by_policy),))
     parts = (
         (policy.value, by_policy),
         ("SoftTaints", soft_taints(pool, request)),
-        ("VolumeLocality", locality(board, pool, request)),
+        ("VolumeLocality", locality(cluster, pool, request)),
     )
     return Score(
         sum(points for _, points in parts),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from reconciler.schedule import filters
-from reconciler.schedule.board import Board, take
+from reconciler.schedule.cluster_state import ClusterState, take
 from reconciler.schedule.decision import Predicate, Reason
 from reconciler.schedule.request import Pool, VolumePool, VolumeRequest
 from reconciler.schedule.scores import free_share, measured
@@ -15,12 +15,12 @@ from schemas.kinds import Key
 Bound = tuple[tuple[VolumeRequest, str], ...]
 
 
-def bind(board: Board, pool: Pool | None, volumes: tuple[VolumeRequest, ...]) -> Bound | None:
+def bind(cluster: ClusterState, pool: Pool | None, volumes: tuple[VolumeRequest, ...]) -> Bound | None:
     """The largest first, each to the pool that is freest afterwards; what one takes the next does not see."""
     taken: dict[str, dict[str, int]] = {}
     bound = []
     for volume in by_size(volumes):
-        name = choose(board, pool, volume, taken)
+        name = choose(cluster, pool, volume, taken)
         if name is None:
             return None
         take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
@@ -33,16 +33,16 @@ def by_size(volumes: Iterable[VolumeRequest]) -> list[VolumeRequest]:
 
 
 def choose(
-    board: Board, pool: Pool | None, volume: VolumeRequest, taken: dict[str, dict[str, int]]
+    cluster: ClusterState, pool: Pool | None, volume: VolumeRequest, taken: dict[str, dict[str, int]]
 ) -> str | None:
     best: tuple[int, str] | None = None
     # What cannot be attached there is refused whatever else is true of it.
-    near = board.volume_pools.values() if pool is None else board.reaching(pool)
+    near = cluster.volume_pools.values() if pool is None else cluster.reaching(pool)
     for volume_pool in near:
-        if any(reasons_against(board, volume_pool, pool, volume, taken)):
+        if any(reasons_against(cluster, volume_pool, pool, volume, taken)):
             continue
         points = free_share(
-            measured(volume.charge), board.volume_free[volume_pool.name], volume_pool.allocatable
+            measured(volume.charge), cluster.volume_free[volume_pool.name], volume_pool.allocatable
         )
         rank = (-points, volume_pool.name)
         best = rank if best is None else min(best, rank)
@@ -50,7 +50,7 @@ def choose(
 
 
 def reasons_against(
-    board: Board,
+    cluster: ClusterState,
     volume_pool: VolumePool,
     pool: Pool | None,
     volume: VolumeRequest,
@@ -58,25 +58,25 @@ def reasons_against(
 ) -> Iterable[Reason]:
     together = taken.get(volume_pool.name)
     if together is None:
-        return filters.volume_reasons(board, volume_pool, pool, volume)
+        return filters.volume_reasons(cluster, volume_pool, pool, volume)
     charge = {resource: count + together.get(resource, 0) for resource, count in volume.charge.items()}
-    return filters.volume_reasons(board, volume_pool, pool, volume, charge)
+    return filters.volume_reasons(cluster, volume_pool, pool, volume, charge)
 
 
-def unbound(board: Board, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Iterable[Reason]:
+def unbound(cluster: ClusterState, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Iterable[Reason]:
     """Why the volumes cannot all be had beside `pool`: for each that has no place, what speaks against each volume pool that
     reaches there, and against the one that it is pinned to."""
     taken: dict[str, dict[str, int]] = {}
     for volume in by_size(volumes):
-        name = choose(board, pool, volume, taken)
+        name = choose(cluster, pool, volume, taken)
         if name is not None:
             take(taken.setdefault(name, {}), {resource: -count for resource, count in volume.charge.items()})
             continue
-        asked = {each.name: each for each in board.reaching(pool)}
-        if volume.pinned in board.volume_pools:
-            asked[volume.pinned] = board.volume_pools[volume.pinned]
+        asked = {each.name: each for each in cluster.reaching(pool)}
+        if volume.pinned in cluster.volume_pools:
+            asked[volume.pinned] = cluster.volume_pools[volume.pinned]
         for volume_pool in asked.values():
-            for reason in reasons_against(board, volume_pool, pool, volume, taken):
+            for reason in reasons_against(cluster, volume_pool, pool, volume, taken):
                 yield replace(
                     reason,
                     predicate=Predicate.VOLUME_CAPACITY,
@@ -84,7 +84,7 @@ def unbound(board: Board, pool: Pool, volumes: tuple[VolumeRequest, ...]) -> Ite
                     volume_pool=volume_pool.name,
                 )
         if not asked:
-            said = "no volume pool reaches it" if board.volume_pools else "there are no volume pools"
+            said = "no volume pool reaches it" if cluster.volume_pools else "there are no volume pools"
             yield Reason(Predicate.VOLUME_CAPACITY, said, volume=named(volume.key))
 
 

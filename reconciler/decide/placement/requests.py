@@ -29,7 +29,7 @@ from schemas.model.charge import machine_charge, volume_charge
 from schemas.validate.tree import derived_name
 
 
-class Recorded(Protocol):
+class DecidedObject(Protocol):
     """`record` is the one that the object has once this pass is over, but for where it places it."""
 
     @property
@@ -39,14 +39,14 @@ class Recorded(Protocol):
     def record(self) -> Record: ...
 
 
-class Asked(Recorded, Protocol):
-    """What is asked for one object: `beside` is the pool that a volume is needed at."""
+class PlacementNeed(DecidedObject, Protocol):
+    """What is asked for one object: `near_pool` is the pool that a volume is needed at."""
 
     @property
-    def beside(self) -> str: ...
+    def near_pool(self) -> str: ...
 
 
-def requests(world: World, places: Iterable[Asked], now: datetime) -> tuple[Request, ...]:
+def requests(world: World, places: Iterable[PlacementNeed], now: datetime) -> tuple[Request, ...]:
     """In the order of their keys. A machine of a class that is not there cannot be asked for, and is left out."""
     asked = {each.key: each for each in places}
     found: list[Request] = []
@@ -61,11 +61,13 @@ def requests(world: World, places: Iterable[Asked], now: datetime) -> tuple[Requ
         if known is not None and isinstance(known.object, Volume):
             volume = _volume(key, known.object.spec, asked[key].record, pin_of(known), now)
             quota = volume_need(world, key.namespace, known.object.spec)
-            found.append(Request(key, volumes=(volume,), beside=asked[key].beside, quota=quota))
+            found.append(Request(key, volumes=(volume,), near_pool=asked[key].near_pool, quota=quota))
     return tuple(found)
 
 
-def _machine(world: World, asked: Asked, others: Mapping[Key, Asked], now: datetime) -> Request | None:
+def _machine(
+    world: World, asked: PlacementNeed, others: Mapping[Key, PlacementNeed], now: datetime
+) -> Request | None:
     known = world.known.get(asked.key)
     if known is None or not isinstance(known.object, Machine):
         return None
@@ -115,7 +117,7 @@ def _volumes(world: World, machine: Machine) -> Iterator[tuple[Key, VolumeSpec]]
             yield key, entry.ephemeral.volume_template.spec
 
 
-def _record(world: World, key: Key, others: Mapping[Key, Asked]) -> Record:
+def _record(world: World, key: Key, others: Mapping[Key, PlacementNeed]) -> Record:
     if key in others:
         return others[key].record
     known = world.known.get(key)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reconciler.schedule import (
     AntiAffinity,
-    Board,
+    ClusterState,
     Fit,
     Placed,
     Policy,
@@ -18,7 +18,7 @@ from reconciler.schedule import (
     Spread,
     Unschedulable,
     VolumePool,
-    board,
+    build_cluster_state,
     explain,
     schedule,
 )
@@ -95,8 +95,8 @@ MACHINES = st.lists(
 POLICIES = st.sampled_from(list(Policy))
 
 
-def fresh(pools: list[Pool], volume_pools: list[VolumePool]) -> Board:
-    return board(pools, volume_pools)
+def fresh(pools: list[Pool], volume_pools: list[VolumePool]) -> ClusterState:
+    return build_cluster_state(pools, volume_pools)
 
 
 @given(POOLS, VOLUME_POOLS, MACHINES, POLICIES)
@@ -171,6 +171,6 @@ def test_adding_a_pool_unplaces_nobody_who_asks_for_nothing_special(
 ) -> None:
     """Capacity alone: with equal requests one more pool never makes fewer fit."""
     plain = [machine(request.key.name) for request in asked]
-    before = where(schedule(plain, board(pools)))
+    before = where(schedule(plain, build_cluster_state(pools)))
     more = [*pools, pool("extra", allocatable={"cpu": 2000, "memory": 8 * GIB}, classes=frozenset({"small"}))]
-    assert set(before) <= set(where(schedule(plain, board(more))))
+    assert set(before) <= set(where(schedule(plain, build_cluster_state(more))))

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.schedule import (
     AntiAffinity,
-    Board,
+    ClusterState,
     Placed,
     Policy,
     Pool,
@@ -19,7 +19,7 @@ from reconciler.schedule import (
     Unschedulable,
     VolumePool,
     VolumeRequest,
-    board,
+    build_cluster_state,
     schedule,
 )
 from reconciler.schedule.ranking import PATIENCE, Fills, Ranking
@@ -94,13 +94,13 @@ def machine(draw: random.Random, number: int, pool_count: int) -> Request:
     )
 
 
-def world(seed: int, count: int, machines: int) -> tuple[Board, Board, list[Request]]:
+def world(seed: int, count: int, machines: int) -> tuple[ClusterState, ClusterState, list[Request]]:
     """The same board twice, and who is to be placed."""
     draw = random.Random(seed)
     hosts, stores = pools(draw, count, is_alike=seed % 2 == 0), volume_pools(draw, count)
     used = {pool.name: {"cpu": 500 * draw.randrange(3)} for pool in hosts[:: 2 + seed % 2]}
     asked = [machine(draw, number, count) for number in range(machines)]
-    return board(hosts, stores, used), board(hosts, stores, used), asked
+    return build_cluster_state(hosts, stores, used), build_cluster_state(hosts, stores, used), asked
 
 
 @pytest.mark.parametrize("policy", list(Policy))
@@ -149,7 +149,7 @@ def test_the_words_of_a_rejection_decide_nothing_and_each_request_is_told_its_ow
         for i, said in enumerate(words)
     ]
     pools = [Pool(name, {"cpu": 1000}, classes=frozenset({"c0"})) for name in "ab"]
-    first, *others = schedule(requests, board(pools))
+    first, *others = schedule(requests, build_cluster_state(pools))
     assert isinstance(first, Placed)
     assert (first.key.name, first.pool) == ("m0", "a")
     for decision, said in zip(others, words[1:], strict=True):

@@ -5,7 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.schedule import Fit, Pool, Reason, Refusal, Request, VolumePool, VolumeRequest, board, explain
+from reconciler.schedule import (
+    Fit,
+    Pool,
+    Reason,
+    Refusal,
+    Request,
+    VolumePool,
+    VolumeRequest,
+    build_cluster_state,
+    explain,
+)
 from schemas.kinds import Key, Kind
 
 HOSTS = ["a", "b", "c"]
@@ -26,7 +36,7 @@ volume_pools = st.lists(
 
 @given(volume_pools)
 def test_those_that_reach_are_those_that_say_so(found: list[VolumePool]) -> None:
-    on = board(pools, found)
+    on = build_cluster_state(pools, found)
     for pool in pools:
         assert on.reaching(pool) == tuple(
             sorted((each for each in found if each.reaches(pool)), key=lambda each: each.name)
@@ -44,7 +54,7 @@ def local(name: str) -> VolumePool:
 
 
 def test_a_pool_is_refused_for_the_volume_pools_that_reach_it_alone() -> None:
-    on = board(pools, [local("a"), local("b")])
+    on = build_cluster_state(pools, [local("a"), local("b")])
     rows = explain(machine(size=11), on)
     assert all(isinstance(row, Refusal) for row in rows)
     told = {row.pool: list(map(about, row.reasons)) for row in rows if isinstance(row, Refusal)}
@@ -60,7 +70,7 @@ def about(reason: Reason) -> tuple[str, str, str]:
 
 
 def test_a_pin_to_a_volume_pool_that_does_not_reach_is_said() -> None:
-    rows = explain(machine(pinned="a"), board(pools, [local("a"), local("b")]))
+    rows = explain(machine(pinned="a"), build_cluster_state(pools, [local("a"), local("b")]))
     assert [type(row) for row in rows] == [Fit, Refusal, Refusal]
     refused = rows[2]
     assert isinstance(refused, Refusal)

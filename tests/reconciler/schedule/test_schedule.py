@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.schedule import (
     AntiAffinity,
-    Board,
+    ClusterState,
     Fit,
     Placed,
     Policy,
@@ -20,7 +20,7 @@ from reconciler.schedule import (
     Request,
     Spread,
     Unschedulable,
-    board,
+    build_cluster_state,
     explain,
     schedule,
 )
@@ -54,14 +54,16 @@ REFUSED = [
     ("only", "request_", "want"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
 def test_every_reason_is_kept(only: Pool, request_: Request, want: set[Predicate]) -> None:
-    (decision,) = schedule([request_], board([only]))
+    (decision,) = schedule([request_], build_cluster_state([only]))
     assert isinstance(decision, Unschedulable)
     rows = {refusal.pool: {reason.predicate for reason in refusal.reasons} for refusal in decision.refusals}
     assert rows["p"] == want
 
 
 def test_capacity_tells_need_and_have() -> None:
-    (decision,) = schedule([machine("m")], board([pool("p", allocatable={"cpu": 500, "memory": GIB})]))
+    (decision,) = schedule(
+        [machine("m")], build_cluster_state([pool("p", allocatable={"cpu": 500, "memory": GIB})])
+    )
     assert isinstance(decision, Unschedulable)
     assert [(reason.resource, reason.need, reason.have) for reason in decision.refusals[0].reasons] == [
         ("cpu", "1", "500m"),
@@ -70,7 +72,7 @@ def test_capacity_tells_need_and_have() -> None:
 
 
 def test_without_pools_it_says_so() -> None:
-    (decision,) = schedule([machine("m")], board([]))
+    (decision,) = schedule([machine("m")], build_cluster_state([]))
     assert isinstance(decision, Unschedulable)
     assert decision.refusals[0].reasons[0].predicate is Predicate.NO_POOLS
 
@@ -102,11 +104,13 @@ PREFERRED = [
     ("policy", "used", "want"), [row[1:] for row in PREFERRED], ids=[row[0] for row in PREFERRED]
 )
 def test_policies(policy: Policy, used: dict[str, dict[str, int]], want: str) -> None:
-    assert where(schedule([machine("m")], board([pool("b"), pool("a")], used=used), policy)) == {"m": want}
+    assert where(
+        schedule([machine("m")], build_cluster_state([pool("b"), pool("a")], used=used), policy)
+    ) == {"m": want}
 
 
 def test_a_soft_taint_is_the_last_choice() -> None:
-    on = board(
+    on = build_cluster_state(
         [pool("a", taints=(Taint(key="lab", effect="PreferNoSchedule"),)), pool("b")],
         used={"b": {"cpu": 7000}},
     )
@@ -115,7 +119,7 @@ def test_a_soft_taint_is_the_last_choice() -> None:
 
 def test_a_pool_near_its_volumes_comes_first() -> None:
     """Reachable from both; the emptier one is in another zone than the volume."""
-    on = board(
+    on = build_cluster_state(
         [pool("a", labels={ZONE: "east"}), pool("b", labels={ZONE: "west"})],
         [volume_pool("v", labels={ZONE: "west"})],
         used={"b": {"cpu": 1000}},
@@ -125,7 +129,7 @@ def test_a_pool_near_its_volumes_comes_first() -> None:
 
 
 def test_priority_goes_first_then_size_then_name() -> None:
-    on = board([pool("a", allocatable={"cpu": 2000, "memory": 64 * GIB})])
+    on = build_cluster_state([pool("a", allocatable={"cpu": 2000, "memory": 64 * GIB})])
     asked = [
         machine("c"),
         machine("b"),
@@ -137,7 +141,7 @@ def test_priority_goes_first_then_size_then_name() -> None:
 
 
 def test_a_higher_priority_gets_the_room() -> None:
-    on = board([pool("a", allocatable={"cpu": 1000, "memory": 4 * GIB})])
+    on = build_cluster_state([pool("a", allocatable={"cpu": 1000, "memory": 4 * GIB})])
     assert where(schedule([machine("a"), machine("z", priority=1)], on)) == {"z": "a"}
 
 
@@ -148,18 +152,29 @@ def test_anti_affinity_keeps_apart_by_pool_and_by_zone() -> None:
         len(
             set(
                 where(
-                    schedule([machine(f"m{i}", anti_affinity=apart) for i in range(4)], board(pools))
+                    schedule(
+                        [machine(f"m{i}", anti_affinity=apart) for i in range(4)], build_cluster_state(pools)
+                    )
                 ).values()
             )
         )
         == 3
     )
     apart = AntiAffinity(WEB, ZONE)
-    assert len(where(schedule([machine(f"m{i}", anti_affinity=apart) for i in range(4)], board(pools)))) == 2
+    assert (
+        len(
+            where(
+                schedule(
+                    [machine(f"m{i}", anti_affinity=apart) for i in range(4)], build_cluster_state(pools)
+                )
+            )
+        )
+        == 2
+    )
 
 
 def test_anti_affinity_binds_those_who_come_later() -> None:
-    on = board([pool("a")])
+    on = build_cluster_state([pool("a")])
     on.hold("default", AntiAffinity(Selector((("app", "noisy"),))), "a")
     (noisy, quiet) = schedule([machine("n", labels=(("app", "noisy"),)), machine("q")], on)
     assert isinstance(noisy, Unschedulable)
@@ -168,13 +183,13 @@ def test_anti_affinity_binds_those_who_come_later() -> None:
 
 
 def test_another_namespace_is_not_counted() -> None:
-    on = board([pool("a")])
+    on = build_cluster_state([pool("a")])
     on.hold("other", AntiAffinity(WEB), "a")
     assert where(schedule([machine("m")], on)) == {"m": "a"}
 
 
 def test_soft_anti_affinity_prefers_and_does_not_forbid() -> None:
-    on = board([pool("a"), pool("b", allocatable={"cpu": 4000, "memory": 16 * GIB})])
+    on = build_cluster_state([pool("a"), pool("b", allocatable={"cpu": 4000, "memory": 16 * GIB})])
     asked = [machine(f"m{i}", anti_affinity=AntiAffinity(WEB, is_required=False)) for i in range(4)]
     assert Counter(where(schedule(asked, on)).values()) == {"a": 2, "b": 2}
 
@@ -182,7 +197,7 @@ def test_soft_anti_affinity_prefers_and_does_not_forbid() -> None:
 def test_spread_keeps_the_skew_and_waits_rather_than_break_it() -> None:
     pools = [pool("a"), pool("b", labels={ZONE: "b"}, allocatable={"cpu": 2000, "memory": 64 * GIB})]
     asked = [machine(f"m{i}", spread=Spread(WEB, ZONE, 1)) for i in range(8)]
-    decisions = schedule(asked, board(pools))
+    decisions = schedule(asked, build_cluster_state(pools))
     assert Counter(where(decisions).values()) == {"a": 3, "b": 2}
     waiting = next(decision for decision in decisions if isinstance(decision, Unschedulable))
     rows = {refusal.pool: {reason.predicate for reason in refusal.reasons} for refusal in waiting.refusals}
@@ -192,11 +207,11 @@ def test_spread_keeps_the_skew_and_waits_rather_than_break_it() -> None:
 def test_a_soft_spread_goes_on_where_there_is_room() -> None:
     pools = [pool("a"), pool("b", labels={ZONE: "b"}, allocatable={"cpu": 2000, "memory": 64 * GIB})]
     asked = [machine(f"m{i}", spread=Spread(WEB, ZONE, 1, is_required=False)) for i in range(8)]
-    assert Counter(where(schedule(asked, board(pools))).values()) == {"a": 6, "b": 2}
+    assert Counter(where(schedule(asked, build_cluster_state(pools))).values()) == {"a": 6, "b": 2}
 
 
 def test_those_already_there_are_counted() -> None:
-    on = board([pool("a"), pool("b", labels={ZONE: "b"})])
+    on = build_cluster_state([pool("a"), pool("b", labels={ZONE: "b"})])
     on.population = lambda namespace, selector: {"a": 2} if (namespace, selector) == ("default", WEB) else {}
     assert Counter(
         where(schedule([machine(f"m{i}", spread=Spread(WEB, ZONE)) for i in range(3)], on)).values()
@@ -207,8 +222,8 @@ def test_those_already_there_are_counted() -> None:
 def test_those_placed_before_in_the_same_pass_are_counted(rule: dict[str, object]) -> None:
     """Also those who ask for nothing themselves, and those of an earlier pass on the same board."""
 
-    def on() -> Board:
-        return board([pool("a"), pool("b", labels={ZONE: "b"})], used={"b": {"cpu": 4000}})
+    def on() -> ClusterState:
+        return build_cluster_state([pool("a"), pool("b", labels={ZONE: "b"})], used={"b": {"cpu": 4000}})
 
     assert where(schedule([machine("m1", priority=1), machine("m2", **rule)], on())) == {"m1": "a", "m2": "b"}
     in_turn = on()
@@ -221,7 +236,9 @@ def test_a_machine_and_its_volumes_land_together_or_not_at_all() -> None:
         volume_pool("va", reachable_from=frozenset({"a"}), allocatable={"storage": 15 * GIB}),
         volume_pool("vb", reachable_from=frozenset({"b"})),
     ]
-    on = board([pool("a"), pool("b", allocatable={"cpu": 1000, "memory": 4 * GIB})], volume_pools)
+    on = build_cluster_state(
+        [pool("a"), pool("b", allocatable={"cpu": 1000, "memory": 4 * GIB})], volume_pools
+    )
     both = (volume("v1"), volume("v2"))
     first, second = schedule(
         [machine("m1", volumes=both), machine("m2", volumes=tuple(volume(f"w{i}") for i in (1, 2)))], on
@@ -237,29 +254,30 @@ def test_a_machine_and_its_volumes_land_together_or_not_at_all() -> None:
 def test_a_volume_alone() -> None:
     alone = Request(key=Key(Kind.VOLUME, "default", "v"), volumes=(volume("v"),))
     (placed,) = schedule(
-        [alone], board([], [volume_pool("x"), volume_pool("y", allocatable={"storage": 200 * GIB})])
+        [alone],
+        build_cluster_state([], [volume_pool("x"), volume_pool("y", allocatable={"storage": 200 * GIB})]),
     )
     assert isinstance(placed, Placed)
     assert placed.volumes == ((Key(Kind.VOLUME, "default", "v"), "y"),)
-    (refused,) = schedule([alone], board([], [volume_pool("x", is_cordoned=True)]))
+    (refused,) = schedule([alone], build_cluster_state([], [volume_pool("x", is_cordoned=True)]))
     assert isinstance(refused, Unschedulable)
     assert refused.refusals[0].reasons[0].predicate is Predicate.CORDON
 
 
 def test_a_volume_for_a_machine_that_stands_already_lands_where_that_reaches() -> None:
-    def on() -> Board:
+    def on() -> ClusterState:
         stores = [
             volume_pool("large", allocatable={"storage": 900 * GIB}, reachable_from=frozenset({"q"})),
             volume_pool("near", reachable_from=frozenset({"p"})),
         ]
-        return board([pool("p"), pool("q")], stores)
+        return build_cluster_state([pool("p"), pool("q")], stores)
 
     wanted = volume("v")
-    request_ = Request(key=wanted.key, volumes=(wanted,), beside="p")
+    request_ = Request(key=wanted.key, volumes=(wanted,), near_pool="p")
     (decision,) = schedule([request_], on())
     assert isinstance(decision, Placed)
     assert decision.volumes == ((wanted.key, "near"),)
-    (lost,) = schedule([Request(key=wanted.key, volumes=(wanted,), beside="gone")], on())
+    (lost,) = schedule([Request(key=wanted.key, volumes=(wanted,), near_pool="gone")], on())
     assert isinstance(lost, Unschedulable)
     assert [row.pool for row in lost.refusals] == ["gone"]
 
@@ -267,13 +285,13 @@ def test_a_volume_for_a_machine_that_stands_already_lands_where_that_reaches() -
 def test_pools_that_tell_class_counts_only_are_not_overfilled_across_classes() -> None:
     stock = pool("p", allocatable={SHARE: WHOLE_HOST}, shares={"small": share(3), "big": share(1)})
     asked = [*(machine(f"m{i}") for i in range(9)), machine("big", machine_class="big", priority=-1)]
-    assert len(where(schedule(asked, board([stock])))) == 3
+    assert len(where(schedule(asked, build_cluster_state([stock])))) == 3
     asked = [machine("big", machine_class="big", priority=1), *asked[:9]]
-    assert set(where(schedule(asked, board([stock])))) == {"big"}
+    assert set(where(schedule(asked, build_cluster_state([stock])))) == {"big"}
 
 
 def test_quota_refuses_with_need_and_have() -> None:
-    on = board([pool("a")])
+    on = build_cluster_state([pool("a")])
     on.quotas = {"default": (Quota("team", {"requests.cpu": 1500}),)}
     placed, refused = schedule(
         [machine(f"m{i}", quota={"requests.cpu": 1000, "requests.memory": GIB}) for i in range(2)], on
@@ -291,7 +309,7 @@ def test_quota_refuses_with_need_and_have() -> None:
 
 
 def test_explain_gives_a_row_for_each_pool() -> None:
-    rows = explain(machine("m"), board([pool("a"), pool("b", is_cordoned=True)]))
+    rows = explain(machine("m"), build_cluster_state([pool("a"), pool("b", is_cordoned=True)]))
     assert isinstance(rows[0], Fit)
     assert dict(rows[0].score.parts)["MostFree"] == rows[0].score.points
     assert isinstance(rows[1], Refusal)

@@ -27,7 +27,7 @@ LABELLED = "  labels: {app: web}\n"
 class Ask:
     key: Key
     record: Record = field(default_factory=Record)
-    beside: str = ""
+    near_pool: str = ""
 
 
 def key(name: str, kind: Kind = Kind.MACHINE) -> Key:
@@ -36,7 +36,7 @@ def key(name: str, kind: Kind = Kind.MACHINE) -> Key:
 
 def decided(scene: Scene, world: World, *asks: Ask) -> dict[str, Decision]:
     requests = placing.requests(world, asks, scene.now)
-    found = schedule(requests, placing.board(world, requests, asks), placing.policy(world))
+    found = schedule(requests, placing.build_cluster_state(world, requests, asks), placing.policy(world))
     return {each.key.name: each for each in found}
 
 
@@ -59,7 +59,7 @@ def test_a_machine_is_placed_along_with_its_volumes() -> None:
 def test_a_volume_alone_is_placed_beside_its_machine() -> None:
     scene = Scene({"data.yaml": volume("data")})
     scene.report("pool-a", report("pool-a", volume_pools=("pool-a",)))
-    found = decided(scene, scene.world(), Ask(key("data", Kind.VOLUME), beside="pool-a"))
+    found = decided(scene, scene.world(), Ask(key("data", Kind.VOLUME), near_pool="pool-a"))
     assert isinstance(found["data"], Placed)
 
 
@@ -85,7 +85,7 @@ def test_what_is_assigned_takes_its_room_and_what_lets_go_gives_it_back() -> Non
     assert isinstance(decided(scene, world, Ask(key("web-1")))["web-1"], Placed)
     taken_back = Ask(key("b"), assigned("pool-a"))
     requests = placing.requests(world, [Ask(key("b"))], scene.now)
-    room = placing.board(world, requests, [Ask(key("web-1")), taken_back])
+    room = placing.build_cluster_state(world, requests, [Ask(key("web-1")), taken_back])
     assert room.free["pool-a"] == {"cpu": 0, "memory": 0}
     assert room.machines["pool-a"] == 1
 
@@ -103,7 +103,7 @@ def test_a_pool_that_tells_counts_of_classes_alone_is_shared_by_them() -> None:
     scene.report("pool-a", Report(poollet=base.poollet, pools={"pool-a": PoolReport(status=status)}))
     world = scene.world()
     requests = placing.requests(world, [Ask(key("b"))], scene.now)
-    assert placing.board(world, requests).free["pool-a"] == {SHARE: WHOLE_HOST // 2}
+    assert placing.build_cluster_state(world, requests).free["pool-a"] == {SHARE: WHOLE_HOST // 2}
     found = decided(scene, world, Ask(key("b")), Ask(key("c")))
     assert isinstance(found["b"], Placed)
     assert why(found["c"]) == {Predicate.CAPACITY}

@@ -30,7 +30,7 @@ def nobody(_namespace: str, _selector: Selector) -> Mapping[str, int]:
 
 
 @dataclass(slots=True)
-class Board:
+class ClusterState:
     """`free` and `volume_free` are what is left of each pool."""
 
     pools: Mapping[str, Pool]
@@ -146,16 +146,16 @@ def take(free: dict[str, int], charge: Vector) -> None:
         free[resource] = free.get(resource, 0) - need
 
 
-def board(
+def build_cluster_state(
     pools: Iterable[Pool],
     volume_pools: Iterable[VolumePool] = (),
     used: Mapping[str, Vector] | None = None,
     volume_used: Mapping[str, Vector] | None = None,
-) -> Board:
-    """A board whose pools are as full as `used` says."""
+) -> ClusterState:
+    """A cluster whose pools are as full as `used` says."""
     machine_pools = {pool.name: pool for pool in pools}
     storage_pools = {pool.name: pool for pool in volume_pools}
-    result = Board(pools=machine_pools, volume_pools=storage_pools)
+    result = ClusterState(pools=machine_pools, volume_pools=storage_pools)
     result.free = {name: dict(pool.allocatable) for name, pool in machine_pools.items()}
     result.volume_free = {name: dict(pool.allocatable) for name, pool in storage_pools.items()}
     for free, charges in ((result.free, used), (result.volume_free, volume_used)):

@@ -1,4 +1,4 @@
-"""The board of one pass: every pool with what is free of it, who stands where, and what is left of the quotas."""
+"""The cluster state of one pass: every pool with what is free of it, who stands where, and what is left of the quotas."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.decide.placement.quotas import machine_need, quotas, volume_need
-from reconciler.decide.placement.requests import Recorded
-from reconciler.schedule import AntiAffinity, Board, Policy, Pool, Request, VolumePool
-from reconciler.schedule import board as plain_board
-from reconciler.schedule.board import take
+from reconciler.decide.placement.requests import DecidedObject
+from reconciler.schedule import AntiAffinity, ClusterState, Policy, Pool, Request, VolumePool
+from reconciler.schedule import build_cluster_state as empty_cluster_state
+from reconciler.schedule.cluster_state import take
 from reconciler.world.known import Known
 from reconciler.world.ledger import Charge
 from reconciler.world.pool import PoolState
@@ -31,10 +31,12 @@ def policy(world: World) -> Policy:
     return Policy(world.settings.scoring.policy)
 
 
-def board(world: World, requests: Iterable[Request], needs: Iterable[Recorded] = ()) -> Board:
+def build_cluster_state(
+    world: World, requests: Iterable[Request], needs: Iterable[DecidedObject] = ()
+) -> ClusterState:
     """As live has it, and as this pass has already decided: what `needs` let go of is free, what they take back is taken."""
     requests = tuple(requests)
-    made = plain_board(
+    made = empty_cluster_state(
         (_pool(state) for _, state in sorted(world.pools.items())),
         (_volume_pool(state) for _, state in sorted(world.volume_pools.items())),
     )
@@ -107,7 +109,7 @@ class Move:
     sign: int
 
 
-def _moves(world: World, needs: Iterable[Recorded]) -> list[Move]:
+def _moves(world: World, needs: Iterable[DecidedObject]) -> list[Move]:
     classes: Classes = {
         name: found
         for name, found in world.state.offers[Kind.MACHINE_POOL].classes.items()
@@ -129,7 +131,7 @@ def _with(known: Known, record: Record) -> Known:
     return Known(known.key, known.object, known.standing, record, known.source, known.live)
 
 
-def _charge(world: World, made: Board, move: Move) -> None:
+def _charge(world: World, made: ClusterState, move: Move) -> None:
     charge, name = move.charge, move.charge.pool.name
     if charge.pool.kind is Kind.VOLUME_POOL:
         if name in made.volume_free:
@@ -140,7 +142,7 @@ def _charge(world: World, made: Board, move: Move) -> None:
         take(made.free[name], {key: move.sign * need for key, need in vector.items()})
 
 
-def _grant(world: World, made: Board, move: Move) -> None:
+def _grant(world: World, made: ClusterState, move: Move) -> None:
     """What goes makes room in its namespace's quotas too."""
     namespace, object = move.known.key.namespace, move.known.object
     if isinstance(object, Volume):
@@ -157,7 +159,7 @@ def _grant(world: World, made: Board, move: Move) -> None:
         )
 
 
-def _populate(world: World, made: Board, requests: Iterable[Request], moves: Iterable[Move]) -> None:
+def _populate(world: World, made: ClusterState, requests: Iterable[Request], moves: Iterable[Move]) -> None:
     """Who stands where, for spread and anti-affinity."""
     population = world.state.population
     moved = [
