@@ -1,16 +1,33 @@
-"""Whatever a runtime says of an object, the report that tells of it can be read, and never tells a secret."""
+"""Runtime objects as report status: case by case, and with whatever a runtime returns. A report never contains a secret."""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from iri.machine import AttachmentState, AttachmentStatus, InterfaceDetail, RuntimeCondition, RuntimeMachine
-from iri.volume import Access, RuntimeSnapshot, RuntimeVolume
+from iri.machine import (
+    AttachmentState,
+    AttachmentStatus,
+    Disk,
+    InterfaceDetail,
+    MachineDetail,
+    MachineState,
+    RuntimeCondition,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeMachineStatus,
+    RuntimeNetworkInterface,
+    VolumeConnection,
+)
+from iri.volume import Access, RuntimeSnapshot, RuntimeVolume, RuntimeVolumeStatus
+from poollet.report import iri_to_report
 from schemas import report
+from schemas.model import Machine
 from tests.poollet.documents import interfaces, machine, referring, snapshot, volume
 from tests.poollet.site import Site, site
 
@@ -40,7 +57,7 @@ def lively() -> Site:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_whatever_a_runtime_says_can_be_told(data: st.DataObject) -> None:
+def test_a_report_can_carry_whatever_a_runtime_returns(data: st.DataObject) -> None:
     draw = data.draw
     conditions = draw(
         st.lists(
@@ -91,3 +108,174 @@ def test_whatever_a_runtime_says_can_be_told(data: st.DataObject) -> None:
     unread = [problem.message[:200] for one in report.read(tree).unreadable for problem in one.problems]
     assert unread == []
     assert b"hush-hush" not in b"".join(tree.values())
+
+
+ONLINE, PENDING = AttachmentState.ATTACHED, AttachmentState.PENDING
+DATA = Disk(name="data", connection=VolumeConnection(driver="rbd", handle="h"))
+
+
+def guest(*volumes: AttachmentStatus, disks: tuple[Disk, ...] = (), **more: Any) -> RuntimeMachine:
+    status = RuntimeMachineStatus(volumes=volumes, network_interfaces=more.pop("nics", ()))
+    spec = RuntimeMachineSpec(volumes=disks, network_interfaces=more.pop("wanted", ()))
+    return RuntimeMachine(id="m", spec=spec, status=status, **more)
+
+
+def named(name: str, state: AttachmentState = ONLINE, handle: str = "dev") -> AttachmentStatus:
+    return AttachmentStatus(name=name, state=state, handle=handle)
+
+
+def model(**spec: Any) -> Machine:
+    found = machine(spec=spec).object
+    assert isinstance(found, Machine)
+    return found
+
+
+Row = tuple[str, str, str, str | None]
+
+# the machine's volumes, the machine on the host, (name, state, handle, Volume) of each
+VOLUMES: dict[str, tuple[list[dict[str, Any]], RuntimeMachine, list[Row]]] = {
+    "none": ([], guest(), []),
+    "attached": (
+        referring("data"),
+        guest(named("data"), disks=(DATA,)),
+        [("data", "Attached", "dev", "data")],
+    ),
+    "on its way": (
+        referring("data"),
+        guest(named("data", PENDING, ""), disks=(DATA,)),
+        [("data", "Pending", "h", "data")],
+    ),
+    "not there yet": (referring("data"), guest(), [("data", "Pending", "", "data")]),
+    "desired by the runtime, not there yet": (
+        referring("data"),
+        guest(disks=(DATA,)),
+        [("data", "Pending", "h", "data")],
+    ),
+    "a local disk": (
+        [{"name": "root", "localDisk": {"sizeLimit": "1Gi"}}],
+        guest(named("root")),
+        [("root", "Attached", "dev", None)],
+    ),
+    "the machine's own volume": (
+        [{"name": "root", "ephemeral": {"volumeTemplate": {"spec": {"resources": {"storage": "1Gi"}}}}}],
+        guest(named("root")),
+        [("root", "Attached", "dev", "web-root")],
+    ),
+    "still attached, not declared any more": ([], guest(named("old")), [("old", "Attached", "dev", None)]),
+    "declared first, then the others by name": (
+        referring("b", "a"),
+        guest(named("z"), named("y"), named("a")),
+        [
+            ("b", "Pending", "", "b"),
+            ("a", "Attached", "dev", "a"),
+            ("y", "Attached", "dev", None),
+            ("z", "Attached", "dev", None),
+        ],
+    ),
+    "names that a report cannot carry": ([], guest(named(""), named("x" * 254)), []),
+}
+
+
+@pytest.mark.parametrize(("declared", "there", "want"), VOLUMES.values(), ids=VOLUMES.keys())
+def test_volumes_are_reported_as_the_host_has_them(
+    declared: list[dict[str, Any]], there: RuntimeMachine, want: list[Row]
+) -> None:
+    found = iri_to_report.attached_volumes(model(volumes=declared), there)
+    assert [
+        (one.name, one.state, one.handle, one.volume_ref.name if one.volume_ref else None) for one in found
+    ] == want
+
+
+def wired(
+    *nics: AttachmentStatus, mac: str = "", ips: tuple[str, ...] = (), asked: str = ""
+) -> RuntimeMachine:
+    detail = MachineDetail(network_interfaces=(InterfaceDetail(name="lan", mac=mac, ips=ips),))
+    wanted = (RuntimeNetworkInterface(name="lan", attributes={"mac": asked} if asked else {}),)
+    return guest(nics=nics, wanted=wanted, detail=detail)
+
+
+# the machine on the host, (name, state, MAC, addresses, NetworkInterface) of each
+INTERFACES: dict[
+    str, tuple[RuntimeMachine, list[tuple[str, str, str | None, tuple[str, ...], str | None]]]
+] = {
+    "not there yet": (guest(), [("lan", "Pending", None, (), "nic")]),
+    "attached": (
+        wired(named("lan"), mac="52:54:00:AB:cd:01", ips=("10.0.0.1",)),
+        [("lan", "Attached", "52:54:00:ab:cd:01", ("10.0.0.1",), "nic")],
+    ),
+    "the host knows no MAC": (
+        wired(named("lan"), asked="02:00:00:00:00:01"),
+        [("lan", "Attached", "02:00:00:00:00:01", (), "nic")],
+    ),
+    "a MAC that is none": (wired(named("lan"), mac="52:54"), [("lan", "Attached", None, (), "nic")]),
+    "an address that a report cannot carry": (
+        wired(named("lan"), ips=("x" * 65, "10.0.0.1")),
+        [("lan", "Attached", None, ("10.0.0.1",), "nic")],
+    ),
+    "still attached, not declared any more": (
+        guest(nics=(named("old"),)),
+        [("lan", "Pending", None, (), "nic"), ("old", "Attached", None, (), None)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("there", "want"), INTERFACES.values(), ids=INTERFACES.keys())
+def test_interfaces_are_reported_as_the_host_has_them(
+    there: RuntimeMachine, want: list[tuple[str, str, str | None, tuple[str, ...], str | None]]
+) -> None:
+    declared = model(networkInterfaces=interfaces("lan"))
+    found = iri_to_report.attached_interfaces(declared, there, {"lan": ("nic", "u1")})
+    assert [
+        (
+            one.name,
+            one.state,
+            one.mac_address,
+            one.ips,
+            one.network_interface_ref.name if one.network_interface_ref else None,
+        )
+        for one in found
+    ] == want
+
+
+@pytest.mark.parametrize(
+    ("state", "deleted_at", "want"),
+    [
+        (MachineState.PENDING, 0, "Pending"),
+        (MachineState.RUNNING, 0, "Running"),
+        (MachineState.SUSPENDED, 0, "Shutdown"),
+        (MachineState.STOPPED, 0, "Shutdown"),
+        (MachineState.TERMINATED, 0, "Terminated"),
+        (MachineState.TERMINATING, 0, "Terminating"),
+        (MachineState.RUNNING, 1, "Terminating"),
+        (MachineState.STOPPED, 1, "Terminating"),
+    ],
+)
+def test_each_state_of_a_machine_has_a_word(state: MachineState, deleted_at: int, want: str) -> None:
+    there = RuntimeMachine(status=RuntimeMachineStatus(state=state), deleted_at=deleted_at)
+    assert iri_to_report.machine_state(there) == want
+
+
+SMALL = Access(driver="rbd", handle="h", attributes={"a": "b"}, secret_data={"key": b"s", "id": b"t"})
+ACCESS: dict[str, tuple[Access, bool]] = {
+    "whole": (SMALL, True),
+    "empty": (Access(), True),
+    "too many attributes": (replace(SMALL, attributes={str(n): "" for n in range(65)}), False),
+    "an attribute that is too long": (replace(SMALL, attributes={"a": "x" * 4097}), False),
+    "a driver that is too long": (replace(SMALL, driver="x" * 254), False),
+    "a handle that is too long": (replace(SMALL, handle="x" * 4097), False),
+}
+
+
+@pytest.mark.parametrize(("access", "fits"), ACCESS.values(), ids=ACCESS.keys())
+def test_access_data_is_reported_whole_or_not_at_all(access: Access, fits: bool) -> None:
+    found = iri_to_report.volume_access(access)
+    whole = report.ReportedVolumeAccess(access.driver, access.handle, dict(access.attributes))
+    assert found == (whole if fits else None)
+
+
+@pytest.mark.parametrize(("access", "keys"), [(None, None), (Access(), None), (SMALL, "id, key")])
+def test_a_volume_reports_which_secrets_another_host_needs(access: Access | None, keys: str | None) -> None:
+    found = iri_to_report.access_conditions(RuntimeVolume(status=RuntimeVolumeStatus(access=access)))
+    assert [(one.type, one.status, one.message) for one in found] == (
+        [] if keys is None else [("AccessSecret", "True", keys)]
+    )
