@@ -1,21 +1,24 @@
-"""What a runtime can answer instead of doing it. Runtimes raise these, the server maps each to a gRPC status and the
-client maps each status back, so that both sides of a socket see the same exception.
+"""The errors of the runtime interface, classed by what a caller does next.
 
+Runtimes raise them, the server maps each to a gRPC status, and the client maps each status back: both sides of a socket
+see the same exception.
+
+    error                         meaning                                                next step of a caller
     IRIError
-    +-- NotFound              the object is not there, or no longer
-    +-- AlreadyExists         something of that name is there
-    +-- InvalidArgument       the request can never succeed: correct it
-    |   +-- NetworkNotOffered     this host's operator gives no such network: another host's may
-    +-- FailedPrecondition    the request cannot succeed in the object's present state
-    |   +-- NetworkNotReady       a network that this host gives is not there at present
-    |   +-- ImageNotResolvable    an image's name leads to no image, as far as can be told
-    +-- ResourceExhausted     the host or a limit is full: elsewhere, later, or less
-    +-- Unimplemented         this runtime does not do that
-    +-- Unavailable           no answer worth anything: later
-    |   +-- TimedOut          the answer did not come in time; the call may or may not have taken effect
-    +-- Internal              a bug of the runtime
+    +-- NotFound                  the object does not exist                              create it, or done
+    +-- AlreadyExists             an object with that name exists                        use that one
+    +-- InvalidArgument           the request can never succeed                          correct it
+    |   +-- NetworkNotOffered     this host does not offer the network                   another host
+    +-- FailedPrecondition        the request cannot succeed in the object's state       later
+    |   +-- NetworkNotReady       an offered network does not exist at present           later
+    |   +-- ImageNotResolvable    no image has this name, as far as the host can tell    correct it, or later
+    +-- ResourceExhausted         the host or a limit is full                            another host, later, or less
+    +-- Unimplemented             this runtime does not support the call                 do without
+    +-- Unavailable               no usable answer                                       the same call, later
+    |   +-- TimedOut              no answer in time; the call may have taken effect      the same call, later
+    +-- Internal                  a bug of the runtime                                   report it
 
-Messages are shown to people and written to logs: never put a field's value in one that could be a secret.
+Must never happen: a message contains a field's value that could be a secret. Messages are shown and logged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""`gitvirt console`: the serial console of a machine, found by id, uid or name at a runtime on this host."""
+"""`gitvirt console`: attaches to a machine's serial console, found by id, uid or name at a runtime of this host.
+
+    the machine is                               the command
+    at the runtime of this host                  attaches to it
+    on another host, by the fleet's repository   names the command for that host: ssh -t HOST gitvirt console NAME
+    unknown to both                              fails with the runtime's answer
+
+The repository is read only for a better message, so any failure to read it leaves the runtime's answer as it is.
+Must never happen: a value of the repository becomes an option or shell syntax in the command that people copy.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +42,13 @@ EXAMPLES = """examples:
   gitvirt console production/web-1
   gitvirt console --address /tmp/host-1.sock 3f2c9a1e-...
 
-The machine is looked up at a runtime on this host: at --address, else where `gitvirt iri` looks. For a machine on
-another host it says the command that does it there: ssh -t HOST gitvirt console web-1
-A runtime that listens on a socket of its own is one to name with --address, also on its own host.
-Ctrl-] leaves the console; the machine goes on. `exec` is another name for it: the runtime interface's exec is a serial
-console. A command inside of a guest is its own affair: ssh GUEST COMMAND."""
+The machine is looked up at a runtime of this host: at --address, else where `gitvirt iri` looks. For a machine on
+another host the command prints what to run there: ssh -t HOST gitvirt console web-1
+If the runtime listens on a socket of its own, name it with --address, also on its own host.
+Ctrl-] leaves the console; the machine goes on. `exec` is another name for `console`, because the runtime interface calls
+a serial console so. To run a command inside of a guest: ssh GUEST COMMAND."""
 
-# A host says its own addresses, and people and programs run the command: no option, and nothing for a shell to act on.
+# A host reports its own addresses, and people run the command: no option, and no character that a shell interprets.
 HOST = re.compile(r"[0-9A-Za-z:][0-9A-Za-z:.%_-]*")
 NAMESPACE_LABEL = "machinepoollet.ironcore.dev/machine-namespace"
 NAME_LABEL = "machinepoollet.ironcore.dev/machine-name"
@@ -51,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_address(parser, default=None)
     add_linger(parser)
     parser.add_argument(
-        "-o", "--output", choices=("json", "yaml"), help="say where the console is, and leave it alone"
+        "-o", "--output", choices=("json", "yaml"), help="show where the console is, without attaching"
     )
     add_repo(parser)
 
@@ -59,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     wanted = arguments.machine
     if not wanted:
-        raise CommandError("'' is no machine", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
+        raise CommandError("invalid machine name ''", "write [NAMESPACE/]NAME, a uid or an id", Exit.USAGE)
     if arguments.namespace and "/" not in wanted:
         wanted = f"{arguments.namespace}/{wanted}"
     with end_at_once(), ExitStack() as open:
@@ -79,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleLocation:
-    """Where a machine's console is. `id` is the machine's at its runtime, known only on its host."""
+    """Where a machine's console is. `id` is known only on the machine's host."""
 
     is_here: bool
     id: str
@@ -99,7 +108,7 @@ def location_value(place: ConsoleLocation) -> dict[str, object]:
 
 
 def report_other_host(arguments: argparse.Namespace, wanted: str, trouble: CommandError) -> int:
-    """What the fleet's repo says of a machine that no runtime here has; else the trouble itself."""
+    """Names the host of a machine that the runtime here does not have; else raises the runtime's error."""
     if arguments.address or trouble.exit_code is Exit.USAGE:
         raise trouble
     fleet = read_fleet(arguments)
@@ -109,15 +118,13 @@ def report_other_host(arguments: argparse.Namespace, wanted: str, trouble: Comma
     if arguments.output:
         show_value(out(), arguments.output, location_value(place))
         return Exit.OK
-    cause = (
-        f"{printable(wanted)} is on {printable(place.pool)}, and not at the runtime that was looked for here"
-    )
-    cure = f"{place.command}; where the runtime listens elsewhere, on whichever host: --address SOCKET"
+    cause = f"{printable(wanted)} is on {printable(place.pool)}, not at the runtime of this host"
+    cure = f"{place.command}; if the runtime has a socket of its own, add --address SOCKET"
     raise CommandError(cause, printable(cure))
 
 
 def read_fleet(arguments: argparse.Namespace) -> FleetInventory | None:
-    """None where there is no repo, or none that answers: this is only to tell more."""
+    """None without a repository, and when it cannot be read."""
     try:
         with open_fleet(locate_repo(arguments.repo, os.environ, Path.cwd()), with_reports=False) as fleet:
             return read_inventory(fleet.repo, fleet.snapshot.target)
@@ -126,7 +133,7 @@ def read_fleet(arguments: argparse.Namespace) -> FleetInventory | None:
 
 
 def is_uuid(wanted: str) -> bool:
-    """A uid, or an id at a runtime: the repo is not asked for those."""
+    """Whether it is a uid or an id at a runtime, which the repository is not asked for."""
     try:
         UUID(wanted)
     except ValueError:
@@ -138,7 +145,7 @@ def locate_machine(fleet: FleetInventory, wanted: str) -> ConsoleLocation:
     item = find_item(fleet, Kind.MACHINE, wanted, None)
     name = f"{item.key.namespace}/{item.key.name}"
     if not pool_of(item):
-        raise CommandError(f"{name} runs nowhere", f"`gitvirt explain machine {name}` says why")
+        raise CommandError(f"{name} has no pool", f"`gitvirt explain machine {name}` shows why")
     pool = fleet.get(Kind.MACHINE_POOL, "", pool_of(item))
     known = pool.object.status.addresses if pool and isinstance(pool.object, MachinePool) else ()
     addresses = tuple(each.address for each in known)
@@ -147,7 +154,7 @@ def locate_machine(fleet: FleetInventory, wanted: str) -> ConsoleLocation:
 
 
 def find_machine_id(client: Client, wanted: str) -> str:
-    """The one machine that is meant; a CommandError when there is none, or more."""
+    """The id of the only machine that matches: by id, then uid, then name. CommandError for none or several."""
     namespace, _, name = wanted.rpartition("/")
     by_name = {NAME_LABEL: name} | ({NAMESPACE_LABEL: namespace} if namespace else {})
     found = dict(client.select(RuntimeMachine, wanted)) if not namespace else {}
@@ -155,10 +162,14 @@ def find_machine_id(client: Client, wanted: str) -> str:
         found = found or dict(client.select(RuntimeMachine, "", labels))
     if not found:
         cure = "`gitvirt iri get machine` lists those of this host"
-        raise CommandError(f"no machine {printable(wanted)} runs at this runtime", cure)
+        raise CommandError(f"this runtime has no machine {printable(wanted)}", cure)
     if len(found) > 1:
         names = ", ".join(sorted(printable(describe_machine(machine)) for machine in found.values()))
-        raise CommandError(f"{printable(wanted)} is one of: {names}", "name one of them", Exit.USAGE)
+        raise CommandError(
+            f"{printable(wanted)} matches several machines: {names}",
+            "write NAMESPACE/NAME or an id",
+            Exit.USAGE,
+        )
     return next(iter(found))
 
 

@@ -107,7 +107,7 @@ class ControlService:
 
     def act_on_guest(self, request: pb.ActOnGuestRequest) -> pb.ActOnGuestResponse:
         action = _decode_enum(GuestAction, request.action, "action")
-        with self._host.locked() as now_ns:
+        with self._host.lock() as now_ns:
             guest = machine_calls.find_machine(self._host, request.machine_id)
             machine_calls.act(self._host, guest, action, now_ns)
         return pb.ActOnGuestResponse()
@@ -116,7 +116,7 @@ class ControlService:
         action = _decode_enum(HostAction, request.action, "action")
         if not 0 <= request.down_nanoseconds <= LONGEST_STEP_NS:
             raise InvalidArgument("down_nanoseconds is between 0 and ten years")
-        with self._host.locked(even_when_down=True) as now_ns:
+        with self._host.lock(even_when_down=True) as now_ns:
             is_crash = action is HostAction.CRASH
             machine_calls.restart_host(self._host, request.down_nanoseconds, now_ns, is_crash=is_crash)
         return pb.ActOnHostResponse()
@@ -142,7 +142,7 @@ class ControlService:
         return pb.SetProfileResponse(json=format_profile(profile))
 
     def get_statistics(self, _: pb.GetStatisticsRequest) -> pb.GetStatisticsResponse:
-        with self._host.locked(even_when_down=True):
+        with self._host.lock(even_when_down=True):
             state = self._host.state
             return pb.GetStatisticsResponse(
                 calls=self._rules.calls(),

@@ -74,7 +74,7 @@ class SimulatedHost:
         return self.clock.now_ns() if self._moment_ns is None else self._moment_ns
 
     @contextmanager
-    def locked(self, even_when_down: bool = False) -> Iterator[int]:
+    def lock(self, even_when_down: bool = False) -> Iterator[int]:
         """Exclusive use of an up-to-date host; yields the time. On leaving, everything committed is on disk.
 
         Unavailable while the host is down, or when the log cannot be written.
@@ -106,13 +106,13 @@ class SimulatedHost:
 
     def set_clock(self, rate: float) -> None:
         """Runs the clock at that rate from now on; 0 stops it. ValueError for an impossible rate."""
-        with self.locked(even_when_down=True):
+        with self.lock(even_when_down=True):
             self.clock.run(rate)
             self.commit(facts=replace(self.record, clock=self.clock.state))
 
     def advance_clock(self, nanoseconds: int) -> None:
         """Moves the clock ahead and applies everything that is due by then."""
-        with self.locked(even_when_down=True):
+        with self.lock(even_when_down=True):
             self.clock.advance(nanoseconds)
             self.commit(facts=replace(self.record, clock=self.clock.state))
         self.run_due()
@@ -183,11 +183,11 @@ class SimulatedHost:
 
     def _step(self, table: Table, id: str, due_ns: int) -> None:
         before = self.state.require_record(table, id)
-        after, told = self._stepped(before, due_ns)
+        after, told = self._compute_step(before, due_ns)
         self._apply(RecordChange(table, id, after))
-        self.add_events((after or before).published, told)
+        self.add_events((after or before).public_object, told)
 
-    def _stepped(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[LifecycleEvent, ...]]:
+    def _compute_step(self, record: Record, due_ns: int) -> tuple[Record | None, tuple[LifecycleEvent, ...]]:
         match record:
             case SimulatedMachine():
                 return machine_lifecycle.step(record, due_ns, self.model)
@@ -204,7 +204,7 @@ class SimulatedHost:
             if isinstance(put.record, SimulatedMachine):
                 message = f"another machine has the address {address} too"
                 self.add_events(
-                    put.record.published,
+                    put.record.public_object,
                     (LifecycleEvent("AddressInUse", "AttachNetworkInterface", message, True),),
                 )
         for volume_id in applied.freed_volumes:

@@ -85,7 +85,7 @@ class SimulatedMachine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_hung: bool = False
 
     @property
-    def published(self) -> RuntimeMachine:
+    def public_object(self) -> RuntimeMachine:
         return self.machine
 
     @property

@@ -50,7 +50,7 @@ class SimulatedRuntime:
         self.host = host
 
     def about(self) -> RuntimeInfo:
-        with self.host.locked():
+        with self.host.lock():
             profile = self.host.profile
             info = HostInfo(
                 id=self.host.model.random.uuid("host"),
@@ -68,7 +68,7 @@ class SimulatedRuntime:
         return RuntimeInfo(name=NAME, version=VERSION, host=info)
 
     def offers(self) -> Offers:
-        with self.host.locked():
+        with self.host.lock():
             classes = self.host.classes
             machine_offers = [
                 MachineOffer(machine_class=offered, quantity=quantity)
@@ -88,18 +88,18 @@ class SimulatedRuntime:
         return min(shares, default=0)
 
     def set_classes(self, classes: RuntimeClasses) -> None:
-        with self.host.locked():
+        with self.host.lock():
             if self.host.profile.class_policy == "fixed":
                 raise Unimplemented("the classes of this host are fixed by its profile")
             if classes != self.host.record.classes:
                 self.host.commit(facts=replace(self.host.record, classes=classes))
 
     def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
-        with self.host.locked():
+        with self.host.lock():
             return self.host.state.objects(kind)
 
     def create(self, desired: AnyObject) -> AnyObject:
-        with self.host.locked() as now_ns:
+        with self.host.lock() as now_ns:
             match desired := intern_keys(desired):
                 case RuntimeMachine():
                     return machine_calls.create(self.host, desired, now_ns)
@@ -109,14 +109,14 @@ class SimulatedRuntime:
                     return volume_calls.create_snapshot(self.host, desired, now_ns)
 
     def change(self, id: str, change: RuntimeChange) -> None:
-        with self.host.locked() as now_ns:
+        with self.host.lock() as now_ns:
             if isinstance(change, ExpandVolume):
                 volume_calls.expand(self.host, volume_calls.find_volume(self.host, id), change, now_ns)
             else:
                 machine_calls.change(self.host, machine_calls.find_machine(self.host, id), change, now_ns)
 
     def remove(self, kind: type[AnyObject], id: str) -> None:
-        with self.host.locked() as now_ns:
+        with self.host.lock() as now_ns:
             if kind is RuntimeMachine:
                 machine_calls.remove(self.host, machine_calls.find_machine(self.host, id), now_ns)
             elif kind is RuntimeVolume:
@@ -125,14 +125,14 @@ class SimulatedRuntime:
                 volume_calls.remove_snapshot(self.host, volume_calls.find_snapshot(self.host, id), now_ns)
 
     def events(self) -> Sequence[RuntimeEvent]:
-        with self.host.locked():
+        with self.host.lock():
             return self.host.journal.events()
 
     def watch(self) -> Subscription:
         return DueSubscription(self.host, self.host.journal.watch())
 
     def console(self, machine_id: str) -> Console:
-        with self.host.locked():
+        with self.host.lock():
             guest = machine_calls.find_machine(self.host, machine_id)
             if self.host.model.quirks.has_no_console:
                 raise Unimplemented("this provider has no consoles")
@@ -153,13 +153,13 @@ class SimulatedRuntime:
 
     def _guest_access(self, machine_id: str) -> GuestAccess:
         def act(action: GuestAction) -> None:
-            with self.host.locked() as now_ns:
+            with self.host.lock() as now_ns:
                 machine_calls.act(
                     self.host, machine_calls.find_machine(self.host, machine_id), action, now_ns
                 )
 
         def machine() -> RuntimeMachine:
-            with self.host.locked():
+            with self.host.lock():
                 return machine_calls.find_machine(self.host, machine_id).machine
 
         return GuestAccess(

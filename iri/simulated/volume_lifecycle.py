@@ -58,7 +58,7 @@ class SimulatedVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     size_bytes: int = 0  # the desired size, rounded; charged
 
     @property
-    def published(self) -> RuntimeVolume:
+    def public_object(self) -> RuntimeVolume:
         return self.volume
 
 
@@ -68,7 +68,7 @@ class SimulatedSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     due_ns: int = NEVER_NS
 
     @property
-    def published(self) -> RuntimeSnapshot:
+    def public_object(self) -> RuntimeSnapshot:
         return self.snapshot
 
 

@@ -37,7 +37,7 @@ def host() -> SimulatedHost:
 
 def subject_of(host: SimulatedHost, runtime: SimulatedRuntime | Client) -> Subject:
     def powers_itself_off(id: str) -> None:
-        with host.locked() as now_ns:
+        with host.lock() as now_ns:
             machine_calls.act(host, machine_calls.find_machine(host, id), GuestAction.POWEROFF, now_ns)
 
     return Subject(

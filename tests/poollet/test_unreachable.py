@@ -52,7 +52,7 @@ class Scene:
             self.time.ms += 5_000
 
     def upset(self, action: GuestAction) -> None:
-        with self.host.host.locked(even_when_down=True) as now_ns:
+        with self.host.host.lock(even_when_down=True) as now_ns:
             (guest,) = self.host.host.state.list_records(SimulatedMachine).values()
             machine_calls.act(self.host.host, guest, action, now_ns)
 

@@ -146,13 +146,13 @@ class Stage(Simulation):
 
     def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
         host = self.machines[name].host
-        with host.locked(even_when_down=True) as now_ns:
+        with host.lock(even_when_down=True) as now_ns:
             machine_calls.restart_host(host, seconds * 1_000_000_000, now_ns, is_crash=is_crash)
 
     def upset(self, name: str, number: int, action: GuestAction) -> str:
         """Something happens in a guest."""
         host = self.machines[name].host
-        with host.locked(even_when_down=True) as now_ns:
+        with host.lock(even_when_down=True) as now_ns:
             guests = [
                 one
                 for _, one in sorted(host.state.list_records(SimulatedMachine).items())

@@ -1,4 +1,15 @@
-"""`gitvirt iri`: talks to a runtime directly, as irictl does. One module a verb of its own; their words are in nouns."""
+"""`gitvirt iri`: calls a runtime directly, as irictl does.
+
+One module per action (get, create, ...). An action passes through these modules in this order:
+
+    nouns          the words of a command line -> kinds, labels
+    spec_files     a YAML or JSON file -> values; messages: values -> messages of the interface, strictly
+    connection     the runtime's socket, and its errors as one line of cause and one of cure
+    selection      objects with their details, oldest first
+    output         a table, ids, YAML or JSON, with secrets hidden
+
+It shows what the runtime has, without the fleet's repository: to debug a host, and to work with providers of IronCore.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gitvirt iri attach`: a volume or a network interface into a machine."""
+"""`gitvirt iri attach`: attaches volumes or network interfaces to a machine, one per document of a file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 
 from iri.change import AttachInterface, AttachVolume
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.files import read_messages
 from iri.cli.iri.nouns import Noun, noun_type
+from iri.cli.iri.spec_files import read_messages
 from iri.client import MACHINE
 from iri.machine import Disk, RuntimeNetworkInterface
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_changes(noun: Noun, path: str) -> list[tuple[str, AttachVolume | AttachInterface]]:
+    """The name and the change of each document."""
     if noun is Noun.VOLUME:
         return [(disk.name, AttachVolume(freeze(Disk, disk))) for disk in read_messages(path, pb.Volume)]
     return [

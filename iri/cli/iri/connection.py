@@ -1,4 +1,8 @@
-"""Reaching a runtime, and saying in its user's words why that or a call did not work."""
+"""Connects a command to a runtime, and turns its errors into one line of cause and one of cure.
+
+The cure depends on the error's class alone. What a runtime or a socket path contributes to a message is made printable,
+because it may contain control characters.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +28,23 @@ from iri.errors import (
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 
-# The first that fits; TimedOut is an Unavailable too.
+# The first match counts: TimedOut is an Unavailable too.
 CURES: Mapping[type[IRIError], str] = {
-    TimedOut: "it may or may not have happened: look with `gitvirt iri get`, then try again",
-    Unavailable: "is the runtime running? `gitvirt runtime simulated` starts one to try things with; --address says where",
-    NotFound: "`gitvirt iri get` lists what is there",
-    AlreadyExists: "`gitvirt iri get` shows what is there",
+    TimedOut: "the call may have taken effect: check with `gitvirt iri get`, then try again",
+    Unavailable: "is the runtime running? `gitvirt runtime simulated` starts one for experiments; --address names its socket",
+    NotFound: "`gitvirt iri get` lists existing objects",
+    AlreadyExists: "`gitvirt iri get` shows the existing object",
     InvalidArgument: "correct the request; `gitvirt iri get status` lists the classes",
-    FailedPrecondition: "it can work once the object is in another state",
+    FailedPrecondition: "the call can succeed once the object is in another state",
     ResourceExhausted: "`gitvirt iri get status` shows the totals; delete something, or ask for less",
-    Unimplemented: "this runtime does not do that",
+    Unimplemented: "this runtime does not support the call",
     Internal: "the runtime failed; its log says more",
 }
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """What a runtime answers instead of doing it becomes one line of cause and one of cure."""
+    """An IRIError in the block becomes a CommandError with a cure."""
     try:
         yield
     except IRIError as error:
@@ -55,33 +59,33 @@ def command_error(error: IRIError) -> CommandError:
 
 @contextmanager
 def connect_runtimes(arguments: argparse.Namespace, *endpoints: Endpoint) -> Iterator[Client]:
-    """A client of the runtimes that the work needs; without any named, of whichever there are."""
+    """A client of the runtimes at these endpoints; without endpoints, of every one that exists."""
     with translate_errors():
         if endpoints:
-            found = {endpoint: _address(arguments, endpoint) for endpoint in endpoints}
+            found = {endpoint: _find_address(arguments, endpoint) for endpoint in endpoints}
         else:
-            found = _all(arguments)
+            found = _find_all(arguments)
         with Client(found.get(MACHINE), found.get(VOLUME)) as client:
             yield client
 
 
-def _address(arguments: argparse.Namespace, endpoint: Endpoint) -> Address:
+def _find_address(arguments: argparse.Namespace, endpoint: Endpoint) -> Address:
     try:
         address = discover(endpoint, arguments.address, os.environ)
     except InvalidArgument as error:
-        cure = f"--address or {endpoint.variable} names a socket or a port of this host"
+        cure = f"--address or {endpoint.variable} must name a socket or a port of this host"
         raise CommandError(printable(str(error)), cure, Exit.USAGE) from None
     if isinstance(address, UnixAddress) and not address.path.is_socket():
-        raise Unavailable(f"there is no socket {address.path}")
+        raise Unavailable(f"no socket at {address.path}")
     return address
 
 
-def _all(arguments: argparse.Namespace) -> dict[Endpoint, Address]:
+def _find_all(arguments: argparse.Namespace) -> dict[Endpoint, Address]:
     found: dict[Endpoint, Address] = {}
     missing: Unavailable | None = None
     for endpoint in (MACHINE, VOLUME):
         try:
-            found[endpoint] = _address(arguments, endpoint)
+            found[endpoint] = _find_address(arguments, endpoint)
         except Unavailable as error:
             missing = missing or error
     if not found and missing is not None:

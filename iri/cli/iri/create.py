@@ -1,4 +1,4 @@
-"""`gitvirt iri create`: machines, volumes and snapshots from spec files."""
+"""`gitvirt iri create`: creates machines, volumes or snapshots from a file, one per document."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from google.protobuf.message import Message
 
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.files import read_messages
 from iri.cli.iri.nouns import Noun, noun_type
 from iri.cli.iri.output import FORMATS, show_object
+from iri.cli.iri.spec_files import read_messages
 from iri.client import MACHINE, VOLUME, Endpoint
 from iri.machine import RuntimeMachine
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -48,6 +48,8 @@ a volumesnapshot:
 
 
 class Form(NamedTuple):
+    """Where a kind is created, and what its spec file is decoded into."""
+
     endpoint: Endpoint
     message: type[Message]
     struct: type[Any]
@@ -77,13 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     form = FORMS[arguments.noun]
-    wanted = [freeze(form.struct, message) for message in read_messages(arguments.filename, form.message)]
+    desired = [freeze(form.struct, message) for message in read_messages(arguments.filename, form.message)]
     terminal = out()
     with connect_runtimes(arguments, form.endpoint) as client:
-        for item in wanted:
-            made = client.create(item)
+        for item in desired:
+            created = client.create(item)
             if arguments.output is None:
-                terminal.line(f"Created {arguments.noun} {printable(made.id)}")
+                terminal.line(f"Created {arguments.noun} {printable(created.id)}")
             else:
-                show_object(terminal, arguments, made)
+                show_object(terminal, arguments, created)
     return Exit.OK

@@ -1,4 +1,4 @@
-"""`gitvirt iri delete`: orders removal, and does not wait for it. What is gone already is not an error."""
+"""`gitvirt iri delete`: orders removals and does not wait for them. An object that does not exist is no error."""
 
 from __future__ import annotations
 

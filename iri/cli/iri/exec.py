@@ -1,4 +1,7 @@
-"""`gitvirt iri exec`: somebody at a machine's console, as at a serial line."""
+"""`gitvirt iri exec`: attaches this terminal to a machine's serial console.
+
+`gitvirt console` uses `attach_terminal` too, once it has found the machine.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def add_linger(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=LINGER_SECONDS,
         metavar="SECONDS",
-        help="when input comes from a file: leave after so much silence (default: %(default)s)",
+        help="when input comes from a file: leave after so many seconds without output (default: %(default)s)",
     )
 
 
@@ -42,12 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def attach_terminal(client: Client, machine_id: str, linger_seconds: float) -> int:
-    """Attaches this terminal to the machine until one side leaves."""
+    """Attaches this terminal to the machine until either side ends it. The exit status is the session's."""
     url = client.console_url(machine_id)
     if not url:
-        raise CommandError(f"machine {printable(machine_id)} has no console", "this runtime serves none")
+        raise CommandError(
+            f"machine {printable(machine_id)} has no console", "this runtime serves no consoles"
+        )
     if sys.stdin is None:
-        raise CommandError("there is no standard input to attach", "give it a terminal, a pipe or /dev/null")
+        raise CommandError("standard input is closed", "give it a terminal, a pipe or /dev/null")
     keyboard = Keyboard(sys.stdin.fileno())
     terminal = err()
     if keyboard.is_terminal:
@@ -62,7 +67,7 @@ def attach_terminal(client: Client, machine_id: str, linger_seconds: float) -> i
                 terminal.line("")
             return interrupt.CODE if keyboard.is_interrupted else Exit.OK
         case SessionBroken(reason):
-            cure = f"`gitvirt iri get machine {printable(machine_id)}` shows its state; one session at a time"
+            cure = f"`gitvirt iri get machine {printable(machine_id)}` shows its state; only one session is possible at a time"
             raise CommandError(printable(reason), cure)
         case _:
             assert_never(outcome)

@@ -1,4 +1,4 @@
-"""`gitvirt iri expand`: a larger size for a volume."""
+"""`gitvirt iri expand`: gives a volume a larger size."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_size(text: str) -> int:
+    """Bytes of `20Gi` or of a number; the type of an argument."""
     try:
         size = quantity.parse(text)
     except quantity.QuantityError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.message}") from None
     if size.nano <= 0 or size.ceil() >= 1 << 63:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size of a volume")
+        raise argparse.ArgumentTypeError(f"invalid volume size {text!r}")
     return size.ceil()
 
 
@@ -37,5 +38,5 @@ def run(arguments: argparse.Namespace) -> int:
     with connect_runtimes(arguments, VOLUME) as client:
         client.change(arguments.id, ExpandVolume(Resources(storage_bytes=arguments.size)))
     size = quantity.units(arguments.size)
-    out().line(f"Volume {printable(arguments.id)} is to have {size}")
+    out().line(f"Volume {printable(arguments.id)} will have {size}")
     return Exit.OK

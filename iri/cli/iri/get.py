@@ -1,4 +1,4 @@
-"""`gitvirt iri get`: what a runtime has, what it offers, and what it has been doing."""
+"""`gitvirt iri get`: the objects of a runtime, the classes that it offers, its recent events, its version."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     noun: Noun = arguments.noun
     terminal = out()
-    _refuse_misfits(arguments)
+    _check_arguments(arguments)
     match noun:
         case Noun.STATUS:
             _status(terminal, arguments)
@@ -79,10 +79,11 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _refuse_misfits(arguments: argparse.Namespace) -> None:
+def _check_arguments(arguments: argparse.Namespace) -> None:
+    """Refuses options that have no meaning for the noun."""
     is_object = arguments.noun in KINDS
     if arguments.id and not is_object:
-        raise CommandError(f"{arguments.noun} takes no ID", "leave it out", Exit.USAGE)
+        raise CommandError(f"{arguments.noun} takes no ID", "leave the ID out", Exit.USAGE)
     if arguments.watch and (not is_object or arguments.output in ("json", "yaml")):
         raise CommandError(
             "--watch shows lines of machines, volumes or volumesnapshots",
@@ -90,7 +91,7 @@ def _refuse_misfits(arguments: argparse.Namespace) -> None:
             Exit.USAGE,
         )
     if arguments.label and not is_object and arguments.noun is not Noun.EVENTS:
-        raise CommandError(f"{arguments.noun} takes no labels", "leave them out", Exit.USAGE)
+        raise CommandError(f"{arguments.noun} takes no labels", "leave -l out", Exit.USAGE)
 
 
 def _objects(
@@ -107,7 +108,8 @@ def _objects(
             show_object(terminal, arguments, items[0])
         else:
             raise CommandError(
-                f"there is no {arguments.noun} {printable(arguments.id)}", "look with `gitvirt iri get`"
+                f"{arguments.noun} {printable(arguments.id)} does not exist",
+                "`gitvirt iri get` lists existing objects",
             )
 
 
@@ -146,6 +148,7 @@ def _amount(resource: str, count: int) -> str:
 
 
 def _offer_values(offers: Offers) -> dict[str, object]:
+    """As the Status responses of the interface have them."""
     return {
         "machine_class_status": [
             {
@@ -193,6 +196,7 @@ def _event_style(event: RuntimeEvent) -> TextStyle | None:
 
 
 def _event_value(event: RuntimeEvent) -> dict[str, object]:
+    """As the Event message of the interface has it."""
     metadata = {"id": event.id, "labels": dict(event.labels)}
     return {
         "spec": {

@@ -1,7 +1,12 @@
-"""Values of a spec file to messages of the runtime interface, and messages to values for output. Pure.
+"""Values of a spec file -> messages of the runtime interface, and messages -> values for output. Pure.
 
-The form is that of irictl: snake_case keys, enums by number (or by name), bytes as base64. What irictl would drop without
-a word, an unknown key, is an error here.
+The form is irictl's, so files work with both: snake_case keys, enums by number (or by name), bytes as base64. There is
+one difference: an unknown key, which irictl drops silently, is an error here that suggests the right one.
+
+    parse_message: values in -> message, or a SpecError with the path of the field
+    render_message: message in -> values, with the values of secret maps and bytes hidden unless asked for
+
+Must never happen: an error message quotes a value, because a secret may stand in the wrong field.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ LIMITS: Mapping[int, tuple[int, int]] = {
 
 
 class SpecError(Exception):
-    """A value that cannot be that field: where, what, and what to write instead."""
+    """A value that does not fit its field: the field's path, the fault, and a hint."""
 
     def __init__(self, where: str, message: str, hint: str = "") -> None:
         super().__init__(f"{where or 'the document'}: {message}")
@@ -36,7 +41,7 @@ class SpecError(Exception):
 
 
 def parse_message(value: object, message_type: type[AnyMessage], where: str = "") -> AnyMessage:
-    """The message that a value of a spec file says."""
+    """The message for one document. `where` is the path of the field in the document."""
     message = message_type()
     _fill(message, value, where)
     return message
@@ -44,7 +49,7 @@ def parse_message(value: object, message_type: type[AnyMessage], where: str = ""
 
 def _fill(message: Message, value: object, where: str) -> None:
     if not isinstance(value, dict):
-        raise SpecError(where, f"{_said(value)} where keys and values belong")
+        raise SpecError(where, f"{_describe(value)} where keys and values are expected")
     fields = message.DESCRIPTOR.fields_by_name
     for key, item in value.items():
         place = f"{where}.{key}" if where else str(key)
@@ -58,16 +63,16 @@ def _fill(message: Message, value: object, where: str) -> None:
 def _set(message: Message, field: FieldDescriptor, item: object, where: str) -> None:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         if not isinstance(item, dict):
-            raise SpecError(where, f"{_said(item)} where keys and values belong")
+            raise SpecError(where, f"{_describe(item)} where keys and values are expected")
         target: Any = getattr(message, field.name)
         convert = _scalar(field.message_type.fields_by_name["value"])
         for key, entry in item.items():
             if not isinstance(key, str):
-                raise SpecError(where, f"key {key!r} is no text", "write it in quotes")
+                raise SpecError(where, f"key {key!r} is not text", "write it in quotes")
             target[key] = convert(entry, f"{where}.{key}")
     elif field.is_repeated:
         if not isinstance(item, list):
-            raise SpecError(where, f"{_said(item)} where a list belongs")
+            raise SpecError(where, f"{_describe(item)} where a list is expected")
         _extend(message, field, item, where)
     elif field.message_type is not None:
         part: Message = getattr(message, field.name)
@@ -100,18 +105,18 @@ def _scalar(field: FieldDescriptor) -> Callable[[object, str], object]:
 
 
 def _enum(enum: EnumDescriptor, value: object, where: str) -> int:
-    """By number, by name, or by the name's last part in any letter case."""
+    """By number, by name, or by the last part of the name, in any letter case."""
     if isinstance(value, int) and not isinstance(value, bool) and value in enum.values_by_number:
         return value
-    known = {entry.name: entry.number for entry in enum.values}
-    prefix = _common_prefix(list(known))
+    names = {entry.name: entry.number for entry in enum.values}
+    prefix = _common_prefix(list(names))
     if isinstance(value, str):
         wanted = value.upper()
-        for name, number in known.items():
+        for name, number in names.items():
             if wanted in (name, name.removeprefix(prefix)):
                 return number
-    choices = ", ".join(f"{number} ({name.removeprefix(prefix).lower()})" for name, number in known.items())
-    raise SpecError(where, f"{_said(value)} that is none of its values", f"write one of: {choices}")
+    choices = ", ".join(f"{number} ({name.removeprefix(prefix).lower()})" for name, number in names.items())
+    raise SpecError(where, f"{_describe(value)} that is not one of its values", f"write one of: {choices}")
 
 
 def _common_prefix(names: list[str]) -> str:
@@ -123,30 +128,30 @@ def _common_prefix(names: list[str]) -> str:
 def _bytes(value: object, where: str) -> bytes:
     hint = "bytes are written as base64: `base64 -w0 FILE` makes it"
     if not isinstance(value, str):
-        raise SpecError(where, "this is no base64 text", hint)
+        raise SpecError(where, "not base64 text", hint)
     try:
         return base64.b64decode("".join(value.split()), validate=True)
     except (binascii.Error, ValueError):
-        raise SpecError(where, "this is no base64", hint) from None
+        raise SpecError(where, "not base64", hint) from None
 
 
 def _text(value: object, where: str) -> str:
     if isinstance(value, str):
         return value
     hint = "write it in quotes" if isinstance(value, bool | int | float) else ""
-    raise SpecError(where, f"{_said(value)} where text belongs", hint)
+    raise SpecError(where, f"{_describe(value)} where text is expected", hint)
 
 
 def _integer(value: object, where: str, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise SpecError(where, f"{_said(value)} where a whole number belongs", _number_hint(value))
+        raise SpecError(where, f"{_describe(value)} where a whole number is expected", _number_hint(value))
     if not low <= value <= high:
         raise SpecError(where, f"{value} does not fit into the field", f"it holds {low} to {high}")
     return value
 
 
 def _number_hint(value: object) -> str:
-    """People write 10Gi; the runtime interface counts bytes."""
+    """A hint for 10Gi and the like: the runtime interface counts bytes."""
     if not isinstance(value, str):
         return ""
     try:
@@ -156,8 +161,8 @@ def _number_hint(value: object) -> str:
     return f"write it as {amount.ceil()}"
 
 
-def _said(value: object) -> str:
-    """What somebody wrote, for a message; never the value itself, which may be a secret in the wrong place."""
+def _describe(value: object) -> str:
+    """The type of a value, for a message; never the value, which may be a secret in the wrong place."""
     kinds = {
         dict: "a mapping",
         list: "a list",

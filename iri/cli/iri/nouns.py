@@ -1,4 +1,4 @@
-"""What `gitvirt iri` can be told to do something with, under all the names that people type."""
+"""The kinds on the command line of `gitvirt iri`, under all the names that people type, irictl's among them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ALIASES: Mapping[str, Noun] = {noun.value: noun for noun in Noun} | {
 
 
 def noun_type(*known: Noun) -> Callable[[str], Noun]:
-    """The type of an argument that takes these nouns."""
+    """The type of an argument that accepts these nouns."""
 
     def parse(text: str) -> Noun:
         noun = ALIASES.get(text.lower())
@@ -56,5 +56,5 @@ def parse_label(text: str) -> tuple[str, str]:
     """`key=value`, as -l takes it."""
     key, separator, value = text.partition("=")
     if not key or not separator:
-        raise argparse.ArgumentTypeError(f"{text!r} is no key=value")
+        raise argparse.ArgumentTypeError(f"invalid label {text!r}; write KEY=VALUE")
     return key, value

@@ -1,4 +1,8 @@
-"""How `gitvirt iri` shows objects: as a table, as ids, or as the messages themselves in YAML or JSON."""
+"""How `gitvirt iri` shows objects: as a table, as ids, or as messages in YAML or JSON.
+
+YAML and JSON have the field names of the messages, so what `get` shows can be edited and given to `create`. Secrets are
+hidden in every form unless --show-secrets is given.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,8 @@ NAME_LABELS = (
     "volumepoollet.ironcore.dev/volume-snapshot-name",
 )
 
-State = MachineState | VolumeState | SnapshotState
-STATE_STYLES: Mapping[State, TextStyle] = {
+AnyState = MachineState | VolumeState | SnapshotState
+STATE_STYLES: Mapping[AnyState, TextStyle] = {
     MachineState.RUNNING: TextStyle.GREEN,
     MachineState.PENDING: TextStyle.YELLOW,
     MachineState.TERMINATING: TextStyle.YELLOW,
@@ -70,7 +74,7 @@ def show_objects(
 
 
 def show_object(terminal: Terminal, arguments: argparse.Namespace, item: RuntimeObject) -> None:
-    """One that was asked for by its id: in YAML and JSON it is not in a list."""
+    """One object that was named by its id: in YAML and JSON it is not inside of a list."""
     if arguments.output in ("json", "yaml"):
         show_value(terminal, arguments.output, value_of(item, arguments.show_secrets))
     else:
@@ -98,13 +102,14 @@ def name_of(item: RuntimeObject) -> str:
     return next((item.labels[label] for label in NAME_LABELS if label in item.labels), "")
 
 
-def state_name(state: State) -> str:
+def state_name(state: AnyState) -> str:
     return state.name.capitalize()
 
 
-def count_attached(entries: Sequence[AttachmentStatus], wanted: int) -> str:
-    there = sum(entry.state is AttachmentState.ATTACHED for entry in entries)
-    return f"{there}/{max(wanted, len(entries))}"
+def count_attached(entries: Sequence[AttachmentStatus], desired: int) -> str:
+    """Attached devices of all devices: those of spec, and those that are still leaving."""
+    attached = sum(entry.state is AttachmentState.ATTACHED for entry in entries)
+    return f"{attached}/{max(desired, len(entries))}"
 
 
 def _machine_columns(now_seconds: float) -> list[Column[RuntimeMachine]]:
@@ -130,9 +135,10 @@ def _machine_columns(now_seconds: float) -> list[Column[RuntimeMachine]]:
 
 
 def list_ips(machine: RuntimeMachine) -> str:
-    seen = [ip for interface in machine.detail.network_interfaces for ip in interface.ips]
-    wanted = [ip for interface in machine.spec.network_interfaces for ip in interface.ips]
-    return ",".join(seen or wanted)
+    """Observed addresses; the desired ones while none is observed."""
+    observed = [ip for interface in machine.detail.network_interfaces for ip in interface.ips]
+    desired = [ip for interface in machine.spec.network_interfaces for ip in interface.ips]
+    return ",".join(observed or desired)
 
 
 def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
@@ -143,7 +149,7 @@ def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
         Column("SIZE", format_size),
         Column(
             "STATE",
-            lambda volume: state_name(volume.status.state) + (" (going)" if volume.deleted_at else ""),
+            lambda volume: state_name(volume.status.state) + (" (deleting)" if volume.deleted_at else ""),
             lambda volume: STATE_STYLES.get(volume.status.state),
         ),
         Column("AGE", lambda volume: format_age(now_seconds - volume.created_at / 1e9)),
@@ -158,6 +164,7 @@ def _volume_columns(now_seconds: float) -> list[Column[RuntimeVolume]]:
 
 
 def format_size(volume: RuntimeVolume) -> str:
+    """The actual size; the desired one while the volume has none."""
     resources = volume.status.resources or volume.spec.resources
     return str(units(resources.storage_bytes)) if resources else ""
 

@@ -1,4 +1,4 @@
-"""Objects of a runtime as `gitvirt iri` shows them: selected, with all that is known of them, in the order they came."""
+"""Selects the objects that `gitvirt iri` shows: with their details, oldest first."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from iri.volume import RuntimeVolume
 def select_objects(
     client: Client, kind: type[Any], id: str, labels: Mapping[str, str]
 ) -> list[RuntimeObject]:
-    """By age, then id: the order in which they came."""
+    """By id or labels, all without either. Oldest first, then by id."""
     items: list[RuntimeObject] = list(client.select(kind, id, labels).values())
     return sorted(add_details(client, kind, items), key=lambda item: (item.created_at, item.id))
 
 
 def add_details(client: Client, kind: type[Any], items: Sequence[RuntimeObject]) -> list[RuntimeObject]:
-    """With what the host service knows of them, if there is one."""
+    """The objects with their details; unchanged where the runtime has no host service."""
     details: Mapping[str, object] = {}
     ids = [item.id for item in items]
     try:

@@ -1,4 +1,4 @@
-"""`gitvirt iri update`: the power of a machine, or a volume that it has."""
+"""`gitvirt iri update`: changes the power of a machine, or the connection of one of its volumes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 
 from iri.change import SetPower, UpdateVolume
 from iri.cli.iri.connection import connect_runtimes
-from iri.cli.iri.files import read_message
 from iri.cli.iri.nouns import Noun, noun_type
+from iri.cli.iri.spec_files import read_message
 from iri.client import MACHINE
 from iri.machine import Disk, Power
 from iri.proto.machine.v1alpha1 import api_pb2 as pb
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     change: SetPower | UpdateVolume
     if is_power:
         change = SetPower(POWERS[arguments.power])
-        done = f"Power of machine {machine_id} is to be {change.power.name.lower()}"
+        done = f"Power of machine {machine_id} will be {change.power.name.lower()}"
     else:
         change = UpdateVolume(freeze(Disk, read_message(arguments.filename, pb.Volume)))
         done = f"Updated volume {printable(change.disk.name)} of machine {machine_id}"

@@ -1,6 +1,7 @@
-"""`gitvirt iri get --watch`: a line for every object that changes, until somebody interrupts it.
+"""`gitvirt iri get --watch`: one line for every object that changes, until it is interrupted.
 
-The runtime says when to look, where it can; where it cannot, it is looked at every second.
+A notice of the runtime only says when to list; a line is printed for each object that differs from the last list, and
+for each that is missing from it. Where a runtime has no watch, objects are listed every second.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _watch(lines: GrowingTable, arguments: argparse.Namespace, client: Client, k
 
 
 def wait_for_changes(client: Client) -> Iterator[None]:
-    """When to look again; first at once."""
+    """Yields when it is time to list: at once, and then after every notice."""
     subscription = _subscription(client)
     if subscription is None:
         while True:
@@ -62,7 +63,7 @@ def _subscription(client: Client) -> Subscription | None:
 
 
 class GrowingTable:
-    """A table that goes on: columns are as wide as anything in them so far."""
+    """A table that grows: a column is as wide as its widest cell so far."""
 
     def __init__(self, terminal: Terminal, format: str) -> None:
         self._terminal = terminal

@@ -1,4 +1,8 @@
-"""`gitvirt runtime`: a server of the runtime interface, in the foreground until it is told to stop."""
+"""`gitvirt runtime`: serves the runtime interface in the foreground until a signal stops it.
+
+settings_file reads what the operator wrote; libvirt and simulated start a server each. When the server listens, it prints
+`ready ADDRESS ...` and tells systemd; SIGTERM or Ctrl-C stops it in order.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ EXAMPLES = """examples:
   gitvirt runtime simulated --help"""
 
 KINDS = {
-    "libvirt": "this host's machines and volumes, made real by libvirt and QEMU",
-    "simulated": "a host that exists as numbers only: to try things, to demonstrate, to test",
+    "libvirt": "this host's machines and volumes, with libvirt and QEMU",
+    "simulated": "a host that exists as numbers only: for experiments, demos and tests",
 }
 
 

@@ -1,4 +1,7 @@
-"""`gitvirt runtime libvirt`: this host's machines and volumes behind a socket."""
+"""`gitvirt runtime libvirt`: serves this host's machines and volumes.
+
+libvirt's Python library is imported only when the server is built: hosts without libvirt have no such library.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ settings (YAML or JSON; docs/libvirt.md shows all; default: {DEFAULT_SETTINGS}, 
   host: {{accelerator: auto, reserved: {{cpu: 1, memory: 2Gi}}, overcommit: {{cpu: 4}}}}
   networks: {{bridges: {{br0: {{}}}}}}
 
-It serves the machine, volume and host services. SIGTERM or Ctrl-C stops it; machines go on, and it finds them again."""
+It serves the machine, volume and host services. SIGTERM or Ctrl-C stops it; machines go on, and the next start finds them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDR",
         help=f"/path/to/socket or 127.0.0.1:PORT; can be repeated (default: {' and '.join(DEFAULT_SOCKETS)})",
     )
-    parser.add_argument("--settings", metavar="FILE", help="what the operator decides about this host")
+    parser.add_argument("--settings", metavar="FILE", help="the operator's settings for this host")
     parser.add_argument(
         "--socket-mode",
         choices=("0600", "0660"),
@@ -62,19 +65,19 @@ def run(arguments: argparse.Namespace) -> int:
     settings, addresses = read_libvirt_settings(arguments.settings), _addresses(arguments)
     try:
         with _server(settings, addresses, int(arguments.socket_mode, 8)) as server:
-            _say_ready(out(), server.addresses)
+            _announce(out(), server.addresses)
             supervisor.ready()
             stop.wait()
             supervisor.stopping()
     except Unavailable as error:
-        cure = "start libvirtd, or say in the settings which `uri` it answers at"
+        cure = "start libvirtd, or set its `uri` in the settings"
         raise CommandError(printable(str(error)), cure) from None
     except StartupError as error:
         raise CommandError(printable(str(error)), printable(error.cure)) from None
     except IRIError as error:
         raise CommandError(printable(str(error)), "choose another address with --listen") from None
     except OSError as error:
-        cure = f"run it as root; the settings say which `folder` is its own (now: {settings.folder})"
+        cure = f"run it as root, or set another `folder` in the settings (now: {settings.folder})"
         raise CommandError(printable(f"{error.filename}: {error.strerror}"), cure) from None
     return Exit.OK
 
@@ -88,7 +91,7 @@ def _addresses(arguments: argparse.Namespace) -> list[Address]:
 
 def _server(settings: Settings, addresses: list[Address], socket_mode: int) -> LibvirtServer:
     try:
-        # Loads libvirt, which only hosts that run it have.
+        # Loads libvirt, which only hosts with libvirt have.
         from iri.libvirt.runtime import LibvirtRuntime
         from iri.libvirt.server import LibvirtServer
     except ImportError as error:
@@ -100,6 +103,6 @@ def _server(settings: Settings, addresses: list[Address], socket_mode: int) -> L
         raise CommandError(printable(str(error)), SETTINGS_EXAMPLE, Exit.PROBLEMS) from None
 
 
-def _say_ready(terminal: Terminal, addresses: tuple[Address, ...]) -> None:
+def _announce(terminal: Terminal, addresses: tuple[Address, ...]) -> None:
     terminal.line(f"ready {' '.join(map(str, addresses))}")
     terminal.stream.flush()

@@ -32,11 +32,11 @@ IsCount = Callable[[str], bool]
 
 
 def read_document(path: str, option: str, example: str, is_count: IsCount, decode: Callable[[bytes], T]) -> T:
-    """Decodes the file's only document. A CommandError says what is wrong with it; `example` says where one is shown."""
+    """Decodes the file's only document. A CommandError names what is wrong in it; `example` names where an example is shown."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}", f"{option} names a file that can be read") from None
+        raise CommandError(f"{path}: {error.strerror}", f"{option} must name a readable file") from None
     except UnicodeDecodeError:
         raise CommandError(f"{path}: not UTF-8", "save it as UTF-8", Exit.PROBLEMS) from None
     values = read(text)
@@ -44,7 +44,7 @@ def read_document(path: str, option: str, example: str, is_count: IsCount, decod
         where = f"{path}:{values.line}:{values.column}"
         raise CommandError(f"{where}: {printable(values.message)}", printable(values.hint), Exit.PROBLEMS)
     if len(values) != 1:
-        raise CommandError(f"{path}: {len(values)} documents, where one belongs", example, Exit.PROBLEMS)
+        raise CommandError(f"{path}: {len(values)} documents where one is expected", example, Exit.PROBLEMS)
     try:
         return decode(msgspec.json.encode(resolve_quantities(values[0], is_count)))
     except quantity.QuantityError as error:
@@ -54,7 +54,7 @@ def read_document(path: str, option: str, example: str, is_count: IsCount, decod
 
 
 def resolve_quantities(value: object, is_count: IsCount, *, within: bool = False) -> object:
-    """The value with whole numbers for the quantities in it: below each key that holds counts."""
+    """The value with whole numbers for quantities such as 256Gi, below each key that holds counts."""
     if isinstance(value, dict):
         return {
             key: resolve_quantities(item, is_count, within=within or is_count(key))
@@ -66,14 +66,14 @@ def resolve_quantities(value: object, is_count: IsCount, *, within: bool = False
 
 
 def read_profile(path: str) -> simulated.Profile:
-    """A simulated host's profile. A CommandError says what is wrong with the file."""
+    """A simulated host's profile. A CommandError names what is wrong in the file."""
     return read_document(
         path, "--profile", PROFILE_EXAMPLE, PROFILE_COUNTS.__contains__, simulated.parse_profile
     )
 
 
 def read_libvirt_settings(path: str | None, default: str = DEFAULT_SETTINGS) -> libvirt.Settings:
-    """Of that file, else of the default file, else the defaults. A CommandError says what is wrong with the file."""
+    """Those of the file, else of the default file, else the defaults. A CommandError names what is wrong in the file."""
     if path is None and not Path(default).exists():
         return libvirt.Settings()
     return read_document(

@@ -1,4 +1,4 @@
-"""`gitvirt runtime simulated`: a simulated host behind a socket."""
+"""`gitvirt runtime simulated`: serves a simulated host, with its control service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXAMPLES = """examples:
   gitvirt runtime simulated --listen /tmp/host-1.sock --state /var/tmp/host-1 --seed 7
   gitvirt runtime simulated --listen 127.0.0.1:8080 --profile big-host.yaml
 
-a profile (YAML or JSON; what it leaves out stays as it is):
+a profile (YAML or JSON; every key is optional):
   host: rack-1
   capacity: {cpu: 64, memory: 256Gi, storage: 4Ti, nvidia.com/gpu: 4}
   overcommit: {cpu: 4}
@@ -37,8 +37,8 @@ a profile (YAML or JSON; what it leaves out stays as it is):
     volumes: [{name: fast, tps: 100Mi, iops: 1000}]
   behavior: stock-libvirt                           # or stock-ceph, stock-cloud-hypervisor, gitvirt
 
-It serves the machine, volume and host services, and gitvirt.sim.v1alpha1.Control, which turns its clock, crashes guests
-and makes calls fail. SIGTERM or Ctrl-C stops it; with --state it goes on where it was."""
+It serves the machine, volume and host services, and gitvirt.sim.v1alpha1.Control, which moves its clock, crashes
+guests and makes calls fail. SIGTERM or Ctrl-C stops it; with --state the next start continues where it was."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"/path/to/socket or 127.0.0.1:PORT; can be repeated (default: {' and '.join(DEFAULT_SOCKETS)})",
     )
     parser.add_argument(
-        "--seed", type=int, metavar="N", help="the same seed gives the same host (default: by chance)"
+        "--seed", type=int, metavar="N", help="the same seed gives the same host (default: random)"
     )
     parser.add_argument(
-        "--state", type=Path, metavar="DIR", help="keep the state there (default: in memory only)"
+        "--state", type=Path, metavar="DIR", help="store the state there (default: in memory only)"
     )
     parser.add_argument("--profile", metavar="FILE", help="what kind of host it is")
     parser.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     server = _server(arguments)
     try:
         with server:
-            _say_ready(out(), server.addresses)
+            _announce(out(), server.addresses)
             supervisor.ready()
             stop.wait()
             supervisor.stopping()
@@ -89,6 +89,6 @@ def _server(arguments: argparse.Namespace) -> SimulatedServer:
         raise CommandError(printable(str(error)), "gitvirt runtime simulated --help", Exit.USAGE) from None
 
 
-def _say_ready(terminal: Terminal, addresses: tuple[Address, ...]) -> None:
+def _announce(terminal: Terminal, addresses: tuple[Address, ...]) -> None:
     terminal.line(f"ready {' '.join(map(str, addresses))}")
     terminal.stream.flush()

@@ -111,8 +111,8 @@ class HostState:
                 return None
             self._copies.pop(kind, None)
             return ChangeType.DELETED
-        if before is not None and before.published == after.published:
+        if before is not None and before.public_object == after.public_object:
             return None
-        self._published[kind][put.id] = after.published
+        self._published[kind][put.id] = after.public_object
         self._copies.pop(kind, None)
         return ChangeType.CREATED if before is None else ChangeType.CHANGED

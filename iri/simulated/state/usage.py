@@ -21,14 +21,14 @@ def charge(record: Record | None) -> Counter[str]:
     """What a record takes of each resource."""
     match record:
         case SimulatedMachine():
-            return _of_guest(record)
+            return _machine_charge(record)
         case SimulatedVolume():
             return Counter({STORAGE: record.size_bytes})
         case SimulatedSnapshot() | None:
             return Counter()
 
 
-def _of_guest(guest: SimulatedMachine) -> Counter[str]:
+def _machine_charge(guest: SimulatedMachine) -> Counter[str]:
     """While a new class waits for a boot, the larger of each resource is charged: the boot may come at any time."""
     charged = Counter(guest.resources)
     if guest.resources_at_boot is not None:
@@ -48,7 +48,7 @@ class Usage:
     def __init__(self) -> None:
         self._charged: Counter[str] = Counter()
 
-    def charged(self) -> Mapping[str, int]:
+    def totals(self) -> Mapping[str, int]:
         return {resource: amount for resource, amount in self._charged.items() if amount}
 
     def update(self, before: Record | None, after: Record | None) -> None:

@@ -77,7 +77,7 @@ def test_live_socket_is_left_alone_and_its_owner_named(socket_directory: Path, s
 def test_file_is_left_alone(socket_directory: Path, sockets: Sockets) -> None:
     path = socket_directory / "s"
     path.write_text("precious")
-    with pytest.raises(FailedPrecondition, match="no socket"):
+    with pytest.raises(FailedPrecondition, match="not a socket"):
         ListeningSocket(path, 0o600, sockets.bind)
     assert path.read_text() == "precious"
 

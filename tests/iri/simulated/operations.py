@@ -66,7 +66,7 @@ def _do(world: World, deed: tuple[str, ...]) -> None:
         case "resize":
             runtime.change(id, Resize(argument))
         case "inside":
-            with world.host.locked() as now_ns:
+            with world.host.lock() as now_ns:
                 machine_calls.act(
                     world.host, machine_calls.find_machine(world.host, id), GuestAction[argument], now_ns
                 )

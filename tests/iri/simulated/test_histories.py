@@ -101,7 +101,7 @@ def test_a_restart_of_the_process_changes_nothing(
     for world in (kept, mortal):
         world.pass_seconds(30)
     assert seen(kept) == seen(mortal)
-    assert kept.host.state.usage.charged() == mortal.host.state.usage.charged()
+    assert kept.host.state.usage.totals() == mortal.host.state.usage.totals()
     mortal.host.close()
 
 
@@ -123,7 +123,7 @@ def test_what_holds_at_every_moment(history: list[tuple[tuple[str, ...], float]]
     world.pass_seconds(100)
     world.host.run_due()
     assert seen(world)[:2] == ({}, {})
-    assert world.host.state.usage.charged() == {}
+    assert world.host.state.usage.totals() == {}
     assert world.host.state.timers.next_due_ns() is None
 
 
@@ -136,7 +136,7 @@ def check_laws(world: World) -> None:
     state = world.host.state
     records = [put.record for put in state.list_changes()]
     total = sum((charge(record) for record in records), start=charge(None))
-    assert {name: amount for name, amount in total.items() if amount} == state.usage.charged()
+    assert {name: amount for name, amount in total.items() if amount} == state.usage.totals()
     assert all(amount <= world.profile.limit(name) for name, amount in total.items())
     assert len(state.timers) == sum(record.due_ns < 1 << 62 for record in records if record is not None)
     holders: dict[str, str] = {}
@@ -159,7 +159,7 @@ def check_laws(world: World) -> None:
     assert len(set(addresses)) == len(addresses)
     for kind in (RuntimeMachine, RuntimeVolume, RuntimeSnapshot):
         kept = {
-            put.id: put.record.published
+            put.id: put.record.public_object
             for put in state.list_changes()
             if put.record and KINDS[put.table] is kind
         }

@@ -159,7 +159,7 @@ def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
     assert told.status.state is MachineState.RUNNING
     assert (told.generation, told.status.observed_generation) == (0, 0)
     assert [disk.name for disk in told.spec.volumes] == ["a", "a"]
-    with world.host.locked() as now_ns:
+    with world.host.lock() as now_ns:
         guest = machine_calls.find_machine(world.host, first.id)
         machine_calls.act(world.host, guest, GuestAction.POWEROFF, now_ns)
     world.pass_seconds(60)

@@ -38,7 +38,7 @@ def world() -> World:
 
 
 def act(world: World, id: str, action: GuestAction) -> None:
-    with world.host.locked() as now_ns:
+    with world.host.lock() as now_ns:
         machine_calls.act(world.host, machine_calls.find_machine(world.host, id), action, now_ns)
 
 
@@ -186,7 +186,7 @@ def test_a_class_and_back_again_waits_for_nothing(world: World) -> None:
     world.runtime.change(made.id, Resize("medium"))
     world.runtime.change(made.id, Resize("small"))
     assert world.machine(made.id).detail.pending_changes == ()
-    assert world.host.state.usage.charged()["cpu"] == 1
+    assert world.host.state.usage.totals()["cpu"] == 1
 
 
 def test_a_guest_that_hangs_is_switched_off_when_grace_is_over(world: World) -> None:
@@ -224,7 +224,7 @@ def test_a_deleted_machine_stays_listed_until_it_is_gone(world: World) -> None:
     assert made.id not in world.runtime.objects(RuntimeMachine)
     with pytest.raises(errors.NotFound):
         world.runtime.remove(RuntimeMachine, made.id)
-    assert world.host.state.usage.charged() == {}
+    assert world.host.state.usage.totals() == {}
 
 
 def test_devices_come_and_go_while_it_runs(world: World) -> None:
@@ -294,14 +294,14 @@ def test_another_class_waits_for_the_next_boot_and_both_are_charged(world: World
     waiting = world.machine(made.id)
     assert waiting.spec.class_name == "medium"
     assert waiting.detail.pending_changes == ("class",)
-    assert world.host.state.usage.charged()["cpu"] == 2
+    assert world.host.state.usage.totals()["cpu"] == 2
     world.runtime.change(made.id, SetPower(Power.OFF))
     world.pass_seconds(5)
     world.runtime.change(made.id, SetPower(Power.ON))
     world.pass_seconds(60)
     assert world.machine(made.id).detail.pending_changes == ()
     world.runtime.change(made.id, Resize("small"))
-    assert world.host.state.usage.charged()["cpu"] == 2
+    assert world.host.state.usage.totals()["cpu"] == 2
     with pytest.raises(errors.InvalidArgument):
         world.runtime.change(made.id, Resize("no-such"))
 
@@ -397,4 +397,4 @@ def test_an_unknown_machine_or_class_is_named(world: World) -> None:
 def test_local_disks_without_a_size_get_the_hosts_own(world: World) -> None:
     disk = Disk(name="root", local_disk=RuntimeLocalDisk(image=Image(image="os")))
     world.running(machine("m1", disk))
-    assert world.host.state.usage.charged()["storage"] == world.profile.local_disk_bytes
+    assert world.host.state.usage.totals()["storage"] == world.profile.local_disk_bytes

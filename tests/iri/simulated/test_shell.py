@@ -135,7 +135,7 @@ def test_it_ends_with_the_machine(world: World, line: Line, action: str) -> None
     elif action == "remove":
         world.runtime.remove(RuntimeMachine, id)
     elif action == "crash":
-        with world.host.locked() as now_ns:
+        with world.host.lock() as now_ns:
             machine_calls.act(
                 world.host, machine_calls.find_machine(world.host, id), GuestAction.CRASH, now_ns
             )
@@ -154,7 +154,7 @@ def test_there_is_none_without_a_running_guest(world: World) -> None:
     with pytest.raises(errors.NotFound):
         world.runtime.console("nope")
     hung = world.running(machine("m2"))
-    with world.host.locked() as now_ns:
+    with world.host.lock() as now_ns:
         machine_calls.act(
             world.host, machine_calls.find_machine(world.host, hung.id), GuestAction.HANG, now_ns
         )

@@ -52,7 +52,7 @@ def test_a_volume_from_an_image_that_is_not_there_is_an_error() -> None:
     world.runtime.remove(RuntimeVolume, made.id)
     world.pass_seconds(1)
     assert world.runtime.objects(RuntimeVolume) == {}
-    assert world.host.state.usage.charged() == {}
+    assert world.host.state.usage.totals() == {}
 
 
 def test_a_volume_grows_and_says_so_when_it_has(world: World) -> None:

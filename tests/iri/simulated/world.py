@@ -71,7 +71,7 @@ class World:
         self.runtime = SimulatedRuntime(self.host)
 
     def restart_host(self, down_seconds: float) -> None:
-        with self.host.locked() as now_ns:
+        with self.host.lock() as now_ns:
             machine_calls.restart_host(self.host, round(down_seconds * SECOND_NS), now_ns)
 
     def machine(self, id: str) -> RuntimeMachine:

@@ -85,7 +85,7 @@ def test_a_guest_that_does_not_switch_itself_off_is_removed_after_the_grace() ->
     here = site(machine())
     here.settle()
     (there,) = here.machines()
-    with here.sim.host.locked() as now_ns:
+    with here.sim.host.lock() as now_ns:
         machine_calls.act(
             here.sim.host, machine_calls.find_machine(here.sim.host, there), GuestAction.HANG, now_ns
         )
@@ -323,7 +323,7 @@ def test_a_guest_that_goes_down_again_and_again_is_started_ever_more_rarely() ->
     for _ in range(300):
         (there,) = here.machines().values()
         if there.status.state is MachineState.RUNNING:
-            with here.sim.host.locked() as now_ns:
+            with here.sim.host.lock() as now_ns:
                 machine_calls.act(
                     here.sim.host,
                     machine_calls.find_machine(here.sim.host, there.id),

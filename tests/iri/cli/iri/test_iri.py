@@ -217,7 +217,7 @@ def test_what_a_runtime_refuses_is_said_as_it_says_it(gitvirt: Command, files: P
     assert "gigantic" in said.err
     assert "gitvirt iri get status" in said.err
     said = gitvirt("iri", "get", "machine", "nope")
-    assert (said.code, said.err.splitlines()[0]) == (Exit.FAILED, "error: there is no machine nope")
+    assert (said.code, said.err.splitlines()[0]) == (Exit.FAILED, "error: machine nope does not exist")
     said = gitvirt("iri", "update", "power", "--machine-id", "nope", "--power", "on")
     assert said.code == Exit.FAILED
     gitvirt.server.faults.add(FaultRule(call="ListMachines", code="INTERNAL", message="it broke"))
@@ -236,7 +236,7 @@ def test_a_call_that_times_out_has_its_own_exit_code(gitvirt: Command) -> None:
     [
         ("spec: {clas: small}", "spec.clas: unknown key"),
         ("spec: [", "spec.yaml:1"),
-        ("", "there is no document"),
+        ("", "the file has no document"),
         ("spec: {power: maybe}", "spec.power"),
         ("a: 1\na: 2", "spec.yaml:"),
     ],
@@ -252,7 +252,7 @@ def test_files_that_cannot_be_read(gitvirt: Command, files: Path) -> None:
     assert "No such file" in gitvirt("iri", "create", "machine", "-f", str(files / "nope")).err
     (files / "latin1").write_bytes(b"spec: \xe9")
     said = gitvirt("iri", "create", "machine", "-f", str(files / "latin1"))
-    assert (said.code, "no UTF-8" in said.err) == (Exit.PROBLEMS, True)
+    assert (said.code, "not UTF-8" in said.err) == (Exit.PROBLEMS, True)
     two = written(files, "{name: a}\n---\n{name: b}")
     said = gitvirt("iri", "update", "volume", "--machine-id", "x", "-f", two)
     assert "2 documents" in said.err
@@ -267,7 +267,7 @@ def test_files_that_cannot_be_read(gitvirt: Command, files: Path) -> None:
         (["iri", "get", "power"], "cannot be used here"),
         (["iri", "get", "status", "x"], "takes no ID"),
         (["iri", "get", "status", "-l", "a=b"], "takes no labels"),
-        (["iri", "get", "machine", "-l", "a"], "no key=value"),
+        (["iri", "get", "machine", "-l", "a"], "invalid label"),
         (["iri", "get", "events", "-d", "soon"], "invalid duration"),
         (["iri", "get", "status", "--watch"], "--watch shows lines"),
         (["iri", "create", "machine"], "-f"),

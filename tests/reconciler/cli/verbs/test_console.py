@@ -25,24 +25,24 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             "web-1",
-            "web-1 is on rack-a, and not at the runtime that was looked for here",
+            "web-1 is on rack-a, not at the runtime of this host",
             "ssh -t rack-a gitvirt console default/web-1",
         ),
         (
             "web-1",
             "web-1 is on rack-a",
-            "where the runtime listens elsewhere, on whichever host: --address SOCKET",
+            "if the runtime has a socket of its own, add --address SOCKET",
         ),
         ("default/web-1", "default/web-1 is on rack-a", "ssh -t rack-a gitvirt console default/web-1"),
-        ("lab -n lab", "lab/lab runs nowhere", "gitvirt explain machine lab/lab"),
+        ("lab -n lab", "lab/lab has no pool", "gitvirt explain machine lab/lab"),
         ("web-9", "there is no Machine web-9 in namespace default", "did you mean web-2?"),
         ("lab", "there is no Machine lab in namespace default", "it exists in namespace lab: use -n lab"),
         (
             "3f2c9a1e-0000-4000-8000-000000000000",
-            "there is no socket /nonexistent/machines.sock",
+            "no socket at /nonexistent/machines.sock",
             "is the runtime running?",
         ),
-        ("web-1 --address /nonexistent/x.sock", "there is no socket /nonexistent/x.sock", "is the runtime"),
+        ("web-1 --address /nonexistent/x.sock", "no socket at /nonexistent/x.sock", "is the runtime"),
     ],
 )
 def test_says_where_it_is(fleet: Path, capsys: Capture, verb: str, words: str, cause: str, cure: str) -> None:
@@ -78,4 +78,4 @@ def test_without_a_repo_the_runtime_is_what_is_missing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert gitvirt("console", "web-1") == Exit.FAILED
-    assert "there is no socket" in capsys.readouterr().err
+    assert "no socket at" in capsys.readouterr().err

@@ -285,7 +285,7 @@ def test_who_waits_for_a_name_that_is_not_there_is_told_so_at_once(
             "'lab/rack-a' is not a name: a MachinePool has no namespace",
             "write NAME",
         ),
-        ("console ''", "'' is no machine", "[NAMESPACE/]NAME"),
+        ("console ''", "invalid machine name ''", "[NAMESPACE/]NAME"),
     ],
 )
 def test_what_can_be_no_name(capsys: Capture, words: str, cause: str, cure: str) -> None:
@@ -343,9 +343,9 @@ def test_what_people_declare_can_be_changed_before_there_is_a_live(capsys: Captu
         ("poollet --name 'Bad Name' --repo r --socket s", Exit.USAGE, "is no name for a poollet", "lower case"),
         ("runtime simulatd", Exit.USAGE, "invalid choice", "did you mean 'simulated'?"),
         ("runtime simulated --listen nowhere:x", Exit.USAGE, "nowhere", "--help"),
-        ("iri --address /nonexistent/s get machine", Exit.FAILED, "there is no socket", "is the runtime running?"),
+        ("iri --address /nonexistent/s get machine", Exit.FAILED, "no socket at", "is the runtime running?"),
         ("iri gte", Exit.USAGE, "invalid choice", "did you mean 'get'?"),
-        ("console web-1 --address /nonexistent/s", Exit.FAILED, "there is no socket", "is the runtime running?"),
+        ("console web-1 --address /nonexistent/s", Exit.FAILED, "no socket at", "is the runtime running?"),
         ("comment nowhere.md", Exit.FAILED, "cannot read nowhere.md", "gitvirt plan -o markdown"),
         ("completion tcsh", Exit.USAGE, "'tcsh' is none of", "--help"),
         ("completion bash x", Exit.USAGE, "unrecognized arguments: x", "gitvirt completion --help"),

@@ -1,4 +1,8 @@
-"""Spec files of `gitvirt iri`: YAML or JSON, one message a document."""
+"""Spec files of `gitvirt iri`: YAML or JSON, one message per document.
+
+Reading is strict: an unreadable file, a wrong field and a missing document are errors that name the file and the place.
+A null document is skipped, so a file may begin or end with `---`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ STDIN = "-"
 
 
 def read_messages(path: str, message_type: type[AnyMessage]) -> list[AnyMessage]:
-    """What a file says, a message for each document. A CommandError says where it is wrong."""
+    """One message per document. A CommandError names file, place and cure."""
     name = "standard input" if path == STDIN else path
     values = read(_text(path, name))
     if isinstance(values, Unreadable):
@@ -32,16 +36,18 @@ def read_messages(path: str, message_type: type[AnyMessage]) -> list[AnyMessage]
     except SpecError as error:
         raise CommandError(f"{name}: {printable(str(error))}", printable(error.hint), Exit.PROBLEMS) from None
     if not found:
-        raise CommandError(f"{name}: there is no document in it", "see the examples in --help", Exit.PROBLEMS)
+        raise CommandError(f"{name}: the file has no document", "see the examples in --help", Exit.PROBLEMS)
     return found
 
 
 def read_message(path: str, message_type: type[AnyMessage]) -> AnyMessage:
-    """What a file with a single document says."""
+    """The message of a file with a single document."""
     first, *others = read_messages(path, message_type)
     if others:
         raise CommandError(
-            f"{path}: {len(others) + 1} documents, where one belongs", "a file each", Exit.PROBLEMS
+            f"{path}: {len(others) + 1} documents where one is expected",
+            "use one file per document",
+            Exit.PROBLEMS,
         )
     return first
 
@@ -56,7 +62,7 @@ def _text(path: str, name: str) -> str:
     except OSError as error:
         raise CommandError(
             f"{printable(name)}: {error.strerror}",
-            "-f names a file that can be read, or - for standard input",
+            "-f must name a readable file, or - for standard input",
         ) from None
     if len(data) > LARGEST_FILE_BYTES:
         raise CommandError(f"{name}: larger than {LARGEST_FILE_BYTES >> 20} MiB", "split it", Exit.PROBLEMS)
@@ -64,5 +70,5 @@ def _text(path: str, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CommandError(
-            f"{name}: byte {error.start} is no UTF-8", "save it as UTF-8", Exit.PROBLEMS
+            f"{name}: byte {error.start} is not UTF-8", "save it as UTF-8", Exit.PROBLEMS
         ) from None
