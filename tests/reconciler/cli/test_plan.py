@@ -122,7 +122,9 @@ def test_what_may_not_change_is_a_problem_and_live_keeps_what_it_had(site: Site,
     site.edit({"classes.yaml": f"{bigger}---\n{LARGE}", "machines/web-2.yaml": machine("web-2")})
     code, text = gitvirt("plan")
     assert code == Exit.PROBLEMS
-    assert re.search(r"  classes.yaml:\d+:\d+: error GV402 the class is used by Machine/default/db-1", text)
+    assert re.search(
+        r"  classes.yaml:\d+:\d+: error GV402 capabilities cannot change while Machine/default/db-1", text
+    )
     assert "~ MachineClass/small" not in text
     assert re.search(r"  schedule  Machine/default/web-2  onto rack-a[12]", text)
     site.people.push({"classes.yaml": f"{bigger}---\n{LARGE}", "machines/web-2.yaml": machine("web-2")})

@@ -62,12 +62,12 @@ NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("make", "want", "beside"), [row[1:] for row in NEEDS], ids=[row[0] for row in NEEDS]
+    ("make", "want", "near_pool"), [row[1:] for row in NEEDS], ids=[row[0] for row in NEEDS]
 )
-def test_need(make: Callable[[], Small], want: type[Need], beside: str) -> None:
+def test_need(make: Callable[[], Small], want: type[Need], near_pool: str) -> None:
     found = need(make())
     assert type(found) is want
-    assert getattr(found, "beside", "") == beside
+    assert getattr(found, "near_pool", "") == near_pool
 
 
 @pytest.mark.parametrize("phase", ["gone", "rejected"])
