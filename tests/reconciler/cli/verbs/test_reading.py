@@ -117,8 +117,11 @@ def test_before_the_first_reconcile_people_see_what_they_declared(fleet: Path, c
 
 
 def test_wait_ends_as_soon_as_it_is_so(fleet: Path, capsys: Capture) -> None:
+    mirrors = Path(os.environ["GITVIRT_CACHE"]) / "mirrors"
+
     def run_it() -> None:
-        time.sleep(0.3)
+        while not any(mirrors.glob("*/mirror.json")):  # the verb has begun
+            time.sleep(0.01)
         git(fleet, "checkout", "-q", "live")
         commit(fleet, {"machines/web-2.yaml": machine("web-2") + RUNNING}, "default/web-2 is running")
         git(fleet, "push", "-q", "origin", "live")

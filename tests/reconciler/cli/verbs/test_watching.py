@@ -7,17 +7,21 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from reconciler.cli.fleet_changes import follow_fleet
-from reconciler.cli.fleet_repo import Location, open_fleet
+from reconciler.cli.fleet_repo import FleetRepo, Location, open_fleet
 from reconciler.gitstore.remote import address
+from reconciler.gitstore.remote.transport import RemoteUnavailable
+from reconciler.gitstore.repo import Repo, Snapshot
 from reconciler.gitstore.waker import Waker
 from tests.reconciler.cli.verbs.conftest import GITVIRT, RUNNING, machine
 from tests.reconciler.gitstore.git import commit, git
@@ -106,42 +110,74 @@ def test_a_remote_that_is_away_is_waited_for(fleet: Path, tmp_path: Path) -> Non
         watched.end()
 
 
+class CountedLooks:
+    """A repo that counts its snapshots: those that the remote answered, and those that it did not."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self.answered = self.failed = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._repo, name)
+
+    def snapshot(self) -> Snapshot | RemoteUnavailable:
+        found = self._repo.snapshot()
+        if isinstance(found, RemoteUnavailable):
+            self.failed += 1
+        else:
+            self.answered += 1
+        return found
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@contextmanager
+def follower(bare: Path, here: Path) -> Iterator[tuple[CountedLooks, Callable[[], Callable[[], FleetRepo]]]]:
+    """The looks at a repo on this machine, and a call that begins to follow it, which returns a call that waits for the first change."""
+    location = Location(address.parse_address(str(bare), here))
+    with open_fleet(location, with_reports=False) as fleet, ThreadPoolExecutor(1) as pool:
+        looks, waker = CountedLooks(fleet.repo), Waker()
+        followed = replace(fleet, repo=cast(Repo, looks))
+        try:
+            yield (
+                looks,
+                lambda: pool.submit(next, follow_fleet(followed, waker, PATIENCE_SECONDS)).result,
+            )
+        finally:
+            waker.stop()
+
+
 def test_a_repo_that_is_put_in_place_again_is_seen_although_its_watch_was_lost(
-    fleet: Path, tmp_path: Path
+    fleet: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bare, away = fleet.parent / "fleet.git", fleet.parent / "away"
-    with watch(tmp_path, "get", "machines", "--watch", "--repo", str(bare)) as watched:
-        watched.until(watched.printed("web-2  Pending"))
+    with follower(bare, fleet) as (looks, follow):
         shutil.copytree(bare, away, symlinks=True)
-        bare.rename(bare.with_name("old"))  # where the watch stays
-        watched.until(watched.complained("fleet.git"))
+        bare.rename(bare.with_name("old"))  # so that the watch cannot begin
+        change = follow()
+        until(lambda: looks.failed > 0)
         away.rename(bare)
-        time.sleep(1.0)  # it is seen to be back before anything moves there
+        until(lambda: looks.answered > 0)  # seen to be back before anything moves there
         run_web_2(fleet)
-        watched.until(watched.printed("web-2  Running"))
-        watched.end()
-        said = watched.errors.read_text()
-    assert "cannot watch" not in said
+        assert change().snapshot.target == git(fleet, "rev-parse", "live")
+    assert "watch" not in caplog.text
 
 
 def test_a_watch_that_is_lost_is_no_end_and_no_words(
     fleet: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     bare = fleet.parent / "fleet.git"
-    with open_fleet(Location(address.parse_address(str(bare), fleet)), with_reports=False) as first:
+    with follower(bare, fleet) as (looks, follow):
         bare.rename(bare.with_name("away"))  # before the watch begins
-
-        def comes_back() -> None:
-            time.sleep(1.5)
-            bare.with_name("away").rename(bare)
-            run_web_2(fleet)
-
-        back = threading.Thread(target=comes_back)
-        back.start()
-        try:
-            now = next(follow_fleet(first, Waker(), PATIENCE_SECONDS))
-        finally:
-            back.join()
-    assert now.snapshot.target != first.snapshot.target
+        change = follow()
+        until(lambda: looks.failed > 0)
+        bare.with_name("away").rename(bare)
+        run_web_2(fleet)
+        assert change().snapshot.target == git(fleet, "rev-parse", "live")
     assert "watch" not in caplog.text
     assert len(capsys.readouterr().err.splitlines()) <= 1
