@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.rejection import noted
 from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record.condition import EVICTION, SCHEDULED
+from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.folding import folded
 from reconciler.world.reports.said import Said
+from schemas.kinds import Key
 from schemas.model import VolumeStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """About the pool that an object is assigned to. `said` is its word on that assignment; `destroyed` are all pools that are."""
+    """About the pool that an object is assigned to. `said` is its word on that assignment; `ended` are the pools of which a
+    host loses the grant in this tick."""
 
     said: Said | None = None
     is_lost: bool = False
-    destroyed: Collection[str] = frozenset()
+    ended: Collection[Key] = frozenset()
 
 
 def settled(turn: Turn, fact: Fact) -> Turn:
@@ -29,8 +33,6 @@ def settled(turn: Turn, fact: Fact) -> Turn:
     assignment, said = turn.assignment, fact.said
     if assignment is None:
         return turn
-    if assignment.pool in fact.destroyed:
-        return given_up(turn, fact.destroyed)
     if said is None or fact.is_lost:
         return turn
     if said.phase in ("rejected", "gone") and has_data(turn):
@@ -49,12 +51,23 @@ def settled(turn: Turn, fact: Fact) -> Turn:
             return observed(turn, said)
 
 
-def given_up(turn: Turn, destroyed: Collection[str]) -> Turn:
-    """On no pool any more, where its pool is destroyed. This is said while the order is followed: later its new host may be heard."""
+def under_grant(turn: Turn, requests: PoolRequests, view: View) -> Turn:
+    """With its assignment as the grant of its pool has it after this tick: moved along, or released with a destroyed host.
+
+    This holds whatever else is to happen to the object, also while it is paused: its host is gone, or another one.
+    """
     assignment = turn.assignment
-    if assignment is None or assignment.pool not in destroyed:
+    if assignment is None:
         return turn
-    return turn.released().unsays(EVICTION).does(Action.WITHDRAW, f"pool {assignment.pool} is destroyed")
+    key = Key(POOL_OF[turn.known.key.kind], "", assignment.pool)
+    after = follow_grant(assignment, requests.status.get(key) or status_of(view, key))
+    if after is None:
+        reason = f"host {assignment.host} of pool {assignment.pool} is destroyed"
+        return turn.released().unsays(EVICTION).does(Action.WITHDRAW, reason)
+    if after != assignment:
+        told = f"pool {assignment.pool} moved from host {assignment.host} to host {after.host}"
+        turn = turn.with_status(assignment=after).does(Action.STATUS, told)
+    return turn
 
 
 def has_data(turn: Turn) -> bool:
@@ -75,18 +88,19 @@ def observed(turn: Turn, said: Said) -> Turn:
 
 
 def claims_on(view: View, turn: Turn, fact: Fact) -> tuple[Said, ...]:
-    """Who says that it is there, now that live gives it to nobody. What a destroyed pool said last gives nothing back: the
-    next tick would take it away again."""
+    """Who says that it is there, now that live gives it to nobody. A host that loses its grant in this tick gets nothing."""
     if turn.known.record.assignment is not None:
         return ()
-    return tuple(one for one in view.claimed(turn.known.key) if one.pool not in fact.destroyed)
+    kind = POOL_OF[turn.known.key.kind]
+    return tuple(one for one in view.claimed(turn.known.key) if Key(kind, "", one.pool) not in fact.ended)
 
 
-def adopted(turn: Turn, said: Said) -> Turn | None:
+def adopted(view: View, turn: Turn, said: Said) -> Turn | None:
     """Back where a poollet has it, with the uid that it has there; None when that is another object of the same name."""
     if turn.record.uid not in ("", said.uid) and turn.before is not None and turn.before.uid:
         return None
-    turn = turn.with_record(uid=said.uid).assigned(said.pool, said.assignment)
+    grant = view.grant(Key(POOL_OF[turn.known.key.kind], "", said.pool))
+    turn = turn.with_record(uid=said.uid).assigned(said.pool, said.assignment, grant)
     turn = turn.says(SCHEDULED, "True", "Placed", f"on {said.pool}")
     turn = turn.with_record(status=folded(turn.record, said, turn.now))
     return turn.does(Action.ADOPT, f"{said.poollet} has it on {said.pool}")

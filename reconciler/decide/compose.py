@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from reconciler.decide.destroyed import Fate, instead_of, is_known, orders
 from reconciler.decide.identity import assignment_id
 from reconciler.decide.need import Deed, Need, Remove, Step
+from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.removal import Verdicts, verdicts
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import volumes_of
@@ -19,10 +19,10 @@ from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject
 from reconciler.schedule import Decision, Placed, Refusal, Unschedulable
 from reconciler.world import unsettled
-from reconciler.world.advance import Confirm
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Record
 from reconciler.world.record.condition import SCHEDULED
+from reconciler.world.reports.authority import POOL_OF
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, Machine, decode
 
@@ -66,7 +66,8 @@ def placed(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) 
     turns = {key: turn_of(view, needs[key], now) for key in on}
     for key, pool in on.items():
         turn = turns[key]
-        turn = turn.assigned(pool, assignment_id(turn.record.uid, view.target))
+        grant = view.grant(Key(POOL_OF[key.kind], "", pool))
+        turn = turn.assigned(pool, assignment_id(turn.record.uid, view.target), grant)
         turns[key] = turn.says(SCHEDULED, "True", "Placed", f"on {pool}").does(
             Action.SCHEDULE, f"scored {decision.score.points:,}" if decision.score.points else ""
         )
@@ -155,13 +156,8 @@ def pending_approvals(view: View, verdict: Verdicts | None = None) -> Iterator[P
             alone[message, key.kind].append(key)
     for (message, kind), waiting_keys in sorted(alone.items()):
         yield PendingApproval(message, kind, tuple(waiting_keys))
-    for name, order in sorted(orders(view).items()):
-        if not is_known(view, name):
-            said = f"{Confirm.POOL_DESTROYED}: {name} (commit {order.commit}) means no pool"
-            yield PendingApproval(f"{said}: {instead_of(view, name)}")
-        elif order.fate is not Fate.FOLLOWED:
-            how = "waits" if order.fate is Fate.WAITS else "is not followed"
-            yield PendingApproval(f"{Confirm.POOL_DESTROYED}: {name} {how}: {order.why}")
+    for answer in judge_requests(view).answers:
+        yield PendingApproval(answer)
     for each in verdict.idle:
         said = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
         meant = (

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 import msgspec
 
 from reconciler.decide import generated, interface, machine, pool, removal, volume
-from reconciler.decide.assignment import Fact, given_up, observed
-from reconciler.decide.destroyed import Fate, Order, keys, orders
+from reconciler.decide.assignment import Fact, observed, under_grant
 from reconciler.decide.identity import uid
 from reconciler.decide.need import Drain, Keep, Need
+from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.removal import Verdicts, verdicts
 from reconciler.decide.retained import kept_for, lost, taken_back
 from reconciler.decide.turn import Turn
@@ -24,7 +24,7 @@ from reconciler.world.pool import PoolState
 from reconciler.world.record import PLACED, condition, empty_status
 from reconciler.world.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
 from schemas.kinds import Key, Kind
-from schemas.model import Machine
+from schemas.model import Machine, VolumeSnapshot
 
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
@@ -39,20 +39,18 @@ def diff(
     if view.is_live_lost and not view.is_settled:
         return ()
     verdict = verdict or verdicts(view)
-    ordered = orders(view)
-    destroyed = frozenset(name for name, order in ordered.items() if order.fate is Fate.FOLLOWED)
+    requests = judge_requests(view)
     needs: dict[Key, Need] = {}
-    told = Told(verdict, destroyed, needs, ordered)
-    asked = {key for name in ordered for key in keys(name)}
-    judge(view, scope(view, {*dirty, *asked}, destroyed), told, now, needs)
-    needs |= {need.key: need for need in lost(view, destroyed, now)}
+    told = Told(verdict, requests, needs)
+    judge(view, scope(view, {*dirty, *requests.status, *requests.notices}, requests.ended), told, now, needs)
+    needs |= {need.key: need for need in lost(view, requests, now)}
     if any(
         need.before is not None and need.before.pool not in ("", need.record.pool) for need in needs.values()
     ):
         # What was let go in this tick makes room for those who wait.
         judge(view, scope(view, view.waiting, ()) - needs.keys(), told, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
-        needs |= {need.key: need for need in brought_by(view, owner, now, destroyed)}
+        needs |= {need.key: need for need in brought_by(view, owner, now, requests)}
     needs |= {need.key: need for need in evictions(view, needs.values(), now)}
     return tuple(remarked(view, needs[key], now) for key in sorted(needs))
 
@@ -62,17 +60,16 @@ def judge(view: View, dirty: Iterable[Key], told: Told, now: datetime, needs: di
     for key in sorted(dirty):
         known = view.known.get(key)
         if known is not None:
-            needs[key] = need_of(view, begun(view, known, now), told)
+            needs[key] = need_of(view, begun(view, known, now, told.requests), told)
 
 
-def scope(view: View, dirty: Collection[Key], destroyed: Collection[str]) -> set[Key]:
+def scope(view: View, dirty: Collection[Key], ended: Collection[Key]) -> set[Key]:
     """What is looked at: all that is dirty, what is decided together with it, and what waits for consent."""
     found = {*dirty, *view.absent}
-    for name in destroyed:
-        found |= {
-            *view.on_pool(Key(Kind.MACHINE_POOL, "", name)),
-            *view.on_pool(Key(Kind.VOLUME_POOL, "", name)),
-        }
+    for key in ended:
+        found |= {*view.on_pool(key)}
+    if ended:
+        found |= {key for key in view.known if key.kind is Kind.VOLUME_SNAPSHOT}
     if not found.isdisjoint(view.evicting):
         for state in view.pools.values():
             if any(taint.effect == "NoExecute" for taint in state.taints):
@@ -88,11 +85,11 @@ def scope(view: View, dirty: Collection[Key], destroyed: Collection[str]) -> set
     return found
 
 
-def begun(view: View, known: Known, now: datetime) -> Turn:
-    """With an identity, and a status to write into."""
+def begun(view: View, known: Known, now: datetime, requests: PoolRequests) -> Turn:
+    """With an identity, a status to write into, and its assignment under the grant of its pool."""
     record = known.record
     if (kept := kept_for(view, known)) is not None:
-        return taken_back(known, kept, now)
+        return under_grant(taken_back(known, kept, now), requests, view)
     if not record.uid and known.standing is Standing.DECLARED:
         record = msgspec.structs.replace(
             record, uid=uid(view.settings.fleet.id, known.key, view.source or "")
@@ -102,7 +99,7 @@ def begun(view: View, known: Known, now: datetime) -> Turn:
     turn = Turn(known, record, now)
     if isinstance(record.status, PLACED) and turn.assignment is None:
         return turn if record.status.state else turn.with_status(state="Pending")
-    return turn
+    return under_grant(turn, requests, view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +107,28 @@ class Told:
     """What was found out before an object's turn."""
 
     verdict: Verdicts
-    destroyed: Collection[str]
+    requests: PoolRequests
     needs: Mapping[Key, Need]  # of those before it
-    orders: Mapping[str, Order]  # about pools
 
 
 def need_of(view: View, turn: Turn, told: Told) -> Need:
     known = turn.known
     if known.key in view.absent and not removal.is_announced(view, known.key):
-        return removal.absent(given_up(reported(view, turn), told.destroyed), told.verdict)
+        return removal.absent(reported(view, turn), told.verdict)
     if turn.record.is_deleting:
-        return removal.leaving(view, reported(view, turn), told.destroyed)
+        return removal.leaving(view, reported(view, turn), told.requests.cleared)
     turn = turn.unsays(DELETION_HELD)
     match known.key.kind:
         case Kind.MACHINE:
-            return machine.machine(view, turn, fact_of(view, known, told.destroyed))
+            return machine.machine(view, turn, fact_of(view, turn, told.requests))
         case Kind.VOLUME:
-            return volume.volume(view, turn, fact_of(view, known, told.destroyed))
+            return volume.volume(view, turn, fact_of(view, turn, told.requests))
         case Kind.MACHINE_POOL | Kind.VOLUME_POOL:
-            return pool.pool(view, turn, told.orders.get(known.key.name))
+            return pool.pool(view, turn, told.requests)
         case Kind.NETWORK_INTERFACE:
             return interface.keep(view, turn, told.needs)
+        case Kind.VOLUME_SNAPSHOT if is_lost_with_pool(view, known, told.requests.cleared):
+            return Keep(**turn.with_record(status=empty_status(known.key.kind)).course())
         case _:
             return Keep(**reported(view, turn).course())
 
@@ -138,27 +136,44 @@ def need_of(view: View, turn: Turn, told: Told) -> Need:
 def reported(view: View, turn: Turn) -> Turn:
     """With what is said of it, whatever becomes of it."""
     said = view.said(turn.known.key)
-    return turn if said is None or said.phase not in ("present", "unknown") else observed(turn, said)
+    if said is None or said.phase not in ("present", "unknown") or is_released(turn):
+        return turn
+    return observed(turn, said)
 
 
-def fact_of(view: View, known: Known, destroyed: Collection[str]) -> Fact:
-    assignment = known.record.assignment
+def is_released(turn: Turn) -> bool:
+    """In this tick: what is reported is about an assignment that ended."""
+    return turn.assignment is None and turn.known.record.assignment is not None
+
+
+def is_lost_with_pool(view: View, snapshot: Known, cleared: Collection[Key]) -> bool:
+    """Its data was on a host of which this tick follows that it is destroyed."""
+    if not cleared or not isinstance(snapshot.object, VolumeSnapshot):
+        return False
+    volume = view.known.get(Key(Kind.VOLUME, snapshot.key.namespace, snapshot.object.spec.volume_ref.name))
+    said = view.said(snapshot.key)
+    pools = {volume.record.pool if volume is not None else "", said.pool if said is not None else ""}
+    return any(Key(Kind.VOLUME_POOL, "", pool) in cleared for pool in pools)
+
+
+def fact_of(view: View, turn: Turn, requests: PoolRequests) -> Fact:
+    assignment, known = turn.assignment, turn.known
     if assignment is None:
-        return Fact(destroyed=destroyed)
+        return Fact(ended=requests.ended)
     states = view.pools if known.key.kind is Kind.MACHINE else view.volume_pools
     state: PoolState | None = states.get(assignment.pool)
     is_lost = state is None or state.is_lost
-    return Fact(view.said(known.key), is_lost, destroyed)
+    return Fact(view.said(known.key), is_lost, requests.ended)
 
 
-def brought_by(view: View, owner: Need, now: datetime, destroyed: Collection[str]) -> Iterator[Need]:
+def brought_by(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:
     known = view.known[owner.key]
     if not known.is_staying or owner.record.is_deleting:
         return
     for each, expansion in generated.brought(view, owner, known):
         if each.is_staying and each.key not in view.absent:
-            turn = begun(view, each, now)
-            yield generated.need(view, turn, expansion, owner, fact_of(view, each, destroyed))
+            turn = begun(view, each, now, requests)
+            yield generated.need(view, turn, expansion, owner, fact_of(view, turn, requests))
 
 
 def evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drain]:

@@ -10,11 +10,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.decide.assignment import given_up
 from reconciler.decide.claim import released
-from reconciler.decide.destroyed import destroyed_pools
 from reconciler.decide.guard import Losses, objection, stricter
 from reconciler.decide.need import Remove, Step
+from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.turn import Turn
 from reconciler.decide.use import holders, named, owner_of
 from reconciler.decide.view import View
@@ -24,6 +23,7 @@ from reconciler.world.advance import Confirm, Confirmation
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Status, stamp
 from reconciler.world.record.condition import ACCEPTED, DELETION_HELD, IN_DOUBT
+from reconciler.world.reports.authority import POOL_OF
 from schemas import live_layout
 from schemas.kinds import Key, Kind
 from schemas.model import Volume, VolumeSnapshotStatus, VolumeStatus
@@ -103,7 +103,9 @@ def may_have_got_data(view: View, known: Known) -> bool:
     if record.owners or known.standing is Standing.GENERATED or was_made(record.status):
         return False
     pool = view.volume_pools.get(record.pool)
-    return (pool is None or pool.is_lost) and record.pool not in destroyed_pools(view)
+    if pool is not None and not pool.is_lost:
+        return False
+    return Key(Kind.VOLUME_POOL, "", record.pool) not in judge_requests(view).cleared
 
 
 def objections(
@@ -156,32 +158,29 @@ def absent(turn: Turn, verdict: Verdicts) -> Remove:
     return removal(turn, Step.ORDER, reason)
 
 
-def leaving(view: View, turn: Turn, destroyed: Collection[str]) -> Remove:
-    """The second phase."""
-    if reason := stays_for(view, turn, destroyed):
+def leaving(view: View, turn: Turn, cleared: Collection[Key]) -> Remove:
+    """The second phase. `cleared` are pools of which this tick follows that their host is destroyed."""
+    if reason := stays_for(view, turn, cleared):
         if is_retained(turn) and not is_paused(turn.known):
             # Ordered gone while nobody knew that its runtime had made it: its host kept it.
             turn, reason = released(view, turn).with_record(deletion_timestamp=""), KEEPS
             return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
-        return removal(released(view, given_up(turn, destroyed)), Step.WAIT, reason)
-    reason = (
-        f"pool {turn.record.pool} is destroyed"
-        if turn.record.pool in destroyed
-        else f"gone from {turn.record.pool}"
-        if turn.record.pool
-        else "it was on no pool"
-    )
+        return removal(released(view, turn), Step.WAIT, reason)
+    pool = turn.known.record.pool
+    reason = "it was on no pool"
+    if pool:
+        reason = f"gone from {pool}" if turn.record.pool else f"the host of pool {pool} is destroyed"
     if turn.known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
         reason = "nobody uses it any more"
     return removal(turn.does(Action.REMOVE, reason), Step.DROP, reason)
 
 
-def stays_for(view: View, turn: Turn, destroyed: Collection[str]) -> str:
+def stays_for(view: View, turn: Turn, cleared: Collection[Key]) -> str:
     """What a document that is ordered gone still waits for."""
     known, said = turn.known, view.said(turn.known.key)
     if is_paused(known):
         return "it is paused"
-    is_destroyed = turn.record.pool in destroyed or (said is not None and said.pool in destroyed)
+    is_destroyed = said is not None and Key(POOL_OF[known.key.kind], "", said.pool) in cleared
     is_gone = is_destroyed or (said is not None and said.phase == "gone")
     if turn.assignment is not None and not is_gone:
         if said is not None and said.phase == "rejected" and said.assignment == turn.assignment.id:
@@ -205,7 +204,7 @@ def snapshot_may_be(known: Known, view: View) -> bool:
 def is_retained(turn: Turn) -> bool:
     """A volume that holds data, or may: its policy decides, and without one only what a machine brought along goes."""
     known, volume = turn.known, turn.known.object
-    if not isinstance(volume, Volume) or known.record.assignment is None:
+    if not isinstance(volume, Volume) or turn.assignment is None:
         return False
     match volume.spec.deletion_policy:
         case "Delete":

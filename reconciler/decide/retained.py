@@ -4,12 +4,13 @@ is destroyed is gone with it. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
 
 from reconciler.decide.need import Remove, Step
+from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -37,11 +38,15 @@ def is_returning(view: View, key: Key) -> bool:
     return known is not None and kept_for(view, known) is not None
 
 
-def lost(view: View, destroyed: Collection[str], now: datetime) -> Iterator[Remove]:
-    """Said while the order is followed: later its new host may be heard, and would be asked for data that it never had. One that is
-    declared again in this very tick is taken back, and off its pool as all that is there."""
+def lost(view: View, requests: PoolRequests, now: datetime) -> Iterator[Remove]:
+    """Those whose host is destroyed: its successor never had that data. One that is declared again in this very tick is taken
+    back, and released as all that was there."""
     for kept in view.retained.values():
-        if kept.record.pool in destroyed and kept.key not in view.known:
-            reason = f"pool {kept.record.pool} is destroyed, and its retained data with it"
+        assignment = kept.record.assignment
+        if assignment is None or kept.key in view.known:
+            continue
+        pool = Key(Kind.VOLUME_POOL, "", assignment.pool)
+        if follow_grant(assignment, requests.status.get(pool) or status_of(view, pool)) is None:
+            reason = f"host {assignment.host} of pool {assignment.pool} is destroyed, and its retained data with it"
             turn = Turn(kept, kept.record, now).does(Action.REMOVE, reason)
             yield Remove(**turn.course(), step=Step.DROP, reason=reason)

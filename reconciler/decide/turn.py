@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.decide.need import Deed
 from reconciler.plan.types import Action
+from reconciler.world.grants import Grant
 from reconciler.world.known import Known
 from reconciler.world.record import (
     PLACED,
@@ -93,8 +94,10 @@ class Turn(msgspec.Struct, frozen=True):
         kept = self.record.status
         return None if kept is None else condition(kept.conditions, type)
 
-    def assigned(self, pool: str, id: str) -> Turn:
-        return self.with_record(pool=pool).with_status(assignment=Assignment(pool=pool, id=id))
+    def assigned(self, pool: str, id: str, grant: Grant) -> Turn:
+        """Under the grant that the pool has when this tick is written."""
+        assignment = Assignment(pool=pool, id=id, host=grant.host, epoch=grant.epoch)
+        return self.with_record(pool=pool).with_status(assignment=assignment)
 
     def course(self) -> dict[str, Any]:
         """What every need has of it."""

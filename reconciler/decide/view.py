@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Protocol
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.advance import Confirmation, Held
+from reconciler.world.grants import Grant
 from reconciler.world.known import Known
 from reconciler.world.pool import PoolState
 from reconciler.world.reports.said import Said
+from reconciler.world.state import HostSeen
 from reconciler.world.unsettled import Unsettled
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Shortfall
@@ -64,8 +65,8 @@ class View(Protocol):
         """Those with an eviction order on live."""
 
     @property
-    def destroyed(self) -> Collection[Key]:
-        """Pools of which live says that people said so, and whose hosts have not shown otherwise."""
+    def pool_requests(self) -> Collection[Key]:
+        """Pools on live with a request of people that still waits."""
 
     @property
     def confirmations(self) -> Collection[Confirmation]:
@@ -105,8 +106,11 @@ class View(Protocol):
     def held_by(self, key: Key) -> Collection[Key]:
         """Volumes whose claim names the machine, whether or not that asks for them still."""
 
-    def report_of(self, pool: Key) -> tuple[ObjectId, datetime] | None:
-        """The commit of the report that speaks of a pool, relied on or not, and when that was written."""
+    def grant(self, pool: Key) -> Grant:
+        """As it is when this tick is written, but for what people request in it."""
+
+    def host_seen(self, pool: Key, host: str) -> HostSeen:
+        """The newest report of a host that may report the pool, and its heartbeat."""
 
     def on_pool(self, key: Key) -> Collection[Key]:
         """What is assigned to a pool."""

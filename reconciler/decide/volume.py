@@ -39,7 +39,7 @@ def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
         return blocked(turn, "ReportedTwice", f"reported by {who}: one of them has to give it up")
-    if claims and (taken := adopted(turn, claims[0])) is not None:
+    if claims and (taken := adopted(view, turn, claims[0])) is not None:
         return Adopt(**taken.course())
     if isinstance(known.object, Volume) and known.object.spec.volume_class_ref is None:
         return keep(turn.unsays(ACCEPTED))  # provided from outside: there is nothing to place

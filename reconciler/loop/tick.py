@@ -34,7 +34,7 @@ from reconciler.plan import Plan
 from reconciler.plan.significance import is_minor as is_minor_change
 from reconciler.world import unsettled
 from reconciler.world.readings import Readings
-from reconciler.world.reports.heartbeat import HeartbeatSeen
+from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.world import World
 from reconciler.write import Written, draft
 from reconciler.write.drafting import Signing
@@ -122,7 +122,7 @@ class Reconciler:
         self.world = self._new_world(self.world.heartbeats_seen)
         return failed
 
-    def _new_world(self, heartbeats_seen: Mapping[str, HeartbeatSeen] | None = None) -> World:
+    def _new_world(self, heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None) -> World:
         return World(self._around.ambient, heartbeats_seen, readings=self._around.readings)
 
     def _tick(self, clock: Callable[[], datetime]) -> Outcome:

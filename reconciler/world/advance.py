@@ -16,7 +16,8 @@ class Confirm(StrEnum):
     """What people confirm by a trailer of a source commit."""
 
     APPROVAL = approval.TRAILER  # the digest of what awaits approval
-    POOL_DESTROYED = "Pool-Destroyed"  # a pool that never returns
+    POOL_DESTROYED = "Pool-Destroyed"  # NAME=hostID: that host of the pool is gone with all it had
+    POOL_HOST = "Pool-Host"  # NAME=hostID: the grant of the pool moves to that host
 
 
 @dataclass(frozen=True, slots=True)

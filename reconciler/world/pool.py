@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reconciler.world.grants import NO_GRANT, Grant
 from reconciler.world.reports.heartbeat import Heartbeat
 from schemas.kinds import Key
 from schemas.model.capacity import Vector
@@ -18,11 +19,16 @@ class PoolState:
 
     `allocatable` is in vectors of schemas.model.capacity; with `shares` the pool tells counts of classes alone, and is one
     whole host to be shared. `classes` are those it offers, by name or because they are equal.
+
+    `grant` is what it is when this tick has written; `heartbeat` and `announced` are those of the host that has it.
+    `other_host` is the hostID of another host that reports as this pool, or waits to.
     """
 
     key: Key
     is_declared: bool
     poollet: str = ""  # whose report announces it
+    grant: Grant = NO_GRANT
+    other_host: str = ""
     heartbeat: Heartbeat | None = None  # None: nobody announces it
     announced: report.PoolReport | report.VolumePoolReport | None = None
     is_remembered: bool = False  # `announced` is what live says, because nobody can be asked

@@ -56,7 +56,8 @@ def _machine_pool(
         said = before.state or "Pending"
     elif said == "Ready" and not _is_ready(conditions):
         said = "Pending"
-    return MachinePoolStatus(
+    return replace(
+        before,
         state=said,
         conditions=conditions,
         available_machine_classes=tuple(NameRef(name=each.name) for each in seen.available_machine_classes),
@@ -80,7 +81,8 @@ def _volume_pool(
         said = before.state or "Pending"
     elif said == "Available" and not _is_ready(conditions):
         said = "Pending"
-    return VolumePoolStatus(
+    return replace(
+        before,
         state=said,
         conditions=conditions,
         available_volume_classes=tuple(NameRef(name=each.name) for each in seen.available_volume_classes),

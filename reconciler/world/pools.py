@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from reconciler.world.grants import Grant, grant_for, grant_on_live
 from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
 from reconciler.world.record import condition
@@ -35,6 +36,7 @@ class Announcement:
     """What the owner of a pool says of it, and how far its report can be relied on.
 
     `silence` is why nobody can be asked now: then it is what live says, nothing new goes there, and nothing else changes.
+    `host` is empty unless it is what that host's report says.
     """
 
     poollet: str
@@ -42,6 +44,8 @@ class Announcement:
     heartbeat: Heartbeat
     silence: str = ""
     is_remembered: bool = False
+    host: str = ""
+    other_host: str = ""
 
 
 @dataclass(slots=True)
@@ -73,15 +77,20 @@ def pool_state(key: Key, known: Known | None, announced: Announcement | None, of
     )
     pool = announced.pool if announced else None
     names = _offered(pool)
+    grant = grant_on_live(known)
+    if announced is not None and announced.host:
+        grant = grant_for(known, announced.host, announced.pool, announced.heartbeat)
     object = known.object if known is not None else None
     plain = PoolState(
         key=key,
         is_declared=is_declared,
         poollet=announced.poollet if announced else "",
+        grant=grant,
+        other_host=announced.other_host if announced else "",
         heartbeat=announced.heartbeat if announced else None,
         announced=pool,
         is_remembered=announced is not None and announced.is_remembered,
-        why_not_ready=why_not_ready(known, announced),
+        why_not_ready=why_not_ready(known, announced) or why_not_granted(grant, announced),
         labels=_labels(known if is_declared else None, pool),
         taints=object.spec.taints if isinstance(object, MachinePool | VolumePool) else (),
         is_cordoned=isinstance(object, MachinePool | VolumePool) and object.spec.unschedulable,
@@ -112,6 +121,13 @@ def why_not_ready(known: Known | None, announced: Announcement | None) -> str:
     if announced.heartbeat is Heartbeat.UNCONFIRMED and (before := _ready_on_live(known)) not in ("", "True"):
         return f"it was not ready ({before}) when last seen, and its report has not changed since"
     return ""
+
+
+def why_not_granted(grant: Grant, announced: Announcement | None) -> str:
+    """A live that was written before there were grants has pools without any epoch; nobody reports to a checkout of it."""
+    if grant.host or (announced is not None and announced.is_remembered and not grant.epoch):
+        return ""
+    return "no host has the grant of this pool; the next host that reports it gets it"
 
 
 def _ready_on_live(known: Known) -> str:

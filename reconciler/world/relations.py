@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterator
 
 from reconciler.world.index import Index
 from reconciler.world.known import Known, Standing
-from reconciler.world.record import ASSIGNABLE, PLACED, condition
-from reconciler.world.record.condition import DESTROYED
+from reconciler.world.record import ASSIGNABLE, PLACED
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, Volume
+from schemas.model import Machine, MachinePoolStatus, Volume, VolumePoolStatus
 from schemas.validate import Declaration
 from schemas.validate.references import references
 from schemas.validate.tree import derived_name
 
-POOLS = (Kind.MACHINE_POOL, Kind.VOLUME_POOL)
 POOL_OF = {Kind.MACHINE: Kind.MACHINE_POOL, Kind.VOLUME: Kind.VOLUME_POOL}
 
 
@@ -29,7 +27,7 @@ class Relations:
         self.waiting: set[Key] = set()
         self.evicting: set[Key] = set()
         self.absent: set[Key] = set()
-        self.destroyed: set[Key] = set()  # pools of which people said so
+        self.pool_requests: set[Key] = set()  # pools with a request of people that still waits
         self.astray: set[Key] = set()  # machines that people pin to another pool than theirs
         self.leaving: dict[Kind, set[Key]] = {kind: set() for kind in Kind}
         self.live_counts: Counter[Kind] = Counter()
@@ -55,7 +53,7 @@ class Relations:
         self.evicting.discard(key)
         self.absent.discard(key)
         self.astray.discard(key)
-        self.destroyed.discard(key)
+        self.pool_requests.discard(key)
         self.rejected.discard(key)
         self.leaving[key.kind].discard(key)
         self.live_counts[key.kind] -= known.live is not None
@@ -75,8 +73,8 @@ class Relations:
             self.waiting.add(key)
             if isinstance(record.status, PLACED) and record.status.rejections:
                 self.rejected.add(key)
-        if key.kind in POOLS and is_said_destroyed(known):
-            self.destroyed.add(key)
+        if has_waiting_request(known):
+            self.pool_requests.add(key)
         if is_astray(known):
             self.astray.add(key)
         if isinstance(record.status, PLACED) and record.status.evict is not None:
@@ -146,9 +144,11 @@ def is_astray(known: Known) -> bool:
     return pin is not None and pin.name != known.record.pool
 
 
-def is_said_destroyed(known: Known) -> bool:
-    said = condition(getattr(known.record.status, "conditions", ()), DESTROYED)
-    return said is not None and said.status != "False"
+def has_waiting_request(known: Known) -> bool:
+    status = known.record.status
+    if not isinstance(status, MachinePoolStatus | VolumePoolStatus):
+        return False
+    return any(each is not None and each.state == "Waiting" for each in (status.destroyed, status.move))
 
 
 def related(known: Known, relations: Relations) -> Iterator[Collection[Key]]:

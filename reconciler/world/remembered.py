@@ -17,6 +17,16 @@ from schemas.report import objects as report
 NOBODY = ""
 
 
+def expired(known: Known, poollet: str) -> Announcement | None:
+    """What is left to say of a pool whose host is silent while another one writes its report."""
+    found = remembered(known)
+    return (
+        None
+        if found is None
+        else replace(found, poollet=poollet, heartbeat=Heartbeat.EXPIRED, is_remembered=False)
+    )
+
+
 def heard_last(known: Known, poollet: str, silence: str) -> Announcement | None:
     """The same while a poollet is silent: of a pool that was known to be well, or not well, when it was heard last."""
     found = remembered(known) if known.live is not None else None

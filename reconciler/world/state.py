@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from reconciler.gitstore.guards import Collisions
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.branch import Branch
 from reconciler.world.contents import Contents
+from reconciler.world.grants import NO_GRANT, Grant, grant_on_live
 from reconciler.world.head import Head
 from reconciler.world.known import Known
 from reconciler.world.ledger import Ledger
@@ -15,9 +18,11 @@ from reconciler.world.pool import PoolState
 from reconciler.world.pools import Announcement, Offer
 from reconciler.world.population import Population
 from reconciler.world.readings import Readings
+from reconciler.world.record import condition
+from reconciler.world.record.condition import HOST_MISMATCH
 from reconciler.world.relations import Relations
-from reconciler.world.remembered import heard_last, remembered
-from reconciler.world.reports.heartbeat import NOT_EXPIRED, HeartbeatSeen
+from reconciler.world.remembered import expired, heard_last, remembered
+from reconciler.world.reports.heartbeat import NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.reports import Report, Reports
 from reconciler.world.reports.said import Said
 from reconciler.world.rules import Rules
@@ -28,11 +33,23 @@ from schemas.settings.fleet import SignatureSettings
 from schemas.validate.finding import Finding
 
 
+@dataclass(frozen=True, slots=True)
+class HostSeen:
+    """What was seen of one host: its newest report, when it wrote that, and its heartbeat. Empty where there is none."""
+
+    commit: ObjectId = ""
+    time: datetime | None = None
+    heartbeat: Heartbeat | None = None
+
+
+UNTIL_EXPIRED = "using its last report until the heartbeat timeout"
+
+
 class State:
     """`heartbeats_seen` and `readings` are not of this state alone: they outlive it."""
 
     def __init__(
-        self, heartbeats_seen: dict[str, HeartbeatSeen], readings: Readings, *, is_offline: bool = False
+        self, heartbeats_seen: dict[Writer, HeartbeatSeen], readings: Readings, *, is_offline: bool = False
     ) -> None:
         self.readings = readings
         self.is_offline = is_offline
@@ -77,23 +94,42 @@ class State:
         )
 
     def announcement(self, pool: Key) -> Announcement | None:
-        """What its owner announces; should two own it, the first by name."""
+        """What its owner announces; should two own it, the first by name. Of a granted pool only its host's word counts."""
+        known = self.known.get(pool)
+        granted = grant_on_live(known).host
         for name in self.reports.announcers(pool):
             report = self.reports.by_poollet[name]
-            if self.is_ours(report) and self.rules.authority.owns(name, pool):
-                return Announcement(name, report.pools[pool], self.reports.heartbeat[name])
-        known = self.known.get(pool)
+            if not self.is_ours(report) or not self.rules.authority.owns(name, pool):
+                continue
+            if granted not in ("", report.host) and known is not None:
+                return self._of_absent_host(known, report, granted)
+            beat, other = self.reports.heartbeats[report.writer], candidate_for(pool, report)
+            return Announcement(name, report.pools[pool], beat, host=report.host, other_host=other)
         if known is None:
             return None
-        for name in sorted(self.reports.silent):
-            if self.rules.authority.owns(name, pool):
-                why = f"{self.reports.silent[name]}; until its grace is over, what was said last stands"
+        for name, host in sorted(self.reports.silent):
+            if granted in ("", host) and self.rules.authority.owns(name, pool):
+                why = f"{self.reports.silent[name, host]}; {UNTIL_EXPIRED}"
                 return heard_last(known, name, why)
         for name in self.speakers(pool):
-            if self.is_ours(self.reports.by_poollet[name]) and self.reports.heartbeat[name] in NOT_EXPIRED:
-                why = f"what the report of {name} says of it cannot be read; what was said last stands"
+            report = self.reports.by_poollet[name]
+            is_granted = granted in ("", report.host) and self.is_ours(report)
+            if is_granted and self.reports.heartbeats[report.writer] in NOT_EXPIRED:
+                why = f"what the report of {name} says of it cannot be read; its last status stays"
                 return heard_last(known, name, why)
         return remembered(known) if self.is_offline else None
+
+    def _of_absent_host(self, known: Known, report: Report, granted: str) -> Announcement | None:
+        """Of a pool of which another host than that with the grant writes the report."""
+        beat = self.reports.heartbeats[report.writer]
+        is_told = beat is Heartbeat.UNCONFIRMED and is_true(known, HOST_MISMATCH)
+        other = report.host if beat is Heartbeat.ALIVE or is_told else ""
+        found = None
+        if self.reports.expect(report.name, granted) is not Heartbeat.EXPIRED:
+            why = f"{self.reports.silent[report.name, granted]}; {UNTIL_EXPIRED}"
+            found = heard_last(known, report.name, why)
+        found = found or expired(known, report.name)
+        return None if found is None else replace(found, other_host=other)
 
     def speakers(self, pool: Key) -> Iterator[str]:
         """Poollets whose report tells of a pool that is theirs, be it what cannot be read."""
@@ -101,17 +137,49 @@ class State:
             if pool in report.pools_told_of and self.rules.authority.owns(name, pool):
                 yield name
 
+    def host_seen(self, pool: Key, host: str) -> HostSeen:
+        """What is known of a host that may report the pool, whatever it reports."""
+        found = HostSeen()
+        for writer, beat in self.reports.heartbeats.items():
+            report = self.reports.by_poollet.get(writer[0])
+            if writer[1] != host or not self.rules.authority.owns(writer[0], pool):
+                continue
+            if report is not None and report.host == host:
+                return HostSeen(report.own_commit, report.time, beat)
+            found = HostSeen(heartbeat=beat)
+        return found
+
     def pools_of(self, poollet: str) -> Iterator[Key]:
         """Those that a poollet may speak for."""
         for pools in self.pools.values():
             yield from (each.key for each in pools.values() if self.rules.authority.owns(poollet, each.key))
 
     def orphans(self) -> Iterator[tuple[str, Orphan]]:
-        """Objects without an order, by who reports them, on pools that are theirs."""
+        """Objects without an order, by who reports them, on pools that are granted to the host that does."""
         for name, report in sorted(self.reports.by_poollet.items()):
             for orphan in report.orphans:
-                if self.is_ours(report) and self.rules.authority.owns(name, pool_of_orphan(orphan)):
+                pool = pool_of_orphan(orphan)
+                is_granted = report.host != "" and self.grant(pool).host == report.host
+                if is_granted and self.is_ours(report) and self.rules.authority.owns(name, pool):
                     yield name, orphan
+
+    def grant(self, pool: Key) -> Grant:
+        """Its host alone may speak of objects on the pool."""
+        found = self.pools[pool.kind].get(pool.name)
+        return found.grant if found is not None else NO_GRANT
+
+
+def is_true(known: Known, type: str) -> bool:
+    found = condition(getattr(known.record.status, "conditions", ()), type)
+    return found is not None and found.status == "True"
+
+
+def candidate_for(pool: Key, report: Report) -> str:
+    """The hostID of another host that waits to serve the pool."""
+    waiting = report.candidate
+    if waiting is None or waiting.host_id == report.host:
+        return ""
+    return waiting.host_id if not waiting.pools or pool.name in waiting.pools else ""
 
 
 def pool_of_orphan(orphan: Orphan) -> Key:

@@ -63,6 +63,7 @@ class Step:
             changed[key] = (changed[key][0] if key in changed else before, after)
         self._count(changed)
         self._pools(changed)
+        self._orphans()
         self._judge(touched, changed)
         if was_fresh:
             self.dirty = set(self.state.known)
@@ -208,7 +209,7 @@ class Step:
     def _reports(self) -> set[Key]:
         state = self.state
         ours = {name: report.is_accepted for name, report in state.reports.by_poollet.items()}
-        fresh, silent = dict(state.reports.heartbeat), dict(state.reports.silent)
+        beats, silent = dict(state.reports.heartbeats), dict(state.reports.silent)
         moved = state.reports.advance(self.repo, self.snapshot.reports, self.now, self._accepts)
         self.blobs_read += moved.blobs_read
         keys = moved.keys
@@ -219,9 +220,14 @@ class Step:
             if is_other:
                 keys.update(report.said)
                 state.problems = None
-            if is_other or fresh.get(name) != state.reports.heartbeat[name]:
+            if is_other or beats.get(report.writer) != state.reports.heartbeats[report.writer]:
                 keys.update(report.pools_told_of)
-        turned = {name for name, _ in silent.items() ^ state.reports.silent.items()}
+        turned = {name for (name, _), _ in silent.items() ^ state.reports.silent.items()}
+        turned |= {
+            writer[0]
+            for writer, _ in beats.items() ^ state.reports.heartbeats.items()
+            if not state.reports.is_written_by(writer)
+        }
         keys.update(pool for name in turned for pool in state.pools_of(name))
         self.dirty |= keys
         return keys
@@ -296,7 +302,6 @@ class Step:
         for key in recount.union(changed):
             known = state.known.get(key)
             self._charge(key, state.ledger.charge_of(known, classes) if known else None)  # type: ignore[arg-type]
-        self._orphans()
 
     def _orphans(self) -> None:
         """Few, and counted anew: what is assigned where an orphan of its uid stands is charged already."""
@@ -336,6 +341,18 @@ class Step:
                 self.is_freed = True
                 self.dirty.add(key)
                 self.dirty.update(state.relations.on_pool.get(key))
+                if before is None or after is None or before.grant != after.grant:
+                    self.dirty |= self._reported_on(key)
+
+    def _reported_on(self, pool: Key) -> set[Key]:
+        """Objects on which another word counts when another host has the grant."""
+        reports = self.state.reports
+        return {
+            key
+            for name in reports.announcers(pool)
+            for key, said in reports.by_poollet[name].said.items()
+            if said.pool == pool.name
+        }
 
     # Judging
 

@@ -14,6 +14,7 @@ NAMED_AT_MOST = 5
 
 class Why(StrEnum):
     GONE = "its report was removed less than its grace ago"
+    REPLACED = "another host writes its report since less than its heartbeat timeout"
     REFUSED = "its report is refused"
     SILENT = "silent"
     UNPROVEN = "not seen to report yet"
@@ -28,24 +29,30 @@ class Unsettled:
 
 def unsettled(reports: Reports) -> Iterator[Unsettled]:
     """By name. Who was heard, says that it leaves, or lost its report longer ago than its grace, is not among them."""
-    for name, fresh in sorted(reports.heartbeat.items()):
-        why = _why(reports.by_poollet.get(name), fresh)
+    for (name, host), beat in sorted(reports.heartbeats.items()):
+        report = reports.by_poollet.get(name)
+        why = _why(report, beat) if report is None or report.host == host else _why_replaced(beat)
         if why is not None:
             yield Unsettled(name, why)
 
 
-def _why(report: Report | None, fresh: Heartbeat) -> Why | None:
+def _why(report: Report | None, beat: Heartbeat) -> Why | None:
     if report is None:
         return Why.GONE  # and it may run still: until its grace is over it is only not heard
-    if fresh is Heartbeat.LEFT:
+    if beat is Heartbeat.LEFT:
         return None
     if not report.is_accepted:
         return Why.REFUSED
-    if fresh is Heartbeat.EXPIRED:
+    if beat is Heartbeat.EXPIRED:
         return Why.SILENT
-    if fresh is Heartbeat.UNCONFIRMED:
+    if beat is Heartbeat.UNCONFIRMED:
         return Why.UNPROVEN
     return Why.UNREADABLE if report.hides_objects else None
+
+
+def _why_replaced(beat: Heartbeat) -> Why | None:
+    """A host whose report another one writes now may run what it had, as one whose report is gone."""
+    return None if beat is Heartbeat.EXPIRED else Why.REPLACED
 
 
 def words(waits_for: Sequence[Unsettled], ref: str) -> str:
@@ -57,7 +64,7 @@ def words(waits_for: Sequence[Unsettled], ref: str) -> str:
     told = (
         f"live is lost: nothing is written until every known host is heard of. Waiting for {', '.join(named)}"
     )
-    if all(each.why is Why.GONE for each in urgent):
+    if all(each.why in (Why.GONE, Why.REPLACED) for each in urgent):
         return told
     return (
         f"{told}. Start those that are down; remove the report of one only when it is gone for good, "

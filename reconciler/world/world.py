@@ -17,15 +17,16 @@ from reconciler.world.advance import Advance, Confirmation, Held
 from reconciler.world.bulk import bulk
 from reconciler.world.doubt import doubt, hides
 from reconciler.world.findings import problems
+from reconciler.world.grants import Grant
 from reconciler.world.known import Known
 from reconciler.world.ledger import Ledger
 from reconciler.world.pool import PoolState
 from reconciler.world.readings import Readings
 from reconciler.world.record import NOTHING, Record
 from reconciler.world.reports.authority import POOL_OF, SILENCE, Hearing, heard
-from reconciler.world.reports.heartbeat import HeartbeatSeen
+from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.reports.said import Said
-from reconciler.world.state import State
+from reconciler.world.state import HostSeen, State
 from reconciler.world.step import Step
 from reconciler.world.unsettled import Unsettled, unsettled
 from schemas.kinds import Key, Kind
@@ -47,7 +48,7 @@ class World:
     def __init__(
         self,
         ambient: Mapping[str, str] | None = None,
-        heartbeats_seen: Mapping[str, HeartbeatSeen] | None = None,
+        heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None,
         *,
         readings: Readings | None = None,
         is_offline: bool = False,
@@ -110,7 +111,7 @@ class World:
         return State(self._heartbeats_seen, self._readings, is_offline=self._is_offline)
 
     @property
-    def heartbeats_seen(self) -> Mapping[str, HeartbeatSeen]:
+    def heartbeats_seen(self) -> Mapping[Writer, HeartbeatSeen]:
         return self._heartbeats_seen
 
     # Commits, and what holds them back
@@ -182,9 +183,9 @@ class World:
         return self._state.relations.evicting
 
     @property
-    def destroyed(self) -> Collection[Key]:
-        """Pools of which live says that people said so."""
-        return self._state.relations.destroyed
+    def pool_requests(self) -> Collection[Key]:
+        """Pools on live with a request of people that still waits."""
+        return self._state.relations.pool_requests
 
     def leaving(self, kind: Kind) -> Collection[Key]:
         """Those that live orders gone."""
@@ -251,7 +252,7 @@ class World:
         if known and isinstance(known.object, VolumeSnapshot):
             volume = self.known.get(Key(Kind.VOLUME, key.namespace, known.object.spec.volume_ref.name))
             record = Record(uid=record.uid, pool=volume.record.pool if volume else "")
-        return heard(key, record, speaking, self._state.rules.authority)
+        return heard(key, record, speaking, self._state.rules.authority, self._state.grant)
 
     @property
     def pools(self) -> Mapping[str, PoolState]:
@@ -261,10 +262,11 @@ class World:
     def volume_pools(self) -> Mapping[str, PoolState]:
         return self._state.pools[Kind.VOLUME_POOL]
 
-    def report_of(self, pool: Key) -> tuple[ObjectId, datetime] | None:
-        """The commit of the report that speaks of it, relied on or not, and when that was written."""
-        reports = [self._state.reports.by_poollet[name] for name in self._state.speakers(pool)]
-        return next(((each.commit, each.time) for each in reports), None)
+    def grant(self, pool: Key) -> Grant:
+        return self._state.grant(pool)
+
+    def host_seen(self, pool: Key, host: str) -> HostSeen:
+        return self._state.host_seen(pool, host)
 
     @property
     def orphans(self) -> tuple[Orphan, ...]:
@@ -280,8 +282,7 @@ class World:
         """Nothing was reconciled here, and hosts report objects all the same, or did until a moment ago."""
         reports = self._state.reports
         return self.last_source is None and (
-            any(each.reports_objects for each in reports.by_poollet.values())
-            or not reports.heartbeat.keys() <= reports.by_poollet.keys()
+            any(each.reports_objects for each in reports.by_poollet.values()) or reports.has_absent_host()
         )
 
     @property

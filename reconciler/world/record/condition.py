@@ -18,10 +18,16 @@ ACCEPTED = "Accepted"  # the reconciler can act on what the source says, or why 
 DELETION_HELD = "DeletionHeld"  # gone from the source, and why it is not ordered gone
 CLAIM_REFUSED = "ClaimRefused"  # a poollet says of the object what it may not say
 EVICTION = "Eviction"  # why a placed machine is to leave its pool, or may not without consent
-DESTROYED = "Destroyed"  # people say by a commit that a pool never returns, and whether that is followed
+DESTROYED = (
+    "Destroyed"  # people state by a commit that the host of a pool is gone with all it had: what became of it
+)
+HOST_MOVED = "HostMoved"  # people move a pool to another host by a commit: what became of it
+HOST_MISMATCH = "HostMismatch"  # another host than the one with the grant reports as the pool, or waits to
 IN_DOUBT = "InDoubt"  # the reason of DELETION_HELD for an object that may still be declared
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
-OWN = frozenset({SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION, DESTROYED})
+OWN = frozenset(
+    {SCHEDULED, ACCEPTED, DELETION_HELD, CLAIM_REFUSED, EVICTION, DESTROYED, HOST_MOVED, HOST_MISMATCH}
+)
 """Types that the reconciler writes; all others are what a poollet reports."""
 
 Conditions = tuple[Condition, ...]

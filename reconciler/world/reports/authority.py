@@ -5,9 +5,10 @@ Whatever else a report claims is refused and said so; it is never acted on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reconciler.world.grants import Grant
 from reconciler.world.record import Record
 from reconciler.world.reports.reports import Report
 from reconciler.world.reports.said import Said
@@ -62,8 +63,13 @@ class Hearing:
 SILENCE = Hearing()
 
 
-def heard(key: Key, record: Record, says: Iterable[Said], authority: Authority) -> Hearing:
-    """A volume's snapshot has no assignment of its own: `record.pool` is then that of its volume."""
+def heard(
+    key: Key, record: Record, says: Iterable[Said], authority: Authority, grant: Callable[[Key], Grant]
+) -> Hearing:
+    """`grant` tells which host has the grant of a pool: what any other host says of objects there never counts.
+
+    A volume's snapshot has no assignment of its own: `record.pool` is then that of its volume.
+    """
     said, claims, refused = None, [], []
     assignment = record.assignment
     for each in says:
@@ -73,6 +79,8 @@ def heard(key: Key, record: Record, says: Iterable[Said], authority: Authority) 
         if pool and not authority.owns(each.poollet, Key(POOL_OF[key.kind], "", pool)):
             if each.is_there:
                 refused.append(f"poollet {each.poollet} reports it on {pool}, which is not its pool")
+        elif pool and grant(Key(POOL_OF[key.kind], "", pool)).host != each.host:
+            continue
         elif _is_of(key, record, each, pool):
             said = each
         elif assignment is None:

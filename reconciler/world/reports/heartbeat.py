@@ -1,4 +1,22 @@
-"""How far a report can be relied on, by whether its ref was seen to change; no clock of a host counts for that."""
+"""The heartbeat of a host: whether its report was seen to change lately.
+
+Theory of operation
+-------------------
+A report ref carries no clock that we trust, so only a change of the ref proves that its host is alive, and only our own
+clock says how long ago that was. Each host that writes a report ref has a heartbeat of its own: a second host that writes
+the same ref neither prolongs nor ends that of the first.
+
+    first seen           -> UNCONFIRMED   the report may be years old
+    seen to change       -> ALIVE         also by a commit with an equal tree
+    no change in timeout -> EXPIRED       what is on its pools is unknown, and may still run
+    says that it leaves  -> LEFT
+
+    A commit that differs from the one before in candidate.json alone was pushed by another host and is no sign of life.
+    So is a report that is refused.
+
+Must never happen: a reconciler that has just started takes an old report for a live host (so UNCONFIRMED is not ALIVE),
+or an unknown host for a dead one (so UNCONFIRMED is not EXPIRED).
+"""
 
 from __future__ import annotations
 
@@ -8,16 +26,17 @@ from enum import StrEnum
 
 from schemas.settings.fleet import MIN_HEARTBEAT_TIMEOUT_MILLISECONDS
 
-LEAST_GRACE = timedelta(milliseconds=MIN_HEARTBEAT_TIMEOUT_MILLISECONDS)
+MIN_TIMEOUT = timedelta(milliseconds=MIN_HEARTBEAT_TIMEOUT_MILLISECONDS)
+
+Writer = tuple[str, str]
+"""The name of a report ref, and the hostID of a host that writes it."""
 
 
 class Heartbeat(StrEnum):
-    UNCONFIRMED = (
-        "unconfirmed"  # not seen to change yet, within its timeout: what live says of the pool still holds
-    )
-    ALIVE = "alive"  # seen to change within its timeout
-    EXPIRED = "expired"  # not seen to change within its timeout, or gone: what is on the pool is unknown, and may run
-    LEFT = "left"  # the poollet said that it leaves for good
+    UNCONFIRMED = "unconfirmed"
+    ALIVE = "alive"
+    EXPIRED = "expired"
+    LEFT = "left"
 
 
 NOT_EXPIRED = frozenset((Heartbeat.UNCONFIRMED, Heartbeat.ALIVE))
@@ -25,21 +44,30 @@ NOT_EXPIRED = frozenset((Heartbeat.UNCONFIRMED, Heartbeat.ALIVE))
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSeen:
-    """When a report that could be relied on was first seen at the commit where it is, and whether that was a change."""
+    """The last change by one host that was seen, and when.
+
+    `commit` is the newest one that the host wrote itself, at the time `written` by its own clock; `head` is where the ref
+    stood when this was noted: above `commit` there are only candidates.
+    """
 
     commit: str
     since: datetime
     has_changed: bool = False
-    grace: timedelta = LEAST_GRACE
+    timeout: timedelta = MIN_TIMEOUT
+    head: str = ""
+    written: datetime | None = None
 
-    def at(self, commit: str, now: datetime, grace: timedelta) -> HeartbeatSeen:
+    def at(
+        self, commit: str, now: datetime, timeout: timedelta, head: str, written: datetime
+    ) -> HeartbeatSeen:
         if commit == self.commit:
-            return self if grace == self.grace else replace(self, grace=grace)
-        return HeartbeatSeen(commit, now, has_changed=True, grace=grace)
+            same = self.timeout == timeout and self.head == head
+            return self if same else replace(self, timeout=timeout, head=head)
+        return HeartbeatSeen(commit, now, True, timeout, head, written)
 
     @property
     def expires(self) -> datetime:
-        return self.since + self.grace
+        return self.since + self.timeout
 
     def heartbeat(self, now: datetime) -> Heartbeat:
         if now >= self.expires:

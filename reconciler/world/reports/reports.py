@@ -1,4 +1,4 @@
-"""All reports, kept up to their refs by what changed in them. A poollet is not trusted here nor judged: authority.py does that."""
+"""All reports, kept up to their refs by what changed in them. A report is not trusted here nor judged: authority.py does that."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange, Repo
-from reconciler.world.reports.heartbeat import LEAST_GRACE, NOT_EXPIRED, Heartbeat, HeartbeatSeen
+from reconciler.world.reports.heartbeat import MIN_TIMEOUT, NOT_EXPIRED, Heartbeat, HeartbeatSeen, Writer
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
 from schemas.report import UnreadableFile, objects
@@ -20,16 +22,23 @@ from schemas.settings.fleet import heartbeat_timeout_milliseconds
 _OBJECTS = {"machines": Kind.MACHINE, "volumes": Kind.VOLUME, "snapshots": Kind.VOLUME_SNAPSHOT}
 EVER = datetime.min.replace(tzinfo=UTC)
 _POOLS = {"pools": Kind.MACHINE_POOL, "volumepools": Kind.VOLUME_POOL}
+CANDIDATE = "candidate.json"
 
 
 @dataclass(slots=True)
 class Report:
-    """One poollet's, as it stands at `commit`."""
+    """One poollet's, as it stands at `commit`.
+
+    `own_commit` is the newest commit of the host that reports; above it another host may have put its candidate.json.
+    """
 
     name: str
     commit: ObjectId
-    time: datetime  # when it was written, by the host's clock, and no later than it was read
+    own_commit: ObjectId
+    time: datetime  # when own_commit was written, by the host's clock, and no later than it was read
+    host: str = ""  # the hostID; as it was last, while poollet.json cannot be read
     poollet: objects.PoolletReport | None = None
+    candidate: objects.CandidateReport | None = None
     pools: dict[Key, objects.PoolReport | objects.VolumePoolReport] = field(default_factory=dict)
     said: dict[Key, Said] = field(default_factory=dict)
     orphans: tuple[objects.Orphan, ...] = ()
@@ -41,10 +50,14 @@ class Report:
     is_accepted: bool = True  # for that, and whatever else may be wrong with it
 
     @property
-    def grace(self) -> timedelta:
+    def timeout(self) -> timedelta:
         if self.poollet is None:
-            return LEAST_GRACE
+            return MIN_TIMEOUT
         return timedelta(milliseconds=heartbeat_timeout_milliseconds(self.poollet.interval))
+
+    @property
+    def writer(self) -> Writer:
+        return self.name, self.host
 
     @property
     def has_left(self) -> bool:
@@ -79,21 +92,23 @@ class Moved:
 class Reports:
     """`heartbeats_seen` outlive a new start of the world: they cannot be read anywhere.
 
-    A report whose ref is gone, or that is refused, is `silent`: it has the same grace as one that is not seen to change.
+    A host whose report is gone, refused, or overwritten by another host is `silent`: it has the same timeout as one whose
+    report does not change.
     """
 
-    def __init__(self, heartbeats_seen: dict[str, HeartbeatSeen] | None = None) -> None:
+    def __init__(self, heartbeats_seen: dict[Writer, HeartbeatSeen] | None = None) -> None:
         self.by_poollet: dict[str, Report] = {}
-        self.heartbeats_seen: dict[str, HeartbeatSeen] = {} if heartbeats_seen is None else heartbeats_seen
-        self.heartbeat: dict[str, Heartbeat] = {}
-        self.silent: dict[str, str] = {}  # and why
+        self.heartbeats_seen: dict[Writer, HeartbeatSeen] = {} if heartbeats_seen is None else heartbeats_seen
+        self.heartbeats: dict[Writer, Heartbeat] = {}
+        self.silent: dict[Writer, str] = {}  # and why
+        self._now = EVER
         self._speakers: dict[Key, tuple[str, ...]] = {}
 
     def advance(
         self, repo: Repo, heads: Mapping[str, ObjectId], now: datetime, accepts: Callable[[Report], bool]
     ) -> Moved:
         """`accepts` says whether a report may be relied on: one that may not is not seen to change either."""
-        moved = Moved()
+        moved, self._now = Moved(), now
         for name in self.by_poollet.keys() - heads.keys():
             moved.keys.update(self._forget(name))
             moved.poollets.add(name)
@@ -101,45 +116,74 @@ class Reports:
             report = self.by_poollet.get(name)
             if report is None or report.commit != commit:
                 report = self._read(repo, name, commit, moved)
-                report.time = min(decode_commit(repo.read(commit)).time, now)
             report.is_accepted = accepts(report)
-            seen = self.heartbeats_seen.get(name)
-            if seen is None:
-                self.heartbeats_seen[name] = HeartbeatSeen(commit, now, grace=report.grace)
-            elif report.is_accepted:
-                self.heartbeats_seen[name] = seen.at(commit, now, report.grace)
-        for name in sorted(self.heartbeats_seen):
-            self._age(name, now, moved)
+            self._note_heartbeat(report)
+        for writer in sorted(self.heartbeats_seen):
+            self._age(writer, moved)
         return moved
 
-    def _age(self, name: str, now: datetime, moved: Moved) -> None:
-        fresh, report = self._fresh(name, now), self.by_poollet.get(name)
+    def expect(self, name: str, host: str) -> Heartbeat:
+        """The heartbeat of a host that has a grant while another one writes its report. Without any trace of it, as after a
+        start, its timeout begins now."""
+        writer = name, host
+        if writer not in self.heartbeats_seen:
+            report = self.by_poollet[name]
+            self.heartbeats_seen[writer] = HeartbeatSeen("", self._now, timeout=report.timeout)
+            self._age(writer, Moved())
+        return self.heartbeats[writer]
+
+    def _note_heartbeat(self, report: Report) -> None:
+        seen = self.heartbeats_seen.get(report.writer)
+        if seen is None:
+            self.heartbeats_seen[report.writer] = HeartbeatSeen(
+                report.own_commit, self._now, False, report.timeout, report.commit, report.time
+            )
+        elif report.is_accepted:
+            self.heartbeats_seen[report.writer] = seen.at(
+                report.own_commit, self._now, report.timeout, report.commit, report.time
+            )
+
+    def _age(self, writer: Writer, moved: Moved) -> None:
+        name, host = writer
+        beat, report = self._heartbeat(writer), self.by_poollet.get(name)
         why = ""
         if report is None:
             why = f"the report of {name} is gone"
+        elif report.host != host:
+            why = f"host {report.host} writes the report of {name} now"
         elif not report.is_accepted:
             why = f"the report of {name} is refused"
-        if report is None and fresh is Heartbeat.EXPIRED:
-            del self.heartbeats_seen[name]
-            is_other = self.heartbeat.pop(name, None) is not None
+        if report is None and beat is Heartbeat.EXPIRED:
+            del self.heartbeats_seen[writer]
+            is_other = self.heartbeats.pop(writer, None) is not None
         else:
-            is_other = self.heartbeat.get(name) != fresh
-            self.heartbeat[name] = fresh
-        if fresh is Heartbeat.EXPIRED:
+            is_other = self.heartbeats.get(writer) != beat
+            self.heartbeats[writer] = beat
+        if beat is Heartbeat.EXPIRED:
             why = ""
-        if is_other or why != self.silent.get(name, ""):
+        if is_other or why != self.silent.get(writer, ""):
             moved.poollets.add(name)
         if why:
-            self.silent[name] = why
+            self.silent[writer] = why
         else:
-            self.silent.pop(name, None)
+            self.silent.pop(writer, None)
+
+    def is_written_by(self, writer: Writer) -> bool:
+        report = self.by_poollet.get(writer[0])
+        return report is not None and report.writer == writer
+
+    def has_absent_host(self) -> bool:
+        """Whether a host reported until a moment ago whose report is gone, or another host's, now."""
+        return any(
+            beat in NOT_EXPIRED and not self.is_written_by(writer) for writer, beat in self.heartbeats.items()
+        )
 
     def due(self) -> datetime | None:
-        """When the first report turns stale, if it does not change."""
+        """When the first heartbeat expires, if its report does not change."""
         times = [
-            self.heartbeats_seen[name].expires
-            for name, fresh in self.heartbeat.items()
-            if fresh in NOT_EXPIRED
+            self.heartbeats_seen[each].expires
+            for each, beat in self.heartbeats.items()
+            if beat in NOT_EXPIRED
         ]
         return min(times, default=None)
 
@@ -156,24 +200,47 @@ class Reports:
     def announcers(self, pool: Key) -> tuple[str, ...]:
         return self._speakers.get(pool, ())
 
-    def _fresh(self, name: str, now: datetime) -> Heartbeat:
-        report = self.by_poollet.get(name)
-        if report is not None and report.is_accepted and report.has_left:
+    def _heartbeat(self, writer: Writer) -> Heartbeat:
+        report = self.by_poollet.get(writer[0])
+        if report is not None and report.writer == writer and report.is_accepted and report.has_left:
             return Heartbeat.LEFT
-        return self.heartbeats_seen[name].heartbeat(now)
+        return self.heartbeats_seen[writer].heartbeat(self._now)
 
     def _read(self, repo: Repo, name: str, commit: ObjectId, moved: Moved) -> Report:
         report = self.by_poollet.get(name)
         before = report.commit if report else None
         if report is None:
-            report = self.by_poollet[name] = Report(name, commit, EVER)
+            report = self.by_poollet[name] = Report(name, commit, commit, EVER)
             moved.poollets.add(name)
-        for change in repo.diff(before, commit):
-            entry = _entry(repo, change)
+        host, changes = report.host, list(repo.diff(before, commit))
+        for change in changes:
             moved.blobs_read += change.after is not None
-            self._set(report, change.path, entry, moved)
+            self._set(report, change.path, _entry(repo, change), moved)
         report.commit = commit
+        if report.poollet is not None:
+            report.host = report.poollet.host_id
+        if report.host != host:
+            self._rewrite(report, moved)
+        self._note_author(repo, report, before is not None and [each.path for each in changes] == [CANDIDATE])
         return report
+
+    def _note_author(self, repo: Repo, report: Report, is_candidate_alone: bool) -> None:
+        """Which commit the host wrote itself, and when. What was noted of it outlives a new start of the world."""
+        seen = self.heartbeats_seen.get(report.writer)
+        if is_candidate_alone:
+            return
+        if seen is not None and seen.head == report.commit and seen.written is not None:
+            report.own_commit, report.time = seen.commit, seen.written
+        else:
+            report.own_commit = report.commit
+            report.time = min(decode_commit(repo.read(report.commit)).time, self._now)
+
+    def _rewrite(self, report: Report, moved: Moved) -> None:
+        """All that it says is said by another host now."""
+        for key, said in report.said.items():
+            report.said[key] = msgspec.structs.replace(said, host=report.host)
+        moved.keys.update(report.said, report.pools_told_of)
+        moved.poollets.add(report.name)
 
     def _set(
         self, report: Report, path: str, entry: ReportPart | UnreadableFile | None, moved: Moved
@@ -193,6 +260,9 @@ class Reports:
             case "poollet.json":
                 report.poollet = entry if isinstance(entry, objects.PoolletReport) else None
                 moved.poollets.add(report.name)
+            case "candidate.json":
+                report.candidate = entry if isinstance(entry, objects.CandidateReport) else None
+                moved.keys.update(report.pools_told_of)
             case "orphans.json":
                 report.orphans = entry.orphans if isinstance(entry, objects.OrphanList) else ()
                 moved.poollets.add(report.name)
@@ -205,7 +275,7 @@ class Reports:
         if isinstance(entry, objects.PoolReport | objects.VolumePoolReport):
             report.pools[key] = entry
         elif isinstance(entry, objects.MachineReport | objects.VolumeReport | objects.SnapshotReport):
-            report.said[key] = _said(report.name, entry)
+            report.said[key] = _said(report, entry)
         others = {name for name in self._speakers.get(key, ()) if name != report.name}
         speakers = others if entry is None else {*others, report.name}
         if speakers:
@@ -238,10 +308,13 @@ def _key(path: str) -> Key | None:
     return None
 
 
-def _said(poollet: str, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport) -> Said:
+def _said(
+    report: Report, entry: objects.MachineReport | objects.VolumeReport | objects.SnapshotReport
+) -> Said:
     attached = entry.attached_to if isinstance(entry, objects.VolumeReport) else ()
     return Said(
-        poollet,
+        report.name,
+        report.host,
         entry.pool,
         entry.uid,
         entry.assignment,

@@ -18,9 +18,10 @@ Reported: TypeAlias = ReportedMachineStatus | ReportedVolumeStatus | ReportedSna
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
-    """One poollet's word on one object. `assignment` is the order that it speaks of."""
+    """What one report says about one object. `host` is the hostID that wrote the report, `assignment` the order it is about."""
 
     poollet: str
+    host: str
     pool: str
     uid: str
     assignment: str

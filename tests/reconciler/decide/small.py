@@ -11,12 +11,14 @@ import msgspec
 
 from reconciler.decide.use import owner_of
 from reconciler.world.advance import Confirm, Confirmation, Held
+from reconciler.world.grants import NO_GRANT, Grant
 from reconciler.world.known import Known, Place, Standing
 from reconciler.world.pool import PoolState
 from reconciler.world.record import Record, empty_status, record_of
-from reconciler.world.relations import is_said_destroyed
+from reconciler.world.relations import has_waiting_request
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
+from reconciler.world.state import HostSeen
 from reconciler.world.unsettled import Unsettled
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Assignment, Evict, MachineStatus, Taint, VolumeStatus, decode
@@ -37,7 +39,7 @@ SOURCE = "2" * 40
 @dataclass
 class Small:
     known: dict[Key, Known] = field(default_factory=lambda: {each.key: each for each in classes()})
-    reports: dict[str, str] = field(default_factory=dict)  # commits, by the pool that they speak of
+    reports: dict[str, str] = field(default_factory=dict)  # commits, by the hostID that wrote them
     reported: datetime = NOW - timedelta(minutes=1)  # all of them
     words: dict[Key, Said] = field(default_factory=dict)
     claims: dict[Key, tuple[Said, ...]] = field(default_factory=dict)
@@ -73,12 +75,20 @@ class Small:
         }
 
     @property
-    def destroyed(self) -> Collection[Key]:
-        return {key for key, known in self.known.items() if is_said_destroyed(known)}
+    def pool_requests(self) -> Collection[Key]:
+        return {key for key, known in self.known.items() if has_waiting_request(known)}
 
-    def report_of(self, pool: Key) -> tuple[str, datetime] | None:
-        found = self.reports.get(pool.name)
-        return (found, self.reported) if found is not None else None
+    def state(self, pool: Key) -> PoolState | None:
+        return (self.pools if pool.kind is Kind.MACHINE_POOL else self.volume_pools).get(pool.name)
+
+    def grant(self, pool: Key) -> Grant:
+        state = self.state(pool)
+        return state.grant if state is not None else NO_GRANT
+
+    def host_seen(self, pool: Key, host: str) -> HostSeen:
+        state, commit = self.state(pool), self.reports.get(host, "")
+        beat = state.heartbeat if state is not None and state.grant.host == host else None
+        return HostSeen(commit, self.reported if commit else None, beat)
 
     def said(self, key: Key) -> Said | None:
         return self.words.get(key)
@@ -157,6 +167,7 @@ class Small:
     def pool(self, name: str, **changes: Any) -> Small:
         given: dict[str, Any] = {
             "poollet": name,
+            "grant": Grant(name, 1),
             "heartbeat": Heartbeat.ALIVE,
             "announced": report.PoolReport(status=report.ReportedPoolStatus(state="Ready")),
             "classes": frozenset({"small"}),
@@ -165,7 +176,7 @@ class Small:
         return self
 
     def volume_pool(self, name: str, **changes: Any) -> Small:
-        given: dict[str, Any] = {"poollet": name, "heartbeat": Heartbeat.ALIVE}
+        given: dict[str, Any] = {"poollet": name, "grant": Grant(name, 1), "heartbeat": Heartbeat.ALIVE}
         key = Key(Kind.VOLUME_POOL, "", name)
         self.volume_pools[name] = PoolState(key, is_declared=False, **(given | changes))
         return self
@@ -174,6 +185,13 @@ class Small:
         self.confirmations.append(Confirmation(about, value, SOURCE, NOW))
         return self
 
+    def says_destroyed(self, name: str) -> Small:
+        """A commit states it of the host of that pool, which has the grant of both kinds."""
+        granted = {"host": {"id": name}, "epoch": 1}
+        for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
+            self.add(known(kind, name, {}, status=granted))
+        return self.confirms(Confirm.POOL_DESTROYED, f"{name}={name}")
+
     def says(self, key: Key, phase: Any, **changes: Any) -> Small:
         """The word of the pool that it is assigned to."""
         record = self.known[key].record
@@ -181,6 +199,7 @@ class Small:
         assert assignment is not None
         given: dict[str, Any] = {
             "poollet": assignment.pool,
+            "host": assignment.pool,
             "pool": assignment.pool,
             "uid": record.uid,
             "assignment": assignment.id,
@@ -237,7 +256,7 @@ def known(
     if on:
         assert isinstance(record.status, MachineStatus | VolumeStatus)
         assigned = msgspec.structs.replace(
-            record.status, assignment=Assignment(pool=on, id=f"{uid_of(name)[:-1]}a")
+            record.status, assignment=Assignment(pool=on, id=f"{uid_of(name)[:-1]}a", host=on, epoch=1)
         )
         record = msgspec.structs.replace(record, pool=on, status=assigned)
     if record.status is None:

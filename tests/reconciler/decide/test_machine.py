@@ -9,7 +9,6 @@ import pytest
 
 from reconciler.decide import Adopt, Blocked, Drain, Keep, Lost, Need, Place, diff, obstacles
 from reconciler.plan.types import Action
-from reconciler.world.advance import Confirm
 from reconciler.world.known import Standing
 from reconciler.world.record import condition
 from reconciler.world.reports.heartbeat import Heartbeat
@@ -34,6 +33,7 @@ LOST = {"heartbeat": Heartbeat.EXPIRED}
 def word(**changes: Any) -> Said:
     given: dict[str, Any] = {
         "poollet": "b",
+        "host": "b",
         "pool": "b",
         "uid": uid_of("web"),
         "assignment": "a" * 8,
@@ -88,8 +88,8 @@ CASES: list[Case] = [
     ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
     ("pool lost, must stay, was off", lambda: on_a().says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
     ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF), Keep, ""),
-    ("pool destroyed", lambda: on_a().pool("a", **LOST).confirms(Confirm.POOL_DESTROYED, "a"), Place, ""),
-    ("pool said destroyed, and alive", lambda: on_a().confirms(Confirm.POOL_DESTROYED, "a"), Keep, ""),
+    ("pool destroyed", lambda: on_a().pool("a", **LOST).says_destroyed("a"), Place, ""),
+    ("pool said destroyed, and alive", lambda: on_a().says_destroyed("a"), Keep, ""),
     ("cordoned", lambda: on_a().pool("a", is_cordoned=True), Keep, ""),
     ("pinned elsewhere", lambda: on_a(machinePoolRef={"name": "b"}), Drain, "machinePoolRef names b now"),
     ("drained", lambda: on_a().pool("a", taints=(DRAIN,)), Drain, "its pool is being drained"),
@@ -278,7 +278,7 @@ def test_adoption_takes_back_what_the_poollet_has() -> None:
 
 def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
     """Else it would be given back and taken away with each tick."""
-    world = small().pool("b", **LOST).confirms(Confirm.POOL_DESTROYED, "b")
+    world = small().pool("b", **LOST).says_destroyed("b")
     world.claims[WEB] = (word(status=RUNNING),)
     assert type(need(world)) is Place
 

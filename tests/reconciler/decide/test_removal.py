@@ -62,7 +62,7 @@ def crowd(count: int = 9) -> Small:
 def with_snapshot(pool: str) -> Small:
     """Ordered gone, and its volume has gone before it."""
     world = crowd().add(known(Kind.VOLUME_SNAPSHOT, "daily", {"volumeRef": {"name": "data"}}))
-    world.words[DAILY] = Said(pool, uid=uid_of("daily"), assignment="a1", phase="unknown", pool=pool)
+    world.words[DAILY] = Said(pool, pool, uid=uid_of("daily"), assignment="a1", phase="unknown", pool=pool)
     return world.ordered_gone(DAILY)
 
 
@@ -102,17 +102,17 @@ CASES: list[Case] = [
     ("ordered, had been rejected", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "rejected"), WEB, Step.DROP),
     ("ordered, on no pool", lambda: crowd().add(machine("web")).ordered_gone(WEB), WEB, Step.DROP),
     ("ordered, its pool lost", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB), WEB, Step.WAIT),
-    ("ordered, its pool destroyed", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "b"), WEB, Step.DROP),
-    ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).confirms(Confirm.POOL_DESTROYED, "a"), WEB, Step.WAIT),
+    ("ordered, its pool destroyed", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB).says_destroyed("b"), WEB, Step.DROP),
+    ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says_destroyed("a"), WEB, Step.WAIT),
     ("ordered, and made all the same", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
     ("ordered, made, its runtime silent", lambda: crowd().add(volume("data", on="a", status=MADE)).ordered_gone(DATA).says(DATA, "unknown"), DATA, Step.RETAIN),
     ("ordered, not made yet", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=report.ReportedVolumeStatus(state="Pending")), DATA, Step.WAIT),
     ("ordered, never made", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
     ("ordered, made and gone all the same", lambda: with_volume().ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
-    ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).confirms(Confirm.POOL_DESTROYED, "b"), DATA, Step.DROP),
+    ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).says_destroyed("b"), DATA, Step.DROP),
     ("ordered, a snapshot", lambda: with_snapshot("b"), DAILY, Step.WAIT),
-    ("ordered, a snapshot, its pool destroyed", lambda: with_snapshot("b").confirms(Confirm.POOL_DESTROYED, "b"), DAILY, Step.DROP),
-    ("ordered, a snapshot, its pool said destroyed and alive", lambda: with_snapshot("a").confirms(Confirm.POOL_DESTROYED, "a"), DAILY, Step.WAIT),
+    ("ordered, a snapshot, its pool destroyed", lambda: with_snapshot("b").says_destroyed("b"), DAILY, Step.DROP),
+    ("ordered, a snapshot, its pool said destroyed and alive", lambda: with_snapshot("a").says_destroyed("a"), DAILY, Step.WAIT),
     ("ordered by its policy, still there", lambda: with_volume(deletionPolicy="Delete").ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
     ("ordered with its owner, still there", lambda: crowd().add(volume("data", on="a", ownerReferences=[OWNER])).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
     ("ordered, a class whose last user is going", lambda: crowd(0).add(small_class(), machine("web", on="a")).ordered_gone(WEB).ordered_gone(SMALL), SMALL, Step.WAIT),
@@ -138,7 +138,8 @@ def test_step(make: Callable[[], Small], key: Key, want: Step) -> None:
     found = removal(make(), key)
     assert found.step is want
     assert found.record.is_deleting == (want in (Step.ORDER, Step.WAIT, Step.DROP))
-    assert found.record.assignment == make().known[key].record.assignment
+    if want is not Step.DROP:
+        assert found.record.assignment == make().known[key].record.assignment
 
 
 @pytest.mark.parametrize(("make", "key", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])

@@ -18,7 +18,7 @@ DATA = Key(Kind.VOLUME, "default", "data")
 WEB = Key(Kind.MACHINE, "default", "web")
 USES = {"volumes": [{"name": "data", "volumeRef": {"name": "data"}}]}
 FULL = (report.ReportedReason(code="Full", message="there is no room"),)
-HERE = Said(poollet="a", pool="a", uid=uid_of("data"), assignment="a" * 8, phase="present")
+HERE = Said(poollet="a", host="a", pool="a", uid=uid_of("data"), assignment="a" * 8, phase="present")
 LAN = {"networkInterfaces": [{"name": "lan", "networkInterfaceRef": {"name": "lan"}}]}
 
 

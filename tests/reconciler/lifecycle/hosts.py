@@ -15,7 +15,8 @@ from reconciler.gitstore.repo import Refs, Snapshot
 from reconciler.loop.outcome import Committed, Conflict, NoChange, Outcome, TickBlocked
 from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.plan import Plan
-from reconciler.world.reports.heartbeat import HeartbeatSeen
+from reconciler.world.grants import NO_GRANT, Grant
+from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.world import World
 from schemas import manifest
 from schemas.kinds import Key, Kind
@@ -29,7 +30,11 @@ MOST_ROUNDS = 30
 
 @dataclass
 class Host:
-    """What a well-behaved poollet does, without any runtime behind it."""
+    """What a well-behaved poollet does, without any runtime behind it.
+
+    It acts on what is assigned to its hostID under the epoch of the pool's grant, and on nothing else. What it has and another
+    host got, it powers off and keeps.
+    """
 
     name: str
     machines: int = 10
@@ -43,13 +48,28 @@ class Host:
         default_factory=set
     )  # uids of earlier objects that another of their name came beside
     sizes: dict[str, str] = field(default_factory=dict)  # of volumes, as far as it says
+    id: str = ""  # the hostID; empty, as the name
+    epoch: int = 0  # of the grant that it last saw to be its own
+    made: list[tuple[str, str]] = field(default_factory=list)  # uid and assignment, ever
+    off: set[Key] = field(default_factory=set)  # machines powered off, because they are another host's now
 
-    def act(self, live: Mapping[Key, Machine | Volume]) -> None:
+    @property
+    def host_id(self) -> str:
+        return self.id or self.name
+
+    def act(self, live: Mapping[Key, Machine | Volume], grant: Grant = NO_GRANT) -> None:
+        """`grant` is that of its pool on `live`. While `live` is lost it goes on to report the epoch that it saw last."""
+        if grant.epoch:
+            self.epoch = grant.epoch if grant.host == self.host_id else 0
         orders = {
             key: found
             for key, found in live.items()
-            if found.status.assignment is not None and found.status.assignment.pool == self.name
+            if found.status.assignment is not None
+            and found.status.assignment.pool == self.name
+            and (found.status.assignment.host, found.status.assignment.epoch) == (self.host_id, self.epoch)
         }
+        self.off -= {key for key in self.off if key in orders}
+        self.off |= {key for key in self.has if key not in orders and key.kind is Kind.MACHINE}
         self.gone = {key: ids for key, ids in self.gone.items() if key in orders}
         for key, found in sorted(orders.items()):
             self.obey(key, found)
@@ -69,6 +89,8 @@ class Host:
         else:
             if key in self.has and self.has[key][0] != ids[0]:
                 self.kept.add(self.has[key][0])
+            if self.has.get(key) != ids and ids not in self.made:
+                self.made.append(ids)
             self.has[key] = ids
 
     def holders(self, volume: Machine | Volume) -> tuple[str, ...]:
@@ -109,6 +131,8 @@ class Host:
             volumes=volumes,
             orphans=orphans,
             labels=self.labels,
+            host=self.host_id,
+            epochs={self.name: self.epoch} if self.epoch else None,
         )
         own = found.pools[self.name]
         roomy = msgspec_replace(own.status, capacity={**own.status.capacity, "storage": "1Ti"})
@@ -166,7 +190,7 @@ class Fleet(Scene):
         self.tick()  # sees the reports for the first time
         self.hosts_report()
 
-    def another(self, heartbeats_seen: Mapping[str, HeartbeatSeen] | None = None) -> Reconciler:
+    def another(self, heartbeats_seen: Mapping[Writer, HeartbeatSeen] | None = None) -> Reconciler:
         """A reconciler that remembers nothing but, where asked, when reports were seen to change."""
         found = Reconciler(self.store, Refs(), CommitIdentity("one"))
         found.world = World(heartbeats_seen=heartbeats_seen)
@@ -189,8 +213,16 @@ class Fleet(Scene):
     def hosts_report(self) -> None:
         live = self.objects()
         for name in sorted(self.hosts.keys() - self.silent):
-            self.hosts[name].act(live)
+            self.hosts[name].act(live, self.grant(name))
             self.report(name, self.hosts[name].report(live))
+
+    def grant(self, name: str, kind: Kind = Kind.MACHINE_POOL) -> Grant:
+        """As `live` has it."""
+        for _, key, found in self.documents():
+            if key == Key(kind, "", name):
+                status = found.status
+                return Grant(status.host.id if status.host is not None else "", status.epoch)
+        return NO_GRANT
 
     def settle(self, seconds: float = 1) -> int:
         """How many commits it took."""

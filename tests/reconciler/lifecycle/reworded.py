@@ -23,7 +23,7 @@ from reconciler.plan import Change, Plan
 from reconciler.plan.suggestion import suggest
 from reconciler.world.head import reconciled
 from reconciler.world.record import Record
-from reconciler.world.reports.heartbeat import HeartbeatSeen
+from reconciler.world.reports.heartbeat import HeartbeatSeen, Writer
 from reconciler.world.world import World
 from schemas import manifest
 from schemas.edit import render
@@ -39,7 +39,7 @@ class Moment:
 
     store: Store
     snapshot: Snapshot
-    heartbeats_seen: Mapping[str, HeartbeatSeen]
+    heartbeats_seen: Mapping[Writer, HeartbeatSeen]
     now: datetime
 
     def plan(self) -> Plan:
@@ -57,26 +57,31 @@ def reworded(moment: Moment) -> Moment:
     """The twin: `live` as one commit of a reconciler, and each report where its sighting says that it was."""
     store, snapshot = moment.store, moment.snapshot
     commits: dict[str, str] = {}
-    for commit in (*snapshot.reports.values(), *(seen.commit for seen in moment.heartbeats_seen.values())):
-        if commit not in commits:
+    seen_commits = [commit for seen in moment.heartbeats_seen.values() for commit in (seen.commit, seen.head)]
+    for commit in (*snapshot.reports.values(), *seen_commits):
+        if commit and commit not in commits:
             commits[commit] = _commit(store, commit, None)
     reports = {name: commits[commit] for name, commit in snapshot.reports.items()}
     heartbeats_seen = {
-        name: replace(seen, commit=commits[seen.commit]) for name, seen in moment.heartbeats_seen.items()
+        writer: replace(seen, commit=commits.get(seen.commit, ""), head=commits.get(seen.head, ""))
+        for writer, seen in moment.heartbeats_seen.items()
     }
     source, own = reconciled(store, snapshot.target)
-    live = snapshot.target if own is None else _commit(store, own, source)
+    live = snapshot.target if own is None else _commit(store, own, source, commits)
     return Moment(store, replace(snapshot, target=live, reports=reports), heartbeats_seen, moment.now)
 
 
-def _commit(store: Store, commit: str, source: str | None) -> str:
-    """The tree of `commit` in other words, as made of `source`."""
+def _commit(store: Store, commit: str, source: str | None, twins: Mapping[str, str] | None = None) -> str:
+    """The tree of `commit` in other words, as made of `source`; a commit that it names is the twin of that."""
     ref = f"refs/twins/{next(COUNTER)}"
     draft = Draft(
         ref=ref,
         expected=None,
         base=None,
-        edits={file.path: _reworded(file.path, store.read(file.id)) for file in store.files(commit)},
+        edits={
+            file.path: _renamed(_reworded(file.path, store.read(file.id)), twins or {})
+            for file in store.files(commit)
+        },
         message="in other words",
         author=AUTHOR,
         time=decode_commit(store.read(commit)).time,
@@ -87,6 +92,12 @@ def _commit(store: Store, commit: str, source: str | None) -> str:
     outcome = store.write([draft])
     assert isinstance(outcome, Pushed), outcome
     return outcome.commits[ref]
+
+
+def _renamed(data: bytes, twins: Mapping[str, str]) -> bytes:
+    for commit, twin in twins.items():
+        data = data.replace(commit.encode(), twin.encode())
+    return data
 
 
 def _reworded(path: str, data: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from reconciler.gitstore.approval import HoldKind, approval_digest
@@ -256,7 +257,7 @@ def test_what_was_on_a_destroyed_pool_comes_back_elsewhere_with_its_volume() -> 
     first, other = world.pool_of("web"), elsewhere(world, "web")
     world.silent.add(first)
     world.settle(seconds=60)
-    world.source({"note.txt": "it burned"}, **{"Pool-Destroyed": first})
+    world.source({"note.txt": "it burned"}, **{"Pool-Destroyed": f"{first}={first}"})
     world.settle()
     assert world.pool_of("web") == other
     assignment = world.volume("data").status.assignment
@@ -401,8 +402,11 @@ def test_a_lost_live_is_rebuilt_from_what_hosts_have() -> None:
         world.now += timedelta(seconds=1)
         world._commit(REPORTS + name, {}, {}, has_parents=True)
     assert isinstance(world.tick(), Committed)
-    after = {key: (found.metadata.uid, found.status.assignment) for key, found in world.objects().items()}
-    assert after == before
+    for key, found in world.objects().items():
+        uid, assignment = before[key]
+        assert assignment is not None
+        assert found.metadata.uid == uid
+        assert found.status.assignment == msgspec.structs.replace(assignment, epoch=assignment.epoch + 1)
     assert {change.action for change in world.plans[-1].changes} >= {Action.ADOPT}
     world.settle()
     assert all(host.has for host in world.hosts.values())

@@ -80,7 +80,7 @@ def test_a_host_that_reports_what_cannot_be_read_lives_whoever_says_that_it_is_d
     world.settle(80)
     said = condition(world, first)
     assert said is not None
-    assert (said.status, said.reason) == ("False", "StillReports")
+    assert (said.status, said.reason) == ("False", "HostStillReporting")
     assert world.pool_of("web") == first
 
 
@@ -107,4 +107,8 @@ def test_a_lost_live_waits_for_reports_that_can_be_read(broken: str, waits: bool
     reported({broken: tree.get(broken)})
     if waits:
         assert isinstance(world.tick(), Committed)
-    assert world.machine("web").status.assignment == before
+    after = world.machine("web").status.assignment
+    assert after is not None
+    assert before is not None
+    assert (after.pool, after.id, after.host) == (before.pool, before.id, before.host)
+    assert after.epoch == before.epoch + 1

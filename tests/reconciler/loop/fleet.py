@@ -16,6 +16,7 @@ from reconciler.loop.tick import CommitIdentity, Reconciler
 from reconciler.world.record import record_of
 from schemas.kinds import Key, Kind
 from schemas.manifest import Document, parse
+from schemas.model import MachinePoolStatus
 from schemas.model import MachineStatus as RecordedStatus
 from schemas.report import (
     MachineReport,
@@ -107,11 +108,12 @@ class Host:
 
     def work(self) -> None:
         found = snapped(self.repo)
+        epoch = self._epoch(found)
         said: dict[tuple[str, ...], MachineReport] = {}
         for document in documents(self.repo, found.target, Kind.MACHINE):
             record = record_of(document.kind, document.body)
             order = record.assignment
-            if order is None or order.pool != self.name:
+            if order is None or (order.pool, order.host, order.epoch) != (self.name, self.name, epoch):
                 continue
             status = record.status
             assert isinstance(status, RecordedStatus)
@@ -121,7 +123,15 @@ class Host:
             said[document.key.namespace, document.key.name] = self._obey(
                 document.key, record.uid, order.id, is_ordered
             )
-        self._report(found, said)
+        self._report(found, said, epoch)
+
+    def _epoch(self, found: Snapshot) -> int:
+        """Of the grant of its pool, where that is its own on `live`; else 0."""
+        for document in documents(self.repo, found.target, Kind.MACHINE_POOL):
+            status = record_of(document.kind, document.body).status
+            if document.key.name == self.name and isinstance(status, MachinePoolStatus):
+                return status.epoch if status.host is not None and status.host.id == self.name else 0
+        return 0
 
     def _obey(self, key: Key, uid: str, order: str, is_ordered: bool) -> MachineReport:
         if is_ordered:
@@ -136,7 +146,7 @@ class Host:
         status = ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running", conditions=(ready,))
         return MachineReport(uid=uid, assignment=order, pool=self.name, phase="present", status=status)
 
-    def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], MachineReport]) -> None:
+    def _report(self, found: Snapshot, said: Mapping[tuple[str, ...], MachineReport], epoch: int) -> None:
         status = ReportedPoolStatus(
             state="Ready",
             available_machine_classes=(ClassRef(name="small"),),
@@ -146,7 +156,7 @@ class Host:
             poollet=PoolletReport(
                 fleet=FLEET, name=self.name, host_id=self.name, instance=INSTANCE, interval="15s"
             ),
-            pools={self.name: PoolReport(status=status)},
+            pools={self.name: PoolReport(status=status, epoch=epoch)},
             machines=said,
         )
         edits: dict[str, Edit] = dict(render(report))

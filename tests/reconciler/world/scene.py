@@ -17,6 +17,7 @@ from schemas.edit.outcome import Edited
 from schemas.kinds import Kind
 from schemas.model import Assignment, MachineStatus, VolumeStatus
 from schemas.report import (
+    CandidateReport,
     PoolletReport,
     PoolReport,
     Report,
@@ -89,7 +90,12 @@ def report(
     volumes: Mapping[tuple[str, str], object] | None = None,
     orphans: Sequence[object] = (),
     labels: Mapping[str, str] | None = None,
+    host: str = "",
+    epochs: Mapping[str, int] | None = None,
+    candidate: CandidateReport | None = None,
 ) -> Report:
+    """`host` is the hostID, which is `name` where none is given; `epochs` are those of pools of both kinds."""
+    epochs = epochs or {}
     status = ReportedPoolStatus(
         state="Ready",
         available_machine_classes=tuple(ClassRef(name=each) for each in classes),
@@ -102,13 +108,19 @@ def report(
         poollet=PoolletReport(
             fleet=fleet,
             name=name,
-            host_id=name,
+            host_id=host or name,
             instance=INSTANCE,
             interval=interval,
             leaving=leaving,  # type: ignore[arg-type]
         ),
-        pools={each: PoolReport(status=status, labels=dict(labels or {})) for each in pools or (name,)},
-        volume_pools={each: VolumePoolReport(status=stored) for each in volume_pools},
+        candidate=candidate,
+        pools={
+            each: PoolReport(status=status, labels=dict(labels or {}), epoch=epochs.get(each, 0))
+            for each in pools or (name,)
+        },
+        volume_pools={
+            each: VolumePoolReport(status=stored, epoch=epochs.get(each, 0)) for each in volume_pools
+        },
         machines=said or {},  # type: ignore[arg-type]
         volumes=volumes or {},  # type: ignore[arg-type]
         orphans=tuple(orphans),  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ def test_it_is_unknown_after_its_grace_and_not_before(silence: Callable[[Quiet],
     # Nobody can be asked, so nothing new goes there; but nothing there is unknown yet.
     assert scene.pool_is(world) == (Heartbeat.UNCONFIRMED, True)
     assert not is_lost(world)
-    assert "grace" in world.pools["pool-a"].why_not_ready
+    assert "heartbeat timeout" in world.pools["pool-a"].why_not_ready
     assert found.due is not None
     assert found.due - scene.now <= timedelta(seconds=75)
     anew = World(heartbeats_seen=world.heartbeats_seen)  # after a failure, or another process that is told

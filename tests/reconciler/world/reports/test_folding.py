@@ -36,7 +36,7 @@ POOL = Key(Kind.MACHINE_POOL, "", "pool-a")
 def said(
     status: report.ReportedMachineStatus | report.ReportedVolumeStatus | None, phase: report.Phase = "present"
 ) -> Said:
-    return Said("pool-a", "pool-a", "uid", "1", phase, status=status)
+    return Said("pool-a", "pool-a", "pool-a", "uid", "1", phase, status=status)
 
 
 def ready(status: str = "True", time: str | None = None) -> report.ReportedCondition:

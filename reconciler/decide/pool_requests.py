@@ -1,0 +1,272 @@
+"""What people commit about the host of a pool: that it is destroyed, or that another host takes its place. Pure.
+
+Theory of operation
+-------------------
+A trailer of a source commit names a pool and a hostID. What became of it is kept in fields of the pool's status on `live`
+(`status.destroyed`, `status.move`); conditions only display it, and nothing is read back from a message.
+
+    Pool-Destroyed: NAME=A   the host A, which has the grant of NAME, is gone with all that it had
+    Pool-Host: NAME=B        the host B has what A had (the same machine with a new id, or its disks)
+
+    state     event                                     next       effect
+    -         A has the grant                           Waiting    commit, host and A's newest report are recorded
+    -         A has no grant, or no hostID is given     -          answered with the line to commit instead
+    Waiting   A reported after the commit               Void       none: it lives
+    Waiting   the grant is not A's any more             Void       none
+    Waiting   A's heartbeat is alive or unconfirmed     Waiting    none
+    Waiting   A's heartbeat expired, A left, no report  Followed   Pool-Destroyed: no host has the grant, epoch + 1, and the
+                                                                   assignments under it are released
+                                                                   Pool-Host: B has the grant, epoch + 1, and the assignments
+                                                                   under A's grant name B and that epoch; ids stay
+    Followed, Void                                      the same   a later commit may begin anew
+
+A newer request about a pool takes the place of one that still waits, of either kind.
+
+Must never happen: a request hits a host that was not named; one is followed while its host may still report; an object is
+released or moved because of a pool's state alone, without such a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from reconciler.decide.view import View
+from reconciler.world.advance import Confirm, Confirmation
+from reconciler.world.grants import POOL_STATUS
+from reconciler.world.record.condition import DESTROYED, HOST_MOVED
+from reconciler.world.reports.heartbeat import NOT_EXPIRED
+from schemas.kinds import Key, Kind
+from schemas.model import (
+    Assignment,
+    DestroyRequest,
+    GrantedHost,
+    MachinePoolStatus,
+    MoveRequest,
+    VolumePoolStatus,
+)
+from schemas.model.part import RequestState
+from schemas.spelling import nearest
+
+PoolStatus: TypeAlias = MachinePoolStatus | VolumePoolStatus
+Request: TypeAlias = DestroyRequest | MoveRequest
+Statuses: TypeAlias = MutableMapping[Key, PoolStatus]
+DIGITS = 12
+TRAILERS = (Confirm.POOL_DESTROYED, Confirm.POOL_HOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A condition that displays a request, or why a trailer is none."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRequests:
+    """What this tick makes of all requests. `status` is the new one of the pools they are about, `answers` are for people.
+
+    `ended` are the pools of which a host loses the grant in this tick.
+    """
+
+    status: Mapping[Key, PoolStatus] = field(default_factory=dict)
+    notices: Mapping[Key, tuple[Notice, ...]] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
+    ended: Collection[Key] = frozenset()
+
+    @property
+    def cleared(self) -> Collection[Key]:
+        """Those of them whose host is destroyed: all that was on them is gone."""
+        return frozenset(key for key in self.ended if self.status[key].host is None)
+
+
+NO_REQUESTS = PoolRequests()
+
+
+def judge_requests(view: View) -> PoolRequests:
+    """Those on `live` that wait, and those of the new source commits, the oldest first."""
+    asked = [each for each in view.confirmations if each.about in TRAILERS]
+    if not asked and not view.pool_requests:
+        return NO_REQUESTS
+    begun = {key: found for key in view.pool_requests if (found := status_of(view, key)) is not None}
+    notices: dict[Key, dict[str, Notice]] = {}
+    answers = [answer for each in asked for answer in record_request(view, each, begun, notices)]
+    after = {key: judge_pool(view, key, begun[key]) for key in sorted(begun)}
+    for key, status in after.items():
+        for request in requests_to_tell(status_of(view, key), status):
+            notice = describe_request(key, status, request)
+            notices.setdefault(key, {})[notice.type] = notice
+            if request.state != "Followed":
+                answers.append(f"{line_of(key.name, request)}: {notice.message}")
+    ended = frozenset(
+        key for key, status in after.items() if status.epoch != getattr(status_of(view, key), "epoch", 0)
+    )
+    told = {key: tuple(found.values()) for key, found in notices.items()}
+    return PoolRequests(after, told, tuple(dict.fromkeys(answers)), ended)
+
+
+# A trailer becomes a request
+
+
+def record_request(
+    view: View, asked: Confirmation, begun: Statuses, notices: dict[Key, dict[str, Notice]]
+) -> Iterator[str]:
+    """Adds it to the status of each pool of that name where it can be meant; what is no request is answered."""
+    name, _, host = asked.value.partition("=")
+    line = f"{asked.about}: {asked.value} (commit {asked.commit[:DIGITS]})"
+    pools = {key: found for key in pools_named(name) if (found := begun.get(key) or status_of(view, key))}
+    if not pools:
+        near = nearest(name, sorted({*view.pools, *view.volume_pools}))
+        yield f"{line}: unknown pool {name}" + (f"; did you mean {near}?" if near else "")
+        return
+    meant = {key: status for key, status in pools.items() if host and may_be_meant(asked.about, status, host)}
+    for key, status in meant.items():
+        begun[key] = with_request(view, key, status, asked, host)
+    if not meant:
+        reason, message = refusal_of(view, name, asked.about, host, pools)
+        yield f"{line}: {message}"
+        type = DESTROYED if asked.about is Confirm.POOL_DESTROYED else HOST_MOVED
+        told = f"commit {asked.commit[:DIGITS]}: {message}"
+        for key in pools:
+            notices.setdefault(key, {})[type] = Notice(type, "False", reason, told)
+
+
+def may_be_meant(about: Confirm, status: PoolStatus, host: str) -> bool:
+    """One names the host that has the grant, the other one that has not."""
+    return status.host is not None and (status.host.id == host) == (about is Confirm.POOL_DESTROYED)
+
+
+def refusal_of(
+    view: View, name: str, about: Confirm, host: str, pools: Mapping[Key, PoolStatus]
+) -> tuple[str, str]:
+    """Why it is no request, with the line that would be one."""
+    granted = sorted({status.host.id for status in pools.values() if status.host is not None})
+    if not granted:
+        return "NotGranted", f"no host has the grant of pool {name}; the next host that reports it gets it"
+    if about is Confirm.POOL_DESTROYED:
+        lines = " and ".join(f"`{about}: {name}={each}`" for each in granted)
+        why = f"host {host} does not have the grant of pool {name}" if host else "the trailer names no host"
+        return "NotGranted" if host else "HostRequired", f"{why}; if its host is destroyed, commit {lines}"
+    if host:
+        return "AlreadyGranted", f"host {host} already has the grant of pool {name}"
+    states = [view.pools.get(name), view.volume_pools.get(name)]
+    other = next((state.other_host for state in states if state is not None and state.other_host), "<hostID>")
+    return "HostRequired", f"the trailer names no host; to move the pool, commit `{about}: {name}={other}`"
+
+
+def with_request(view: View, key: Key, status: PoolStatus, asked: Confirmation, host: str) -> PoolStatus:
+    """A host that wrote its newest report after the commit lives, though nothing reconciled in between."""
+    assert status.host is not None, "by may_be_meant"
+    former = status.host.id
+    seen = view.host_seen(key, former)
+    is_void = seen.time is not None and seen.time > asked.time
+    state: RequestState = "Void" if is_void else "Waiting"
+    if asked.about is Confirm.POOL_DESTROYED:
+        destroyed = DestroyRequest(commit=asked.commit, host=host, state=state, report_commit=seen.commit)
+        is_older = status.move is not None and status.move.state == "Waiting"
+        return replace(status, destroyed=destroyed, move=None if is_older else status.move)
+    move = MoveRequest(
+        commit=asked.commit, host=host, state=state, from_host=former, report_commit=seen.commit
+    )
+    is_older = status.destroyed is not None and status.destroyed.state == "Waiting"
+    return replace(status, move=move, destroyed=None if is_older else status.destroyed)
+
+
+# What becomes of a request
+
+
+def judge_pool(view: View, key: Key, status: PoolStatus) -> PoolStatus:
+    """With what happens to its requests in this tick."""
+    destroyed, move = status.destroyed, status.move
+    if destroyed is not None and destroyed.state == "Waiting":
+        state = next_state(view, key, status, destroyed.host, destroyed)
+        status = replace(status, destroyed=replace(destroyed, state=state))
+        if state == "Followed":
+            status = replace(status, host=None, epoch=status.epoch + 1)
+    if move is not None and move.state == "Waiting":
+        state = next_state(view, key, status, move.from_host, move)
+        status = replace(status, move=replace(move, state=state))
+        if state == "Followed":
+            status = replace(status, host=GrantedHost(id=move.host), epoch=status.epoch + 1)
+    return status
+
+
+def next_state(view: View, key: Key, status: PoolStatus, former: str, request: Request) -> RequestState:
+    """By the table above. `former` is the host that it takes the grant from."""
+    if status.host is None or status.host.id != former:
+        return "Void"
+    seen = view.host_seen(key, former)
+    if seen.commit not in ("", request.report_commit):
+        return "Void"
+    return "Waiting" if seen.heartbeat in NOT_EXPIRED else "Followed"
+
+
+def follow_grant(assignment: Assignment, status: PoolStatus | None) -> Assignment | None:
+    """The assignment as the pool's grant has it now: the same, under the host that the pool moved to, or None when the host
+    that it was made under is destroyed. A pool whose grant merely differs changes nothing."""
+    if status is None or (status.host is not None and status.host.id == assignment.host):
+        return assignment
+    host, moved, destroyed = assignment.host, status.move, status.destroyed
+    if moved is not None and moved.state == "Followed" and moved.from_host == host:
+        host = moved.host
+        if status.host is not None and status.host.id == host:
+            return replace(assignment, host=host, epoch=status.epoch)
+    is_destroyed = destroyed is not None and destroyed.state == "Followed" and destroyed.host == host
+    return None if is_destroyed and host else assignment
+
+
+# What people see of it
+
+
+def requests_to_tell(before: PoolStatus | None, after: PoolStatus) -> Iterator[Request]:
+    """Those that wait, and those that changed in this tick."""
+    old = () if before is None else (before.destroyed, before.move)
+    for request in (after.destroyed, after.move):
+        if request is not None and (request.state == "Waiting" or request not in old):
+            yield request
+
+
+def describe_request(key: Key, status: PoolStatus, request: Request) -> Notice:
+    commit, host = request.commit[:DIGITS], request.host
+    if isinstance(request, DestroyRequest):
+        type, former, stated = DESTROYED, host, f"commit {commit} states that host {host} is destroyed"
+        done = f"{stated}; its assignments are released"
+    else:
+        type, former = HOST_MOVED, request.from_host
+        stated = f"commit {commit} moves pool {key.name} from host {former} to host {host}"
+        done = f"{stated}; its assignments went along"
+    match request.state:
+        case "Followed":
+            return Notice(type, "True", "Confirmed", done)
+        case "Waiting":
+            told = f"{stated}; waiting until the heartbeat of {former} expires"
+            return Notice(type, "Unknown", "WaitingForHeartbeatTimeout", told)
+        case "Void" if status.host is not None and status.host.id == former:
+            cure = f"commit `{line_of(key.name, request)}` again if it is gone for good"
+            return Notice(
+                type, "False", "HostStillReporting", f"{stated}, but {former} reported since; {cure}"
+            )
+        case "Void":
+            return Notice(type, "False", "GrantChanged", f"{stated}, but {former} lost the grant before")
+
+
+def line_of(name: str, request: Request) -> str:
+    about = Confirm.POOL_DESTROYED if isinstance(request, DestroyRequest) else Confirm.POOL_HOST
+    return f"{about}: {name}={request.host}"
+
+
+def pools_named(name: str) -> tuple[Key, Key]:
+    return Key(Kind.MACHINE_POOL, "", name), Key(Kind.VOLUME_POOL, "", name)
+
+
+def status_of(view: View, key: Key) -> PoolStatus | None:
+    """As `live` has it."""
+    known = view.known.get(key)
+    status = known.record.status if known is not None else None
+    return status if isinstance(status, POOL_STATUS) else None

@@ -1,0 +1,69 @@
+"""Pool grants: which host may act on a pool's assignments, and speak of its objects. Pure.
+
+Theory of operation
+-------------------
+A pool on `live` is granted to one host, by its hostID, under an epoch that only grows. Assignments name both. A poollet acts
+on an assignment only if host and epoch are its own, and the reconciler believes a report about objects only from the host
+that has the grant. So two hosts of one name can never both act, and a newcomer can neither act nor end anything.
+
+    status.host   event                                              status.host   status.epoch
+    none          an accepted report announces the pool              its hostID    highest known or reported, + 1
+    A             a report or candidate by another host              A             same; condition HostMismatch
+    A             Pool-Destroyed: NAME=A, and A's heartbeat expired  none          + 1; assignments are released
+    A             Pool-Host: NAME=B, and A's heartbeat expired       B             + 1; assignments follow, none is released
+    lost `live`   every known report was heard                       its hostID    highest reported + 1; ids are adopted
+
+The World says what the grant is when this tick has written (`PoolState.grant`): placements of the same tick name it.
+decide/pool.py writes it, decide/pool_requests.py judges what people commit.
+
+Must never happen: a grant to a host that people called destroyed, on the strength of the report that it left behind; two
+hosts with the same epoch of a pool; an epoch that is used again after `live` was lost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from reconciler.world.known import Known
+from reconciler.world.reports.heartbeat import Heartbeat
+from schemas.model import MachinePoolStatus, VolumePoolStatus
+from schemas.report import objects as report
+
+POOL_STATUS = (MachinePoolStatus, VolumePoolStatus)
+
+
+class Grant(NamedTuple):
+    """No `host`: no host has the grant, and `epoch` is that of the last one."""
+
+    host: str = ""
+    epoch: int = 0
+    is_new: bool = False  # not on live yet
+
+
+NO_GRANT = Grant()
+
+
+def grant_on_live(known: Known | None) -> Grant:
+    status = known.record.status if known is not None else None
+    if not isinstance(status, POOL_STATUS):
+        return NO_GRANT
+    return Grant(status.host.id if status.host is not None else "", status.epoch)
+
+
+def grant_for(
+    known: Known | None, host: str, pool: report.PoolReport | report.VolumePoolReport, beat: Heartbeat
+) -> Grant:
+    """The grant of a pool that `host` announces: the one on live, else a new one where the host may have it."""
+    grant = grant_on_live(known)
+    if grant.host or known is None or not known.is_staying or not host:
+        return grant
+    if beat is Heartbeat.ALIVE or (beat is Heartbeat.UNCONFIRMED and not is_called_destroyed(known, host)):
+        return Grant(host, max(grant.epoch, pool.epoch) + 1, is_new=True)
+    return grant
+
+
+def is_called_destroyed(known: Known, host: str) -> bool:
+    """Then its report may be what it left behind; a change of it proves otherwise."""
+    status = known.record.status
+    request = status.destroyed if isinstance(status, POOL_STATUS) else None
+    return request is not None and request.state == "Followed" and request.host == host

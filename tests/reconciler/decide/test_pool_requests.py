@@ -1,0 +1,241 @@
+"""What people commit about the host of a pool: each state, each event, and what comes of the assignments there."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from reconciler.decide import diff
+from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_requests
+from reconciler.world.advance import Confirm
+from reconciler.world.grants import Grant
+from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.said import Said
+from schemas.kinds import Key, Kind
+from schemas.model import (
+    Assignment,
+    DestroyRequest,
+    GrantedHost,
+    MachinePoolStatus,
+    MoveRequest,
+    VolumePoolStatus,
+)
+from schemas.model.part import RequestState
+from tests.reconciler.decide.small import NOW, SOURCE, Small, known, machine
+
+POOL, STORE = Key(Kind.MACHINE_POOL, "", "a"), Key(Kind.VOLUME_POOL, "", "a")
+THEN, LATER = "a1" * 20, "b2" * 20
+DESTROYED, HOST = Confirm.POOL_DESTROYED, Confirm.POOL_HOST
+ALIVE, UNCONFIRMED, EXPIRED, LEFT = Heartbeat.ALIVE, Heartbeat.UNCONFIRMED, Heartbeat.EXPIRED, Heartbeat.LEFT
+
+
+def destroy(state: RequestState = "Waiting", host: str = "h1", report: str = THEN) -> DestroyRequest:
+    return DestroyRequest(commit="c0ffee", host=host, state=state, report_commit=report)
+
+
+def move(state: RequestState = "Waiting", host: str = "h2", before: str = "h1") -> MoveRequest:
+    return MoveRequest(commit="c0ffee", host=host, state=state, from_host=before, report_commit=THEN)
+
+
+def status(host: str = "h1", epoch: int = 1, **requests: DestroyRequest | MoveRequest) -> MachinePoolStatus:
+    granted = GrantedHost(id=host) if host else None
+    return MachinePoolStatus(host=granted, epoch=epoch, **requests)  # type: ignore[arg-type]
+
+
+def pool_with(found: MachinePoolStatus, beat: Heartbeat | None = EXPIRED, report: str = THEN) -> Small:
+    """Pool `a` on live, with the newest report of its host, and its heartbeat."""
+    pool = known(Kind.MACHINE_POOL, "a", {})
+    record = msgspec.structs.replace(pool.record, status=found)
+    world = Small().add(msgspec.structs.replace(pool, record=record))
+    host = found.host.id if found.host is not None else ""
+    world.pool("a", heartbeat=beat, grant=Grant(host, found.epoch))
+    world.reports = {host: report} if report else {}
+    return world
+
+
+def after(world: Small) -> MachinePoolStatus | VolumePoolStatus:
+    return judge_requests(world).status[POOL]
+
+
+@pytest.mark.parametrize(
+    ("report", "beat", "want"),
+    [
+        pytest.param(THEN, ALIVE, "Waiting", id="alive"),
+        pytest.param(THEN, UNCONFIRMED, "Waiting", id="not seen to change yet"),
+        pytest.param("", UNCONFIRMED, "Waiting", id="its report was removed a moment ago"),
+        pytest.param(THEN, EXPIRED, "Followed", id="expired"),
+        pytest.param(THEN, LEFT, "Followed", id="it left"),
+        pytest.param("", None, "Followed", id="no trace of it"),
+        pytest.param("", EXPIRED, "Followed", id="its report was removed"),
+        pytest.param(LATER, ALIVE, "Void", id="it reported since"),
+        pytest.param(LATER, UNCONFIRMED, "Void", id="it reported since, before a start"),
+        pytest.param(LATER, EXPIRED, "Void", id="it reported since, and is silent now"),
+    ],
+)
+@pytest.mark.parametrize("is_move", [False, True], ids=["destroyed", "moved"])
+def test_a_waiting_request_is_judged_by_its_host(
+    report: str, beat: Heartbeat | None, want: RequestState, is_move: bool
+) -> None:
+    world = pool_with(status(move=move()) if is_move else status(destroyed=destroy()), beat, report)
+    found = after(world)
+    request = found.move if is_move else found.destroyed
+    assert request is not None
+    assert request.state == want
+    granted = found.host.id if found.host is not None else ""
+    if want == "Followed":
+        assert (granted, found.epoch) == ("h2" if is_move else "", 2)
+    else:
+        assert (granted, found.epoch) == ("h1", 1)
+
+
+@pytest.mark.parametrize("state", ["Followed", "Void"])
+def test_what_is_over_stays_over(state: RequestState) -> None:
+    world = pool_with(status(destroyed=destroy(state), move=move(state)), EXPIRED)
+    assert judge_requests(world) == NO_REQUESTS
+
+
+@pytest.mark.parametrize("host", ["", "h3"])
+def test_a_request_about_a_grant_that_ended_is_void(host: str) -> None:
+    for found in (status(host, destroyed=destroy()), status(host, move=move())):
+        request = after(pool_with(found, EXPIRED))
+        assert (request.host, request.epoch) == (found.host, found.epoch)
+        assert {each.state for each in (request.destroyed, request.move) if each} == {"Void"}
+
+
+def test_only_one_of_two_that_wait_takes_the_grant() -> None:
+    found = after(pool_with(status(destroyed=destroy(), move=move()), EXPIRED))
+    assert (found.host, found.epoch) == (None, 2)
+    assert found.move is not None
+    assert found.move.state == "Void"
+
+
+@pytest.mark.parametrize(
+    ("about", "value", "reason", "line"),
+    [
+        pytest.param(DESTROYED, "a", "HostRequired", "`Pool-Destroyed: a=h1`", id="bare"),
+        pytest.param(DESTROYED, "a=", "HostRequired", "`Pool-Destroyed: a=h1`", id="an empty host"),
+        pytest.param(DESTROYED, "a=h0", "NotGranted", "`Pool-Destroyed: a=h1`", id="a host of earlier"),
+        pytest.param(DESTROYED, "a=h2", "NotGranted", "`Pool-Destroyed: a=h1`", id="the candidate"),
+        pytest.param(DESTROYED, "a=H1", "NotGranted", "`Pool-Destroyed: a=h1`", id="almost"),
+        pytest.param(HOST, "a", "HostRequired", "`Pool-Host: a=h2`", id="where to"),
+        pytest.param(HOST, "a=h1", "AlreadyGranted", "host h1 already has the grant", id="to itself"),
+    ],
+)
+def test_a_trailer_that_hits_no_grant_is_answered(about: Confirm, value: str, reason: str, line: str) -> None:
+    world = pool_with(status()).pool("a", grant=Grant("h1", 1), other_host="h2", heartbeat=EXPIRED)
+    found = judge_requests(world.confirms(about, value))
+    assert not found.status
+    assert not found.ended
+    (answer,) = found.answers
+    assert answer.startswith(f"{about}: {value} (commit ")
+    assert line in answer
+    (notice,) = found.notices[POOL]
+    assert (notice.status, notice.reason) == ("False", reason)
+    assert line in notice.message
+
+
+@pytest.mark.parametrize("about", [DESTROYED, HOST])
+def test_a_pool_without_a_grant_needs_none(about: Confirm) -> None:
+    found = judge_requests(pool_with(status("", 4)).confirms(about, "a=h1"))
+    assert not found.status
+    assert "the next host that reports it gets it" in found.answers[0]
+
+
+def test_an_unknown_pool_is_named() -> None:
+    found = judge_requests(pool_with(status()).confirms(DESTROYED, "nosuch=h1"))
+    assert found.answers[0].endswith("unknown pool nosuch")
+    assert not found.notices
+
+
+@pytest.mark.parametrize(("about", "value"), [(DESTROYED, "a=h1"), (HOST, "a=h2")])
+@pytest.mark.parametrize(("seconds", "want"), [(-1, "Waiting"), (0, "Waiting"), (1, "Void")])
+def test_a_host_that_reported_after_the_commit_lives(
+    about: Confirm, value: str, seconds: int, want: RequestState
+) -> None:
+    """Though nothing reconciled between."""
+    world = pool_with(status(), ALIVE).confirms(about, value)
+    world.reported = NOW + timedelta(seconds=seconds)
+    found = after(world)
+    request = found.destroyed or found.move
+    assert request is not None
+    assert (request.state, request.commit, request.report_commit) == (want, SOURCE, THEN)
+    assert found.host == GrantedHost(id="h1")
+
+
+def test_a_trailer_for_both_kinds_is_a_request_for_each_that_the_host_has() -> None:
+    world = pool_with(status(), ALIVE)
+    stored = known(Kind.VOLUME_POOL, "a", {}, status={"host": {"id": "h9"}, "epoch": 1})
+    world.add(stored).volume_pool("a", grant=Grant("h9", 1))
+    assert judge_requests(world.confirms(DESTROYED, "a=h1")).status.keys() == {POOL}
+    assert judge_requests(world.confirms(DESTROYED, "a=h9")).status.keys() == {POOL, STORE}
+
+
+def test_a_newer_request_takes_the_place_of_one_that_waits() -> None:
+    world = pool_with(status(destroyed=destroy()), ALIVE).confirms(HOST, "a=h2")
+    found = after(world)
+    assert found.destroyed is None
+    assert found.move is not None
+    again = pool_with(status(move=move()), ALIVE).confirms(DESTROYED, "a=h1")
+    assert after(again).move is None
+    assert after(again).destroyed is not None
+
+
+HELD = Assignment(pool="a", id="1", host="h1", epoch=1)
+
+
+@pytest.mark.parametrize(
+    ("found", "want"),
+    [
+        pytest.param(None, HELD, id="a pool that is unknown"),
+        pytest.param(status(), HELD, id="as it was granted"),
+        pytest.param(status("h9", 2), HELD, id="another host, and nobody said why"),
+        pytest.param(status("", 2), HELD, id="no host, and nobody said why"),
+        pytest.param(status("", 1, destroyed=destroy("Waiting")), HELD, id="a request that waits"),
+        pytest.param(status("h9", 2, destroyed=destroy("Void")), HELD, id="a request that is void"),
+        pytest.param(
+            status("", 2, destroyed=destroy("Followed", "h0")), HELD, id="another host is destroyed"
+        ),
+        pytest.param(status("", 2, destroyed=destroy("Followed")), None, id="its host is destroyed"),
+        pytest.param(status("h2", 3, destroyed=destroy("Followed")), None, id="and another has the pool"),
+        pytest.param(
+            status("h2", 2, move=move("Followed")),
+            Assignment(pool="a", id="1", host="h2", epoch=2),
+            id="moved",
+        ),
+        pytest.param(status("h1", 1, move=move("Waiting")), HELD, id="a move that waits"),
+        pytest.param(status("h3", 3, move=move("Followed")), HELD, id="moved to what was replaced since"),
+        pytest.param(
+            status("", 3, move=move("Followed"), destroyed=destroy("Followed", "h2")),
+            None,
+            id="moved to what is destroyed",
+        ),
+    ],
+)
+def test_an_assignment_follows_the_grant(found: MachinePoolStatus | None, want: Assignment | None) -> None:
+    assert follow_grant(HELD, found) == want
+
+
+def test_an_assignment_of_no_host_is_never_released() -> None:
+    old = Assignment(pool="a", id="1")
+    assert follow_grant(old, status("", 2, destroyed=destroy("Followed", ""))) == old
+
+
+@pytest.mark.parametrize("is_ordered", [False, True], ids=["held", "ordered gone"])
+def test_a_paused_machine_is_released_with_its_host(is_ordered: bool) -> None:
+    """Its next host does not know it."""
+    web = machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})
+    world = Small().pool("a", heartbeat=EXPIRED).says_destroyed("a").add(web)
+    world = world.ordered_gone(web.key) if is_ordered else world.goes(web.key)
+    needs = {need.key: need for need in diff(world, {web.key}, NOW)}
+    assert needs[web.key].record.assignment is None
+
+
+def test_a_machine_of_a_destroyed_host_is_not_adopted_from_what_that_left() -> None:
+    """Else it would be given back and taken away with each tick."""
+    web = machine("web")
+    world = Small().pool("a", heartbeat=EXPIRED).says_destroyed("a").add(web)
+    world.claims[web.key] = (Said("a", "a", "a", web.record.uid, "f" * 36, "present"),)
+    needs = {need.key: need for need in diff(world, {web.key}, NOW)}
+    assert needs[web.key].record.assignment is None

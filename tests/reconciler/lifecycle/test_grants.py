@@ -1,0 +1,290 @@
+"""A pool is granted to one host: through real ticks, what a second host of its name may do, and what people can."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.loop.outcome import Committed, NoChange
+from reconciler.world.grants import Grant
+from schemas.kinds import Key, Kind
+from schemas.model import Assignment, Condition, MachinePool, MachinePoolStatus
+from schemas.report import CandidateReport, MachineReport, Report, ReportedMachineStatus, render
+from tests.reconciler.lifecycle.hosts import Fleet, Host
+from tests.reconciler.lifecycle.test_lives import DATA, elsewhere, fleet
+from tests.reconciler.world import scene
+from tests.reconciler.world.scene import INSTANCE, LIVE, REPORTS, machine, using, volume
+
+NEW = "new"  # the hostID of a host that takes a name over
+WEB = Key(Kind.MACHINE, "default", "web")
+
+
+def status(world: Fleet, name: str) -> MachinePoolStatus:
+    for _, key, found in world.documents():
+        if key == Key(Kind.MACHINE_POOL, "", name):
+            assert isinstance(found, MachinePool)
+            return found.status
+    raise AssertionError(f"there is no pool {name}")
+
+
+def condition(world: Fleet, name: str, type: str) -> Condition | None:
+    return next((each for each in status(world, name).conditions if each.type == type), None)
+
+
+def assignment(world: Fleet, name: str) -> Assignment:
+    found = world.machine(name).status.assignment
+    assert found is not None
+    return found
+
+
+def say(world: Fleet, trailer: str, value: str) -> None:
+    world.source({"note.txt": f"{value} {world.now.isoformat()}"}, **{trailer: value})
+
+
+def wait_beside(world: Fleet, name: str, host: str = NEW) -> None:
+    """A candidate puts its file beside the report of the host that has the grant, and changes nothing else."""
+    candidate = CandidateReport(name=name, host_id=host, instance=INSTANCE, pools=(name,))
+    edits = {"candidate.json": render(Report(candidate=candidate))["candidate.json"]}
+    world._commit(REPORTS + name, edits, {}, has_parents=True)
+
+
+def replace_host(world: Fleet, name: str) -> Host:
+    """Another machine under that name, with nothing on it."""
+    old = world.hosts[name]
+    world.hosts[name] = Host(name, id=NEW, is_local=old.is_local)
+    return old
+
+
+def test_the_first_report_of_a_pool_is_granted_in_the_tick_that_places_there() -> None:
+    world = Fleet({"web.yaml": machine("web")})
+    world.hosts["a"] = Host("a")
+    world.hosts_report()
+    assert isinstance(world.tick(), Committed)
+    assert world.grant("a") == Grant("a", 1)
+    assert world.grant("a", Kind.VOLUME_POOL) == Grant("a", 1)
+    found = assignment(world, "web")
+    assert (found.pool, found.host, found.epoch) == ("a", "a", 1)
+    world.settle()
+    assert world.machine("web").status.state == "Running"
+    world.hosts_report()
+    assert isinstance(world.tick(), NoChange)
+
+
+def test_a_newcomer_that_overwrites_the_report_changes_no_object() -> None:
+    world = fleet(
+        Host("a", is_local=True),
+        Host("b", is_local=True),
+        data=volume("data"),
+        web=machine("web", using("data")),
+    )
+    first = world.pool_of("web")
+    before = {key: found.status for key, found in world.objects().items()}
+    replace_host(world, first)
+    for _ in range(3):
+        world.hosts_report()
+        world.tick(10)
+    assert {key: found.status for key, found in world.objects().items()} == before
+    assert not world.hosts[first].has
+    found = condition(world, first, "HostMismatch")
+    assert found is not None
+    assert f"`Pool-Destroyed: {first}={first}`" in found.message
+    assert f"`Pool-Host: {first}={NEW}`" in found.message
+    # After the heartbeat timeout of the host that has the grant its objects are unknown, and stay where they are.
+    for _ in range(8):
+        world.hosts_report()
+        world.tick(10)
+    assert assignment(world, "web").host == first
+    assert not world.hosts[first].has
+    assert status(world, first).state == "Pending"
+
+
+def test_what_a_newcomer_states_gone_or_rejected_ends_nothing() -> None:
+    world = fleet(web=machine("web"))
+    first, was = world.pool_of("web"), assignment(world, "web")
+    for phase in ("gone", "rejected", "unknown"):
+        said = {("default", "web"): _entry(world, was.id, phase, first)}
+        for _ in range(2):
+            world.report(first, scene.report(first, host=NEW, said=said))
+            world.tick()
+        assert assignment(world, "web") == was
+        assert world.machine("web").status.state == "Running"
+
+
+def _entry(world: Fleet, id: str, phase: str, pool: str) -> object:
+    return MachineReport(world.machine("web").metadata.uid, id, phase, pool)  # type: ignore[arg-type]
+
+
+def test_a_candidate_is_no_sign_of_life_and_no_change_of_status() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    world.silent.add(first)
+    wait_beside(world, first)
+    world.tick()
+    assert status(world, first).state == "Ready"
+    found = condition(world, first, "HostMismatch")
+    assert found is not None
+    assert NEW in found.message
+    for number in range(8):
+        wait_beside(world, first, f"{NEW}{number}")
+        world.hosts_report()
+        world.tick(10)
+    assert world.reconciler.world.pools[first].is_lost
+    assert world.pool_of("web") == first
+
+
+def test_a_reconciler_that_starts_beside_a_candidate_takes_it_for_no_sign_of_life() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    world.silent.add(first)
+    wait_beside(world, first)
+    world.tick()
+    world.reconciler = world.another(world.reconciler.world.heartbeats_seen)
+    world.tick()
+    world.hosts_report()
+    world.tick(75)
+    assert world.reconciler.world.pools[first].is_lost
+
+
+def test_a_candidate_voids_no_request() -> None:
+    world = fleet(web=machine("web"))
+    first, other = world.pool_of("web"), elsewhere(world, "web")
+    world.silent.add(first)
+    say(world, "Pool-Destroyed", f"{first}={first}")
+    world.settle()
+    wait_beside(world, first)
+    world.settle(seconds=80)
+    assert world.pool_of("web") == other
+    assert world.grant(first) == Grant("", 2)
+
+
+def test_after_a_destroyed_host_the_next_one_starts_with_nothing() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    old = replace_host(world, first)
+    say(world, "Pool-Destroyed", f"{first}={first}")
+    world.settle(seconds=40)
+    world.settle(seconds=40)
+    assert world.grant(first) == Grant(NEW, 3)
+    assert condition(world, first, "HostMismatch") is None
+    host = world.hosts[first]
+    assert not {uid for uid, _ in host.has.values()} & {
+        uid for key, (uid, _) in old.has.items() if world.objects().get(key) is None
+    }
+    # The old one comes back: it has no assignment of its own, and powers off what it has.
+    old.act(world.objects(), world.grant(first))
+    assert old.off == {key for key in old.has if key.kind is Kind.MACHINE}
+    assert old.made == [each for each in old.made if each not in host.made]
+
+
+def test_a_report_that_a_destroyed_host_left_behind_gets_no_grant() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    world.silent.add(first)
+    say(world, "Pool-Destroyed", f"{first}={first}")
+    world.settle(seconds=80)
+    assert world.grant(first) == Grant("", 2)
+    world.reconciler = world.another()
+    world.settle()
+    assert world.grant(first) == Grant("", 2)
+    assert world.reconciler.world.pools[first].why_not_ready
+    # It reports again: it lives, and is a host like any other.
+    world.silent.clear()
+    world.settle()
+    world.settle()
+    assert world.grant(first) == Grant(first, 3)
+
+
+def test_a_move_keeps_every_assignment_and_its_id() -> None:
+    world = fleet(
+        Host("a", is_local=True),
+        Host("b", is_local=True),
+        data=volume("data"),
+        web=machine("web", using("data")),
+    )
+    first = world.pool_of("web")
+    before = {key: found.status.assignment for key, found in world.objects().items()}
+    old = replace_host(world, first)
+    world.hosts[first].has = dict(old.has)  # its disks
+    wait_beside(world, first)
+    world.silent.add(first)
+    say(world, "Pool-Host", f"{first}={NEW}")
+    world.settle()
+    assert world.grant(first) == Grant(first, 1)
+    found = condition(world, first, "HostMoved")
+    assert found is not None
+    assert (found.status, found.reason) == ("Unknown", "WaitingForHeartbeatTimeout")
+    assert any(
+        each.reason.startswith(f"Pool-Host: {first}={NEW}: ") for each in world.plans[-1].pending_approvals
+    )
+    head = world.heads[LIVE]
+    world.settle(seconds=80)
+    assert world.heads[LIVE] != head
+    assert world.grant(first) == world.grant(first, Kind.VOLUME_POOL) == Grant(NEW, 2)
+    for key, was in before.items():
+        now = world.objects()[key].status.assignment
+        assert was is not None
+        assert now is not None
+        assert (now.pool, now.id) == (was.pool, was.id)
+        assert (now.host, now.epoch) == ((NEW, 2) if was.pool == first else (was.host, was.epoch))
+    # The new host takes the report over and acts; the old one powers off what it had.
+    world.silent.clear()
+    world.settle()
+    world.settle()
+    assert world.machine("web").status.state == "Running"
+    assert condition(world, first, "HostMismatch") is None
+    old.act(world.objects(), world.grant(first))
+    assert WEB in old.off
+    assert DATA in old.has
+
+
+def test_a_move_is_void_when_the_former_host_reports() -> None:
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    say(world, "Pool-Host", f"{first}={NEW}")
+    world.tick()
+    world.hosts_report()
+    world.settle()
+    found = condition(world, first, "HostMoved")
+    assert found is not None
+    assert (found.status, found.reason) == ("False", "HostStillReporting")
+    world.silent.add(first)
+    world.settle(seconds=80)
+    assert world.grant(first) == Grant(first, 1)
+
+
+@pytest.mark.parametrize("trailer", ["Pool-Destroyed", "Pool-Host"])
+def test_a_replayed_trailer_cannot_hit_the_host_of_today(trailer: str) -> None:
+    """The commit of a year ago names the host of then: after a revert or a restore of `live` it counts for nothing."""
+    world = fleet(web=machine("web"))
+    first = world.pool_of("web")
+    world.hosts[first] = Host(first, id=NEW)
+    say(world, "Pool-Destroyed", f"{first}={first}")
+    world.settle(seconds=40)
+    world.settle(seconds=40)
+    grant = world.grant(first)
+    assert grant.host == NEW
+    world.silent.add(first)
+    old = f"{first}={first}" if trailer == "Pool-Destroyed" else f"{first}={NEW}"
+    say(world, trailer, old)
+    world.settle(seconds=80)
+    assert world.grant(first) == grant
+
+
+def test_a_lost_live_is_granted_anew_above_every_epoch_that_was_reported() -> None:
+    world = fleet(web=machine("web"))
+    first, was = world.pool_of("web"), assignment(world, "web")
+    del world.remote.refs[LIVE], world.heads[LIVE]
+    world.reconciler = world.another()
+    for _ in range(2):
+        for name, host in world.hosts.items():
+            host.epoch = 7
+            world.report(name, _as_it_was(world, host, was) if name == first else host.report({}))
+        world.tick()
+    now = assignment(world, "web")
+    assert (now.pool, now.id, now.host, now.epoch) == (first, was.id, first, 8)
+
+
+def _as_it_was(world: Fleet, host: Host, was: Assignment) -> Report:
+    (uid,) = {uid for key, (uid, _) in host.has.items() if key == WEB}
+    running = ReportedMachineStatus(machine_id=f"sim://{uid}", state="Running")
+    said = {("default", "web"): MachineReport(uid, was.id, "present", host.name, status=running)}
+    return scene.report(host.name, volume_pools=(host.name,), said=said, epochs={host.name: host.epoch})
