@@ -11,8 +11,8 @@ import msgspec
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.objects import nouns
 from reconciler.cli.output import add_format, is_value, show_value
-from reconciler.cli.plans import ground, words
-from reconciler.cli.plans.ground import Seen
+from reconciler.cli.plans import phrases, plan_input
+from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.cli.terminal import Terminal, TextStyle, out, printable
 from reconciler.cli.verbs import closest
 from reconciler.decide import Place, obstacles
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", type=kind, metavar="KIND", help="machine or volume")
     parser.add_argument("name", metavar="NAME", help="NAME or NAMESPACE/NAME")
     parser.add_argument("-n", "--namespace", metavar="NS", help=f"default: {DEFAULT_NAMESPACE}")
-    ground.add_arguments(parser)
+    plan_input.add_arguments(parser)
     add_format(parser, "text")
 
 
@@ -68,7 +68,7 @@ class Explanation:
 
 def run(arguments: argparse.Namespace) -> int:
     key = nouns.parse_key(arguments.kind, arguments.name, arguments.namespace)
-    with ground.seen(arguments, ".", os.environ.get("GITVIRT_REPO", "")) as seen:
+    with plan_input.open_input(arguments, ".", os.environ.get("GITVIRT_REPO", "")) as seen:
         answer = explain_object(seen, key)
     is_told = bool(answer.pool) or answer.is_placeable
     if seen.unfetched and not is_told:
@@ -79,11 +79,11 @@ def run(arguments: argparse.Namespace) -> int:
         show_value(out(), arguments.output, document(answer))
     else:
         write(answer, out())
-    ground.tell(seen.notes)
+    plan_input.print_notes(seen.notes)
     return Exit.OK if is_told else Exit.UNPLACEABLE
 
 
-def explain_object(seen: Seen, key: Key) -> Explanation:
+def explain_object(seen: PlanInput, key: Key) -> Explanation:
     world = seen.world
     known = world.known.get(key)
     if known is None:
@@ -143,7 +143,7 @@ def table(answer: Explanation, terminal: Terminal) -> list[tuple[str, str, str]]
             why = f"{row.score.points:,} points{': ' + parts if parts else ''}"
             rows.append((row.pool, terminal.paint(verdict, TextStyle.GREEN), why))
     refusals = [row for row in rank_rows(answer.rows) if isinstance(row, Refusal)]
-    for pools, reason in words.rows_of(refusals):
+    for pools, reason in phrases.rows_of(refusals):
         rows.append((pools or "any", terminal.paint("no", TextStyle.YELLOW), printable(reason)))
     return rows
 
@@ -162,4 +162,4 @@ def document(answer: Explanation) -> dict[str, object]:
 def row_of(row: Fit | Refusal) -> dict[str, object]:
     if isinstance(row, Fit):
         return {"pool": row.pool, "fits": True, "score": row.score.points, "parts": dict(row.score.parts)}
-    return {"pool": row.pool, "fits": False, "reasons": [words.fields_of(reason) for reason in row.reasons]}
+    return {"pool": row.pool, "fits": False, "reasons": [phrases.fields_of(reason) for reason in row.reasons]}

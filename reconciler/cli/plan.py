@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.output import add_format, show_value
-from reconciler.cli.plans import as_json, as_markdown, as_text, ground
-from reconciler.cli.plans.ground import Seen
+from reconciler.cli.plans import as_json, as_markdown, as_text, plan_input
+from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.terminal import out
 from reconciler.decide.planning import make_plan
@@ -34,14 +34,14 @@ exit codes: 0 fine, 3 errors in manifests, 5 something cannot be placed, 4 chang
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", default=".", metavar="PATH", help="a checkout (default: here)")
-    ground.add_arguments(parser)
+    plan_input.add_arguments(parser)
     parser.add_argument("--exit-code", action="store_true", help="exit with 4 when something would change")
     parser.add_argument("-v", "--verbose", action="store_true", help="show every change, with details")
     add_format(parser, "text", "markdown")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with ground.seen(arguments, arguments.path) as seen:
+    with plan_input.open_input(arguments, arguments.path) as seen:
         plan = make_plan(seen.world, seen.advance, seen.now)
         plan = replace(plan, source_changes=source_changes(seen), usage=pool_usage(seen.world, plan))
     terminal = out()
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.line(as_markdown.render(plan))
         case _:
             as_text.write(plan, terminal, is_verbose=arguments.verbose)
-    ground.tell(seen.notes)
+    plan_input.print_notes(seen.notes)
     return verdict(plan, is_strict=arguments.exit_code)
 
 
@@ -65,7 +65,7 @@ def verdict(plan: Plan, *, is_strict: bool) -> int:
     return Exit.CHANGES if is_strict and is_pending else Exit.OK
 
 
-def source_changes(seen: Seen) -> tuple[SourceChange, ...]:
+def source_changes(seen: PlanInput) -> tuple[SourceChange, ...]:
     """What people changed since the commit that was reconciled last."""
     before: dict[Key, Mapping[str, object]] = {}
     after: dict[Key, Mapping[str, object]] = {}
@@ -80,7 +80,7 @@ def source_changes(seen: Seen) -> tuple[SourceChange, ...]:
     return compare_sources(before, after)
 
 
-def documents(seen: Seen, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:
+def documents(seen: PlanInput, path: str, file: File | None) -> dict[Key, Mapping[str, object]]:
     if file is None or not is_manifest(path):
         return {}
     return {each.key: each.body for each in parse(path, seen.repo.read(file.id)).documents}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from reconciler.cli.plans import words
+from reconciler.cli.plans import phrases
 from reconciler.plan import Change, PendingApproval, Plan, SourceChange, UnschedulableObject
 from reconciler.plan.suggestion import suggest
 from reconciler.world.record import Record
@@ -17,10 +17,10 @@ def document(plan: Plan) -> dict[str, object]:
     return {
         "version": VERSION,
         "base": {"source": plan.base.source, "target": plan.base.target},
-        "summary": words.summary(plan),
+        "summary": phrases.summary(plan),
         "nextDue": plan.next_due.isoformat() if plan.next_due else None,
         "sourceChanges": [_source_change(each) for each in plan.source_changes],
-        "actions": [_change(each) for each in words.by_weight(plan)],
+        "actions": [_change(each) for each in phrases.by_weight(plan)],
         "unschedulable": [_unschedulable(each) for each in plan.unschedulable],
         "pendingApprovals": [_pending(each) for each in plan.pending_approvals],
         "problems": [_problem(each) for each in sorted(plan.problems)],
@@ -33,7 +33,7 @@ def document(plan: Plan) -> dict[str, object]:
                 "after": after,
             }
             for usage in plan.usage
-            for resource, most, before, after in words.amounts(usage)
+            for resource, most, before, after in phrases.amounts(usage)
         ],
     }
 
@@ -65,7 +65,7 @@ def _unschedulable(each: UnschedulableObject) -> dict[str, object]:
         "object": str(each.key),
         "wouldFit": suggest(each.refusals),
         "refusals": [
-            {"pool": refusal.pool, "reasons": [words.fields_of(reason) for reason in refusal.reasons]}
+            {"pool": refusal.pool, "reasons": [phrases.fields_of(reason) for reason in refusal.reasons]}
             for refusal in each.refusals
         ],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.cli.plans import words
+from reconciler.cli.plans import phrases
 from reconciler.cli.terminal import printable
 from reconciler.plan import Action, Plan
 from reconciler.plan.suggestion import suggest
@@ -18,7 +18,7 @@ def render(plan: Plan) -> str:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    yield f"### gitvirt plan: {words.summary(plan)}"
+    yield f"### gitvirt plan: {phrases.summary(plan)}"
     for part in (
         _source_changes(plan),
         _placed(plan),
@@ -38,7 +38,7 @@ def _source_changes(plan: Plan) -> Iterator[str]:
     rows = []
     for each in plan.source_changes:
         what = "add" if each.is_added else "remove" if each.is_gone else "change"
-        rows.append((what, _code(str(each.key)), _plain(words.of_source_change(each))))
+        rows.append((what, _code(str(each.key)), _plain(phrases.of_source_change(each))))
     yield from _table("Source changes", ("", "object", "what and when"), rows)
 
 
@@ -49,16 +49,16 @@ def _placed(plan: Plan) -> Iterator[str]:
             f"{len(changes):,}",
             ", ".join(_code(str(change.key)) for change in changes[:5]) + (", …" if len(changes) > 5 else ""),
         )
-        for pool, changes in words.by_pool(plan).items()
+        for pool, changes in phrases.by_pool(plan).items()
     ]
     yield from _table("Placements", ("pool", "", "objects"), rows)
 
 
 def _others(plan: Plan) -> Iterator[str]:
     rows = [
-        (change.action.value, _code(str(change.key)), _plain(words.reason_of(change)))
-        for change in words.by_weight(plan)
-        if change.action not in (Action.SCHEDULE, Action.ADOPT) and not words.is_plain(change)
+        (change.action.value, _code(str(change.key)), _plain(phrases.reason_of(change)))
+        for change in phrases.by_weight(plan)
+        if change.action not in (Action.SCHEDULE, Action.ADOPT) and not phrases.is_plain(change)
     ]
     yield from _table("Other actions", ("", "object", "why"), rows)
 
@@ -69,7 +69,7 @@ def _unschedulable(plan: Plan) -> Iterator[str]:
             _code(str(each.key)),
             "<br>".join(
                 _plain(f"{pools}: {reason}" if pools else reason)
-                for pools, reason in words.rows_of(each.refusals)[:MOST_REASONS]
+                for pools, reason in phrases.rows_of(each.refusals)[:MOST_REASONS]
             ),
             _plain(suggest(each.refusals)),
         )
@@ -98,7 +98,7 @@ def _problems(plan: Plan) -> Iterator[str]:
 
 
 def _usage(plan: Plan) -> Iterator[str]:
-    rows = [(_code(str(usage.pool)), *row) for usage in plan.usage for row in words.amounts(usage)]
+    rows = [(_code(str(usage.pool)), *row) for usage in plan.usage for row in phrases.amounts(usage)]
     yield from _table("Capacity", ("pool", "resource", "allocatable", "before", "after"), rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconciler.cli.plans import words
+from reconciler.cli.plans import phrases
 from reconciler.cli.terminal import Terminal, TextStyle, printable
 from reconciler.plan import Action, PendingApproval, Plan, SourceChange, UnschedulableObject
 from reconciler.plan.suggestion import suggest
@@ -30,7 +30,7 @@ def write(plan: Plan, terminal: Terminal, *, is_verbose: bool = False) -> None:
     _pending(plan.pending_approvals, terminal)
     _problems(plan.problems, terminal)
     _usage(plan, terminal)
-    terminal.line(terminal.paint(words.summary(plan), TextStyle.BOLD))
+    terminal.line(terminal.paint(phrases.summary(plan), TextStyle.BOLD))
 
 
 def _source_changes(changes: Sequence[SourceChange], terminal: Terminal) -> None:
@@ -45,25 +45,25 @@ def _source_changes(changes: Sequence[SourceChange], terminal: Terminal) -> None
             if each.is_gone
             else ("~", TextStyle.YELLOW)
         )
-        said = words.of_source_change(each)
+        said = phrases.of_source_change(each)
         terminal.line(f"  {terminal.paint(sign, colour)} {each.key}{'  ' + printable(said) if said else ''}")
     terminal.line()
 
 
 def _changes(plan: Plan, terminal: Terminal, is_verbose: bool) -> None:
     """What follows from the rest, without a reason of its own, is only counted."""
-    told = words.by_weight(plan)
+    told = phrases.by_weight(plan)
     if not told:
         return
-    shown = [change for change in told if is_verbose or not words.is_plain(change)]
+    shown = [change for change in told if is_verbose or not phrases.is_plain(change)]
     terminal.line(terminal.paint("actions", TextStyle.BOLD))
     action_width = max((len(change.action) for change in shown), default=0)
     key_width = max((len(str(change.key)) for change in shown), default=0)
     for change in shown:
         action = terminal.paint(change.action.ljust(action_width), *_colour(change.action))
-        line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(words.reason_of(change))}"
+        line = f"  {action}  {str(change.key).ljust(key_width)}  {printable(phrases.reason_of(change))}"
         terminal.line(line.rstrip())
-    if counted := words.counted(
+    if counted := phrases.counted(
         [change for change in told if change not in shown and change.action is not Action.UNSCHEDULABLE]
     ):
         terminal.line(f"  {terminal.paint(counted + ' (-v shows each)', TextStyle.DIM)}")
@@ -80,7 +80,7 @@ def _unschedulable(objects: Sequence[UnschedulableObject], terminal: Terminal) -
     terminal.line(terminal.paint("unschedulable", TextStyle.BOLD))
     for each in objects:
         terminal.line(f"  {terminal.paint(str(each.key), TextStyle.YELLOW)}")
-        for pools, reason in words.rows_of(each.refusals):
+        for pools, reason in phrases.rows_of(each.refusals):
             where = f"{pools}: " if pools else ""
             terminal.line(f"    {printable(where)}{printable(reason)}")
         if smallest := suggest(each.refusals):
@@ -121,7 +121,7 @@ def _problems(problems: Sequence[Problem], terminal: Terminal) -> None:
 
 
 def _usage(plan: Plan, terminal: Terminal) -> None:
-    rows = [(str(usage.pool), *row) for usage in plan.usage for row in words.amounts(usage)]
+    rows = [(str(usage.pool), *row) for usage in plan.usage for row in phrases.amounts(usage)]
     if not rows:
         return
     terminal.table(("CAPACITY", "RESOURCE", "ALLOCATABLE", "BEFORE", "AFTER"), rows)

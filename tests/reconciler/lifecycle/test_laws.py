@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.cli.explain import explain_object
-from reconciler.cli.plans.ground import Seen
+from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.decide.planning import make_plan
 from reconciler.loop.outcome import Committed, NoChange, Outcome
 from reconciler.plan import Action, Change, Plan
@@ -93,7 +93,7 @@ class Life:
             assert differing(plan, outcome.plan) == []
             assert plan.pending_approvals == outcome.plan.pending_approvals
             assert fresh.frozen == self.fleet.reconciler.world.frozen
-            agrees(Seen(self.fleet.store, fresh, Advance(), self.fleet.now), plan)
+            agrees(PlanInput(self.fleet.store, fresh, Advance(), self.fleet.now), plan)
             twin = reworded(Moment(self.fleet.store, snapshot, heartbeats_seen, self.fleet.now))
             assert decided_otherwise(plan, twin.plan()) == []
         self.check(before)
@@ -210,7 +210,7 @@ def plain(record: Record) -> Record:
     return replace(record, status=replace(record.status, conditions=conditions))
 
 
-def agrees(seen: Seen, plan: Plan) -> None:
+def agrees(seen: PlanInput, plan: Plan) -> None:
     """What one machine alone is told by `explain` is what `plan` and `run` do with it: one way to fit."""
     moves = [change for change in plan.changes if change.action not in QUIETLY]
     machines = [change for change in moves if change.key.kind is Kind.MACHINE]
@@ -246,7 +246,7 @@ def rests(life: Life) -> None:
 def explained(fleet: Fleet) -> None:
     """Who is left without a place is told why, by the same rules."""
     snapshot, world = fleet.snapshot(), fleet.reconciler.world
-    seen = Seen(fleet.store, world, world.advance(fleet.store, snapshot, fleet.now), fleet.now)
+    seen = PlanInput(fleet.store, world, world.advance(fleet.store, snapshot, fleet.now), fleet.now)
     for key, known in world.known.items():
         if key.kind is Kind.MACHINE and known.is_staying and not known.record.pool:
             answer = explain_object(seen, key)

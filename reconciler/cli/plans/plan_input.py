@@ -24,7 +24,7 @@ from reconciler.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PlanInput:
     """`unfetched` names the target branch where it is not here, and the remote may have it."""
 
     repo: Repo
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterator[Seen]:
+def open_input(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterator[PlanInput]:
     """`ambient` is the repo that is meant where neither --repo nor a revision of a checkout is named."""
     now = datetime.now(UTC)
     is_by_revision = bool(arguments.source or arguments.target)
@@ -56,7 +56,7 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
             )
         with location.open_fleet(location.locate_repo(named, os.environ, Path.cwd())) as fleet:
             location.check_settings(fleet)
-            yield advanced(fleet.repo, fleet.snapshot, now)
+            yield advance_world(fleet.repo, fleet.snapshot, now)
         return
     folder = Path.cwd() / path
     if not folder.is_dir():
@@ -74,24 +74,24 @@ def seen(arguments: argparse.Namespace, path: str, ambient: str = "") -> Iterato
         assert not isinstance(snapshot, RemoteUnavailable), "memory always answers"
         for problem in guards.of_refs(made.refs, snapshot):
             raise CommandError(f"{printable(str(root))}: {problem.message}", problem.hint)
-        found = advanced(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
+        found = advance_world(made.repo, snapshot, now, made.notes, is_offline=not snapshot.reports)
         target = (made.refs.target or "").removeprefix(location.HEADS)
         yield replace(found, unfetched=target) if made.is_unfetched else found
     except RepoError as error:
         raise CommandError(error.cause, error.cure) from None
 
 
-def tell(notes: tuple[str, ...]) -> None:
+def print_notes(notes: tuple[str, ...]) -> None:
     for note in notes:
         err().line(f"{err().paint('note:', TextStyle.DIM)} {printable(note)}")
 
 
-def advanced(
+def advance_world(
     repo: Repo, snapshot: Snapshot, now: datetime, notes: tuple[str, ...] = (), *, is_offline: bool = False
-) -> Seen:
+) -> PlanInput:
     world = World(os.environ, is_offline=is_offline)
     advance = world.advance(repo, snapshot, now)
     for problem in world.unfit:
         where = f"{problem.file}:{problem.line}: " if problem.line else ""
         raise CommandError(where + printable(problem.message), printable(problem.hint))
-    return Seen(repo, world, advance, now, notes)
+    return PlanInput(repo, world, advance, now, notes)
