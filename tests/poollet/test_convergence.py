@@ -73,7 +73,7 @@ def settled(*kills: Kill, behavior: str = "gitvirt") -> Simulation:
     return simulation
 
 
-def test_undisturbed_everything_comes_about_and_nothing_more_is_written() -> None:
+def test_an_undisturbed_fleet_converges_and_writes_nothing_more() -> None:
     simulation = undisturbed()
     assert simulation.outcome() == {
         "Machine/default/db": ("Running", "On", (("data", "Attached"),)),
@@ -93,19 +93,19 @@ STOCK = ("stock-libvirt", "stock-ceph", "stock-cloud-hypervisor")
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_whoever_is_killed_at_any_call_the_end_is_the_same(part: int) -> None:
+def test_a_process_killed_at_any_call_leads_to_the_same_end(part: int) -> None:
     for kill in points()[part::89]:
         settled(kill)
 
 
 @pytest.mark.parametrize("behavior", STOCK)
-def test_a_runtime_that_makes_duplicates_is_never_led_to(behavior: str) -> None:
+def test_no_runtime_gets_a_second_object_of_one_uid(behavior: str) -> None:
     for kill in points(behavior)[50::151]:
         settled(kill, behavior=behavior)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_however_often_everybody_is_killed_the_end_is_the_same(seed: int) -> None:
+def test_repeated_kills_of_all_processes_lead_to_the_same_end(seed: int) -> None:
     settled(*random.Random(seed).sample(points(), 30))
 
 
@@ -152,7 +152,7 @@ def mend(simulation: Simulation) -> None:
         host.faults.clear()
 
 
-def test_hosts_that_are_silent_for_a_while_lose_nothing() -> None:
+def test_hosts_without_contact_for_a_while_lose_nothing() -> None:
     seen: list[str] = []
 
     def look(simulation: Simulation) -> None:
@@ -165,12 +165,12 @@ def test_hosts_that_are_silent_for_a_while_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("behavior", ["gitvirt", "stock-libvirt"])
-def test_lists_that_are_empty_for_once_lose_nothing_and_make_nothing(behavior: str) -> None:
+def test_a_list_that_is_empty_once_removes_and_creates_nothing(behavior: str) -> None:
     disturbed({}, dict.fromkeys(HOSTS, range(6, 7)), behavior)
 
 
 @pytest.mark.parametrize("call", ["CreateMachine", "DeleteMachine", "AttachVolume", "ExpandVolume"])
-def test_calls_that_fail_for_a_while_are_made_again(call: str) -> None:
+def test_calls_that_fail_for_a_while_are_retried(call: str) -> None:
     disturbed({0: silence(call, "INTERNAL", 3), 8: silence(call, "DEADLINE_EXCEEDED", 3)})
 
 
@@ -183,13 +183,13 @@ PARTS = {"gitvirt": 4, "stock-libvirt": 32, "stock-ceph": 4, "stock-cloud-hyperv
 @pytest.mark.parametrize(
     ("behavior", "part"), [(behavior, part) for behavior, many in PARTS.items() for part in range(many)]
 )
-def test_whoever_is_killed_at_each_call_the_end_is_the_same(behavior: str, part: int) -> None:
+def test_a_process_killed_at_each_call_leads_to_the_same_end(behavior: str, part: int) -> None:
     for kill in points(behavior)[part :: PARTS[behavior]]:
         settled(kill, behavior=behavior)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 180))
-def test_whatever_the_chance_the_end_is_the_same(seed: int) -> None:
+def test_every_seed_leads_to_the_same_end(seed: int) -> None:
     chance = random.Random(seed)
     settled(*chance.sample(points(), chance.randint(2, 80)))

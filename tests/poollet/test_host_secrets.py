@@ -18,7 +18,7 @@ def write(path: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def test_values_by_object_and_key(tmp_path: Path) -> None:
+def test_values_are_read_by_object_and_key(tmp_path: Path) -> None:
     found = SecretsFile(write(tmp_path / "s.yaml", GOOD)).current()
     assert found.get("default", "data") == {"userID": b"admin", "userKey": b"hunter2"}
     assert found.get("default", "other") is None
@@ -38,7 +38,9 @@ def test_values_by_object_and_key(tmp_path: Path) -> None:
         (GOOD + "---\n" + GOOD, 0o600, "no mapping"),
     ],
 )
-def test_what_cannot_be_used_is_named_and_not_shown(tmp_path: Path, text: str, mode: int, words: str) -> None:
+def test_an_unusable_entry_is_named_without_its_value(
+    tmp_path: Path, text: str, mode: int, words: str
+) -> None:
     with pytest.raises(HostSecretsError, match=words) as caught:
         SecretsFile(write(tmp_path / "s.yaml", text, mode))
     assert caught.value.code == "GV617"
@@ -50,7 +52,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         SecretsFile(tmp_path / "none")
 
 
-def test_changes_are_taken_up_and_mistakes_leave_what_was_there(
+def test_changes_of_the_file_are_read_and_mistakes_keep_the_last_values(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write(tmp_path / "s.yaml", GOOD)

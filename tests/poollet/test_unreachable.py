@@ -110,7 +110,7 @@ def run_to_end(scene: Scene) -> str:
     return run_once.run(Running(run.remote, [member], 60.0, Clock(moment_ms=moment_ms), random.Random(1)))
 
 
-def test_a_run_that_ends_by_itself_ends_when_the_machine_is_started() -> None:
+def test_once_ends_when_the_machine_is_started() -> None:
     scene = Scene("  power: Off\n")
     assert run_to_end(scene) == ""
     assert not scene.is_on
@@ -119,7 +119,7 @@ def test_a_run_that_ends_by_itself_ends_when_the_machine_is_started() -> None:
     assert scene.is_on
 
 
-def test_a_run_that_ends_by_itself_says_when_not_everything_was_done() -> None:
+def test_once_reports_what_it_could_not_finish() -> None:
     scene = Scene("  power: Off\n")
     scene.order("  power: On\n")
     scene.fleet.remote.hook = lambda _updates: "not now"

@@ -64,7 +64,7 @@ BEHAVIORS = ("gitvirt", "stock-libvirt", "stock-cloud-hypervisor")
 
 
 @pytest.mark.parametrize("behavior", BEHAVIORS)
-def test_a_network_that_is_not_there_is_waited_for(behavior: str) -> None:
+def test_a_machine_waits_for_a_missing_network(behavior: str) -> None:
     here = host(LAN, machine(spec=WITH_LAN), behavior=behavior)
     said = conditions(told_of(here, 5))
     assert (said["NetworkInterfacesReady"].status, said["NetworkInterfacesReady"].reason) == (
@@ -79,7 +79,7 @@ def test_a_network_that_is_not_there_is_waited_for(behavior: str) -> None:
 
 
 @pytest.mark.parametrize("behavior", BEHAVIORS)
-def test_an_image_that_is_not_there_is_waited_for_and_no_other_host_is_tried(behavior: str) -> None:
+def test_a_machine_waits_for_a_missing_image_and_is_not_rejected(behavior: str) -> None:
     here = host(machine(spec=disk_of(FILE)), behavior=behavior)
     said = conditions(told_of(here, 5))
     assert (said["ImageReady"].status, said["ImageReady"].reason) == ("False", "ImageNotResolvable")
@@ -92,7 +92,7 @@ def test_an_image_that_is_not_there_is_waited_for_and_no_other_host_is_tried(beh
 
 
 @pytest.mark.parametrize("behavior", ["gitvirt", "stock-ceph"])
-def test_an_image_of_a_volume_is_waited_for(behavior: str) -> None:
+def test_a_volume_waits_for_a_missing_image(behavior: str) -> None:
     here = host(volume_of(FILE), behavior=behavior)
     said = conditions(here.rounds(5).volumes["default", "root"])
     assert (said["DataSourceReady"].status, said["DataSourceReady"].reason) == (
@@ -104,7 +104,7 @@ def test_an_image_of_a_volume_is_waited_for(behavior: str) -> None:
     assert conditions(here.rounds(400).volumes["default", "root"])["Ready"].status == "True"
 
 
-def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_machine_that_waits() -> None:
+def test_an_image_that_fails_after_creation_is_reported_by_the_machine() -> None:
     here = host(machine(spec=disk_of(REMOTE)))
     found = told_of(here, 5)
     said = conditions(found)
@@ -115,9 +115,7 @@ def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_machine_th
     assert said["Ready"].message
 
 
-def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_volume_and_of_who_waits_for_it() -> (
-    None
-):
+def test_an_image_that_fails_after_creation_is_reported_by_the_volume_and_its_machine() -> None:
     disks = {"volumes": [{"name": "root", "volumeRef": {"name": "root"}}]}
     here = host(volume_of(REMOTE, claim="web"), machine(spec=disks))
     entries = here.rounds(5)
@@ -134,7 +132,7 @@ def test_an_image_that_turns_out_not_to_be_there_later_is_told_of_the_volume_and
     assert REMOTE in waits.message
 
 
-def test_a_provider_that_gives_no_reasons_says_no_more_than_that_it_failed() -> None:
+def test_a_failed_volume_without_a_reason_reports_only_the_error_state() -> None:
     here = host(volume_of(REMOTE), behavior="stock-ceph")
     said = conditions(here.rounds(5).volumes["default", "root"])
     assert (said["Ready"].status, said["Ready"].reason) == ("False", "Error")
@@ -165,7 +163,7 @@ SAID = {
 
 
 @pytest.mark.parametrize(("status", "reason", "want"), SAID.values(), ids=SAID.keys())
-def test_what_a_runtime_says_of_a_volume_is_told(
+def test_the_reason_that_a_runtime_states_for_a_volume_is_reported(
     status: RuntimeVolumeStatus, reason: str, want: dict[str, tuple[str, str]]
 ) -> None:
     message = "the cause and the cure" if reason else ""
@@ -175,7 +173,7 @@ def test_what_a_runtime_says_of_a_volume_is_told(
     assert {one.message for one in found if one.status == "False"} <= {message}
 
 
-def test_what_the_poollet_knows_of_a_volume_goes_before_what_its_runtime_says() -> None:
+def test_conditions_of_the_poollet_take_precedence_over_those_of_the_runtime() -> None:
     there = RuntimeVolume(
         id="v", status=FAILED, detail=VolumeDetail(reason="DeleteVolumeFailed", message="busy")
     )
@@ -183,14 +181,14 @@ def test_what_the_poollet_knows_of_a_volume_goes_before_what_its_runtime_says() 
     assert faulty(there, known) == ()
 
 
-def test_what_is_waited_for_is_told_the_same_after_a_restart() -> None:
+def test_a_restart_does_not_change_the_reported_wait() -> None:
     here = host(LAN, machine(spec=WITH_LAN))
     before = told_of(here, 5)
     here.restart()
     assert here.decide().machines["default", "web"] == before
 
 
-def test_a_network_that_this_host_does_not_give_is_for_another_one() -> None:
+def test_a_network_that_this_host_does_not_offer_rejects_the_machine() -> None:
     here = site(LAN, machine(spec=WITH_LAN))
     here.sim.faults.add(
         FaultRule(
@@ -229,7 +227,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("code", "message", "where", "becomes"), WORDS.values(), ids=WORDS.keys())
-def test_words_alone_are_understood_by_the_names_in_them(
+def test_an_error_is_classified_by_the_names_that_its_message_quotes(
     code: str, message: str, where: str, becomes: str
 ) -> None:
     found = group_errors([CallError(code, message)], WANTED)

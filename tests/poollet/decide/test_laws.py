@@ -229,7 +229,7 @@ class Story:
 
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_happens_it_ends_as_it_is_wished(behavior: str, seed: int) -> None:
+def test_random_histories_converge_to_the_desired_state(behavior: str, seed: int) -> None:
     story = Story(seed, behavior)
     story.tell(40)
     decision = story.rest()
@@ -247,7 +247,7 @@ def test_whatever_happens_it_ends_as_it_is_wished(behavior: str, seed: int) -> N
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_so_do_many_more(behavior: str, seed: int) -> None:
+def test_many_more_random_histories_converge(behavior: str, seed: int) -> None:
     story = Story(seed, behavior)
     story.tell(60)
     story.as_wished(story.rest())
@@ -255,7 +255,7 @@ def test_so_do_many_more(behavior: str, seed: int) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32), order=st.randoms(use_true_random=False))
-def test_the_order_in_which_things_are_looked_at_does_not_matter(seed: int, order: random.Random) -> None:
+def test_the_order_of_the_inputs_does_not_change_a_decision(seed: int, order: random.Random) -> None:
     story = Story(seed, "gitvirt")
     story.tell(10)
     situation = story.site.situation()
@@ -264,7 +264,7 @@ def test_the_order_in_which_things_are_looked_at_does_not_matter(seed: int, orde
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_looked_at_twice_it_is_decided_alike(seed: int) -> None:
+def test_the_same_input_gives_the_same_decision(seed: int) -> None:
     story = Story(seed, "gitvirt")
     story.tell(10)
     situation = story.site.situation()

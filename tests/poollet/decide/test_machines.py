@@ -24,7 +24,7 @@ from tests.poollet.site import kinds_of, site, with_allocatable
 WEB = ("default", "web")
 
 
-def test_an_assigned_machine_is_made_and_runs() -> None:
+def test_an_assigned_machine_is_created_and_runs() -> None:
     here = site(machine())
     decision = here.settle()
     entry = decision.machines[WEB]
@@ -81,7 +81,7 @@ def test_a_deleted_machine_is_switched_off_and_removed() -> None:
     assert kinds_of(here.calls) == ["Create", "SetPower", "Remove"]
 
 
-def test_a_guest_that_does_not_switch_itself_off_is_removed_after_the_grace() -> None:
+def test_a_guest_that_does_not_power_off_is_removed_after_the_grace_period() -> None:
     here = site(machine())
     here.settle()
     (there,) = here.machines()
@@ -137,7 +137,7 @@ def test_another_volume_under_the_same_name_is_attached_once_the_first_is_out() 
     assert there.status.volumes[0].handle == two.status.access.handle  # type: ignore[union-attr]
 
 
-def test_a_volume_that_is_unready_for_a_moment_stays_attached() -> None:
+def test_a_volume_that_is_not_ready_for_a_moment_stays_attached() -> None:
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     here.settle()
     here.calls.clear()
@@ -163,7 +163,7 @@ def test_a_volume_that_is_unready_for_a_moment_stays_attached() -> None:
     assert [one for one in here.calls if isinstance(one, Update)] == []
 
 
-def test_a_claim_that_others_hold_keeps_a_volume_out_and_takes_none_away() -> None:
+def test_a_volume_claimed_by_another_machine_is_not_attached_and_not_detached() -> None:
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     here.settle()
     here.put(volume(claim="other"))
@@ -213,7 +213,7 @@ def test_another_class_is_a_resize() -> None:
     assert decision.machines[WEB].phase == "present"
 
 
-def test_a_resize_that_does_not_fit_is_said_and_not_tried() -> None:
+def test_a_resize_that_does_not_fit_is_reported_and_not_tried() -> None:
     here = site(machine(), machine("other"))
     here.facts = with_allocatable(here.facts, cpu=3000)
     here.settle()
@@ -266,7 +266,7 @@ def test_a_new_machine_and_one_that_is_off_need_no_restart() -> None:
 
 
 @pytest.mark.parametrize("going", [False, True])
-def test_nothing_is_done_to_what_is_paused(going: bool) -> None:
+def test_a_paused_machine_is_left_alone(going: bool) -> None:
     paused = {"gitvirt.dev/paused": "true"}
     here = site(machine())
     here.settle()
@@ -290,7 +290,7 @@ DRIFTS = {
 
 
 @pytest.mark.parametrize("change", DRIFTS.values(), ids=DRIFTS.keys())
-def test_what_is_changed_by_hand_is_put_right_and_told(change: RuntimeChange) -> None:
+def test_drift_on_the_host_is_corrected_and_reported(change: RuntimeChange) -> None:
     here = site(machine(spec={"networkInterfaces": interfaces("lan")}))
     here.settle()
     (before,) = here.machines().values()
@@ -305,7 +305,7 @@ def test_what_is_changed_by_hand_is_put_right_and_told(change: RuntimeChange) ->
     assert here.events == ["Created", "DriftCorrected"]
 
 
-def test_a_machine_that_is_removed_by_hand_is_made_anew_and_told() -> None:
+def test_a_machine_that_vanished_is_recreated_and_reported() -> None:
     here = site(machine())
     here.settle()
     (id,) = here.machines()
@@ -315,7 +315,7 @@ def test_a_machine_that_is_removed_by_hand_is_made_anew_and_told() -> None:
     assert here.events == ["Created", "Recreated"]
 
 
-def test_a_guest_that_goes_down_again_and_again_is_started_ever_more_rarely() -> None:
+def test_a_guest_that_powers_itself_off_again_and_again_is_started_ever_more_rarely() -> None:
     here = site(machine())
     here.settle()
     here.calls.clear()
@@ -338,7 +338,7 @@ def test_a_guest_that_goes_down_again_and_again_is_started_ever_more_rarely() ->
     assert 5 <= len(starts) <= 9
 
 
-def test_a_call_that_fails_holds_up_no_other() -> None:
+def test_a_failing_call_delays_no_other_call() -> None:
     here = site(machine(), volume(claim="web"))
     here.settle()
     here.sim.faults.add(FaultRule(call="AttachVolume", code="FAILED_PRECONDITION"))
@@ -354,7 +354,7 @@ def test_a_call_that_fails_holds_up_no_other() -> None:
     assert [disk.name for disk in next(iter(here.machines().values())).spec.volumes] == ["data"]
 
 
-def test_what_a_guest_has_read_already_is_said_not_to_change() -> None:
+def test_what_a_guest_read_at_first_boot_is_reported_as_unchangeable() -> None:
     reference = {"ignitionRef": {"name": "boot", "key": "key"}}
     here = site(machine(spec=reference))
     here.with_secrets(boot=b"one")
@@ -368,7 +368,7 @@ def test_what_a_guest_has_read_already_is_said_not_to_change() -> None:
     assert "hush-hush" not in str(decision) + str(here.memory)
 
 
-def test_the_last_machine_that_was_removed_is_soon_said_to_be_gone() -> None:
+def test_the_last_removed_machine_is_reported_gone_soon() -> None:
     """An empty list is doubted long, but not of what was being removed."""
     here = site(machine(spec={"power": "Off"}))
     here.settle()
@@ -378,7 +378,7 @@ def test_the_last_machine_that_was_removed_is_soon_said_to_be_gone() -> None:
         assert here.now_ms - started_ms < 3_000
 
 
-def test_a_machine_at_rest_follows_what_it_refers_to() -> None:
+def test_a_converged_machine_follows_changes_of_what_it_refers_to() -> None:
     def network(cidr: str) -> Document:
         return document(Kind.NETWORK, "own", spec={"ipv4": {"cidr": cidr}})
 

@@ -40,7 +40,7 @@ def running(*documents: Any, **more: Any) -> Site:
     return here
 
 
-def test_a_list_that_is_wrongly_empty_once_changes_nothing() -> None:
+def test_one_wrongly_empty_list_changes_nothing() -> None:
     here = running(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     before = here.round()
     here.tamper = hide(1)
@@ -74,7 +74,7 @@ def test_a_poollet_that_lost_its_report_makes_no_duplicate_either() -> None:
     assert len(here.machines()) == 1
 
 
-def test_a_machine_on_its_way_out_is_gone_only_when_two_lists_say_so() -> None:
+def test_a_machine_being_removed_is_gone_only_when_two_lists_lack_it() -> None:
     here = running(machine())
     here.put(machine(evicted=True))
     here.tamper = hide(1)
@@ -84,14 +84,14 @@ def test_a_machine_on_its_way_out_is_gone_only_when_two_lists_say_so() -> None:
     assert here.machines() == {}
 
 
-def test_what_was_never_there_is_gone_only_when_two_lists_say_so() -> None:
+def test_an_object_that_was_never_created_is_gone_only_when_two_lists_lack_it() -> None:
     here = site(machine(going=True))
     assert here.round().machines[WEB].phase == "present"
     assert here.settle().machines[WEB].phase == "gone"
     assert here.calls == []
 
 
-def test_a_runtime_that_does_not_answer_keeps_everything_as_it_was() -> None:
+def test_while_a_runtime_does_not_answer_nothing_changes() -> None:
     here = running(machine(), volume())
     before = here.round()
     here.sim.faults.add(FaultRule(code="UNAVAILABLE"))
@@ -107,7 +107,7 @@ def test_a_runtime_that_does_not_answer_keeps_everything_as_it_was() -> None:
     assert [entry.phase for entry in after.machines.values()] == ["present", "gone"]
 
 
-def test_one_object_in_trouble_leaves_the_others() -> None:
+def test_one_failing_object_delays_no_other() -> None:
     here = site(*(machine(f"m{number}") for number in range(4)))
     here.sim.faults.add(FaultRule(call="CreateMachine", code="INTERNAL", skip=1, times=1))
     first = here.rounds(3)
@@ -119,7 +119,7 @@ def test_one_object_in_trouble_leaves_the_others() -> None:
 
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
 @pytest.mark.parametrize("effect", FaultEffect)
-def test_an_answer_that_is_lost_makes_no_second_object(behavior: str, effect: FaultEffect) -> None:
+def test_a_lost_answer_makes_no_second_object(behavior: str, effect: FaultEffect) -> None:
     here = site(machine(), volume(), profile=Profile(classes=CLASSES_THERE, behavior=behavior))
     for call in ("CreateMachine", "CreateVolume"):
         here.sim.faults.add(FaultRule(call=call, effect=effect, code="DEADLINE_EXCEEDED", times=2))
@@ -128,7 +128,7 @@ def test_an_answer_that_is_lost_makes_no_second_object(behavior: str, effect: Fa
     assert len(here.volumes()) == 1
 
 
-def test_duplicates_are_told_and_never_deleted() -> None:
+def test_duplicates_are_reported_and_never_removed() -> None:
     profile = Profile(classes=CLASSES_THERE, behavior_flags={"duplicates": True})
     here = running(machine(), profile=profile)
     (first,) = here.machines().values()
@@ -144,7 +144,7 @@ def test_duplicates_are_told_and_never_deleted() -> None:
     assert here.settle().machines[WEB].phase == "gone"
 
 
-def test_a_runtime_that_ignores_power_is_told_so_and_then_left_alone() -> None:
+def test_an_update_that_the_runtime_ignores_is_reported_and_given_up() -> None:
     profile = Profile(classes=CLASSES_THERE, behavior="stock-libvirt")
     here = site(machine(spec={"power": "Off"}), profile=profile)
     decision = here.rounds(60, 5)
@@ -158,7 +158,7 @@ def test_a_runtime_that_ignores_power_is_told_so_and_then_left_alone() -> None:
     assert here.settle().machines[WEB].phase == "gone"
 
 
-def test_a_runtime_that_drops_sizes_and_ignores_updates_comes_to_rest() -> None:
+def test_a_runtime_that_drops_sizes_and_ignores_updates_converges() -> None:
     profile = Profile(classes=CLASSES_THERE, behavior="stock-cloud-hypervisor")
     here = running(machine(spec={"volumes": referring("data")}), volume(claim="web"), profile=profile)
     here.put(volume(claim="web", size="2Gi"))
@@ -169,7 +169,7 @@ def test_a_runtime_that_drops_sizes_and_ignores_updates_comes_to_rest() -> None:
 
 
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
-def test_a_whole_life_at_any_provider(behavior: str) -> None:
+def test_a_machine_lives_from_creation_to_removal_at_any_provider(behavior: str) -> None:
     profile = Profile(classes=CLASSES_THERE, behavior=behavior)
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"), profile=profile)
     assert here.settle().machines[WEB].status.state == "Running"  # type: ignore[union-attr]
@@ -184,7 +184,7 @@ def test_a_whole_life_at_any_provider(behavior: str) -> None:
     assert (here.machines(), here.volumes()) == ({}, {})
 
 
-def test_internal_on_an_unknown_id_is_settled_by_the_next_list() -> None:
+def test_the_next_list_resolves_an_internal_error_for_an_unknown_id() -> None:
     profile = Profile(classes=CLASSES_THERE, behavior="stock-ceph")
     here = running(volume(), profile=profile)
     here.put(volume(going=True))
@@ -195,7 +195,7 @@ def test_internal_on_an_unknown_id_is_settled_by_the_next_list() -> None:
     assert id not in here.volumes()
 
 
-def test_an_object_at_another_runtime_is_no_reason_to_make_one() -> None:
+def test_an_object_at_another_runtime_is_not_created_again() -> None:
     here = running(machine())
     here.runners["other"] = runner(lambda: here.now_ms, seed=2)
     here.runners["other"].runtime.create(
@@ -211,7 +211,7 @@ def test_an_object_at_another_runtime_is_no_reason_to_make_one() -> None:
     assert (said["UpToDate"].reason, here.calls) == ("Duplicates", [])
 
 
-def test_what_was_missing_before_it_was_made_anew_says_nothing_about_now() -> None:
+def test_absence_before_a_recreation_does_not_count_afterwards() -> None:
     here = running(machine(evicted=True))
     assert here.settle().machines[WEB].phase == "gone"
     here.put(machine(round=1))
@@ -222,7 +222,7 @@ def test_what_was_missing_before_it_was_made_anew_says_nothing_about_now() -> No
     assert len(here.machines()) == 1
 
 
-def test_a_list_that_lacks_everything_is_doubted_longer_than_one_that_lacks_something() -> None:
+def test_an_empty_list_is_doubted_longer_than_one_that_lacks_one_object() -> None:
     here = running(machine())
     here.put(machine(evicted=True))
     here.tamper = hide(2)
@@ -231,7 +231,7 @@ def test_a_list_that_lacks_everything_is_doubted_longer_than_one_that_lacks_some
     assert len(here.machines()) == 1
 
 
-def test_a_machine_that_comes_from_another_pool_with_its_old_status_is_soon_made() -> None:
+def test_a_machine_moved_from_another_pool_is_created_soon() -> None:
     here = site(machine(status={"machineID": "gitvirt-simulated://elsewhere", "state": "Shutdown"}))
     started_ms = here.now_ms
     while not here.machines():

@@ -41,7 +41,7 @@ INTENTS = {
 
 
 @pytest.mark.parametrize(("order", "intent"), INTENTS.values(), ids=INTENTS.keys())
-def test_what_is_ordered(order: Document, intent: Intent) -> None:
+def test_each_document_gives_its_intent(order: Document, intent: Intent) -> None:
     here = site(order)
     (found,) = orders(here.view, here.facts, Memory())
     assert found.intent == intent
@@ -66,13 +66,13 @@ NOT_ORDERED = {
 
 
 @pytest.mark.parametrize("given", NOT_ORDERED.values(), ids=NOT_ORDERED.keys())
-def test_what_is_not_ordered(given: Document) -> None:
+def test_documents_without_an_assignment_here_order_nothing(given: Document) -> None:
     here = site(given)
     assert here.settle().machines == {}
     assert here.calls == []
 
 
-def test_what_goes_comes_before_what_takes_its_name() -> None:
+def test_a_removal_comes_before_the_object_that_takes_its_name() -> None:
     here = site(machine())
     here.settle()
     old = machine(going=True, path=".gitvirt/deleting/Machine/default/web.yaml")
@@ -107,7 +107,7 @@ def orphaned() -> Site:
     return here
 
 
-def test_what_has_no_order_is_told_and_charged_and_left_alone() -> None:
+def test_an_orphan_is_reported_and_charged_and_left_alone() -> None:
     here = orphaned()
     decision = here.settle()
     assert (here.calls, decision.machines) == ([], {})
@@ -120,7 +120,7 @@ def test_what_has_no_order_is_told_and_charged_and_left_alone() -> None:
     assert here.settle().machines[("default", "new")].phase == "rejected"
 
 
-def test_an_orphan_goes_by_order_of_people_alone() -> None:
+def test_an_orphan_is_removed_only_by_its_file_on_live() -> None:
     here = orphaned()
     for order in (OrphanOrder(WEB_UID, "elsewhere"), OrphanOrder(uid_of(Kind.MACHINE, "x"), "a")):
         here.orphan_orders = (order,)
@@ -136,7 +136,7 @@ def test_an_orphan_goes_by_order_of_people_alone() -> None:
     assert [one.kind for one in decision.orphans] == ["Volume"]
 
 
-def test_an_order_of_people_for_an_orphan_is_none_for_what_is_ordered() -> None:
+def test_an_orphan_file_does_not_remove_an_assigned_object() -> None:
     here = site(machine())
     here.orphan_orders = (OrphanOrder(WEB_UID, "a"),)
     here.settle()
@@ -144,7 +144,7 @@ def test_an_order_of_people_for_an_orphan_is_none_for_what_is_ordered() -> None:
     assert len(here.machines()) == 1
 
 
-def test_an_orphan_stays_in_the_report_while_its_runtime_says_nothing_or_too_little() -> None:
+def test_an_orphan_stays_reported_while_its_runtime_fails_or_lacks_it_once() -> None:
     here = orphaned()
     before = here.settle().orphans
     here.sim.faults.add(FaultRule(call="ListMachines", code="UNAVAILABLE", times=2))
@@ -157,7 +157,7 @@ def test_an_orphan_stays_in_the_report_while_its_runtime_says_nothing_or_too_lit
     assert here.rounds(6, 3).orphans == ()
 
 
-def test_an_orphan_that_is_ordered_again_is_taken_up_as_it_is() -> None:
+def test_an_orphan_that_is_assigned_again_is_adopted_as_it_is() -> None:
     here = orphaned()
     here.settle()
     here.put(machine(round=1))
@@ -166,7 +166,7 @@ def test_an_orphan_that_is_ordered_again_is_taken_up_as_it_is() -> None:
     assert [one.kind for one in decision.orphans] == ["Volume"]
 
 
-def test_foreign_objects_are_never_touched_nor_told_but_take_their_room() -> None:
+def test_foreign_objects_are_charged_but_never_touched_or_reported() -> None:
     here = site()
     labels = {"machinepoollet.ironcore.dev/machine-uid": WEB_UID}
     for fleet in ({}, {"gitvirt.dev/fleet": "another"}):
@@ -183,7 +183,7 @@ def test_foreign_objects_are_never_touched_nor_told_but_take_their_room() -> Non
     assert (here.calls, decision.orphans, decision.machines[("default", "new")].phase) == ([], (), "rejected")
 
 
-def test_what_cannot_be_read_is_not_let_go() -> None:
+def test_objects_of_an_unreadable_file_are_reported_unknown_and_kept() -> None:
     here = site(machine())
     here.settle()
     here.calls.clear()
@@ -205,7 +205,7 @@ def test_a_target_branch_that_is_not_to_be_obeyed_orders_nothing() -> None:
     assert here.rounds(3).machines[WEB].status.state == "Terminating"  # type: ignore[union-attr]
 
 
-def test_what_runs_is_told_before_any_order_is_known() -> None:
+def test_running_objects_are_reported_before_any_order_is_known() -> None:
     here = site(machine())
     here.settle()
     here.restart()
@@ -215,7 +215,7 @@ def test_what_runs_is_told_before_any_order_is_known() -> None:
     assert [(one.uid, one.name) for one in decision.orphans] == [(WEB_UID, "web")]
 
 
-def test_a_pool_of_another_poollet_is_none_of_ours() -> None:
+def test_orders_for_pools_of_another_poollet_are_ignored() -> None:
     here = site(machine())
     here.settle()
     here.facts = type(here.facts)(FLEET, {DISKS: here.facts.pools[DISKS]}, here.facts.providers)
@@ -233,7 +233,7 @@ ROOM = {
 
 
 @pytest.mark.parametrize(("room", "phases"), ROOM.values(), ids=ROOM.keys())
-def test_a_pool_takes_what_fits_the_most_important_first(room: dict[str, int], phases: list[str]) -> None:
+def test_a_pool_admits_what_fits_by_priority(room: dict[str, int], phases: list[str]) -> None:
     here = site(machine("a-low"), machine("b-high", spec={"priority": 5}))
     here.facts = with_allocatable(here.facts, A, **room)
     decision = here.settle()
@@ -241,7 +241,7 @@ def test_a_pool_takes_what_fits_the_most_important_first(room: dict[str, int], p
     assert [step for step in here.calls if kinds_of([step]) != ["Create"]] == []
 
 
-def test_pools_that_count_classes_only_give_away_shares() -> None:
+def test_pools_that_only_count_classes_are_charged_by_share() -> None:
     here = site(machine("a"), machine("b"), machine("c", class_name="medium"))
     counted = with_changes(
         here.facts.pools[A], allocatable={SHARE: WHOLE_HOST}, shares={"small": share(2), "medium": share(1)}
@@ -264,7 +264,7 @@ def test_a_rejection_is_final_for_its_assignment_and_for_no_other() -> None:
     assert here.settle().machines[WEB].phase == "present"
 
 
-def test_a_rejection_outlives_a_file_that_cannot_be_read_for_a_while() -> None:
+def test_a_rejection_survives_a_file_that_is_unreadable_for_a_while() -> None:
     here = site(machine())
     here.facts = with_allocatable(here.facts, cpu=500)
     rejected = here.settle().machines[WEB]
@@ -277,7 +277,7 @@ def test_a_rejection_outlives_a_file_that_cannot_be_read_for_a_while() -> None:
     assert here.calls == []
 
 
-def test_a_refused_machine_that_is_there_all_the_same_is_an_orphan() -> None:
+def test_a_rejected_machine_that_exists_is_an_orphan() -> None:
     """The runtime said no and made it all the same, which shows only later."""
     here = site(machine())
     here.sim.faults.add(
@@ -294,7 +294,7 @@ def test_a_refused_machine_that_is_there_all_the_same_is_an_orphan() -> None:
     assert here.settle().orphans == ()
 
 
-def test_while_its_capacity_is_not_known_a_pool_takes_nothing_and_rejects_nothing() -> None:
+def test_a_pool_of_unknown_capacity_admits_nothing_and_rejects_nothing() -> None:
     here = site(machine())
     unknown = with_changes(here.facts.pools[A], allocatable=None)
     here.facts = with_changes(here.facts, pools={A: unknown})
@@ -303,7 +303,7 @@ def test_while_its_capacity_is_not_known_a_pool_takes_nothing_and_rejects_nothin
     assert (here.calls, said["ClassReady"]) == ([], "PoolUnknown")
 
 
-def test_two_runtimes_and_several_pools_mind_their_own() -> None:
+def test_each_runtime_gets_only_the_calls_of_its_own_pools() -> None:
     here = site(machine(), machine("db", pool="b"), volume())
     other = with_changes(here.facts.pools[A], runtime="other")
     here.facts = with_changes(here.facts, pools={**here.facts.pools, (Kind.MACHINE_POOL, "b"): other})

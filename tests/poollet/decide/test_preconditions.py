@@ -215,7 +215,7 @@ def until(run: Run, is_so: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("is_withdrawn", [False, True])
-def test_what_is_withdrawn_while_it_waits_is_not_removed(is_withdrawn: bool) -> None:
+def test_a_removal_that_is_withdrawn_while_queued_is_not_made(is_withdrawn: bool) -> None:
     gate, breath = threading.Event(), threading.Event()
     removals: list[str] = []
     grounds, run = queued(gate, removals)

@@ -14,7 +14,7 @@ from schemas.kinds import Key, Kind
 UID = "6f9b2f7c-0000-4000-8000-000000000001"
 
 
-def test_no_answer_is_no_empty_list() -> None:
+def test_a_failed_list_is_not_an_empty_list() -> None:
     listing = Listing(1, 0, {})
     observed = RuntimeLists(
         {ListKey("a", RuntimeMachine): listing, ListKey("a", RuntimeVolume): ListFailed("down", listing)}
@@ -24,7 +24,7 @@ def test_no_answer_is_no_empty_list() -> None:
     assert observed.of(RuntimeMachine, "b") is None
 
 
-def test_secrets_stay_out_of_texts() -> None:
+def test_secrets_do_not_appear_in_texts() -> None:
     machine = RuntimeMachine(labels={"l": "1"}, spec=RuntimeMachineSpec(ignition_data=b"hidden"))
     access = Access(secret_data={"key": b"hidden"})
     volume = RuntimeVolume(
@@ -38,7 +38,7 @@ def test_secrets_stay_out_of_texts() -> None:
     assert "hidden" not in repr((facts, steps))
 
 
-def test_a_report_brings_back_what_was_said() -> None:
+def test_memory_is_restored_from_the_last_report() -> None:
     rejected = report.MachineReport(UID, "a", "rejected", reasons=(report.ReportedReason("Full", "full"),))
     present = report.VolumeReport(UID, "b", "present")
     memory = remembered(report.Report(machines={("default", "m"): rejected}, volumes={("lab", "v"): present}))

@@ -25,7 +25,7 @@ def said(entry: report.VolumeReport | report.SnapshotReport) -> dict[str, tuple[
     return {one.type: (one.status, one.reason) for one in entry.status.conditions}
 
 
-def test_an_assigned_volume_is_made() -> None:
+def test_an_assigned_volume_is_created() -> None:
     here = site(volume(size="2Gi"))
     entry = here.settle().volumes[DATA]
     assert entry.phase == "present"
@@ -36,7 +36,7 @@ def test_an_assigned_volume_is_made() -> None:
     assert kinds_of(here.calls) == ["Create"]
 
 
-def test_a_volume_grows_and_its_machine_is_told() -> None:
+def test_a_volume_grows_and_its_machine_learns_the_size() -> None:
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     here.settle()
     here.put(volume(claim="web", size="3Gi"))
@@ -56,7 +56,9 @@ def test_a_volume_grows_and_its_machine_is_told() -> None:
         ({"size": "9000Ti"}, "InsufficientForExpansion"),
     ],
 )
-def test_what_a_volume_cannot_become_is_said_and_not_tried(after: dict[str, str], reason: str) -> None:
+def test_an_impossible_change_of_a_volume_is_reported_and_not_tried(
+    after: dict[str, str], reason: str
+) -> None:
     here = site(volume())
     here.settle()
     here.put(volume(**after))
@@ -75,7 +77,7 @@ def test_a_class_that_does_not_expand_keeps_its_size() -> None:
     assert here.calls == []
 
 
-def test_a_deleted_volume_goes_once_its_machine_has_let_it_go() -> None:
+def test_a_deleted_volume_is_removed_once_it_is_detached() -> None:
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     here.settle()
     here.put(volume(going=True))
@@ -98,7 +100,7 @@ def test_a_claimed_volume_is_not_removed() -> None:
     assert here.removed == []
 
 
-def test_machine_and_volume_go_together_the_machine_first() -> None:
+def test_a_machine_is_removed_before_its_volume() -> None:
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     here.settle()
     here.put(machine(spec={"volumes": referring("data")}, going=True), volume(claim="web", going=True))
@@ -119,7 +121,7 @@ def test_machine_and_volume_go_together_the_machine_first() -> None:
     ],
     ids=["given up", "given up, owned", "owned", "unsaid", "to be retained", "to be retained, owned"],
 )
-def test_data_goes_only_where_its_policy_gives_it_up(policy: str, owner: str, goes: bool) -> None:
+def test_data_is_removed_only_if_its_deletion_policy_says_so(policy: str, owner: str, goes: bool) -> None:
     """However it came to be ordered away: it may have been made since `live` was written."""
     here = site(volume(policy=policy, owner=owner))
     here.settle()
@@ -131,13 +133,13 @@ def test_data_goes_only_where_its_policy_gives_it_up(policy: str, owner: str, go
 
 
 @pytest.mark.parametrize("policy", ["", "Retain"])
-def test_a_volume_that_was_ordered_away_before_it_was_made_is_gone(policy: str) -> None:
+def test_a_volume_deleted_before_its_creation_is_gone(policy: str) -> None:
     here = site(volume(policy=policy, going=True))
     assert here.settle().volumes[DATA].phase == "gone"
     assert here.calls == []
 
 
-def test_while_machines_are_not_known_no_volume_goes() -> None:
+def test_no_volume_is_removed_while_machines_cannot_be_listed() -> None:
     here = site(volume())
     here.settle()
     here.put(volume(going=True))
@@ -147,7 +149,7 @@ def test_while_machines_are_not_known_no_volume_goes() -> None:
     assert here.removed == []
 
 
-def test_a_volume_that_vanished_is_told_and_never_made_anew() -> None:
+def test_a_volume_that_vanished_is_reported_and_never_recreated() -> None:
     here = site(volume())
     here.settle()
     here.sim.runtime.remove(RuntimeVolume, uid_of(Kind.VOLUME, "data"))
@@ -172,7 +174,7 @@ def test_a_retained_volume_is_kept_whatever_its_document_says() -> None:
     assert decision.volumes[DATA].phase == "present"
 
 
-def test_an_encrypted_volume_waits_for_its_key_and_takes_it_along() -> None:
+def test_an_encrypted_volume_waits_for_its_key() -> None:
     spec = {"encryption": {"secretRef": {"name": "luks"}}}
     here = site(volume(claim="web", spec=spec), machine(spec={"volumes": referring("data")}))
     decision = here.rounds(5)
@@ -205,7 +207,7 @@ def test_a_snapshot_is_taken_once_its_volume_is_available() -> None:
     assert isinstance(here.calls[1].wanted, RuntimeSnapshot)  # type: ignore[union-attr]
 
 
-def test_a_volume_is_made_of_a_snapshot() -> None:
+def test_a_volume_is_created_from_a_snapshot() -> None:
     here = with_shot(site(volume()))
     source = {"dataSource": {"volumeSnapshotRef": {"name": "shot"}}}
     here.put(
@@ -217,7 +219,7 @@ def test_a_volume_is_made_of_a_snapshot() -> None:
     assert said(decision.volumes[("default", "other")])["DataSourceReady"] == ("False", "SnapshotMissing")
 
 
-def test_a_snapshot_is_removed_by_order_though_its_volume_is_gone() -> None:
+def test_a_snapshot_is_removed_by_order_after_its_volume_is_gone() -> None:
     here = with_shot(site(volume()))
     here.put(volume(going=True))
     here.settle()
@@ -229,14 +231,14 @@ def test_a_snapshot_is_removed_by_order_though_its_volume_is_gone() -> None:
     assert here.sim.runtime.objects(RuntimeSnapshot) == {}
 
 
-def test_a_snapshot_of_somebody_elses_volume_is_nobodys_business_here() -> None:
+def test_a_snapshot_of_a_volume_on_another_host_is_ignored() -> None:
     here = site(snapshot(), volume(pool="elsewhere"))
     decision = here.settle()
     assert decision.snapshots == {}
     assert here.calls == []
 
 
-def test_a_volume_that_does_not_fit_is_rejected_for_good() -> None:
+def test_a_volume_that_does_not_fit_is_rejected() -> None:
     here = site(volume("one", size="3Gi"), volume("two", size="2Gi"))
     here.facts = with_allocatable(here.facts, DISKS, storage=4 * GIB)
     decision = here.settle()
@@ -251,13 +253,13 @@ def test_a_volume_that_does_not_fit_is_rejected_for_good() -> None:
     assert list(here.volumes()) == [uid_of(Kind.VOLUME, "one")]
 
 
-def test_a_refusal_of_the_runtime_is_a_rejection() -> None:
+def test_a_permanent_error_of_the_creation_is_a_rejection() -> None:
     here = site(volume(size="2Gi"), profile=Profile(capacity={"cpu": 4, "memory": 8 * GIB, "storage": GIB}))
     entry = here.settle().volumes[DATA]
     assert (entry.phase, entry.reasons[0].code) == ("rejected", "ResourceExhausted")
 
 
-def test_a_volume_being_attached_at_this_moment_is_not_removed() -> None:
+def test_a_volume_that_is_being_attached_is_not_removed() -> None:
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     here.settle()
     web = Ref(type(next(iter(here.machines().values()))), uid_of(Kind.MACHINE, "web"))
@@ -273,7 +275,7 @@ def test_a_volume_being_attached_at_this_moment_is_not_removed() -> None:
     assert here.removed == []
 
 
-def test_an_access_secret_is_named_and_never_told() -> None:
+def test_the_keys_of_an_access_secret_are_reported_without_values() -> None:
     here = site(volume())
     here.settle()
     (there,) = here.volumes().values()
@@ -314,7 +316,7 @@ def remote(*, needs_secret: bool = False) -> Document:
     return volume(pool="ceph", claim="web", status=status)
 
 
-def test_a_volume_of_another_host_is_reached_as_the_target_branch_says() -> None:
+def test_a_volume_on_another_host_is_attached_with_the_access_data_on_live() -> None:
     here = site(machine(spec={"volumes": referring("data")}), remote())
     here.settle()
     (there,) = here.machines().values()
@@ -323,7 +325,7 @@ def test_a_volume_of_another_host_is_reached_as_the_target_branch_says() -> None
     assert (connection.driver, connection.handle, connection.effective_storage_bytes) == ("ceph", "0815", GIB)
 
 
-def test_a_volume_of_another_host_that_needs_a_secret_waits_for_the_hosts_file() -> None:
+def test_a_volume_on_another_host_waits_for_its_secret_in_the_hosts_file() -> None:
     here = site(machine(spec={"volumes": referring("data")}), remote(needs_secret=True))
     decision = here.settle()
     entry = decision.machines[("default", "web")]
@@ -336,7 +338,7 @@ def test_a_volume_of_another_host_that_needs_a_secret_waits_for_the_hosts_file()
     assert there.spec.volumes[0].connection.secret_data == {"key": b"ceph-key"}  # type: ignore[union-attr]
 
 
-def test_classes_that_nobody_knows_wait() -> None:
+def test_a_volume_of_an_unknown_class_waits() -> None:
     unknown = volume(class_name="unknown")
     here = site(
         unknown,
@@ -348,7 +350,7 @@ def test_classes_that_nobody_knows_wait() -> None:
     assert said(decision.volumes[("default", "b")])["ClassReady"] == ("False", "ClassNotOffered")
 
 
-def test_a_retained_snapshot_that_never_was_is_not_taken_any_more() -> None:
+def test_a_retained_snapshot_that_was_never_taken_is_not_taken() -> None:
     here = site(volume(), snapshot(path=".gitvirt/retained/VolumeSnapshot/default/shot.yaml"))
     here.settle()
     assert here.sim.runtime.objects(RuntimeSnapshot) == {}

@@ -114,7 +114,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("web", "others", "type", "reason"), WAITS.values(), ids=WAITS.keys())
-def test_a_machine_waits_and_says_for_what(
+def test_a_machine_waits_for_each_dependency_and_reports_it(
     web: Document, others: tuple[Document, ...], type: str, reason: str
 ) -> None:
     here = site(web, *others)
@@ -126,14 +126,14 @@ def test_a_machine_waits_and_says_for_what(
     assert conditions["Ready"] == ("False", reason)
 
 
-def test_all_that_is_missing_is_said_at_once() -> None:
+def test_all_missing_dependencies_are_reported_at_once() -> None:
     spec = {**DATA, **BOOT, "networkInterfaces": interfaces("lan", network="none")}
     entry = site(machine(class_name="huge", spec=spec)).settle().machines[("default", "web")]
     said = {one.type for one in entry.status.conditions if one.status == "False"}  # type: ignore[union-attr]
     assert said == {"ClassReady", "NetworkInterfacesReady", "Ready", "SecretsReady", "VolumesReady"}
 
 
-def test_a_plain_secret_serves_where_the_fleet_allows_it() -> None:
+def test_a_plain_secret_is_used_if_the_fleet_allows_it() -> None:
     here = site(machine(spec=BOOT), secret("boot", **{"ignition.yaml": "#cloud-config"}))
     here.facts = replace(here.facts, plain_secrets=True)
     here.settle()
@@ -141,7 +141,7 @@ def test_a_plain_secret_serves_where_the_fleet_allows_it() -> None:
     assert there.spec.ignition_data == b"#cloud-config"
 
 
-def test_the_hosts_own_file_comes_first() -> None:
+def test_the_hosts_secrets_file_comes_before_live() -> None:
     spec = {"ignitionRef": {"name": "boot", "key": "key"}}
     here = site(machine(spec=spec), secret("boot", key="ENC[x]"))
     here.with_secrets(boot=b"plain")

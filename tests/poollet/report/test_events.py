@@ -9,7 +9,7 @@ WEB = Subject("Machine", "web", "default")
 AT = "2026-05-04T12:00:{:02}Z".format
 
 
-def test_what_happens_again_is_counted_and_comes_last() -> None:
+def test_a_repeated_event_is_counted_and_comes_last() -> None:
     events = Events()
     events.record(WEB, EventText("Failed", "no room", True), AT(1))
     events.record(WEB, EventText("Created", "with 1 disk"), AT(2))
@@ -20,7 +20,7 @@ def test_what_happens_again_is_counted_and_comes_last() -> None:
     ]
 
 
-def test_the_newest_are_kept_and_a_restart_goes_on_counting() -> None:
+def test_the_newest_events_are_kept_and_counted_on_after_a_restart() -> None:
     events = Events()
     for number in range(MOST_KEPT + 5):
         events.record(WEB._replace(name=f"m{number}"), EventText("Created", "x" * 5000), AT(0))

@@ -76,7 +76,7 @@ def at_rest(behavior: str) -> Run:
 
 
 @pytest.mark.parametrize("behavior", sorted(PROVIDERS))
-def test_at_rest_the_words_stay(behavior: str) -> None:
+def test_a_converged_host_reports_the_same_text(behavior: str) -> None:
     said = turned(at_rest(behavior), SECONDS)
     assert [one.machines for one in said[1:]] == []
 
@@ -85,7 +85,7 @@ STOCK = sorted(PROVIDERS.keys() - {"gitvirt"})
 
 
 @pytest.mark.parametrize("behavior", STOCK)
-def test_a_restart_takes_nothing_back_that_it_knows_no_better(behavior: str) -> None:
+def test_a_restart_keeps_reported_errors_until_they_are_known_again(behavior: str) -> None:
     run = at_rest(behavior)
     before = run.report().machines
     assert fault_of(run.report())
@@ -95,7 +95,7 @@ def test_a_restart_takes_nothing_back_that_it_knows_no_better(behavior: str) -> 
 
 
 @pytest.mark.parametrize("behavior", STOCK)
-def test_what_is_wished_no_more_is_said_no_more(behavior: str) -> None:
+def test_errors_of_calls_that_are_not_needed_any_more_disappear(behavior: str) -> None:
     run = at_rest(behavior)
     again = Run(run.fleet, run.time, run.machine, decide=decide, instance=2)
     again.fleet.commit({"web.yaml": text("On", "small")})
@@ -103,7 +103,7 @@ def test_what_is_wished_no_more_is_said_no_more(behavior: str) -> None:
     assert not fault_of(again.report())
 
 
-def test_an_error_that_counts_is_told_once() -> None:
+def test_an_error_that_differs_only_in_numbers_is_reported_once() -> None:
     """And as it was told the first time, also by the run that comes after."""
     run = begun("gitvirt")
     runtime = Counting(run.machine)

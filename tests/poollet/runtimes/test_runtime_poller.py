@@ -1,7 +1,8 @@
-"""Looking at a runtime: at once when it tells, told at once when it falls silent, and what was known stays."""
+"""Polls of a runtime: at once when the runtime announces a change; a list that failed is unknown and never empty."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ from iri.errors import IRIError, Unavailable, Unimplemented
 from iri.host import RuntimeClasses, RuntimeMachineClass
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
-from iri.runtime import Runtime
+from iri.runtime import Runtime, Subscription
+from iri.server.call_handlers import CallWrapper
 from iri.simulated.faults.fault_injection import FaultInjectingRuntime
 from iri.simulated.runtime import SimulatedRuntime
 from iri.volume import RuntimeSnapshot
@@ -44,7 +46,7 @@ class Weather:
         yield
 
 
-def connection(runtime: Runtime) -> RuntimeClient:
+def client(runtime: Runtime) -> RuntimeClient:
     return RuntimeClient("r1", runtime, (*MACHINE_KINDS, *VOLUME_KINDS), lambda: 5)
 
 
@@ -61,9 +63,9 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
+def test_lists_are_numbered_and_a_failed_list_is_not_an_empty_one() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(FaultInjectingRuntime(below, weather.around))
+    one = client(FaultInjectingRuntime(below, weather.around))
     created(below)
     assert one.fetch_lists()
     weather.fails = {"ListMachines", "ListVolumes"}
@@ -73,7 +75,7 @@ def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
     assert isinstance(found, ListFailed)
     assert found.last is not None
     assert (found.last.number, len(found.last.objects)) == (1, 1)
-    # A server that does not answer for volumes is not asked for their snapshots as well.
+    # A server that failed for volumes is not asked for snapshots as well.
     assert "ListVolumeSnapshots" not in weather.calls
     weather.fails = set()
     one.fetch_lists()
@@ -83,9 +85,9 @@ def test_lists_are_numbered_and_silence_is_not_emptiness() -> None:
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_another_server_behind_the_socket_is_no_empty_host(is_known: bool) -> None:
+def test_another_server_behind_the_socket_is_a_failed_list_and_not_an_empty_one(is_known: bool) -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(FaultInjectingRuntime(below, weather.around))
+    one = client(FaultInjectingRuntime(below, weather.around))
     created(below)
     if is_known:
         one.fetch_lists()
@@ -95,9 +97,9 @@ def test_another_server_behind_the_socket_is_no_empty_host(is_known: bool) -> No
     assert all(isinstance(found, ListFailed) for found in one.lists.values())
 
 
-def test_a_runtime_without_snapshots_has_none() -> None:
+def test_a_runtime_without_a_snapshot_service_has_an_empty_list_of_snapshots() -> None:
     weather = Weather()
-    one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
+    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
     weather.error = Unimplemented
     weather.fails = {"ListVolumeSnapshots"}
     one.fetch_lists()
@@ -106,9 +108,9 @@ def test_a_runtime_without_snapshots_has_none() -> None:
     assert not found.objects
 
 
-def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:
+def test_a_runtime_is_configured_with_the_classes_until_it_offers_them() -> None:
     below = SimulatedRuntime(quick_host())
-    one = connection(below)
+    one = client(below)
     wanted = RuntimeClasses(
         machines=(RuntimeMachineClass(name="huge", resources={"cpu": 2, "memory": 1 << 30}),)
     )
@@ -119,15 +121,15 @@ def test_a_runtime_is_told_the_classes_until_it_offers_them() -> None:
     offers = one.state.offers
     assert offers is not None
     assert [offer.machine_class.name for offer in offers.machines] == ["huge"]
-    below.set_classes(RuntimeClasses(machines=(SMALL,)))  # it restarted, and forgot
+    below.set_classes(RuntimeClasses(machines=(SMALL,)))  # the runtime restarted and forgot its classes
     one.probe()
     assert one.state.offers == offers
 
 
-def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
+def test_a_runtime_that_refuses_classes_is_configured_once() -> None:
     weather = Weather()
     profile = type(PROFILE)(classes=PROFILE.classes, times=PROFILE.times, class_policy="fixed")
-    one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
+    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host(profile)), weather.around))
     one.configure(RuntimeClasses(machines=(SMALL,)))
     for _ in range(3):
         one.probe()
@@ -135,53 +137,67 @@ def test_a_runtime_with_classes_of_its_own_is_asked_once() -> None:
     assert one.state.is_known
 
 
-def test_a_brief_probe_asks_on_only_where_something_is_different() -> None:
+def test_a_brief_probe_asks_for_more_only_when_the_offers_changed() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(FaultInjectingRuntime(below, weather.around))
+    one = client(FaultInjectingRuntime(below, weather.around))
     one.configure(RuntimeClasses(machines=(SMALL,)))
-    assert one.probe(is_brief=True), "nothing was known of it"
+    assert one.probe(is_brief=True), "nothing was known yet"
     weather.calls.clear()
     assert not one.probe(is_brief=True)
     assert set(weather.calls) == {"Status"}
     offers = one.state.offers
-    below.set_classes(RuntimeClasses())  # it restarted, and forgot
+    below.set_classes(RuntimeClasses())  # the runtime restarted and forgot its classes
     assert not one.probe(is_brief=True)
     assert one.state.offers == offers == below.offers()
     weather.fails = {"Status"}
     assert one.probe(is_brief=True)
     weather.fails = {"Version"}
     one.probe(is_brief=True)
-    assert one.state.error, "one that was out of reach is asked everything"
+    assert one.state.error, "after an error the probe is a full one"
+
+
+class WatchedRuntime(FaultInjectingRuntime):
+    """`is_watched` is set once somebody has subscribed to its changes."""
+
+    def __init__(self, runtime: Runtime, around: CallWrapper) -> None:
+        super().__init__(runtime, around)
+        self.is_watched = threading.Event()
+
+    def watch(self) -> Subscription:
+        found = super().watch()
+        self.is_watched.set()
+        return found
 
 
 @contextmanager
-def observed(
-    runtime: Runtime, seconds: float, moved: Callable[[], None] = lambda: None
+def polled(
+    runtime: Runtime, seconds: float, on_change: Callable[[], None] = lambda: None
 ) -> Iterator[RuntimeClient]:
-    one = connection(runtime)
-    observer = RuntimePoller(one, seconds, moved)
-    observer.start()
+    one = client(runtime)
+    poller = RuntimePoller(one, seconds, on_change)
+    poller.start()
     try:
         until(lambda: bool(one.lists) and one.state.is_known)
         yield one
     finally:
-        observer.stop()
-        observer.join(60)
+        poller.stop()
+        poller.join(60)
 
 
-def test_what_the_runtime_tells_is_listed_at_once() -> None:
+def test_a_change_that_the_runtime_announces_is_listed_at_once() -> None:
     below = SimulatedRuntime(quick_host())
-    with observed(below, 3600) as one:
-        time.sleep(0.1)
+    runtime = WatchedRuntime(below, Weather().around)
+    with polled(runtime, 3600) as one:
+        assert runtime.is_watched.wait(60)
         created(below)
         until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
 
 
-def test_that_a_runtime_is_silent_is_told_before_it_is_asked_for_lists() -> None:
-    """Each of them may take as long as a call may."""
+def test_a_runtime_that_does_not_answer_is_reported_before_its_lists_are_fetched() -> None:
+    """Each list may hang for as long as a call may."""
     weather, below = Weather(), SimulatedRuntime(quick_host())
     last: list[str] = []
-    with observed(
+    with polled(
         FaultInjectingRuntime(below, weather.around), 0.05, lambda: last.append(weather.calls[-1])
     ) as one:
         weather.fails = {"Version"}
@@ -194,72 +210,71 @@ def test_that_a_runtime_is_silent_is_told_before_it_is_asked_for_lists() -> None
         pytest.param(0.1, True, 5.0, id="a quick one"),
         pytest.param(2.0, True, 8.0, id="a busy host"),
         pytest.param(20.0, True, 30.0, id="never for long"),
-        pytest.param(20.0, False, 5.0, id="no answer, which was no work"),
+        pytest.param(20.0, False, 5.0, id="no answer"),
     ],
 )
-def test_after_a_look_that_took_long_comes_a_long_rest(spent: float, is_answered: bool, want: float) -> None:
+def test_slow_lists_are_followed_by_a_long_rest(spent: float, is_answered: bool, want: float) -> None:
     assert rest_seconds(5.0, spent, is_answered=is_answered) == want
 
 
 @pytest.mark.parametrize("fails", ["Version", "ListMachines", "ListVolumeSnapshots"])
-def test_who_leaves_one_question_open_does_not_answer(fails: str) -> None:
+def test_a_runtime_that_fails_one_call_is_not_answering(fails: str) -> None:
     weather = Weather()
-    one = connection(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
+    one = client(FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around))
     for weather.fails in (set(), {fails}, set()):
         one.probe()
         one.fetch_lists()
         assert one.is_answering is not bool(weather.fails)
 
 
-def test_a_runtime_that_tells_nothing_is_listed_again_and_again() -> None:
+def test_a_runtime_without_change_events_is_listed_at_each_interval() -> None:
     host = quick_host()
     host.set_profile(replace(PROFILE, behavior="stock-libvirt"))
     weather = Weather()
     weather.fails = {"WatchEvents"}
     below = SimulatedRuntime(host)
-    with observed(FaultInjectingRuntime(below, weather.around), 0.05) as one:
+    with polled(FaultInjectingRuntime(below, weather.around), 0.05) as one:
         created(below)
         until(lambda: len(getattr(one.lists[MACHINES], "objects", ())) == 1)
 
 
-def test_a_runtime_about_which_somebody_asks_all_the_time_is_probed_all_the_same() -> None:
+def test_a_runtime_is_probed_although_lists_are_requested_all_the_time() -> None:
     weather, below = Weather(), SimulatedRuntime(quick_host())
-    one = connection(FaultInjectingRuntime(below, weather.around))
-    observers: list[RuntimePoller] = []
-    observer = RuntimePoller(
-        one, 0.1, lambda: observers[0].request_list()
-    )  # whoever is woken asks again at once
-    observers.append(observer)
-    observer.start()
+    one = client(FaultInjectingRuntime(below, weather.around))
+    pollers: list[RuntimePoller] = []
+    # Each change requests the next list at once.
+    poller = RuntimePoller(one, 0.1, lambda: pollers[0].request_list())
+    pollers.append(poller)
+    poller.start()
     try:
-        observer.request_list()
+        poller.request_list()
         until(lambda: one.state.about is not None)
         weather.fails = {"Version"}
         until(lambda: bool(one.state.error))
     finally:
-        observer.stop()
-        observer.join(60)
+        poller.stop()
+        poller.join(60)
 
 
-def is_early(found: RuntimeClient) -> bool:
+def is_preliminary(found: RuntimeClient) -> bool:
     return found.state.is_preliminary
 
 
-def test_an_answer_from_before_anybody_knew_the_classes_is_early() -> None:
+def test_an_answer_from_before_the_classes_were_known_is_preliminary() -> None:
     weather = Weather()
     runtime = FaultInjectingRuntime(SimulatedRuntime(quick_host()), weather.around)
-    found = connection(runtime)
-    assert not is_early(found), "nothing was answered yet"
+    found = client(runtime)
+    assert not is_preliminary(found), "no answer yet"
     found.probe()
-    assert is_early(found)
+    assert is_preliminary(found)
     wanted = RuntimeClasses(machines=(SMALL,))
     found.configure(wanted)
     weather.fails = {"Status"}
     found.probe()
-    assert not is_early(found), "it is out of reach, which is said of it"
+    assert not is_preliminary(found), "the error counts"
     weather.fails = set()
     found.probe()
     assert found.state.configured_classes == wanted
-    assert not is_early(found)
+    assert not is_preliminary(found)
     found.configure(RuntimeClasses())
-    assert not is_early(found), "what it was told before still holds"
+    assert not is_preliminary(found), "the last classes still hold"
