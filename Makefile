@@ -34,7 +34,7 @@ test-image: ## carry the Containerfile out in chroots, and use what it makes (as
 	@tools/setup image
 	@tools/prove-containerfile
 
-check: setup-test fmt-check lint type imports ## format, lint, types, layering
+check: setup-test fmt-check lint type imports words commits ## format, lint, types, layering, words, commit subjects
 
 .PHONY: fmt-check
 fmt-check:
@@ -51,6 +51,13 @@ type:
 
 imports:
 	@PYTHONPATH=. $(BIN)/lint-imports > .import-linter.log 2>&1 || { cat .import-linter.log; rm -f .import-linter.log; exit 1; }; rm -f .import-linter.log
+
+.PHONY: words commits
+words:
+	@$(BIN)/python -m pytest --quiet --no-header --durations=0 -p no:cacheprovider tests/house > .words.log 2>&1 || { cat .words.log; rm -f .words.log; exit 1; }; rm -f .words.log
+
+commits:
+	@tools/commit-subjects
 
 FUZZ_SECONDS ?= 60
 fuzz: setup-test ## look for input that breaks a law, FUZZ_SECONDS=60 a target

@@ -17,7 +17,7 @@ from poollet.clock import Clock
 from poollet.runtimes.runtime_poller import RuntimePoller
 from poollet.sync.git_sync import Remote
 from reconciler.gitstore.waker import Waker, WakeReason
-from schemas.backoff import Backoff, jittered
+from schemas.backoff import Backoff, jitter
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Running:
             if reason is WakeReason.REFS or started >= next_look:
                 is_there = self.remote.look()
                 rest = (
-                    jittered(self._poll, self._chance)
+                    jitter(self._poll, self._chance)
                     if is_there
                     else min(backoff.next(), LONGEST_REST_SECONDS)
                 )

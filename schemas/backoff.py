@@ -36,6 +36,6 @@ class Backoff:
         self.failures = 0
 
 
-def jittered(seconds: float, chance: random.Random) -> float:
+def jitter(seconds: float, chance: random.Random) -> float:
     """An interval give or take a fifth, so that a fleet that was started together does not stay together."""
     return seconds * chance.uniform(0.8, 1.2)

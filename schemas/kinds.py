@@ -177,7 +177,7 @@ def _kind_of_our_group(written_version: str, written_kind: str) -> Recognized:
     meant = nearest(written_kind, _KINDS, typos=2)
     if meant is None:
         return _foreign(written_version, written_kind)
-    return NearMiss("kind", f"there is no kind {_quoted(written_kind)}", f"did you mean {meant}?")
+    return NearMiss("kind", f"there is no kind {_quote(written_kind)}", f"did you mean {meant}?")
 
 
 def _kind_of_core(written_version: str, written_kind: str) -> Recognized:
@@ -188,7 +188,7 @@ def _kind_of_core(written_version: str, written_kind: str) -> Recognized:
             return kind
         if kind is not None:
             return _wrong_version(written_version, kind)
-        return NearMiss("kind", f"there is no kind {_quoted(written_kind)}", "did you mean Secret?")
+        return NearMiss("kind", f"there is no kind {_quote(written_kind)}", "did you mean Secret?")
     if kind is None or kind is Kind.RESOURCE_QUOTA:
         return _foreign(written_version, written_kind)
     return _wrong_version(written_version, kind)
@@ -212,7 +212,7 @@ def _wrong_version(written_version: str, kind: Kind) -> NearMiss:
     domain = DOMAINS[1] if "openkcm" in written_version.lower() else DOMAINS[0]
     right = api_version(kind, domain)
     return NearMiss(
-        "apiVersion", f"{_quoted(written_version)} has no kind {kind}", f"write apiVersion: {right}"
+        "apiVersion", f"{_quote(written_version)} has no kind {kind}", f"write apiVersion: {right}"
     )
 
 
@@ -234,7 +234,7 @@ def _misspelled_key(body: Mapping[object, object]) -> NearMiss | None:
             continue
         for key, value in body.items():
             if isinstance(key, str) and key != right and nearest(key, (right,)) and _is_known(right, value):
-                return NearMiss(right, f"there is no field {_quoted(key)}", f"did you mean {right}?")
+                return NearMiss(right, f"there is no field {_quote(key)}", f"did you mean {right}?")
     return None
 
 
@@ -248,7 +248,7 @@ def _foreign(written_version: str, written_kind: str) -> Foreign:
     return Foreign(f"{_short(written_kind)} of {_short(written_version)} is not a kind of gitvirt")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"'{_short(text)}'"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import watchfiles
 
 from reconciler.gitstore.remote.transport import ObjectId, RefsListed, RemoteUnavailable
-from schemas.backoff import Backoff, jittered
+from schemas.backoff import Backoff, jitter
 
 log = logging.getLogger(__name__)
 
@@ -205,4 +205,4 @@ class _Poll(threading.Thread):
                         self._wake()
                     known = refs
                     backoff.reset()
-                    pause = jittered(self._interval, self._chance)
+                    pause = jitter(self._interval, self._chance)

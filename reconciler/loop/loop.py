@@ -28,7 +28,7 @@ from reconciler.loop.outcome import (
 )
 from reconciler.loop.tick import Reconciler
 from reconciler.plan import Plan
-from schemas.backoff import Backoff, jittered
+from schemas.backoff import Backoff, jitter
 from schemas.problem import Severity
 
 log = logging.getLogger(__name__)
@@ -162,14 +162,14 @@ class Loop:
                 self._mark_success()
                 return max(0.0, (until - self.clock()).total_seconds())
             case TickBlocked():
-                return jittered(self.pace.interval, self.chance)
+                return jitter(self.pace.interval, self.chance)
             case Committed(plan, _, _):
                 self._mark_success()
                 # What was written is read back at once, unless pushes are to be few.
                 return max(self._push_seconds(), 0.0) or self._until_due(plan, 0.0)
             case NoChange(plan):
                 self._mark_success()
-                return self._until_due(plan, jittered(self.pace.interval, self.chance))
+                return self._until_due(plan, jitter(self.pace.interval, self.chance))
             case _:
                 assert_never(outcome)
 

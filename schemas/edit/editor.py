@@ -37,7 +37,7 @@ from schemas.edit.round_trip import round_trip
 from schemas.edit.scalars import UnwritableError
 from schemas.edit.splice import splice
 from schemas.edit.steps import AddEntry, NotAMap, PutEntry, Step, plan_steps
-from schemas.edit.style import TextStyle, has_break, line_ending
+from schemas.edit.style import YamlStyle, has_break, line_ending
 from schemas.edit.verification import is_same_value, read_body
 from schemas.reader import Unreadable
 
@@ -102,7 +102,7 @@ def _edit_document(source: DocumentText, changes: Changes) -> EditedText | Refus
         return refusals.refuse_place(planned.path, planned.target)
     if not planned.steps:
         return EditedText(text, Means.UNTOUCHED)
-    style = TextStyle(text, source.eol)
+    style = YamlStyle(text, source.eol)
     try:
         for new in _splice_all(text, planned.steps, line_finder, style):
             if source.reads_as(new, planned.desired):
@@ -117,7 +117,7 @@ def _edit_document(source: DocumentText, changes: Changes) -> EditedText | Refus
     return _refuse_one_field(source, changes) or refusals.refuse_shared(changes, text)
 
 
-def _splice_all(text: str, planned: tuple[Step, ...], finder: Finder, style: TextStyle) -> Iterator[str]:
+def _splice_all(text: str, planned: tuple[Step, ...], finder: Finder, style: YamlStyle) -> Iterator[str]:
     """Candidates for the new text, the likeliest first."""
     adds = any(isinstance(step, AddEntry) for step in planned)
     for point in InsertionPoint if adds else (InsertionPoint.LAST, InsertionPoint.END):
@@ -130,7 +130,7 @@ def _splice_all(text: str, planned: tuple[Step, ...], finder: Finder, style: Tex
 
 
 def _expensive_candidates(
-    text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], style: TextStyle
+    text: str, planned: tuple[Step, ...], overriding: tuple[Step, ...], style: YamlStyle
 ) -> Iterator[EditedText]:
     """More candidates, by more expensive means."""
     for taken in (planned, overriding) if overriding else (planned,):

@@ -89,15 +89,15 @@ def write(value: Value, style: FlowStyle, pad: str | None = None, depth: int = 0
     if depth > _DEEPEST:
         raise UnwritableError(f"a value of more than {_DEEPEST} levels")
     if isinstance(value, str):
-        return scalars.quoted(value) if style.quote == '"' else scalars.flow(value)
+        return scalars.double_quote(value) if style.quote == '"' else scalars.flow(value)
     if isinstance(value, dict | list):
         inner = (
             None if pad is None or (style.is_nested_on_one_line and _is_shallow(value)) else pad + style.step
         )
         if isinstance(value, dict):
             parts = [_pair(key, item, style, inner, depth + 1) for key, item in value.items()]
-            return _enclosed("{}", parts, style, pad, inner)
-        return _enclosed("[]", [write(item, style, inner, depth + 1) for item in value], style, pad, inner)
+            return _enclose("{}", parts, style, pad, inner)
+        return _enclose("[]", [write(item, style, inner, depth + 1) for item in value], style, pad, inner)
     if value is not None and not isinstance(value, int | float):
         raise UnwritableError(f"a {type(value).__name__}")
     if isinstance(value, float) and style.quote == '"' and not math.isfinite(value):
@@ -109,7 +109,7 @@ def _pair(key: str, value: Value, style: FlowStyle, pad: str | None, depth: int 
     return f"{scalars.key(key, style.quote)}{style.colon}{write(value, style, pad, depth)}"
 
 
-def _enclosed(marks: str, parts: list[str], style: FlowStyle, pad: str | None, inner: str | None) -> str:
+def _enclose(marks: str, parts: list[str], style: FlowStyle, pad: str | None, inner: str | None) -> str:
     if not parts:
         return marks
     if inner is None:

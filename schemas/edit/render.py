@@ -9,7 +9,7 @@ from typing import NamedTuple
 from schemas.edit import scalars
 from schemas.edit.fields import Value
 from schemas.edit.scalars import UnwritableError
-from schemas.edit.style import TextStyle
+from schemas.edit.style import YamlStyle
 from schemas.edit.verification import is_same_value, read_body
 
 _DEEPEST = 64
@@ -25,7 +25,7 @@ class Rendered(NamedTuple):
     lines: str = ""
 
 
-def value(given: Value, indent: int, style: TextStyle, depth: int = 0) -> Rendered:
+def value(given: Value, indent: int, style: YamlStyle, depth: int = 0) -> Rendered:
     """The text of a value whose key is indented by `indent`."""
     if depth > _DEEPEST:
         raise UnwritableError(f"a value of more than {_DEEPEST} levels")
@@ -46,13 +46,13 @@ def value(given: Value, indent: int, style: TextStyle, depth: int = 0) -> Render
     raise UnwritableError(f"a {type(given).__name__}")
 
 
-def entry(key: str, given: Value, indent: int, style: TextStyle, depth: int = 0, quote: str = "") -> str:
+def entry(key: str, given: Value, indent: int, style: YamlStyle, depth: int = 0, quote: str = "") -> str:
     """`key: value`, without the indent before the key, with the ending after the last line."""
     inline, lines = value(given, indent, style, depth)
     return f"{scalars.key(key, quote)}:{inline}{style.eol}{lines}"
 
 
-def entries(given: Mapping[str, Value], indent: int, style: TextStyle, depth: int = 0) -> str:
+def entries(given: Mapping[str, Value], indent: int, style: YamlStyle, depth: int = 0) -> str:
     pad = " " * indent
     out = []
     for key, item in given.items():
@@ -63,7 +63,7 @@ def entries(given: Mapping[str, Value], indent: int, style: TextStyle, depth: in
     return "".join(out)
 
 
-def _items(given: list[Value], indent: int, style: TextStyle, depth: int) -> str:
+def _items(given: list[Value], indent: int, style: YamlStyle, depth: int) -> str:
     pad = " " * indent
     out = []
     for item in given:
@@ -80,7 +80,7 @@ def _items(given: list[Value], indent: int, style: TextStyle, depth: int) -> str
     return "".join(out)
 
 
-def _literal(text: str, indent: int, style: TextStyle) -> Rendered:
+def _literal(text: str, indent: int, style: YamlStyle) -> Rendered:
     pad = " " * indent
     header, text = (" |", text[:-1]) if text.endswith("\n") else (" |-", text)
     return Rendered(header, "".join([(pad + line if line else "") + style.eol for line in text.split("\n")]))
@@ -89,7 +89,7 @@ def _literal(text: str, indent: int, style: TextStyle) -> Rendered:
 def render(body: Mapping[str, Value]) -> bytes:
     """A whole document. Reads its result back, and raises UnwritableError if `body` is not plain data."""
     first = {key: body[key] for key in _CANONICAL_ORDER if key in body}
-    text = entries(first | dict(body), 0, TextStyle()) if body else "{}\n"
+    text = entries(first | dict(body), 0, YamlStyle()) if body else "{}\n"
     if not is_same_value(read_body(text), dict(body)):
         raise UnwritableError("a body that reads back as another value")
     return text.encode()

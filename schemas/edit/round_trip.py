@@ -13,7 +13,7 @@ from typing import Any
 from schemas.edit import scalars
 from schemas.edit.fields import Value
 from schemas.edit.steps import AddEntry, ClearMap, DropEntry, PruneMap, PutEntry, Step
-from schemas.edit.style import TextStyle
+from schemas.edit.style import YamlStyle
 
 LARGEST = 1 << 16
 """Larger texts are not tried: a parser in Python reads a few hundred kilobytes per second."""
@@ -33,7 +33,7 @@ _OTHER_ERRORS = (
 )
 
 
-def round_trip(text: str, steps: tuple[Step, ...], style: TextStyle) -> str | None:
+def round_trip(text: str, steps: tuple[Step, ...], style: YamlStyle) -> str | None:
     """The new text, or None if ruamel.yaml cannot read the text or make the steps."""
     from ruamel.yaml import YAML  # takes 60 ms; edits by splicing do not need it
     from ruamel.yaml.error import YAMLError

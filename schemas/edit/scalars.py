@@ -52,7 +52,7 @@ def is_plain(text: str) -> bool:
     return _LOOKS_LIKE_A_NUMBER_AND_IS_NONE.fullmatch(text) is not None
 
 
-def quoted(text: str) -> str:
+def double_quote(text: str) -> str:
     """In double quotes; the same in JSON and in YAML."""
     if _HALF.search(text):
         raise UnwritableError("a text with half of a surrogate pair")
@@ -63,7 +63,7 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def single_quoted(text: str) -> str | None:
+def single_quote(text: str) -> str | None:
     """In single quotes; None if a character needs an escape."""
     if _INVISIBLE.search(text) or _HALF.search(text) or any(sign < " " for sign in text):
         return None
@@ -72,12 +72,12 @@ def single_quoted(text: str) -> str | None:
 
 def block(text: str) -> str:
     """A string in block style, on one line."""
-    return text if is_plain(text) else quoted(text)
+    return text if is_plain(text) else double_quote(text)
 
 
 def flow(text: str) -> str:
     """A string inside brackets, where a comma separates entries."""
-    return text if is_plain(text) and "," not in text and not text.endswith("?") else quoted(text)
+    return text if is_plain(text) and "," not in text and not text.endswith("?") else double_quote(text)
 
 
 @lru_cache(maxsize=8192)
@@ -88,8 +88,8 @@ def key(text: str, quote: str = "") -> str:
     if text == "<<":
         raise UnwritableError("a key that means a merge")
     if quote == "'":
-        return single_quoted(text) or quoted(text)
-    return quoted(text) if quote else flow(text)
+        return single_quote(text) or double_quote(text)
+    return double_quote(text) if quote else flow(text)
 
 
 def atom(value: float | bool | None) -> str:

@@ -9,14 +9,14 @@ from schemas.edit import flow_reader, flow_writer, render, scalars
 from schemas.edit.fields import Path, Value
 from schemas.edit.layout import BlockEntry, BlockMap, Finder, FlowMap, FlowPlace, InsertionPoint
 from schemas.edit.steps import AddEntry, ClearMap, DropEntry, PruneMap, PutEntry, Step
-from schemas.edit.style import TextStyle, line_end, line_start
+from schemas.edit.style import YamlStyle, line_end, line_start
 
 _MAX_LINE = 100
 _BREAKS = ("\n", "\r")
 _COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?[\r\n])*[ \t]*(?:#[^\r\n]*)?")
 
 
-def splice(text: str, step: Step, finder: Finder, style: TextStyle, point: InsertionPoint) -> str | None:
+def splice(text: str, step: Step, finder: Finder, style: YamlStyle, point: InsertionPoint) -> str | None:
     """The new text, or None if the finder does not find the position."""
     match step:
         case PutEntry(path, value):
@@ -56,7 +56,7 @@ def _flow_style(text: str, found: FlowMap, finder: Finder, path: Path) -> flow_w
     return flow_writer.flow_style(text, found, found)
 
 
-def _put(text: str, entry: BlockEntry, value: Value, style: TextStyle) -> str:
+def _put(text: str, entry: BlockEntry, value: Value, style: YamlStyle) -> str:
     same_form = _in_old_form(text, entry, value)
     inline, lines = (same_form, "") if same_form else render.value(value, entry.indent, style)
     if inline and entry.colon < entry.value:
@@ -72,9 +72,9 @@ def _in_old_form(text: str, entry: BlockEntry, value: Value) -> str:
     old = text[entry.value : entry.value_end]
     if isinstance(value, str):
         if old.startswith("'"):
-            return scalars.single_quoted(value) or scalars.quoted(value)
+            return scalars.single_quote(value) or scalars.double_quote(value)
         # Quotes that YAML does not require are a person's choice, so they stay. Otherwise the new value decides.
-        return scalars.quoted(value) if old.startswith('"') and scalars.is_plain(old[1:-1]) else ""
+        return scalars.double_quote(value) if old.startswith('"') and scalars.is_plain(old[1:-1]) else ""
     if not value or not isinstance(value, dict | list) or old[:1] not in ("{", "[") or not old[1:-1].strip():
         return ""
     braced = flow_reader.read(text, entry.value)
@@ -84,7 +84,7 @@ def _in_old_form(text: str, entry: BlockEntry, value: Value) -> str:
     return new if hand.is_spread or entry.value - start + len(new) <= _MAX_LINE else ""
 
 
-def _add(text: str, above: BlockMap, key: str, value: Value, style: TextStyle, point: InsertionPoint) -> str:
+def _add(text: str, above: BlockMap, key: str, value: Value, style: YamlStyle, point: InsertionPoint) -> str:
     at = (
         above.last
         if point is InsertionPoint.LAST

@@ -91,11 +91,11 @@ def _put(body: Body, path: Path, value: Value, is_whole: bool) -> list[Step] | P
     node: Value = body
     for depth, key in enumerate(path):
         if node is None:
-            return [PutEntry(path[:depth], _nested(path[depth:], value))]
+            return [PutEntry(path[:depth], _nest(path[depth:], value))]
         if not isinstance(node, dict):
             return path[:depth]
         if key not in node:
-            return [AddEntry(path[: depth + 1], _nested(path[depth + 1 :], value))]
+            return [AddEntry(path[: depth + 1], _nest(path[depth + 1 :], value))]
         node = node[key]
     if is_whole:
         return [] if is_same_value(node, value) else [PutEntry(path, value)]
@@ -109,7 +109,7 @@ def _differences(path: Path, old: Value, new: Value) -> list[Step]:
     return [] if is_same_value(old, new) else [PutEntry(path, new)]
 
 
-def _nested(path: Path, value: Value) -> Value:
+def _nest(path: Path, value: Value) -> Value:
     for key in reversed(path):
         value = {key: value}
     return value

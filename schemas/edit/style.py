@@ -12,7 +12,7 @@ _FIRST_LIST = re.compile(r"^( *)[^ \t\r\n#-][^\r\n]*:[ \t]*\r?\n\1( *)- ", re.M)
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
-class TextStyle:
+class YamlStyle:
     """The style of one text, or gitvirt's own. Each property is computed when first needed."""
 
     __slots__ = ("_list_step", "_step", "_text", "eol")

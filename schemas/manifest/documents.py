@@ -114,7 +114,7 @@ def _documents_and_problems(path: str, text: str, values: tuple[Value, ...]) -> 
 def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: bool) -> Iterator[Problem]:
     if body is None:
         return
-    listed = _listed(body)
+    listed = _list_violation(body)
     if listed is not None:
         yield _problem(path, index, listed, marks)
         return
@@ -139,8 +139,8 @@ def _problems(path: str, index: int, body: Value, marks: Positions, *, is_only: 
             )
 
 
-def _listed(body: Value) -> Violation | None:
-    """The violation of a List of our objects, as kubectl prints it. Its items are no documents, so gitvirt cannot edit them."""
+def _list_violation(body: Value) -> Violation | None:
+    """The violation of a List of our objects, as kubectl prints it. Its items are not documents, so gitvirt cannot edit them."""
     if not isinstance(body, dict):
         return None
     kind, items = body.get("kind"), body.get("items")

@@ -21,7 +21,7 @@ from schemas.reader.plain_data import extract_plain_data
 
 __all__ = ["Violation", "schema", "violations"]
 
-_MOST = 1_000  # nobody reads more violations of one document
+_MOST = 1_000  # enough to read for one document
 
 
 def violations(kind: Kind, body: object) -> tuple[Violation, ...]:

@@ -32,6 +32,8 @@ _WORDS = {
     "null": "nothing",
 }
 
+_TRUTHS = dict(yes="true", on="true", true="true", no="false", off="false", false="false")
+
 # Fields that users expect in a kind, and what they have to write instead.
 _INSTEAD: dict[tuple[Kind | None, str], str] = {
     (Kind.MACHINE_CLASS, "spec"): "this kind has no spec: write capabilities at the top level",
@@ -98,7 +100,7 @@ class _Explainer:
         self._body = body
 
     def findings(self, error: ValidationError) -> Iterator[_Finding]:
-        path, value = self._located(error.instance_path)
+        path, value = self._find(error.instance_path)
         rule = self._rule(error.schema_path)
         kinds = ValidationErrorKind
         match error.kind:
@@ -124,12 +126,12 @@ class _Explainer:
             case kinds.Constant(expected):
                 yield self._not_constant(path, value, expected)
             case _:
-                yield self._malformed(path, value, rule, error)
+                yield self._bad_value(path, value, rule, error)
 
     def _unknown(self, path: Path, name: str, rule: Schema, present: dict[str, object]) -> _Finding:
         known = [field for field in rule.get("properties", {}) if field not in present]
         meant = nearest(name, known)
-        message = f"there is no field {_shown(name)}"
+        message = f"there is no field {_format_value(name)}"
         if meant:
             return _Finding(path, "GV201", message, f"did you mean {meant}?", meant)
         hint = _INSTEAD.get((self._kind, name)) or self._right_place(name)
@@ -171,21 +173,17 @@ class _Explainer:
 
     def _type_hint(self, value: object, types: list[str], rule: Schema) -> str:
         if "string" in types and isinstance(value, bool | int | float):
-            return "put it in quotes" if self._kind is Kind.SECRET else f'put it in quotes: "{_shown(value)}"'
+            return (
+                "put it in quotes"
+                if self._kind is Kind.SECRET
+                else f'put it in quotes: "{_format_value(value)}"'
+            )
         if "array" in types and isinstance(value, dict | str):
             return "start each entry with '- '"
         if "object" in types and isinstance(value, str) and rule.get("required") == ["name"]:
             return f"write {{name: {self._show(value).strip(chr(39))}}}"
         if "boolean" in types and isinstance(value, str):
-            meant = {
-                "yes": "true",
-                "on": "true",
-                "true": "true",
-                "no": "false",
-                "off": "false",
-                "false": "false",
-            }
-            return f"write {meant[value.lower()]} without quotes" if value.lower() in meant else ""
+            return f"write {_TRUTHS[value.lower()]} without quotes" if value.lower() in _TRUTHS else ""
         if "integer" in types and isinstance(value, str) and value.strip().lstrip("+-").isdigit():
             return "remove the quotes"
         return ""
@@ -202,12 +200,12 @@ class _Explainer:
             choices = [str(option) for option in inner.kind.options]
             meant = nearest(name, choices)
             hint = f"did you mean {meant}?" if meant else f"it can be {', '.join(choices[:5])}"
-            return _Finding((*path, name), "GV201", f"there is no limit {_shown(name)}", hint)
+            return _Finding((*path, name), "GV201", f"there is no limit {_format_value(name)}", hint)
         rule = self._rule(inner.schema_path)
         return _Finding(
             (*path, name),
             "GV205",
-            f"the key {_shown(name)} is not allowed here",
+            f"the key {_format_value(name)} is not allowed here",
             self._description(rule),
         )
 
@@ -232,7 +230,7 @@ class _Explainer:
         message = f"{_field(path)} must be {expected}, not {self._show(value)}"
         return _Finding(path, "GV204", message, f"write {path[-1]}: {expected}")
 
-    def _malformed(self, path: Path, value: object, rule: Schema, error: ValidationError) -> _Finding:
+    def _bad_value(self, path: Path, value: object, rule: Schema, error: ValidationError) -> _Finding:
         if _is_quantity(error.schema_path):
             return self._bad_quantity(path, value)
         if error.schema_path[-2] == "secretValue":
@@ -297,7 +295,7 @@ class _Explainer:
             return _Finding(path, "GV207", f"{_field(path)} must not be less than zero")
         return _Finding(path, "GV207", f"{_field(path)} must be more than zero")
 
-    def _located(self, instance_path: list[str | int]) -> tuple[Path, object]:
+    def _find(self, instance_path: list[str | int]) -> tuple[Path, object]:
         """Path and value of the error. The validator reports a field named "0" as an index."""
         value: Any = self._body
         path: list[str | int] = []
@@ -320,7 +318,7 @@ class _Explainer:
         return str(own or "")
 
     def _show(self, value: object) -> str:
-        return "the current value" if self._kind is Kind.SECRET else _shown(value)
+        return "the current value" if self._kind is Kind.SECRET else _format_value(value)
 
 
 _PLACES: dict[
@@ -369,7 +367,7 @@ def _field(path: Path) -> str:
 def _kind_of(value: object) -> str:
     match value:
         case bool():
-            return _shown(value)
+            return _format_value(value)
         case int() | float():
             return "a number"
         case str():
@@ -380,7 +378,7 @@ def _kind_of(value: object) -> str:
             return "an object"
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     match value:
         case str():
             return f"'{_short(value)}'"

@@ -105,7 +105,7 @@ def parse(value: object) -> Quantity:
     if isinstance(value, bool):
         raise QuantityError(f"{'true' if value else 'false'} is not a quantity")
     if isinstance(value, int):
-        return _checked(value * NANO if -LARGEST <= value <= LARGEST else None, Notation.DECIMAL)
+        return _check_bounds(value * NANO if -LARGEST <= value <= LARGEST else None, Notation.DECIMAL)
     if isinstance(value, float):
         return _of_float(value)
     raise QuantityError("not a quantity", "write a number, or a text such as 500m, 4 or 16Gi")
@@ -132,14 +132,14 @@ def _parse(text: str) -> Quantity:
     digits = int(f"{sign}{whole}{fraction}")
     if suffix in _BINARY:
         nano, rest = divmod(digits * _BINARY[suffix] * NANO, 10 ** len(fraction))
-        return _checked(nano if rest == 0 else None, Notation.BINARY, is_fine=rest != 0)
+        return _check_bounds(nano if rest == 0 else None, Notation.BINARY, is_fine=rest != 0)
     power = (int(exponent) if has_exponent else _DECIMAL[suffix or ""]) + 9 - len(fraction)
     nano, rest = (digits * 10**power, 0) if power >= 0 else divmod(digits, 10**-power)
     notation = Notation.EXPONENT if has_exponent else Notation.DECIMAL
-    return _checked(nano if rest == 0 else None, notation, is_fine=rest != 0)
+    return _check_bounds(nano if rest == 0 else None, notation, is_fine=rest != 0)
 
 
-def _checked(nano: int | None, notation: Notation, *, is_fine: bool = False) -> Quantity:
+def _check_bounds(nano: int | None, notation: Notation, *, is_fine: bool = False) -> Quantity:
     if is_fine:
         raise QuantityError("finer than a billionth, which gitvirt does not store", "round it")
     if nano is None or abs(nano) > LARGEST * NANO:

@@ -96,14 +96,14 @@ def check_aliases(text: str) -> Unreadable | UnverifiedAliases | None:
     state = _Audit()
     for event in parse_events(text):
         if event.type is ParseEventType.BROKEN:
-            return _unverified(text, *event.position)
+            return _explain_broken(text, *event.position)
         fault = state.add(event)
         if fault is not None:
             return fault
     return None
 
 
-def _unverified(text: str, line: int, column: int) -> Unreadable | UnverifiedAliases:
+def _explain_broken(text: str, line: int, column: int) -> Unreadable | UnverifiedAliases:
     message, hint = "aliases cannot be resolved from here on", "write the values out"
     if len(_ALIAS.findall(text)) * len(text) <= _HARMLESS_CHARACTERS:
         return UnverifiedAliases(Unreadable("GV112", message, hint, line, column))

@@ -34,11 +34,11 @@ def find_too_deep(text: str) -> Position | None:
     )
 
 
-def find_tag(text: str, said: str) -> Position | None:
+def find_tag(text: str, message: str) -> Position | None:
     """The first node with a tag of YAML's own (`!!int`) and, if one is quoted, the value that the message names."""
     for event, _, _ in _nodes(text):
-        is_named = event.tag.startswith(_CORE_TAG) and f"!!{event.tag.removeprefix(_CORE_TAG)}" in said
-        if is_named and (not said.startswith("'") or f"'{event.value}'" in said):
+        is_named = event.tag.startswith(_CORE_TAG) and f"!!{event.tag.removeprefix(_CORE_TAG)}" in message
+        if is_named and (not message.startswith("'") or f"'{event.value}'" in message):
             return event.position
     return None
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from schemas.reader.value import MAX_DEPTH
 
 # Characters that are line breaks in YAML 1.1 alone, and halves of surrogate pairs. Replaced one for one: no column moves.
-_ODD = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+_NOT_1_1 = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
 # JSON writes some characters as a pair of escapes, which YAML 1.1 does not know.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -35,6 +35,16 @@ class ParseEventType(Enum):
     BROKEN = auto()  # the text continues, but libyaml cannot read on
 
 
+# By the name of libyaml's type, because the module is imported only when needed.
+_TYPES = {
+    "DocumentStartEvent": ParseEventType.DOCUMENT,
+    "ScalarEvent": ParseEventType.SCALAR,
+    "SequenceStartEvent": ParseEventType.SEQUENCE,
+    "MappingStartEvent": ParseEventType.MAPPING,
+    "AliasEvent": ParseEventType.ALIAS,
+    "SequenceEndEvent": ParseEventType.END,
+    "MappingEndEvent": ParseEventType.END,
+}
 _DEEPER = {ParseEventType.SEQUENCE: 1, ParseEventType.MAPPING: 1, ParseEventType.END: -1}
 
 
@@ -52,21 +62,12 @@ def parse_events(text: str) -> Iterator[ParseEvent]:
     import yaml  # takes 10 ms; runs without findings do not need it
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    types = {
-        yaml.DocumentStartEvent: ParseEventType.DOCUMENT,
-        yaml.ScalarEvent: ParseEventType.SCALAR,
-        yaml.SequenceStartEvent: ParseEventType.SEQUENCE,
-        yaml.MappingStartEvent: ParseEventType.MAPPING,
-        yaml.AliasEvent: ParseEventType.ALIAS,
-        yaml.SequenceEndEvent: ParseEventType.END,
-        yaml.MappingEndEvent: ParseEventType.END,
-    }
     if not text.isascii():
-        text = _ODD.sub("x", text)
+        text = _NOT_1_1.sub("x", text)
     depth = 0
     try:
         for event in yaml.parse(_SURROGATE.sub(r"\\ue0ff", text), Loader=loader):
-            kind = types.get(type(event))
+            kind = _TYPES.get(type(event).__name__)
             mark, fields = event.start_mark, vars(event).get
             if kind is None or mark is None:
                 continue

@@ -43,7 +43,7 @@ def normalize(documents: list[Value], masked: MaskedText | None) -> Flaw | None:
         for at, child in children:
             if masked is not None and isinstance(child, str) and masked.is_long_number(child):
                 return Flaw.LONG_NUMBER
-            normalized = _normalized(child, masked)
+            normalized = _normalize_value(child, masked)
             if normalized is not child:
                 cast("dict[Any, Value]", node)[at] = normalized  # an index of a list, or a key of a mapping
             if isinstance(normalized, list | dict):
@@ -56,7 +56,7 @@ def normalize(documents: list[Value], masked: MaskedText | None) -> Flaw | None:
     )
 
 
-def _normalized(child: Value | set[Hashable], masked: MaskedText | None) -> Value:
+def _normalize_value(child: Value | set[Hashable], masked: MaskedText | None) -> Value:
     if isinstance(child, set):  # the parser's idea of !!set
         return dict.fromkeys(sorted(child, key=str))
     return masked.unmask(child) if masked is not None and isinstance(child, str) else child

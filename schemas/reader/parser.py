@@ -53,10 +53,10 @@ def saphyr(text: str) -> list[Value] | ParserRefusal:
     return values[1:] if isinstance(values, list) else []
 
 
-def _refusal(said: str) -> ParserRefusal:
-    match = _WHERE.match(said)
+def _refusal(message: str) -> ParserRefusal:
+    match = _WHERE.match(message)
     if match is None:
-        return ParserRefusal(said)
+        return ParserRefusal(message)
     line, column, words = match.groups()
     return ParserRefusal(words, max(1, int(line) - _LINES_IN_FRONT), int(column))
 

@@ -70,14 +70,14 @@ def explain_refusal(refusal: ParserRefusal) -> Unreadable:
             "GV111", f"YAML has no tag {words.partition(': ')[2]}", "remove the tag", line, column
         )
     if words.startswith("unexpected character"):
-        return _unexpected(words, line, column)
+        return _explain_character(words, line, column)
     for rewording in _REWORDINGS:
         if rewording.part in words:
             return Unreadable("GV101", rewording.message, rewording.hint, line, column)
     return Unreadable("GV101", words, _TEMPLATE_HINT, line, column)
 
 
-def _unexpected(words: str, line: int, column: int) -> Unreadable:
+def _explain_character(words: str, line: int, column: int) -> Unreadable:
     character = words.removeprefix("unexpected character: ")[1:-1]
     hint = _TEMPLATE_HINT if character == "%" else "quote the value"
     return Unreadable("GV101", f"no value can start with {character}", hint, line, column)

@@ -89,7 +89,7 @@ class _Frame:
 
     node: _Node
     is_key: bool = False  # the next node is a key
-    key: str | None = None  # None if it is no scalar
+    key: str | None = None  # None if the key is not a scalar
     key_position: Position = UNKNOWN
 
 

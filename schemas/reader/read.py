@@ -55,28 +55,28 @@ def _read(text: str) -> tuple[Value, ...] | Unreadable:
         octets = text.encode()
     except UnicodeEncodeError as error:
         return _forbidden_character(text, error.start)
-    odd = octets.translate(None, _PLAIN)
-    if odd and len(odd) <= MAX_DEPTH // 2:
-        odd = odd.strip(b"[{")  # so few brackets cannot exceed the depth limit
-    if odd or depth.may_be_too_deep(text) or numerals.may_need_mask(text, octets):
-        return _read_carefully(text, odd)
+    rest = octets.translate(None, _PLAIN)
+    if rest and len(rest) <= MAX_DEPTH // 2:
+        rest = rest.strip(b"[{")  # so few brackets cannot exceed the depth limit
+    if rest or depth.may_be_too_deep(text) or numerals.may_need_mask(text, octets):
+        return _read_carefully(text, rest)
     values = parser.parse(text)
     return _explain_refusal(text, values) if isinstance(values, parser.ParserRefusal) else tuple(values)
 
 
-def _read_carefully(text: str, odd: bytes) -> tuple[Value, ...] | Unreadable:
+def _read_carefully(text: str, rest: bytes) -> tuple[Value, ...] | Unreadable:
     is_steep = depth.may_be_too_deep(text)
-    has_aliases = b"*" in odd and aliases.has_aliases(text)
-    fault = _why_unsafe(text, odd, is_steep)
+    has_aliases = b"*" in rest and aliases.has_aliases(text)
+    fault = _why_unsafe(text, rest, is_steep)
     if fault is not None:
         return fault
     verdict = aliases.check_aliases(text) if has_aliases else None
     if isinstance(verdict, Unreadable):
         return verdict
-    has_doubtful_numbers = b"_" in odd and numerals.has_underscores(text)
+    has_ambiguous_numbers = b"_" in rest and numerals.has_underscores(text)
     masked = (
         numerals.mask_numbers(text)
-        if has_doubtful_numbers or numerals.may_need_mask(text, text.encode())
+        if has_ambiguous_numbers or numerals.may_need_mask(text, text.encode())
         else None
     )
     values = parser.parse(text if masked is None else masked.text)
@@ -86,19 +86,19 @@ def _read_carefully(text: str, odd: bytes) -> tuple[Value, ...] | Unreadable:
         return _explain_refusal(text, values)
     if verdict is not None:
         return verdict.finding
-    is_flowing = odd.count(b"[") + odd.count(b"{") > MAX_DEPTH // 2
-    if masked or is_steep or is_flowing or has_aliases or b"!" in odd or "<<" in text:
-        return _normalized(text, values, masked)
+    is_flowing = rest.count(b"[") + rest.count(b"{") > MAX_DEPTH // 2
+    if masked or is_steep or is_flowing or has_aliases or b"!" in rest or "<<" in text:
+        return _normalize(text, values, masked)
     return tuple(values)
 
 
-def _why_unsafe(text: str, odd: bytes, is_steep: bool) -> Unreadable | None:
+def _why_unsafe(text: str, rest: bytes, is_steep: bool) -> Unreadable | None:
     """Why the text must not reach the parser, or None."""
-    if odd.translate(None, b"_<*!%[{"):
+    if rest.translate(None, b"_<*!%[{"):
         match = _FORBIDDEN.search(text)
         if match is not None:
             return _forbidden_character(text, match.start())
-    if b"%" in odd:
+    if b"%" in rest:
         match = _FOREIGN_VERSION.search(text)
         if match is not None:
             line, column = position_at(text, match.start())
@@ -108,7 +108,7 @@ def _why_unsafe(text: str, odd: bytes, is_steep: bool) -> Unreadable | None:
     return depth.why_too_deep(text) if is_steep else None
 
 
-def _normalized(
+def _normalize(
     text: str, values: list[Value], masked: numerals.MaskedText | None
 ) -> tuple[Value, ...] | Unreadable:
     flaw = normalize(values, masked)
@@ -133,7 +133,7 @@ def _explain_flaw(text: str, flaw: Flaw) -> Unreadable:
 def _explain_refusal(text: str, refusal: parser.ParserRefusal) -> tuple[Value, ...] | Unreadable:
     value = strict_json.parse(text)
     if value is not None and not numerals.find_long_number(text):
-        return _normalized(text, [value], None)
+        return _normalize(text, [value], None)
     conflict = _CONFLICT.search(text)
     if conflict is not None:
         found = Unreadable("GV101", "the file contains a merge conflict", "resolve it and commit again")

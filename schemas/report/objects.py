@@ -55,7 +55,7 @@ class PoolletReport(ReportPart, frozen=True):
 
 
 class CandidateReport(ReportPart, frozen=True):
-    """A host without the grant that would serve these pools. It stands beside the granted host's report and is no sign of life."""
+    """A host without the grant that could serve these pools, written beside the granted host's report. It is not a heartbeat."""
 
     name: str
     host_id: str = msgspec.field(name="hostID")

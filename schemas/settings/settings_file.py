@@ -30,48 +30,30 @@ class Section(msgspec.Struct, frozen=True, rename="camel"):
 def load(path: str, data: bytes, schema: str, form: type[T]) -> T | tuple[Problem, ...]:
     """The one document of the file as `form`. `schema` is the name of a JSON Schema in schemas/."""
     if len(data) > LARGEST:
-        return (
-            Problem(
-                file=path,
-                code="GV601",
-                message=f"the file has {len(data)} bytes",
-                hint=f"settings files have at most {LARGEST} bytes",
-            ),
+        return _refuse(
+            path, f"the file has {len(data)} bytes", f"settings files have at most {LARGEST} bytes"
         )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return (
-            Problem(
-                file=path,
-                line=line,
-                code="GV601",
-                message="the file is not UTF-8",
-                hint="save the file as UTF-8",
-            ),
-        )
+        return _refuse(path, "the file is not UTF-8", "save the file as UTF-8", line)
     values = read(text)
     if isinstance(values, Unreadable):
-        return (
-            Problem(
-                file=path,
-                line=values.line,
-                column=values.column,
-                code=values.code,
-                message=values.message,
-                hint=values.hint,
-            ),
-        )
+        found = Problem(file=path, code=values.code, message=values.message, hint=values.hint)
+        return (replace(found, line=values.line, column=values.column),)
     if len(values) != 1:
         message = "the file is empty" if not values else f"the file contains {len(values)} documents"
-        hint = "a settings file contains one document"
-        return (Problem(file=path, code="GV601", message=message, hint=hint),)
-    found = check_schema(values[0], schema)
-    if found:
-        return locate_problems(found, path, text)
+        return _refuse(path, message, "a settings file contains one document")
+    violations = check_schema(values[0], schema)
+    if violations:
+        return locate_problems(violations, path, text)
     # Not strict, because JSON Schema counts 1.0 as an integer.
     return msgspec.convert(values[0], form, strict=False)
+
+
+def _refuse(path: str, message: str, hint: str, line: int = 0) -> tuple[Problem, ...]:
+    return (Problem(file=path, line=line, code="GV601", message=message, hint=hint),)
 
 
 def check_schema(body: object, schema: str) -> tuple[Violation, ...]:

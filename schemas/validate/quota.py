@@ -30,7 +30,7 @@ def findings(tree: Tree) -> Iterator[Finding]:
                 if covers(quota.object, scope, class_name):
                     for resource, nano in charges.items():
                         used[resource] += nano
-        yield from exceeded(tree, quota, used)
+        yield from excesses(tree, quota, used)
 
 
 def machines_by_class(tree: Tree) -> Needs:
@@ -79,7 +79,7 @@ def in_scope(expression: ScopeRequirement, class_name: str) -> bool:
             return class_name == ""
 
 
-def exceeded(tree: Tree, quota: Declaration[ResourceQuota], used: dict[str, int]) -> Iterator[Finding]:
+def excesses(tree: Tree, quota: Declaration[ResourceQuota], used: dict[str, int]) -> Iterator[Finding]:
     namespace = quota.key.namespace
     for resource, hard in quota.object.spec.hard.items():
         charged = next((name for name in (MACHINES, VOLUMES) if resource.startswith(f"{name}.")), resource)

@@ -11,7 +11,7 @@ from schemas.manifest import parse
 from schemas.reader import read
 from tests.fuzz.manifest import SEEDS as MANIFESTS
 from tests.schemas.edit.laws import field, rest
-from tests.schemas.edit.styles import block, flow, found, refused, removal, strange
+from tests.schemas.edit.styles import block, discovered, flow, refused, removal, unusual
 
 # The first byte of an input chooses the edit, the second the document, the rest is the text.
 EDITS: tuple[Changes, ...] = (
@@ -31,7 +31,7 @@ EDITS: tuple[Changes, ...] = (
     {Field.STATUS: {"message": "one\n# two\n"}},
 )
 TEXTS = [
-    *(case.before.encode() for cases in (block, flow, found, removal, strange) for case in cases.CASES),
+    *(case.before.encode() for cases in (block, flow, discovered, removal, unusual) for case in cases.CASES),
     *(case.before if isinstance(case.before, bytes) else case.before.encode() for case in refused.CASES),
 ]
 SEEDS = [

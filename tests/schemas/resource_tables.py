@@ -1,4 +1,4 @@
-"""The tables of docs/resources.md, rendered from the schemas: python -m tests.schemas.resource_tables writes them anew."""
+"""The tables of docs/resources.md, rendered from the schemas: python -m tests.schemas.resource_tables writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.manifest.schema_check import schema
 DOCUMENT = Path(__file__).parents[2] / "docs" / "resources.md"
 
 # Described once, in a section of their own.
-ELSEWHERE = {
+OWN_TABLES = {
     "metadata": "",
     "status": "",
     "volumeTemplate.spec": "Volume",
@@ -70,22 +70,22 @@ def fields(root: dict[str, Any], rule: dict[str, Any], at: str) -> Iterator[tupl
             at == "" and name in ("apiVersion", "kind", "metadata", "status")
         ):
             continue
-        inner = resolved(root, written)
+        inner = resolve(root, written)
         path = f"{at}.{name}" if at else name
-        below = resolved(root, inner.get("items", {})) if inner.get("type") == "array" else inner
+        below = resolve(root, inner.get("items", {})) if inner.get("type") == "array" else inner
         if not (at == "" and name == "spec"):
             yield (
                 path,
                 name in rule.get("required", ()),
                 {**inner, "ref": written.get("$ref", "").rpartition("/")[2]},
             )
-        is_told_elsewhere = path.endswith(tuple(key for key, where in ELSEWHERE.items() if where))
+        has_own_table = path.endswith(tuple(key for key, where in OWN_TABLES.items() if where))
         is_reference = written.get("$ref", "").endswith(("nameRef", "claimRef"))
-        if not is_told_elsewhere and not is_reference and "not acted on" not in inner.get("description", ""):
+        if not has_own_table and not is_reference and "not acted on" not in inner.get("description", ""):
             yield from fields(root, below, f"{path}[]" if inner.get("type") == "array" else path)
 
 
-def resolved(root: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
+def resolve(root: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in rule:
         return rule
     target = root["$defs"][rule["$ref"].rpartition("/")[2]]
@@ -106,7 +106,7 @@ def kind_of(root: dict[str, Any], rule: dict[str, Any]) -> str:
         return f"`{rule['const']}`"
     if rule.get("type") == "array":
         inner = kind_of(
-            root, {**resolved(root, rule["items"]), "ref": rule["items"].get("$ref", "").rpartition("/")[2]}
+            root, {**resolve(root, rule["items"]), "ref": rule["items"].get("$ref", "").rpartition("/")[2]}
         )
         return "list" if inner == "object" else f"list of {inner}"
     if rule.get("type") in (["string", "number"], "number"):
@@ -121,14 +121,14 @@ def kind_of(root: dict[str, Any], rule: dict[str, Any]) -> str:
     return TYPES[next(each for each in types if each != "null") if isinstance(types, list) else types]
 
 
-def rendered(text: str) -> str:
-    """The document with every table between its markers made anew."""
+def render(text: str) -> str:
+    """The document with every table between its markers rendered again."""
 
-    def made(match: re.Match[str]) -> str:
+    def render_rows(match: re.Match[str]) -> str:
         return f"<!-- fields of {match[1]} -->\n{table(Kind(match[1]))}\n<!-- end -->"
 
-    return re.sub(r"<!-- fields of (\w+) -->\n.*?<!-- end -->", made, text, flags=re.DOTALL)
+    return re.sub(r"<!-- fields of (\w+) -->\n.*?<!-- end -->", render_rows, text, flags=re.DOTALL)
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(rendered(DOCUMENT.read_text()))
+    DOCUMENT.write_text(render(DOCUMENT.read_text()))

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from schemas.backoff import Backoff, exponential, jittered
+from schemas.backoff import Backoff, exponential, jitter
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ def test_rivals_do_not_come_back_together(share: float) -> None:
 
 def test_an_interval_is_kept_give_or_take_a_fifth() -> None:
     chance = random.Random(7)
-    waits = [jittered(10, chance) for _ in range(1000)]
+    waits = [jitter(10, chance) for _ in range(1000)]
     assert 8 <= min(waits) < 8.1
     assert 11.9 < max(waits) <= 12

@@ -1,4 +1,4 @@
-"""Of which kind a document is: ours, somebody else's, or a slip of the pen."""
+"""Which kind a document has: ours, another program's, or a misspelled one of ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemas.kinds import Foreign, Key, Kind, NearMiss, api_version, recognize, 
 
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("domain", ["ironcore.dev", "openkcm.dev", "OpenKCM.dev", "IRONCORE.DEV"])
-def test_every_kind_is_recognised_in_any_letter_case(kind: Kind, domain: str) -> None:
+def test_every_kind_is_recognized_in_any_letter_case(kind: Kind, domain: str) -> None:
     assert recognize(api_version(kind, domain), kind.value) is kind
 
 
@@ -38,7 +38,7 @@ def test_every_kind_is_recognised_in_any_letter_case(kind: Kind, domain: str) ->
         ("x" * 1000, "Machine"),
     ],
 )
-def test_what_is_not_ours_is_foreign(written_version: object, written_kind: object) -> None:
+def test_a_kind_of_another_program_is_foreign(written_version: object, written_kind: object) -> None:
     assert isinstance(recognize(written_version, written_kind), Foreign)
 
 
@@ -91,7 +91,7 @@ def test_what_is_not_ours_is_foreign(written_version: object, written_kind: obje
         ("core.ironcore.dev/v1alpha1", None, "kind", "write one of: ResourceQuota"),
     ],
 )
-def test_near_misses_name_the_right_spelling(
+def test_a_misspelled_kind_gets_the_right_spelling(
     written_version: object, written_kind: object, field: str, hint: str
 ) -> None:
     found = recognize(written_version, written_kind)

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.kinds import Kind, recognize_document
 from schemas.manifest.schema_check import violations
-from tests.schemas.resource_tables import DOCUMENT, rendered
+from tests.schemas.resource_tables import DOCUMENT, render
 from tests.schemas.samples import load
 
 TEXT = DOCUMENT.read_text()
@@ -31,11 +31,11 @@ def test_every_kind_has_an_example_and_a_table_in_its_section() -> None:
         assert f"<!-- fields of {kind} -->" in sections[kind]
 
 
-def test_tables_say_what_the_schemas_say() -> None:
+def test_the_tables_are_those_of_the_schemas() -> None:
     """When this fails: python -m tests.schemas.resource_tables"""
-    assert rendered(TEXT) == TEXT
+    assert render(TEXT) == TEXT
 
 
-def test_settings_of_editors_are_json() -> None:
+def test_the_editor_settings_are_json() -> None:
     for block in re.findall(r"```json\n(.*?)```", TEXT, flags=re.DOTALL):
         json.loads(block)

@@ -27,7 +27,7 @@ FIELDS = ("machineClassRef", "machinePoolRef", "power", "volumes", "networkInter
         ("x" * 1000, None),
     ],
 )
-def test_nearest(word: str, meant: str | None) -> None:
+def test_the_nearest_word_is_suggested(word: str, meant: str | None) -> None:
     assert nearest(word, FIELDS) == meant
 
 
@@ -35,7 +35,7 @@ def test_nearest(word: str, meant: str | None) -> None:
     ("left", "right", "expected"),
     [("", "", 0), ("a", "", 1), ("ab", "ba", 1), ("kitten", "sitting", 3), ("same", "same", 0)],
 )
-def test_distance(left: str, right: str, expected: int) -> None:
+def test_the_distance_counts_typing_mistakes(left: str, right: str, expected: int) -> None:
     assert distance(left, right) == expected
 
 

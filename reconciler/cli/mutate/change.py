@@ -25,7 +25,7 @@ from reconciler.gitstore.remote.transport import PushConflict, PushRefused, Remo
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Unchanged
 from reconciler.gitstore.worktree.checkout import read_identity
 from reconciler.query.inventory import FleetInventory, InventoryItem, read_inventory
-from schemas.backoff import jittered
+from schemas.backoff import jitter
 from schemas.edit import Changes, Edited, Value, edit, render
 from schemas.kinds import Key, Kind, api_version
 from schemas.model import Object
@@ -77,7 +77,7 @@ def apply_change(arguments: argparse.Namespace, key: Key, intent: Mutation) -> i
             if commit is not None:
                 output.show(out(), replace(result, commit=commit), fleet, arguments)
                 return Exit.OK
-            time.sleep(jittered(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
+            time.sleep(jitter(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
             fleet = fleet.again()
     raise CommandError(f"{TRIES} pushes in a row lost to other writers", "try it again")
 

@@ -168,7 +168,7 @@ def _block_list(own: Hand, items: list[Value], indent: int) -> str:
 
 
 def _quiet(own: Hand) -> Hand:
-    """The first line of an item stands behind its dash, so nothing can stand before it."""
+    """The first line of an item follows its dash, so no text can precede it."""
     return Hand(**{**vars(own), "chatty": 0, "props": 0})
 
 
@@ -176,7 +176,7 @@ def _literal(own: Hand, text: str, indent: int) -> str:
     pad = " " * (indent + own.dice.choice((1, own.step)))
     mark = "|" if text.endswith("\n") else "|-"
     lines = text.removesuffix("\n").split("\n")
-    own.ends_in_literal = True  # a comment that stands deep would be its next line
+    own.ends_in_literal = True  # a comment with deep indentation would be its next line
     return f" {mark}{own.tail()}" + "".join((pad + line if line else "") + own.eol for line in lines)
 
 

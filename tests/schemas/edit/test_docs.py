@@ -41,14 +41,14 @@ CHANGES: Changes = {
 }
 
 
-def test_the_difference_shown_is_the_one_made() -> None:
+def test_the_page_shows_the_real_diff() -> None:
     outcome = edit(MACHINE.encode(), 0, CHANGES)
     assert isinstance(outcome, Edited)
     lines = unified_diff(MACHINE.splitlines(True), outcome.data.decode().splitlines(True))
     assert "".join(list(lines)[2:]) in PAGE
 
 
-def test_the_refusal_shown_is_the_one_given() -> None:
+def test_the_page_shows_the_real_refusal() -> None:
     text = b"metadata: {name: web-1}\nspec: &common\n  power: On\ncopy: *common\n"
     outcome = edit(text, 0, CHANGES, path="machines/web-1.yaml")
     assert isinstance(outcome, EditRefused)
@@ -56,7 +56,7 @@ def test_the_refusal_shown_is_the_one_given() -> None:
     assert f"{found.file}:{found.line}:{found.column}: {found.code} {found.message}\n  {found.hint}\n" in PAGE
 
 
-def test_every_field_and_code_is_named() -> None:
+def test_the_page_names_every_field_and_code() -> None:
     for field in Field:
         assert f"`{field}`" in PAGE
     for code in CODES:

@@ -28,8 +28,8 @@ TABLE = [
     ("an end, and no start", "a: 1\n...\nb: 2\n", ["a: 1\n...\n", "b: 2\n"]),
     ("directives belong to what follows", "a: 1\n...\n%YAML 1.2\n---\nb: 2\n", ["a: 1\n...\n", "%YAML 1.2\n---\nb: 2\n"]),
     ("values on the line of the marker", "--- a\n--- {b: 2}\n", ["--- a\n", "--- {b: 2}\n"]),
-    ("dashes that are no marker", "a: ---\n---b: 2\n ---: 3\n", ["a: ---\n---b: 2\n ---: 3\n"]),
-    ("dots that are no end", "a: ...\n...b: 2\n", ["a: ...\n...b: 2\n"]),
+    ("dashes inside a text", "a: ---\n---b: 2\n ---: 3\n", ["a: ---\n---b: 2\n ---: 3\n"]),
+    ("dots inside a text", "a: ...\n...b: 2\n", ["a: ...\n...b: 2\n"]),
     ("in a block scalar they are indented", "a: |\n  ---\n  ...\n", ["a: |\n  ---\n  ...\n"]),
     ("in one without indentation they are not", " |\n---\nx:", [" |\n", "---\nx:"]),
     ("carriage returns", "a: 1\r---\rb: 2\r", ["a: 1\r", "---\rb: 2\r"]),
@@ -40,7 +40,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("text", "want"), [case[1:] for case in TABLE], ids=[case[0] for case in TABLE])
-def test_documents(text: str, want: list[str]) -> None:
+def test_documents_have_the_listed_spans(text: str, want: list[str]) -> None:
     assert [text[start:end] for start, end in document_spans(text)] == want
     found = read(text)
     if isinstance(found, tuple):
@@ -56,7 +56,7 @@ LINES = ("---", "--- ", "--- # x", "--- a", "--- {a: b}", "---\t", "...", "... #
     st.sampled_from(("", "\ufeff")),
     st.booleans(),
 )
-def test_as_the_reader_sees_them(lines: list[tuple[str, str]], mark: str, ends: bool) -> None:
+def test_spans_agree_with_the_reader(lines: list[tuple[str, str]], mark: str, ends: bool) -> None:
     text = mark + "".join(line + eol for line, eol in lines)
     text = text if ends else text.rstrip("\r\n")
     whole = read(text)

@@ -26,14 +26,14 @@ PLACED: Changes = {
 }
 
 
-def edited(data: bytes, changes: Changes, index: int = 0) -> bytes:
+def edit_once(data: bytes, changes: Changes, index: int = 0) -> bytes:
     outcome = edit(data, index, changes)
     assert isinstance(outcome, Edited), outcome
     return outcome.data
 
 
 def test_new_fields_follow_the_style_of_the_file() -> None:
-    assert edited(MACHINE, PLACED).decode() == (
+    assert edit_once(MACHINE, PLACED).decode() == (
         """\
 apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
@@ -57,8 +57,8 @@ status:
     )
 
 
-def test_the_same_values_are_the_same_bytes() -> None:
-    once = edited(MACHINE, PLACED)
+def test_equal_values_give_the_same_bytes() -> None:
+    once = edit_once(MACHINE, PLACED)
     twice = edit(once, 0, PLACED)
     assert isinstance(twice, Edited)
     assert twice.data is once
@@ -66,36 +66,36 @@ def test_the_same_values_are_the_same_bytes() -> None:
 
 
 def test_removing_what_was_added_restores_the_bytes() -> None:
-    assert edited(edited(MACHINE, PLACED), dict.fromkeys(PLACED)) == MACHINE
+    assert edit_once(edit_once(MACHINE, PLACED), dict.fromkeys(PLACED)) == MACHINE
 
 
 def test_a_value_changed_and_changed_back_restores_the_bytes() -> None:
-    once = edited(MACHINE, PLACED)
-    moved = edited(once, {Field.MACHINE_POOL_REF: {"name": "host-18"}})
+    once = edit_once(MACHINE, PLACED)
+    moved = edit_once(once, {Field.MACHINE_POOL_REF: {"name": "host-18"}})
     assert moved == once.replace(b"host-17", b"host-18")
-    assert edited(moved, {Field.MACHINE_POOL_REF: {"name": "host-17"}}) == once
+    assert edit_once(moved, {Field.MACHINE_POOL_REF: {"name": "host-17"}}) == once
 
 
 def test_the_order_of_the_changes_does_not_matter() -> None:
-    assert edited(MACHINE, dict(reversed(list(PLACED.items())))) == edited(MACHINE, PLACED)
+    assert edit_once(MACHINE, dict(reversed(list(PLACED.items())))) == edit_once(MACHINE, PLACED)
 
 
-def test_annotations_and_labels_come_and_go_with_their_map() -> None:
-    paused = edited(MACHINE, {Annotation("gitvirt.dev/paused"): "true", Label("zone"): "a"})
+def test_the_last_label_or_annotation_removes_its_mapping() -> None:
+    paused = edit_once(MACHINE, {Annotation("gitvirt.dev/paused"): "true", Label("zone"): "a"})
     assert b'  annotations:\n    gitvirt.dev/paused: "true"\n' in paused
     assert b"  labels:\n    zone: a\n" in paused
-    assert edited(paused, {Annotation("gitvirt.dev/paused"): None, Label("zone"): None}) == MACHINE
+    assert edit_once(paused, {Annotation("gitvirt.dev/paused"): None, Label("zone"): None}) == MACHINE
 
 
-def test_several_documents_of_one_file_at_once() -> None:
+def test_several_documents_of_one_file_are_edited_together() -> None:
     both = MACHINE + b"---\n" + MACHINE
     outcome = edit_all(both, {0: PLACED, 1: {Field.POWER: "Off"}})
     assert isinstance(outcome, Edited)
-    assert outcome.data == edited(MACHINE, PLACED) + b"---\n" + edited(MACHINE, {Field.POWER: "Off"})
+    assert outcome.data == edit_once(MACHINE, PLACED) + b"---\n" + edit_once(MACHINE, {Field.POWER: "Off"})
 
 
 @pytest.mark.parametrize("index", [-1, 1, 7])
-def test_a_document_that_is_not_there_is_refused(index: int) -> None:
+def test_a_missing_document_is_refused(index: int) -> None:
     outcome = edit(MACHINE, index, PLACED, path="a.yaml")
     assert isinstance(outcome, EditRefused)
     assert (outcome.problem.code, outcome.problem.file) == ("GV701", "a.yaml")

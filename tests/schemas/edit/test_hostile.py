@@ -61,7 +61,7 @@ REFUSED = {
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_too_much_is_refused(what: str) -> None:
+def test_a_text_that_is_too_large_is_refused(what: str) -> None:
     text, code = REFUSED[what]
     outcome = edit(text.encode(), 0, PLACE_AND_RUN)
     assert isinstance(outcome, EditRefused), outcome
@@ -69,7 +69,7 @@ def test_what_is_too_much_is_refused(what: str) -> None:
 
 
 @pytest.mark.timeout(30)
-def test_a_file_of_many_documents() -> None:
+def test_a_file_of_many_documents_is_edited_in_bounded_time() -> None:
     texts = [f"kind: Machine\nmetadata:\n  name: m-{i}\nspec:\n  power: On\n" for i in range(2000)]
     stream = "---\n".join(texts).encode()
     outcome = edit_all(stream, {i: PLACE for i in range(0, 2000, 2)})
@@ -80,7 +80,7 @@ def test_a_file_of_many_documents() -> None:
     assert undone.data == stream
 
 
-def test_memory_is_a_few_times_the_text() -> None:
+def test_an_edit_needs_memory_in_proportion_to_the_text() -> None:
     text = (SIZES["long list"] * 2).replace("spec:", "spec0:", 1).encode()
     tracemalloc.start()
     try:
@@ -91,20 +91,20 @@ def test_memory_is_a_few_times_the_text() -> None:
     assert peak < 60 * len(text)  # two readings of it as Python values, which weigh far more than their text
 
 
-def test_one_refusal_leaves_all_documents_alone() -> None:
+def test_one_refusal_prevents_all_edits_of_a_file() -> None:
     outcome = edit_all(b"spec: {}\n---\nspec: 5\n", {0: PLACE, 1: PLACE}, path="a.yaml")
     assert isinstance(outcome, EditRefused)
     assert (outcome.problem.code, outcome.problem.line, outcome.problem.column) == ("GV702", 3, 1)
 
 
-def test_of_several_fields_the_one_that_is_in_the_way_is_named() -> None:
+def test_a_refusal_names_the_field_that_causes_it() -> None:
     outcome = edit(b"metadata: {name: a}\nspec: &s {}\nx: *s\n", 0, {Field.UID: "u", **PLACE_AND_RUN})
     assert isinstance(outcome, EditRefused)
     assert "spec.machinePoolRef" in outcome.problem.message
     assert "metadata.uid" not in outcome.problem.message
 
 
-def test_of_several_values_the_one_without_a_text_is_named() -> None:
+def test_a_refusal_names_the_value_that_cannot_be_written() -> None:
     outcome = edit(b"spec: {}\n", 0, {Field.POWER: "a\ud800", Field.STATUS: {}})
     assert isinstance(outcome, EditRefused)
     assert outcome.problem.code == "GV705"

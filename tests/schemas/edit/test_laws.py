@@ -84,7 +84,7 @@ def value_of(data: bytes) -> Value:
     return body  # type: ignore[return-value]
 
 
-def edited(data: bytes, changes: Changes) -> Edited:
+def edit_once(data: bytes, changes: Changes) -> Edited:
     outcome = edit(data, 0, changes)
     assert isinstance(outcome, Edited), (data.decode(), changes, outcome)
     return outcome
@@ -105,11 +105,9 @@ def is_within(small: bytes, large: bytes, commas: int = 1) -> bool:
 
 
 @given(bodies(), edits(), dice)
-def test_the_fields_are_as_asked_and_the_rest_is_as_it_was(
-    body: Body, changes: Changes, dice: Random
-) -> None:
+def test_only_the_given_fields_change(body: Body, changes: Changes, dice: Random) -> None:
     text = emit(dice, body).encode()
-    outcome = edited(text, changes)
+    outcome = edit_once(text, changes)
     event(outcome.means.name)
     after = value_of(outcome.data)
     for target, value in changes.items():
@@ -118,43 +116,45 @@ def test_the_fields_are_as_asked_and_the_rest_is_as_it_was(
 
 
 @given(bodies(), edits(), dice)
-def test_twice_is_once(body: Body, changes: Changes, dice: Random) -> None:
-    once = edited(emit(dice, body).encode(), changes)
-    twice = edited(once.data, changes)
+def test_a_second_equal_edit_changes_nothing(body: Body, changes: Changes, dice: Random) -> None:
+    once = edit_once(emit(dice, body).encode(), changes)
+    twice = edit_once(once.data, changes)
     assert twice.data is once.data
     assert twice.means is Means.UNTOUCHED
 
 
 @given(bodies(), targets, st.data(), dice)
-def test_a_new_field_is_one_stretch_of_new_bytes(
+def test_a_new_field_inserts_one_run_of_bytes(
     body: Body, target: Target, data: st.DataObject, dice: Random
 ) -> None:
     value = data.draw(given_values[target])
     assume(field(body, target.path[:-1]) and field(body, target.path) is None)
     assume(isinstance(above := field(body, target.path[:-1]), dict) and target.path[-1] not in above)
     text = emit(dice, body).encode()
-    outcome = edited(text, {target: value})
+    outcome = edit_once(text, {target: value})
     assume(outcome.means is not Means.ROUND_TRIP)
     assert is_within(text, outcome.data), (text, outcome.data)
-    undone = edited(outcome.data, {target: None})
+    undone = edit_once(outcome.data, {target: None})
     assert undone.data == text, (text, outcome.data, undone.data)
 
 
 @given(bodies(), targets, st.data(), dice)
-def test_what_gitvirt_wrote_is_changed_and_changed_back(
+def test_an_edit_and_its_reverse_restore_the_bytes(
     body: Body, target: Target, data: st.DataObject, dice: Random
 ) -> None:
     value, other = data.draw(given_values[target]), data.draw(given_values[target])
-    bare = edited(emit(dice, body).encode(), {target: None}).data
-    text = edited(bare, {target: value}).data
-    away = edited(text, {target: other})
-    back = edited(away.data, {target: value})
+    bare = edit_once(emit(dice, body).encode(), {target: None}).data
+    text = edit_once(bare, {target: value}).data
+    away = edit_once(text, {target: other})
+    back = edit_once(away.data, {target: value})
     assert is_same_value(value_of(back.data), value_of(text))
     assert back.data == text, (text, away.data, back.data)
 
 
 @given(st.lists(bodies(), min_size=2, max_size=3), edits(), edits(), dice)
-def test_neighbours_keep_their_bytes(many: list[Body], first: Changes, last: Changes, dice: Random) -> None:
+def test_other_documents_keep_their_bytes(
+    many: list[Body], first: Changes, last: Changes, dice: Random
+) -> None:
     texts = [emit(dice, body) for body in many]
     texts = [text if text.endswith("\n") else text + "\n" for text in texts]
     marks = [dice.choice(("---\n", "---\r\n", "--- # x\n", "...\n---\n")) for _ in texts]
@@ -176,12 +176,12 @@ def test_neighbours_keep_their_bytes(many: list[Body], first: Changes, last: Cha
 @pytest.mark.parametrize(
     "law",
     [
-        test_the_fields_are_as_asked_and_the_rest_is_as_it_was,
-        test_twice_is_once,
-        test_a_new_field_is_one_stretch_of_new_bytes,
-        test_what_gitvirt_wrote_is_changed_and_changed_back,
-        test_neighbours_keep_their_bytes,
+        test_only_the_given_fields_change,
+        test_a_second_equal_edit_changes_nothing,
+        test_a_new_field_inserts_one_run_of_bytes,
+        test_an_edit_and_its_reverse_restore_the_bytes,
+        test_other_documents_keep_their_bytes,
     ],
 )
-def test_at_length(law: Callable[[], None]) -> None:
+def test_the_laws_hold_for_many_examples(law: Callable[[], None]) -> None:
     settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))(law)()

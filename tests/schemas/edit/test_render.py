@@ -16,7 +16,7 @@ from schemas.reader import read
 
 Body = dict[str, Value]
 
-# What some reader takes for a number, a date, a truth value, nothing or markup, and its neighbours that none does.
+# What some reader takes for a number, a date, a boolean, null or markup, and similar texts that no reader does.
 MISREAD = [
     "y",
     "Y",
@@ -225,7 +225,7 @@ FORMS = ["a: b", '{"a": "b"}', "{a: b}", '{\n  "a": "b"\n}']
 
 @pytest.mark.parametrize("eol", ["\n", "\r\n"])
 @pytest.mark.parametrize("before", FORMS)
-def test_every_text_survives_as_a_value(before: str, eol: str) -> None:
+def test_every_text_reads_back_as_a_value(before: str, eol: str) -> None:
     status: Body = {str(at): [text, {"again": text}] for at, text in enumerate(TEXTS)}
     outcome = edit((before + eol).encode(), 0, {Field.STATUS: status})
     assert isinstance(outcome, Edited), outcome
@@ -235,7 +235,7 @@ def test_every_text_survives_as_a_value(before: str, eol: str) -> None:
 
 
 @pytest.mark.parametrize("before", FORMS)
-def test_every_text_survives_as_a_key(before: str) -> None:
+def test_every_text_reads_back_as_a_key(before: str) -> None:
     status: Body = {text: at for at, text in enumerate(TEXTS) if len(text) < 1000 and text != "<<"}
     outcome = edit(before.encode(), 0, {Field.STATUS: status})
     assert isinstance(outcome, Edited), outcome
@@ -267,7 +267,7 @@ def test_any_body_reads_back(body: Body) -> None:
     assert text.endswith("\n")
 
 
-def test_a_new_document_is_pleasant_to_read() -> None:
+def test_a_new_document_has_the_style_of_gitvirt() -> None:
     body: Body = {
         "status": {},
         "spec": {
@@ -315,7 +315,7 @@ status: {}
     )
 
 
-def test_what_is_plain_stays_plain() -> None:
+def test_a_text_without_ambiguity_is_not_quoted() -> None:
     plain = ("web-1", "libvirt://3f0e", "10.0.0.1", "10.0.0.0/24", "16Gi", "500m", "no pool fits", "a,b", "x-y.z/w",
              "12345678-1234-5678-1234-567812345678", "1e345678-1234-5678-1234-567812345678", "(none)", "a=b", "1 of 3 pools fit")  # fmt: skip
     for text in plain:
@@ -341,7 +341,7 @@ UNWRITABLE = {
 
 @pytest.mark.parametrize("before", ["spec: {}\n", '{"spec": {}}\n', "spec: {}\nstatus: 'x'\n"])
 @pytest.mark.parametrize("what", UNWRITABLE)
-def test_what_has_no_text_is_refused(what: str, before: str) -> None:
+def test_a_value_that_cannot_be_written_is_refused(what: str, before: str) -> None:
     value: Any = UNWRITABLE[what]
     outcome = edit(before.encode(), 0, {Field.STATUS: value})
     assert isinstance(outcome, EditRefused)
@@ -350,7 +350,7 @@ def test_what_has_no_text_is_refused(what: str, before: str) -> None:
         render({"status": value})
 
 
-def test_json_has_no_infinity() -> None:
+def test_infinity_in_json_is_refused() -> None:
     outcome = edit(b'{"a": 1}', 0, {Field.STATUS: {"load": float("inf")}})
     assert isinstance(outcome, EditRefused)
     assert outcome.problem.code == "GV705"

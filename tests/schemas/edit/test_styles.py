@@ -7,16 +7,16 @@ import pytest
 from schemas.codes import CODES
 from schemas.edit import Changes, Edited, EditRefused, Means, Value, edit
 from schemas.reader import read
-from tests.schemas.edit.styles import block, flow, found, refused, removal, strange
+from tests.schemas.edit.styles import block, discovered, flow, refused, removal, unusual
 from tests.schemas.edit.styles.case import Case, Refusal
 
-CASES = (*block.CASES, *flow.CASES, *strange.CASES, *removal.CASES, *found.CASES)
+CASES = (*block.CASES, *flow.CASES, *unusual.CASES, *removal.CASES, *discovered.CASES)
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 each_refusal = pytest.mark.parametrize("case", refused.CASES, ids=lambda case: case.id)
 
 
-def edited(data: bytes, document: int, changes: Changes) -> Edited:
+def edit_once(data: bytes, document: int, changes: Changes) -> Edited:
     outcome = edit(data, document, changes)
     assert isinstance(outcome, Edited), outcome
     return outcome
@@ -29,14 +29,14 @@ def at(body: Value, path: tuple[str, ...]) -> Value:
 
 
 @each_case
-def test_the_bytes(case: Case) -> None:
-    outcome = edited(case.before.encode(), case.document, case.changes)
+def test_an_edit_gives_the_listed_bytes(case: Case) -> None:
+    outcome = edit_once(case.before.encode(), case.document, case.changes)
     assert outcome.data.decode() == case.after
     assert outcome.means is case.means
 
 
 @each_case
-def test_the_fields_read_back_as_asked(case: Case) -> None:
+def test_the_fields_read_back_with_the_desired_values(case: Case) -> None:
     documents = read(case.after)
     assert isinstance(documents, tuple)
     body = documents[case.document]
@@ -45,15 +45,15 @@ def test_the_fields_read_back_as_asked(case: Case) -> None:
 
 
 @each_case
-def test_twice_is_once(case: Case) -> None:
+def test_a_second_equal_edit_changes_nothing(case: Case) -> None:
     data = case.after.encode()
-    again = edited(data, case.document, case.changes)
+    again = edit_once(data, case.document, case.changes)
     assert again.data is data
     assert again.means is Means.UNTOUCHED
 
 
 @each_refusal
-def test_a_refusal_says_why_and_where(case: Refusal) -> None:
+def test_a_refusal_names_reason_and_position(case: Refusal) -> None:
     data = case.before if isinstance(case.before, bytes) else case.before.encode()
     outcome = edit(data, case.document, case.changes, path="machines/a.yaml")
     assert isinstance(outcome, EditRefused), outcome

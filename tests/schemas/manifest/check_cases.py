@@ -261,7 +261,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
         {**NETWORK, "spec": {"ipv4": {"cidr": "10.0.0.5/24"}}},
         [("/spec/ipv4/cidr", "GV212", "did you mean 10.0.0.0/24?")],
     ),
-    "key that is no text": (
+    "key that is not text": (
         {**MACHINE, "metadata": {"name": "web", "labels": {1: "a"}}},
         [("/metadata/labels", "GV213", "put the key in quotes")],
     ),

@@ -93,7 +93,7 @@ def places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def changed(body: dict[str, Any], path: tuple[Any, ...], how: str, value: object) -> Any:
+def change_value(body: dict[str, Any], path: tuple[Any, ...], how: str, value: object) -> Any:
     if not path:
         return value if how == "replace" else body
     body = copy.deepcopy(body)
@@ -115,7 +115,7 @@ def changed(body: dict[str, Any], path: tuple[Any, ...], how: str, value: object
 
 
 @st.composite
-def mutated(draw: st.DrawFn, *, is_hostile: bool = False) -> tuple[Kind, Any]:
+def mutate(draw: st.DrawFn, *, is_hostile: bool = False) -> tuple[Kind, Any]:
     # Drawn by index: Hypothesis refuses strategies whose text is as long as these values.
     values = [*VALUES, *HOSTILE] if is_hostile else VALUES
     samples = documents()
@@ -127,5 +127,5 @@ def mutated(draw: st.DrawFn, *, is_hostile: bool = False) -> tuple[Kind, Any]:
         paths = places(body)
         path = paths[draw(st.integers(0, len(paths) - 1))]
         how = draw(st.sampled_from(["replace", "remove", "rename", "repeat", "add"]))
-        body = changed(body, path, how, values[draw(st.integers(0, len(values) - 1))])
+        body = change_value(body, path, how, values[draw(st.integers(0, len(values) - 1))])
     return kind, body

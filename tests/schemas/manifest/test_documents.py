@@ -12,7 +12,7 @@ from schemas.codes import CODES
 from schemas.kinds import Key, Kind
 from schemas.manifest import MAX_BYTES, Manifest, parse, too_large
 from schemas.problem import Severity
-from tests.schemas.reader.yaml_texts import Written, written
+from tests.schemas.reader.yaml_texts import Written, write
 
 NETWORK = """\
 apiVersion: networking.ironcore.dev/v1alpha1
@@ -67,14 +67,14 @@ def test_a_document_keeps_what_was_written() -> None:
         ("x: &m {name: lan}\n---\n" + NETWORK, [(1, LAN)]),
     ],
 )
-def test_documents_and_their_identity(text: str, keys: list[tuple[int, Key]]) -> None:
+def test_each_document_has_its_identity(text: str, keys: list[tuple[int, Key]]) -> None:
     found = manifest(text)
     assert [(document.index, document.key) for document in found.documents] == keys
     assert not found.is_malformed
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "place", "pointer", "said"),
+    ("text", "code", "place", "pointer", "quote"),
     [
         # reading
         (NETWORK + "spec: a: b\n", "GV101", (5, 8), "", "': '"),
@@ -120,19 +120,19 @@ def test_documents_and_their_identity(text: str, keys: list[tuple[int, Key]]) ->
         ),
     ],
 )
-def test_what_is_wrong_is_found_where_it_stands(
-    text: str, code: str, place: tuple[int, int], pointer: str, said: str
+def test_each_problem_has_its_line_and_column(
+    text: str, code: str, place: tuple[int, int], pointer: str, quote: str
 ) -> None:
     found = manifest(text)
     assert found.is_malformed
     assert not found.documents
     problem = found.problems[0]
     assert (problem.code, (problem.line, problem.column), problem.pointer) == (code, place, pointer)
-    assert said in problem.message
+    assert quote in problem.message
     assert problem.hint or code == "GV206"
 
 
-def test_all_findings_of_all_documents_at_once_and_the_good_ones_beside_them() -> None:
+def test_all_problems_are_reported_together_with_the_valid_documents() -> None:
     bad = CLASS.replace("16Gi", "16GB").replace("cpu: 4", "cpu: -1")
     found = manifest(f"{NETWORK}---\n{bad}---\n{FOREIGN}---\n{NETWORK.replace('lan', 'Lan')}")
     assert [problem.code for problem in found.problems] == ["GV207", "GV206", "GV221", "GV205"]
@@ -158,7 +158,7 @@ def test_all_findings_of_all_documents_at_once_and_the_good_ones_beside_them() -
         "version: '3'\nservices: {web: {ports: ['80:80']}}\n",
     ],
 )
-def test_what_is_foreign_is_skipped_with_a_notice(text: str) -> None:
+def test_foreign_documents_are_skipped_with_a_notice(text: str) -> None:
     found = manifest(text)
     assert (found.foreign, found.documents, found.is_malformed) == (1, (), False)
     (problem,) = found.problems
@@ -166,7 +166,7 @@ def test_what_is_foreign_is_skipped_with_a_notice(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "said", "place"),
+    ("data", "code", "quote", "place"),
     [
         (NETWORK.encode("utf-16"), "GV106", "UTF-16", (1, 1)),
         (NETWORK.encode("utf-16-le"), "GV106", "UTF-16", (1, 1)),
@@ -183,14 +183,16 @@ def test_what_is_foreign_is_skipped_with_a_notice(text: str) -> None:
         (bytes(range(256)), "GV107", "binary", (0, 0)),
     ],
 )
-def test_what_is_no_text(data: bytes, code: str, said: str, place: tuple[int, int]) -> None:
+def test_a_file_that_is_not_utf8_is_refused(
+    data: bytes, code: str, quote: str, place: tuple[int, int]
+) -> None:
     found = manifest(data)
     (problem,) = found.problems
     assert (problem.code, (problem.line, problem.column)) == (code, place)
-    assert said in problem.message
+    assert quote in problem.message
 
 
-def test_a_large_file_is_not_looked_at() -> None:
+def test_a_file_that_is_too_large_is_not_read() -> None:
     found = manifest(b"#" * (MAX_BYTES + 1))
     assert [problem.code for problem in found.problems] == ["GV108"]
     assert too_large("a", MAX_BYTES) is None
@@ -210,9 +212,9 @@ BODIES = st.recursive(
 )
 
 
-@given(written(BODIES))  # type: ignore[arg-type]  # JSON-like values are Values
+@given(write(BODIES))  # type: ignore[arg-type]  # JSON-like values are Values
 @settings(max_examples=150)
-def test_any_document_is_taken_or_found_fault_with(given_text: Written) -> None:
+def test_any_document_is_accepted_or_has_problems(given_text: Written) -> None:
     found = manifest(given_text.text)
     taken = {document.index for document in found.documents}
     assert len(taken) + found.foreign <= len(given_text.documents)
@@ -222,13 +224,13 @@ def test_any_document_is_taken_or_found_fault_with(given_text: Written) -> None:
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 @settings(max_examples=300)
-def test_any_bytes_are_taken_or_found_fault_with(data: bytes) -> None:
+def test_any_bytes_are_accepted_or_have_problems(data: bytes) -> None:
     manifest(data)
 
 
 @given(st.data())
 @settings(max_examples=150)
-def test_any_damage_to_a_manifest_is_taken_or_found_fault_with(data: st.DataObject) -> None:
+def test_any_damaged_manifest_is_accepted_or_has_problems(data: st.DataObject) -> None:
     octets = bytearray((NETWORK + "---\n" + CLASS).encode())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(octets)))

@@ -33,7 +33,7 @@ from schemas.manifest.ignore import IGNORE_NOTHING, MAX_BYTES, Ignore, is_manife
         (".gitvirtual/a.yaml", False),
     ],
 )
-def test_manifests_by_name(path: str, want: bool) -> None:
+def test_manifests_are_recognized_by_name(path: str, want: bool) -> None:
     assert is_manifest(path) is want
 
 
@@ -59,11 +59,11 @@ def test_manifests_by_name(path: str, want: bool) -> None:
         ("[ab].yaml\n", "b.yaml", True),
     ],
 )
-def test_patterns_are_those_of_gitignore(patterns: str, path: str, want: bool) -> None:
+def test_patterns_match_as_in_gitignore(patterns: str, path: str, want: bool) -> None:
     assert Ignore(patterns.encode())(path) is want
 
 
-def test_folders() -> None:
+def test_a_file_in_an_ignored_folder_is_ignored() -> None:
     ignore = Ignore(b"charts/\n*.tmp\n")
     assert ignore("charts", True)
     assert ignore("charts/sub", True)
@@ -73,7 +73,7 @@ def test_folders() -> None:
     assert not ignore("d/" * 5000 + "a.yaml")
 
 
-def test_a_line_that_is_no_pattern_is_a_problem_and_the_others_apply() -> None:
+def test_an_invalid_line_is_a_problem_and_the_others_apply() -> None:
     ignore = Ignore(b"!\na.yaml\nb\\\n/\nx[\n[z-a]\n**/**/**/**/**/a\n")
     assert [(problem.code, problem.line) for problem in ignore.problems] == [
         ("GV114", at) for at in (1, 3, 4, 5, 6, 7)
@@ -82,18 +82,18 @@ def test_a_line_that_is_no_pattern_is_a_problem_and_the_others_apply() -> None:
     assert "GV114" in CODES
 
 
-def test_a_list_too_long_is_a_problem_and_ignores_nothing() -> None:
+def test_a_file_that_is_too_long_is_a_problem_and_ignores_nothing() -> None:
     ignore = Ignore(b"a.yaml\n" * MAX_BYTES)
     assert [problem.code for problem in ignore.problems] == ["GV114"]
     assert not ignore("a.yaml")
 
 
-def test_a_hostile_pattern_is_no_slower() -> None:
+def test_a_hostile_pattern_takes_no_longer() -> None:
     for hostile in (b"*a" * 2000, b"a*" * 2000 + b"b", b"?*" * 2000 + b"b", b"**/**/**/a*a*a*b"):
         assert not Ignore(hostile)("a/" * 100 + "a" * 4000 + "c")
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_utf8_are_replaced() -> None:
     assert Ignore(b"\xff\xfe\x00*.json\n")("b.yaml") is False
 
 
@@ -120,17 +120,17 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(PATTERNS, st.lists(PATHS, min_size=1, max_size=12, unique=True))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_git_agrees(repo: Path, patterns: list[str], paths: list[str]) -> None:
-    """Asked about paths that do not exist, so about files. (Git's ? is a byte, ours a character.)"""
+def test_patterns_agree_with_git_check_ignore(repo: Path, patterns: list[str], paths: list[str]) -> None:
+    """The paths do not exist, so about files. (Git's ? is a byte, ours a character.)"""
     text = "".join(f"{pattern}\n" for pattern in patterns)
     (repo / ".gitignore").write_text(text)
-    asked = subprocess.run(
+    result = subprocess.run(
         ["git", "-C", str(repo), "check-ignore", "--no-index", "-z", "--stdin"],
         input="\0".join(paths).encode(),
         capture_output=True,
         check=False,
     )
-    assert asked.returncode in (0, 1), asked.stderr
-    ignored = set(asked.stdout.decode().split("\0")) - {""}
+    assert result.returncode in (0, 1), result.stderr
+    ignored = set(result.stdout.decode().split("\0")) - {""}
     ignore = Ignore(text.encode())
     assert {path for path in paths if ignore(path)} == ignored

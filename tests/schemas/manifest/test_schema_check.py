@@ -15,7 +15,7 @@ from schemas.kinds import Kind
 from schemas.manifest.schema_check import schema, violations
 from schemas.manifest.value_rules import check_values
 from tests.schemas.manifest.check_cases import SECRET, TABLE, machine, machine_class
-from tests.schemas.manifest.mutations import documents, mutated
+from tests.schemas.manifest.mutations import documents, mutate
 from tests.schemas.samples import SAMPLES, load
 
 
@@ -24,7 +24,7 @@ def kind_of(body: dict[str, Any], name: str) -> Kind:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_findings(name: str) -> None:
+def test_a_document_has_exactly_the_listed_findings(name: str) -> None:
     body, wanted = TABLE[name]
     found = violations(kind_of(body, name), body)
     assert sorted((violation.pointer, violation.code) for violation in found) == sorted(
@@ -43,7 +43,7 @@ def test_every_code_of_a_check_is_provoked() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_published_shapes_have_no_findings(name: str) -> None:
+def test_published_manifests_have_no_findings(name: str) -> None:
     body: Any = load(SAMPLES[name])
     assert violations(Kind(body["kind"]), body) == ()
 
@@ -77,7 +77,7 @@ KEYWORDS_EXPLAINED = {
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_no_schema_uses_a_keyword_that_nobody_explains(kind: Kind) -> None:
+def test_every_keyword_of_the_schemas_has_an_explanation(kind: Kind) -> None:
     used: set[str] = set()
 
     def visit(rule: object, names: bool = False) -> None:
@@ -100,8 +100,8 @@ REFERENCE = {kind: jsonschema.Draft202012Validator(schema(kind)) for kind in Kin
 
 
 @settings(max_examples=200, deadline=None)
-@given(mutated())
-def test_agrees_with_the_reference_validator(case: tuple[Kind, Any]) -> None:
+@given(mutate())
+def test_the_check_agrees_with_the_reference_validator(case: tuple[Kind, Any]) -> None:
     kind, body = case
     assert bool(violations(kind, body)) == (
         not REFERENCE[kind].is_valid(body) or bool(check_values(kind, body))
@@ -109,8 +109,8 @@ def test_agrees_with_the_reference_validator(case: tuple[Kind, Any]) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(mutated(is_hostile=True))
-def test_nothing_makes_it_crash(case: tuple[Kind, Any]) -> None:
+@given(mutate(is_hostile=True))
+def test_no_value_makes_the_check_raise(case: tuple[Kind, Any]) -> None:
     kind, body = case
     for violation in violations(kind, body):
         assert violation.code in CODES
@@ -122,11 +122,11 @@ def test_nothing_makes_it_crash(case: tuple[Kind, Any]) -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("body", [None, 5, "text", [], {}, {1: 2}, b"x", float("nan"), (1,)], ids=repr)
-def test_what_is_no_manifest_at_all_has_findings(kind: Kind, body: object) -> None:
+def test_a_document_that_is_not_an_object_has_findings(kind: Kind, body: object) -> None:
     assert violations(kind, body)
 
 
-def test_an_abyss_and_a_flood_are_bounded() -> None:
+def test_deep_and_large_documents_are_checked_in_bounded_time() -> None:
     abyss = machine()
     deeper = abyss["spec"]
     for _ in range(100_000):
@@ -139,16 +139,16 @@ def test_an_abyss_and_a_flood_are_bounded() -> None:
     assert "GV213" in {violation.code for violation in found}
 
 
-def test_values_of_secrets_are_never_repeated() -> None:
+def test_no_finding_quotes_a_value_of_a_secret() -> None:
     hidden = ["hunter2!", 271828, "correct horse", 3.14159, True]
     for field in ("data", "stringData", "type", "immutable", "sops", "metadata", "surplus"):
         for value in hidden:
             for body in ({**SECRET, field: value}, {**SECRET, field: {"password": value}}):
-                said = repr(violations(Kind.SECRET, body))
-                assert str(value) not in said or isinstance(value, bool)
+                quote = repr(violations(Kind.SECRET, body))
+                assert str(value) not in quote or isinstance(value, bool)
 
 
-def test_documents_are_left_as_they_were() -> None:
+def test_the_check_does_not_change_the_document() -> None:
     for kind, sample in documents():
         body = {**sample, "surplus": {"deep": [1]}}
         before = json.dumps(body)
@@ -156,18 +156,18 @@ def test_documents_are_left_as_they_were() -> None:
         assert json.dumps(body) == before
 
 
-def test_messages_and_hints_are_not_those_of_the_library() -> None:
-    said = [
+def test_messages_are_not_those_of_the_validator() -> None:
+    quote = [
         f"{violation.message} {violation.hint}"
         for body, _ in TABLE.values()
         for violation in violations(kind_of(body, ""), body)
     ]
     assert not [
-        text for text in said if re.search(r"is not of type|does not match|required property|[\\^$]\[", text)
+        text for text in quote if re.search(r"is not of type|does not match|required property|[\\^$]\[", text)
     ]
 
 
-def test_no_finding_carries_what_a_terminal_would_obey() -> None:
+def test_no_finding_contains_control_characters() -> None:
     body = machine_class(cpu="\x1b[31m", memory="\u202e16Gi", **{"\x07": "x"})
     for violation in violations(Kind.MACHINE_CLASS, body):
         assert (violation.message + violation.hint).isprintable()

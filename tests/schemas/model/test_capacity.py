@@ -32,9 +32,9 @@ VECTORS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 10), max_si
 STOCKS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 30), max_size=5)
 
 
-def admitted(asked: list[dict[str, int]], free: dict[str, int]) -> list[dict[str, int]]:
+def admit(needs_list: list[dict[str, int]], free: dict[str, int]) -> list[dict[str, int]]:
     taken = []
-    for need in asked:
+    for need in needs_list:
         if not fits(need, free):
             free = subtract(free, need)
             taken.append(need)
@@ -42,15 +42,15 @@ def admitted(asked: list[dict[str, int]], free: dict[str, int]) -> list[dict[str
 
 
 @given(st.lists(VECTORS, max_size=12), STOCKS)
-def test_what_is_admitted_never_exceeds_what_there_is(
-    asked: list[dict[str, int]], stock: dict[str, int]
+def test_admitted_needs_never_exceed_the_stock(
+    needs_list: list[dict[str, int]], stock: dict[str, int]
 ) -> None:
-    for resource, used in add(admitted(asked, stock)).items():
+    for resource, used in add(admit(needs_list, stock)).items():
         assert used <= stock.get(resource, 0)
 
 
 @given(VECTORS, STOCKS, st.sampled_from(RESOURCES), st.integers(0, 5))
-def test_more_room_or_less_need_never_turns_a_yes_into_a_no(
+def test_more_room_or_less_need_never_makes_it_not_fit(
     need: dict[str, int], free: dict[str, int], resource: str, change: int
 ) -> None:
     if not fits(need, free):
@@ -59,7 +59,7 @@ def test_more_room_or_less_need_never_turns_a_yes_into_a_no(
 
 
 @given(VECTORS, STOCKS)
-def test_every_shortfall_is_named_with_need_and_have(need: dict[str, int], free: dict[str, int]) -> None:
+def test_every_shortfall_has_need_and_stock(need: dict[str, int], free: dict[str, int]) -> None:
     short = fits(need, free)
     assert set(short) == {
         Shortfall(resource, wanted, free.get(resource, 0))
@@ -79,10 +79,10 @@ AMOUNTS = st.dictionaries(
 
 
 @given(st.lists(AMOUNTS, max_size=8))
-def test_rounding_never_hides_a_need(asked: list[dict[str, Quantity]]) -> None:
-    charged = add(needs(each) for each in asked)
+def test_rounding_never_hides_a_need(needs_list: list[dict[str, Quantity]]) -> None:
+    charged = add(needs(each) for each in needs_list)
     for resource in ("cpu", "memory"):
-        exact = sum(each[resource].nano for each in asked if resource in each)
+        exact = sum(each[resource].nano for each in needs_list if resource in each)
         assert charged.get(resource, 0) * (NANO // 1000 if resource == CPU else NANO) >= exact
 
 
@@ -108,7 +108,7 @@ def test_rounding_never_invents_a_stock(stated: dict[str, Quantity]) -> None:
         ({"cpu": 1000}, {"memory": 5}, {}, {"cpu": 1000}),
     ],
 )
-def test_allocatable(
+def test_allocatable_is_capacity_minus_reserve_times_overcommit(
     capacity: dict[str, int],
     reserved: dict[str, int],
     overcommit: dict[str, Fraction],
@@ -118,7 +118,7 @@ def test_allocatable(
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6))
-def test_shares_of_a_host_that_tells_counts_only(small: int, large: int) -> None:
+def test_shares_fill_a_host_that_only_reports_counts(small: int, large: int) -> None:
     """As many of one class as the host states, and of two classes never more than the host."""
     assert share(small) * small <= WHOLE_HOST < share(small) * (small + 1)
     half = small // 2
@@ -166,7 +166,7 @@ EPHEMERAL: dict[str, object] = {"name": "e", "ephemeral": {"volumeTemplate": TEM
         ((LOCAL, UNSIZED), 11),
     ],
 )
-def test_a_machine_takes_what_its_class_needs_and_its_local_disks(
+def test_a_machine_uses_its_class_and_its_local_disks(
     volumes: tuple[dict[str, object], ...], storage: int | None
 ) -> None:
     small = machine_class(cpu="500m", memory="1.5Gi", **{"nvidia.com/gpu": 1})
@@ -184,14 +184,14 @@ def test_storage_of_the_class_and_of_local_disks_add_up() -> None:
     assert machine_charge(small, machine(LOCAL).spec)["storage"] == 5 * 2**30
 
 
-def test_a_volume_takes_its_size() -> None:
+def test_a_volume_uses_its_size() -> None:
     found = volume(volumeClassRef={"name": "fast"}, resources={"storage": "1.5"})
     assert volume_charge(found.spec) == {"storage": 2}
     assert volume_charge(found.spec, is_counted=True) == {"storage": 2, "class/volume.fast": 2}
     assert volume_charge(volume().spec) == {}
 
 
-def test_what_a_pool_gives_away() -> None:
+def test_a_pool_offers_its_capacity_without_the_reserve() -> None:
     body: dict[str, Any] = {"apiVersion": "compute.ironcore.dev/v1alpha1", "metadata": {"name": "rack"}}
     spec = {"overcommit": {"cpu": "1.5"}, "reserved": {"cpu": "1", "memory": "4Gi"}}
     pool = decode(Kind.MACHINE_POOL, {**body, "spec": spec})
@@ -203,13 +203,13 @@ def test_what_a_pool_gives_away() -> None:
 
 
 @given(VECTORS.filter(lambda need: any(need.values())), STOCKS)
-def test_a_class_count_is_how_many_fit(need: dict[str, int], free: dict[str, int]) -> None:
+def test_a_class_count_is_the_number_that_fits(need: dict[str, int], free: dict[str, int]) -> None:
     count = class_counts(free, {"small": need})["class/machine.small"]
     assert not fits({resource: wanted * count for resource, wanted in need.items()}, free)
     assert fits({resource: wanted * (count + 1) for resource, wanted in need.items()}, free)
 
 
-def test_amounts_are_written_exactly() -> None:
+def test_amounts_are_formatted_without_rounding() -> None:
     assert format_vector({"memory": 3 * 2**29, "cpu": 1500, "nvidia.com/gpu": 2}) == {
         "cpu": "1500m",
         "memory": "1536Mi",
@@ -219,5 +219,5 @@ def test_amounts_are_written_exactly() -> None:
 
 
 @given(VECTORS)
-def test_what_is_written_reads_back(vector: dict[str, int]) -> None:
+def test_a_formatted_vector_reads_back(vector: dict[str, int]) -> None:
     assert needs({resource: parse(text) for resource, text in format_vector(vector).items()}) == vector

@@ -29,7 +29,7 @@ from schemas.model import (
     defaults,
 )
 from schemas.model.quantity import parse
-from tests.schemas.manifest.mutations import mutated
+from tests.schemas.manifest.mutations import mutate
 from tests.schemas.samples import SAMPLES, load
 
 
@@ -52,7 +52,7 @@ def test_a_whole_number_may_be_written_with_a_point(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_decodes_the_published_shapes_and_leaves_them_alone(name: str) -> None:
+def test_published_manifests_decode_without_being_changed(name: str) -> None:
     body: Any = load(SAMPLES[name])
     before = copy.deepcopy(body)
     found = decode(Kind(body["kind"]), body)
@@ -64,14 +64,14 @@ def test_decodes_the_published_shapes_and_leaves_them_alone(name: str) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(mutated(is_hostile=True))
-def test_whatever_passes_the_check_decodes(case: tuple[Kind, Any]) -> None:
+@given(mutate(is_hostile=True))
+def test_every_valid_document_decodes(case: tuple[Kind, Any]) -> None:
     kind, body = case
     if not violations(kind, body):
         assert isinstance(decode(kind, body), TYPES[kind])
 
 
-def test_defaults_of_a_machine() -> None:
+def test_a_machine_gets_its_defaults() -> None:
     found = machine(
         volumes=[{"name": "a", "localDisk": {}}], ignitionRef={"name": "boot"}, tolerations=[{"key": "a"}]
     )
@@ -87,7 +87,7 @@ def test_defaults_of_a_machine() -> None:
     assert found.spec.tolerations[0].operator == defaults.TOLERATION_OPERATOR
 
 
-def test_what_is_empty_means_the_default() -> None:
+def test_an_empty_field_means_the_default() -> None:
     found = machine(
         ignitionRef={"name": "boot", "key": ""}, tolerations=[{"key": "a", "operator": "", "effect": ""}]
     )
@@ -107,7 +107,7 @@ def test_what_is_empty_means_the_default() -> None:
         ([""] * 27, [f"od{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + ["odaa"]),
     ],
 )
-def test_devices_are_filled_with_the_first_free_name(written: list[str], filled: list[str]) -> None:
+def test_a_disk_without_device_gets_the_first_free_name(written: list[str], filled: list[str]) -> None:
     disks = [{"name": f"d{index}", "localDisk": {}} for index in range(len(written))]
     for disk, device in zip(disks, written, strict=True):
         disk.update({"device": device} if device else {})
@@ -122,7 +122,7 @@ def test_there_is_a_device_for_every_disk_that_the_schema_allows() -> None:
     assert [found.code for found in violations(Kind.MACHINE, {**body, "spec": spec})] == ["GV211"]
 
 
-def test_old_names_mean_the_new_ones() -> None:
+def test_former_names_of_fields_mean_the_new_ones() -> None:
     shop = sample("machine-with-ephemeral-resources")
     assert isinstance(shop, Machine)
     root, old, scratch, older = shop.spec.volumes
@@ -165,7 +165,7 @@ def test_overcommit_is_exact() -> None:
     assert bare.spec.overcommit.cpu == 1
 
 
-def test_nothing_means_absent() -> None:
+def test_null_means_absent() -> None:
     body = {
         "apiVersion": "networking.ironcore.dev/v1alpha1",
         "kind": "Network",
@@ -181,7 +181,7 @@ def test_nothing_means_absent() -> None:
     assert not found.metadata.is_deleting
 
 
-def test_parts_of_other_kinds() -> None:
+def test_all_kinds_decode_their_parts() -> None:
     primary = sample("network-interface")
     assert isinstance(primary, NetworkInterface)
     assert primary.spec.addresses == ("10.0.0.1",)
@@ -192,7 +192,7 @@ def test_parts_of_other_kinds() -> None:
     assert ceph.status.available_volume_classes == (NameRef(name="fast"),)
 
 
-def test_secrets_give_their_values_and_never_show_them() -> None:
+def test_secrets_return_their_values_and_never_print_them() -> None:
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
     plain = decode(Kind.SECRET, {**body, "data": {"a": "aHVu\ndGVyMg=="}, "stringData": {"b": "swordfish"}})
     assert isinstance(plain, Secret)

@@ -1,4 +1,4 @@
-"""Schema and model are two views of one thing: a field that is acted on stands in both, with the same default."""
+"""Schema and model are two views of one thing: a used field is in both, with the same default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas.manifest.schema_check import schema
 from schemas.model import TYPES, defaults
 
 
-def resolved(root: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
+def resolve(root: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in rule:
         return {
             **root["$defs"][rule["$ref"].rpartition("/")[2]],
@@ -43,18 +43,18 @@ def pairs(
     fields = {field.encode_name: field for field in msgspec.structs.fields(model)}
     declared = {name: inner for name, inner in rule.get("properties", {}).items() if isinstance(inner, dict)}
     for name in [*declared, *(name for name in fields if name not in declared)]:
-        inner = resolved(root, declared[name]) if name in declared else None
+        inner = resolve(root, declared[name]) if name in declared else None
         field = fields.get(name)
         yield f"{at}.{name}", inner, field
         if inner is not None and field is not None:
             below = struct_in(field.type)
-            entries = resolved(root, inner["items"]) if "items" in inner else inner
+            entries = resolve(root, inner["items"]) if "items" in inner else inner
             if below:
                 yield from pairs(root, entries, below, f"{at}.{name}")
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_every_field_that_is_acted_on_stands_in_both(kind: Kind) -> None:
+def test_every_used_field_is_in_schema_and_model(kind: Kind) -> None:
     root = schema(kind)
     missing = []
     for at, rule, field in pairs(root, root, TYPES[kind], kind):
@@ -66,7 +66,7 @@ def test_every_field_that_is_acted_on_stands_in_both(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_defaults_agree(kind: Kind) -> None:
+def test_schema_and_model_have_the_same_defaults(kind: Kind) -> None:
     root = schema(kind)
     for at, rule, field in pairs(root, root, TYPES[kind], kind):
         if rule is None or field is None or "default" not in rule:
@@ -76,7 +76,7 @@ def test_defaults_agree(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_required_fields_agree(kind: Kind) -> None:
+def test_schema_and_model_require_the_same_fields(kind: Kind) -> None:
     root = schema(kind)
     required = {f"{kind}.{name}" for name in root["required"]} - {f"{kind}.kind"}
     assert {
@@ -86,7 +86,7 @@ def test_required_fields_agree(kind: Kind) -> None:
     } == (required)
 
 
-def test_constants_say_what_the_schemas_say() -> None:
+def test_constants_agree_with_the_schemas() -> None:
     properties = schema(Kind.MACHINE)["properties"]["spec"]["properties"]
     definitions = schema(Kind.MACHINE)["$defs"]
     assert properties["power"]["default"] == defaults.POWER

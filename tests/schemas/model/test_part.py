@@ -28,7 +28,9 @@ def taint(key: str = "gpu", value: str = "", effect: str = "NoSchedule") -> Tain
         ({}, taint(value="a100"), False),
     ],
 )
-def test_tolerates(toleration: dict[str, str], given: Taint, tolerated: bool) -> None:
+def test_a_toleration_matches_key_effect_and_value(
+    toleration: dict[str, str], given: Taint, tolerated: bool
+) -> None:
     assert msgspec.convert(toleration, Toleration).tolerates(given) is tolerated
 
 
@@ -60,11 +62,13 @@ def test_tolerates(toleration: dict[str, str], given: Taint, tolerated: bool) ->
         ),
     ],
 )
-def test_matches(selector: dict[str, object], labels: dict[str, str], matches: bool) -> None:
+def test_a_selector_matches_labels(
+    selector: dict[str, object], labels: dict[str, str], matches: bool
+) -> None:
     assert msgspec.convert(selector, LabelSelector).selector.matches(labels) is matches
 
 
-def test_selectors_that_mean_the_same_are_equal() -> None:
+def test_selectors_with_the_same_meaning_are_equal() -> None:
     one = {
         "matchLabels": {"a": "1", "b": "2"},
         "matchExpressions": [{"key": "c", "operator": "In", "values": ["x", "y"]}],

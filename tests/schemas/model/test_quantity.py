@@ -50,7 +50,9 @@ from schemas.model.quantity import LARGEST, NANO, Notation, Quantity, QuantityEr
         (1e-9, Fraction(1, NANO), "1n"),
     ],
 )
-def test_reads_exactly_and_writes_canonically(written: object, amount: Fraction, canonical: str) -> None:
+def test_a_quantity_is_read_exactly_and_written_canonically(
+    written: object, amount: Fraction, canonical: str
+) -> None:
     quantity = parse(written)
     assert Fraction(quantity.nano, NANO) == amount
     assert str(quantity) == canonical
@@ -94,7 +96,7 @@ def test_reads_exactly_and_writes_canonically(written: object, amount: Fraction,
         ("1" * 65, ""),
     ],
 )
-def test_refuses_with_a_hint(written: object, hint: str) -> None:
+def test_a_refused_quantity_has_a_hint(written: object, hint: str) -> None:
     with pytest.raises(QuantityError) as refused:
         parse(written)
     assert refused.value.hint == hint
@@ -102,7 +104,7 @@ def test_refuses_with_a_hint(written: object, hint: str) -> None:
 
 
 @given(st.integers(-LARGEST * NANO, LARGEST * NANO), st.sampled_from(Notation))
-def test_what_is_written_reads_back(nano: int, notation: Notation) -> None:
+def test_a_written_quantity_reads_back(nano: int, notation: Notation) -> None:
     quantity = Quantity(nano, notation)
     again = parse(str(quantity))
     assert again == quantity
@@ -113,7 +115,7 @@ def test_what_is_written_reads_back(nano: int, notation: Notation) -> None:
     st.decimals(min_value=-(10**9), max_value=10**9, places=9),
     st.sampled_from(["", "m", "k", "Ki", "Mi", "G"]),
 )
-def test_agrees_with_exact_arithmetic(number: Decimal, suffix: str) -> None:
+def test_parsing_agrees_with_exact_arithmetic(number: Decimal, suffix: str) -> None:
     factors: dict[str, int | Fraction] = {
         "": 1,
         "m": Fraction(1, 1000),
@@ -147,13 +149,15 @@ def test_any_text_is_a_quantity_or_refused(text: str) -> None:
         ("3", 3, 3, 3000, 3000),
     ],
 )
-def test_roundings(written: str, ceil: int, floor: int, ceil_millis: int, floor_millis: int) -> None:
+def test_needs_round_up_and_stocks_down(
+    written: str, ceil: int, floor: int, ceil_millis: int, floor_millis: int
+) -> None:
     quantity = parse(written)
     assert (quantity.ceil(), quantity.floor()) == (ceil, floor)
     assert (quantity.ceil_millis(), quantity.floor_millis()) == (ceil_millis, floor_millis)
 
 
-def test_from_whole_numbers() -> None:
+def test_whole_numbers_become_quantities() -> None:
     assert str(units(16 * 2**30)) == "16Gi"
     assert str(units(3)) == "3"
     assert str(millis(1500)) == "1500m"

@@ -56,7 +56,7 @@ def scalar(word: str) -> Value:
     return float(word) if _FLOAT.fullmatch(word) else word
 
 
-def _paired(text: str) -> str:
+def _pair_keys(text: str) -> str:
     """ruamel.yaml leaves surrogate pairs as two."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16")
 
@@ -64,7 +64,7 @@ def _paired(text: str) -> str:
 def _value(node: Node) -> Value:
     match node:
         case ScalarNode():
-            return scalar(node.value) if not node.style else _paired(node.value)
+            return scalar(node.value) if not node.style else _pair_keys(node.value)
         case SequenceNode():
             return [_value(child) for child in node.value]
         case MappingNode():

@@ -1,4 +1,4 @@
-"""Laws of reading: what is written means what was meant, a second parser agrees, and nothing raises."""
+"""Laws of reading: a written text reads back, a second parser agrees, and nothing raises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.reader import Unreadable, read
 from schemas.reader.positions import UNKNOWN, Positions
 from tests.schemas.reader import arbiter
 from tests.schemas.reader.pointers import pointers
-from tests.schemas.reader.yaml_texts import TRICKY, Written, written
+from tests.schemas.reader.yaml_texts import TRICKY, Written, write
 
 # Bricks of YAML, so that random texts come close to meaning something.
 BRICKS = st.sampled_from(
@@ -28,14 +28,14 @@ def same(one: object, other: object) -> bool:
     return repr(one) == repr(other)
 
 
-@given(written())
-def test_what_is_written_is_read(given_text: Written) -> None:
+@given(write())
+def test_a_written_text_reads_back(given_text: Written) -> None:
     assert same(read(given_text.text), given_text.documents)
 
 
-@given(written())
+@given(write())
 @settings(max_examples=60)
-def test_the_arbiter_agrees(given_text: Written) -> None:
+def test_the_reader_agrees_with_the_arbiter(given_text: Written) -> None:
     # ruamel.yaml breaks lines at these as YAML 1.1 did, and knows no escaped slash.
     assume(not set("\x85\u2028\u2029") & set(given_text.text) and "\\/" not in given_text.text)
     try:
@@ -48,7 +48,7 @@ def test_the_arbiter_agrees(given_text: Written) -> None:
 @given(GARBAGE)
 @settings(max_examples=400)
 @example("a: \ud800")
-def test_anything_is_read_or_refused_and_marks_never_raise(text: str) -> None:
+def test_any_text_is_read_or_refused_and_positions_never_raise(text: str) -> None:
     found = read(text)
     marks = Positions(text)
     assert marks.position(0, "/a/0/b") >= UNKNOWN
@@ -59,9 +59,9 @@ def test_anything_is_read_or_refused_and_marks_never_raise(text: str) -> None:
         assert found.column <= (len(lines[found.line - 1]) + 2 if found.line else 0)
 
 
-@given(written())
+@given(write())
 @settings(max_examples=60)
-def test_marks_agree_with_the_arbiter(given_text: Written) -> None:
+def test_positions_agree_with_the_arbiter(given_text: Written) -> None:
     assume(
         not set("\x85\u2028\u2029") & set(given_text.text) and not re.search(r"\\(/|u[dD])", given_text.text)
     )
@@ -74,9 +74,9 @@ def test_marks_agree_with_the_arbiter(given_text: Written) -> None:
         assert (pointer, marks.value(document, pointer)) == (pointer, place)
 
 
-@given(written(most_documents=2))
+@given(write(most_documents=2))
 @settings(max_examples=60)
-def test_every_node_has_a_place_and_keys_stand_at_theirs(given_text: Written) -> None:
+def test_every_node_has_the_position_of_its_key(given_text: Written) -> None:
     marks = Positions(given_text.text)
     lines = given_text.text.removeprefix("\ufeff").splitlines() if given_text.text.isascii() else None
     for index, document in enumerate(given_text.documents):
@@ -90,7 +90,7 @@ def test_every_node_has_a_place_and_keys_stand_at_theirs(given_text: Written) ->
 
 
 @pytest.mark.long
-@given(written())
+@given(write())
 @settings(max_examples=5_000, deadline=None)
-def test_what_is_written_is_read_at_length(given_text: Written) -> None:
+def test_many_written_texts_read_back(given_text: Written) -> None:
     assert same(read(given_text.text), given_text.documents)

@@ -57,7 +57,9 @@ other: *k
         ("spec", (1, 1), (1, 1), (1, 1)),
     ],
 )
-def test_places_in_a_document(pointer: str, position: Position, key: Position, value: Position) -> None:
+def test_each_pointer_has_its_position(
+    pointer: str, position: Position, key: Position, value: Position
+) -> None:
     marks = Positions(TEXT)
     assert marks.position(0, pointer) == position
     assert marks.key(0, pointer) == key
@@ -79,7 +81,7 @@ def test_places_in_a_document(pointer: str, position: Position, key: Position, v
         ('{"\\ud83d\\ude00": 1, "b": 2}', 0, "/b", (1, 26)),
         ("a: \ud800\nb: 1", 0, "/b", (2, 4)),
         ("*x : 1\n", 0, "/b", (1, 1)),
-        # libyaml gives up in the third line; what stands before it keeps its place
+        # libyaml gives up in the third line; what precedes it keeps its position
         ("a:\n  b: 1\n  c: @\n  d: 2\n", 0, "/a/b", (2, 6)),
         ("a:\n  b: 1\n  c: @\n  d: 2\n", 0, "/a/d", (1, 1)),
         # aliases and merges in circles
@@ -90,7 +92,7 @@ def test_places_in_a_document(pointer: str, position: Position, key: Position, v
         ("a: &a {b: *c, d: &c {<<: *a}}", 0, "/a/d/b", (1, 11)),
     ],
 )
-def test_places_in_odd_texts(text: str, document: int, pointer: str, want: Position) -> None:
+def test_unusual_texts_have_positions(text: str, document: int, pointer: str, want: Position) -> None:
     assert Positions(text).position(document, pointer) == want
 
 

@@ -19,7 +19,7 @@ def one(text: str) -> Value:
     return documents[0]
 
 
-def refused(text: str) -> Unreadable:
+def refusal_of(text: str) -> Unreadable:
     found = read(text)
     assert isinstance(found, Unreadable), found
     assert found.code in CODES
@@ -105,7 +105,7 @@ def refused(text: str) -> Unreadable:
         ("!vault x", "x"),
     ],
 )
-def test_scalars_mean_what_the_core_schema_says(written: str, want: Value) -> None:
+def test_scalars_have_the_values_of_the_core_schema(written: str, want: Value) -> None:
     assert one(f"a: {written}\n") == {"a": want}
     assert type(one(f"- {written}\n")[0]) is type(want)  # type: ignore[index]  # 1 == 1.0 == True
 
@@ -119,7 +119,7 @@ def test_nan_is_a_number() -> None:
 @pytest.mark.parametrize(
     "at", ["{}", "[{}]", "{{{}: 1}}", "- {}\n- b", "? {}\n: 1", "a: [b,{}]", '{{"a":{}}}', "--- {}"]
 )
-def test_a_name_like_a_number_stays_text_wherever_it_stands(at: str) -> None:
+def test_a_name_like_a_number_is_text_in_every_place(at: str) -> None:
     assert "1_000" in repr(read(at.format("1_000")))
     assert repr(read(at.format("1_000"))) == repr(read(at.format("x_000"))).replace("x_000", "1_000")
 
@@ -137,12 +137,12 @@ def test_a_name_like_a_number_stays_text_wherever_it_stands(at: str) -> None:
         "%TAG !_1! tag:e,2000:\n--- !_1!a 1_0\n...\n--- 2\n",
     ],
 )
-def test_veiling_numbers_leaves_everything_else_alone(text: str) -> None:
+def test_masking_numbers_changes_nothing_else(text: str) -> None:
     plain = text.replace("1_0", "x_0").replace("0b11", "xb11")
     assert repr(read(text)).replace("1_0", "x_0").replace("0b11", "xb11") == repr(read(plain))
 
 
-def test_the_veil_is_made_of_characters_that_the_text_has_not() -> None:
+def test_the_mask_uses_characters_that_the_text_lacks() -> None:
     taken = "".join(chr(0xF0000 + at) for at in range(0x800))
     assert one(f"a: {taken}\nb: 1_0") == {"a": taken, "b": "1_0"}
     assert numerals.mask_numbers("a").unmask("a") == "a"
@@ -177,7 +177,7 @@ def test_the_veil_is_made_of_characters_that_the_text_has_not() -> None:
         ("a:\n |\n---\nb", ({"a": ""}, "b")),
     ],
 )
-def test_one_value_a_document(text: str, want: tuple[Value, ...]) -> None:
+def test_each_document_gives_one_value(text: str, want: tuple[Value, ...]) -> None:
     assert read(text) == want
 
 
@@ -193,7 +193,7 @@ def test_one_value_a_document(text: str, want: tuple[Value, ...]) -> None:
         ('"text"', "text"),
     ],
 )
-def test_json_is_read_too(text: str, want: Value) -> None:
+def test_json_is_read(text: str, want: Value) -> None:
     assert one(text) == want
 
 
@@ -215,13 +215,13 @@ def test_merge_keys_merge_and_the_own_keys_win(text: str, want: Value) -> None:
     assert value["c"] == want
 
 
-def test_aliases_copy() -> None:
+def test_an_alias_copies_its_anchor() -> None:
     value = one("a: &x [1, {b: &y 2}]\nc: *x\nd: [*y, *x]\n*y : e\n")
     assert value == {"a": [1, {"b": 2}], "c": [1, {"b": 2}], "d": [2, [1, {"b": 2}]], 2: "e"}
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "place", "said"),
+    ("text", "code", "place", "quote"),
     [
         ("a: b: c", "GV101", (1, 5), "': '"),
         ("a:\n\tb: c", "GV101", (2, 2), "tab"),
@@ -270,12 +270,12 @@ def test_aliases_copy() -> None:
         ("a: !!int 1_0", "GV111", (1, 4), "'1_0'"),
     ],
 )
-def test_what_cannot_be_read_is_found_where_it_stands(
-    text: str, code: str, place: tuple[int, int], said: str
+def test_each_refusal_has_its_line_and_column(
+    text: str, code: str, place: tuple[int, int], quote: str
 ) -> None:
-    found = refused(text)
+    found = refusal_of(text)
     assert (found.code, (found.line, found.column)) == (code, place)
-    assert said in found.message
+    assert quote in found.message
 
 
 def test_every_refusal_has_a_cure() -> None:
@@ -289,18 +289,18 @@ def test_every_refusal_has_a_cure() -> None:
         "{a: b}}",
         "\ta:\n\t- b: c: d",
     ):
-        assert refused(text).hint
+        assert refusal_of(text).hint
 
 
-def test_messages_hold_nothing_that_a_terminal_would_obey() -> None:
+def test_no_message_contains_control_characters() -> None:
     for text in (f"a: *x\u202e{'y' * 5000}\n&z b: c\n", "a: !!x\u2028y 1\n", '"\\e[2J": 1\n"\\e[2J": 2\n'):
-        found = refused(text)
+        found = refusal_of(text)
         assert found.message.isprintable()
         assert found.hint.isprintable()
         assert len(found.message) <= 300
 
 
-def test_long_digits_in_quotes_are_text() -> None:
+def test_many_digits_in_quotes_are_text() -> None:
     digits = "1" * (MAX_DIGITS + 1)
     assert one(f"a: '{digits}'\nb: |\n  {digits}\n") == {"a": digits, "b": f"{digits}\n"}
     assert one(f"a: {'1' * MAX_DIGITS}") == {"a": int("1" * MAX_DIGITS)}
@@ -322,19 +322,19 @@ def test_wide_text_is_not_deep() -> None:
     assert one(f"a: |\n  {'-' * 300}\n  {'- ' * 100}x\n") == {"a": f"{'-' * 300}\n{'- ' * 100}x\n"}
 
 
-def test_byte_order_mark_in_front_is_no_part_of_the_text() -> None:
+def test_a_leading_byte_order_mark_is_ignored() -> None:
     assert one(f"{BYTE_ORDER_MARK}a: 1") == {"a": 1}
-    assert refused(f"{BYTE_ORDER_MARK}a: b: c").column == 5
+    assert refusal_of(f"{BYTE_ORDER_MARK}a: b: c").column == 5
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends(end: str) -> None:
+def test_every_line_ending_is_read(end: str) -> None:
     assert one(f"a: 1{end}b:{end}  - x{end}  - y{end}") == {"a": 1, "b": ["x", "y"]}
-    found = refused(f"a: 1{end}b: c: d{end}")
+    found = refusal_of(f"a: 1{end}b: c: d{end}")
     assert (found.line, found.column) == (2, 5)
 
 
-def test_separators_of_yaml_1_1_are_no_line_ends() -> None:
+def test_separators_of_yaml_1_1_do_not_end_lines() -> None:
     assert one("a: x\u2028y\x85z\u2029") == {"a": "x\u2028y\x85z\u2029"}
-    found = refused("a: x\u2028y\x85\nb: 1\nb: 2")
+    found = refusal_of("a: x\u2028y\x85\nb: 1\nb: 2")
     assert (found.line, found.column) == (3, 1)

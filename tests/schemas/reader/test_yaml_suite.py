@@ -77,18 +77,18 @@ def _with_text_keys(value: Value) -> Value:
     return [_with_text_keys(child) for child in value] if isinstance(value, list) else value
 
 
-def test_everything_invalid_is_refused(cases: list[Case]) -> None:
+def test_every_invalid_text_is_refused(cases: list[Case]) -> None:
     invalid = [case for case in cases if not case.is_valid]
     assert len(invalid) == 94
     assert [case.name for case in invalid if not isinstance(read(case.text), Unreadable)] == []
 
 
-def test_everything_valid_is_read_but_for_what_is_named(cases: list[Case]) -> None:
+def test_every_valid_text_is_read_apart_from_the_listed_ones(cases: list[Case]) -> None:
     refused = {case.name for case in cases if case.is_valid and isinstance(read(case.text), Unreadable)}
     assert refused == set(REFUSED)
 
 
-def test_every_value_is_right(cases: list[Case]) -> None:
+def test_every_value_is_that_of_the_suite(cases: list[Case]) -> None:
     judged = [case for case in cases if case.is_valid and case.json is not None and case.name not in REFUSED]
     assert len(judged) == 277
     for case in judged:
@@ -97,7 +97,7 @@ def test_every_value_is_right(cases: list[Case]) -> None:
         assert (case.name, [_with_text_keys(document) for document in documents]) == (case.name, case.want)
 
 
-def test_refusals_have_a_place_and_so_has_nearly_every_value(cases: list[Case]) -> None:
+def test_refusals_and_nearly_all_values_have_a_position(cases: list[Case]) -> None:
     placeless, known, nodes = [], 0, 0
     for case in cases:
         found = read(case.text)

@@ -32,7 +32,7 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
     max_leaves=12,
 )
 
-# What may stand unquoted on one line, everywhere: a part of what YAML allows.
+# What needs no quotes on one line, in every place: a part of what YAML allows.
 _PLAIN = re.compile(r"[A-Za-z0-9_./+~é日-][A-Za-z0-9_./+~éa-z日 -]*(?<! )")
 _NOT_PRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
@@ -46,7 +46,7 @@ class Written:
 
 
 @st.composite
-def written(draw: st.DrawFn, values: st.SearchStrategy[Value] = VALUES, most_documents: int = 3) -> Written:
+def write(draw: st.DrawFn, values: st.SearchStrategy[Value] = VALUES, most_documents: int = 3) -> Written:
     """A text and the documents that it holds."""
     documents = tuple(draw(st.lists(values, min_size=1, max_size=most_documents)))
     writer = _Writer(draw, draw(st.integers(1, 5)))

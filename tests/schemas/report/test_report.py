@@ -66,7 +66,7 @@ REPORTS = st.builds(
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.stem)
-def test_schemas_are_schemas(path: Path) -> None:
+def test_each_schema_is_valid_by_its_meta_schema(path: Path) -> None:
     schema = json.loads(path.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$id"].endswith(f"/report/{path.name}")
@@ -79,7 +79,7 @@ def test_there_is_a_schema_for_each_path() -> None:
 
 
 @given(REPORTS)
-def test_what_is_written_reads_back(written: report.Report) -> None:
+def test_a_written_report_reads_back(written: report.Report) -> None:
     tree = report.render(written)
     assert report.read(tree) == written
     assert report.render(report.read(tree)) == tree
@@ -261,7 +261,7 @@ def test_every_field_survives_and_is_allowed_by_the_schema() -> None:
         ("events.json", b" " * (8 * 1024 * 1024 + 1)),
     ],
 )
-def test_what_does_not_read_is_named_and_not_absent(path: str, data: bytes) -> None:
+def test_an_unreadable_file_is_unknown_and_not_absent(path: str, data: bytes) -> None:
     found = report.read({path: data, "pools/b.json": b'{"status": {"state": "Ready"}}'})
     assert [entry.path for entry in found.unreadable] == [path]
     assert all(problem.code == "GV620" and problem.message for problem in found.unreadable[0].problems)
@@ -269,5 +269,5 @@ def test_what_does_not_read_is_named_and_not_absent(path: str, data: bytes) -> N
 
 
 @pytest.mark.parametrize("path", ["README", "machines/web-1.json", "machines/a/b/c.json", "later/x.json", ""])
-def test_paths_of_other_versions_mean_nothing(path: str) -> None:
+def test_unknown_paths_are_ignored(path: str) -> None:
     assert report.read({path: b"{"} if path else {}) == report.Report()

@@ -17,11 +17,11 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", ["fleet.json", "host.json"])
-def test_schemas_are_schemas(name: str) -> None:
+def test_each_schema_is_valid_by_its_meta_schema(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(load_schema(name))
 
 
-def test_a_fleet_needs_an_id_and_nothing_else() -> None:
+def test_a_fleet_only_needs_its_id() -> None:
     settings = fleet.parse(f"fleet: {{id: {ID}}}\n".encode())
     assert isinstance(settings, fleet.FleetSettings)
     assert (settings.branches.source, settings.branches.target, settings.reports.ref) == (
@@ -83,7 +83,9 @@ poollets:
         ("late", "late-2", True, True),
     ],
 )
-def test_ownership(poollet: str, pool: str, machines: bool, volumes: bool) -> None:
+def test_a_pool_has_the_owner_that_entry_or_name_says(
+    poollet: str, pool: str, machines: bool, volumes: bool
+) -> None:
     settings = fleet.parse(OWNERS)
     assert isinstance(settings, fleet.FleetSettings)
     assert (settings.owns(poollet, pool), settings.owns_volumes(poollet, pool)) == (machines, volumes)
@@ -126,7 +128,7 @@ def test_a_whole_number_may_be_written_with_a_point() -> None:
     assert (settings.limits.evict, settings.limits.delete.count) == (100, 3)
 
 
-def test_all_mistakes_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     problems = fleet.parse(b"fleet: {id: nope}\npools: opened\nsecrets: {plain: maybe}\n")
     assert isinstance(problems, tuple)
     assert {problem.pointer for problem in problems} == {"/fleet/id", "/pools", "/secrets/plain"}
@@ -150,7 +152,7 @@ def test_a_host_needs_a_name_and_a_repo() -> None:
     )
 
 
-def test_a_whole_host() -> None:
+def test_all_settings_of_a_host_are_read() -> None:
     text = (
         HOST
         + "runtimes: [{name: kvm, start: libvirt}]\npools:\n  - {name: rack-a1, runtime: kvm, reserved: {cpu: 500m, memory: 2Gi}}\n"
@@ -198,11 +200,11 @@ def test_durations_are_exact(text: str, want: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "15", "s", "1.0005s", "0.5ms", "-1s", "1s ", "1e3s", "١s", "15s\n"])
-def test_what_is_no_duration(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|finer"):
         milliseconds(text)
 
 
 @pytest.mark.parametrize(("interval", "want"), [("1s", 50_000), ("10s", 50_000), ("15s", 75_000)])
-def test_grace(interval: str, want: int) -> None:
+def test_the_heartbeat_timeout_is_five_intervals_and_at_least_50_seconds(interval: str, want: int) -> None:
     assert fleet.heartbeat_timeout_milliseconds(interval) == want

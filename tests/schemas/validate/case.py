@@ -29,5 +29,5 @@ class Case:
     quote: str = ""  # in one of the messages or hints
 
 
-def encoded(text: str) -> str:
+def encode(text: str) -> str:
     return base64.b64encode(text.encode()).decode()

@@ -43,7 +43,7 @@ class Change:
     policy: ValidationPolicy = field(default_factory=ValidationPolicy)
 
 
-def changed(id: str, before: str, after: str, *want: str, quote: str = "") -> Change:
+def change_of(id: str, before: str, after: str, *want: str, quote: str = "") -> Change:
     base = {"base.yaml": BASE}
     return Change(id, {**base, "x.yaml": before}, {**base, "x.yaml": after}, set(want), quote)
 
@@ -53,10 +53,10 @@ def disk(name: str = "root", image: str = "debian") -> dict[str, object]:
 
 
 CHANGES = [
-    changed("nothing", machine(), machine()),
-    changed("a new machine", "", machine()),
-    changed("a machine that goes", machine(), ""),
-    changed(
+    change_of("nothing", machine(), machine()),
+    change_of("a new machine", "", machine()),
+    change_of("a machine that goes", machine(), ""),
+    change_of(
         "resize",
         machine(),
         machine(machineClassRef=ref("large")),
@@ -92,51 +92,51 @@ CHANGES = [
         },
         {"GV402 error c.yaml /capabilities"},
     ),
-    changed(
+    change_of(
         "providerID of a pool",
         together(machine_pool(providerID="a"), volume_pool(providerID="a"), machine_pool("new")),
         together(machine_pool(providerID="b"), volume_pool(), machine_pool("new", providerID="c")),
         "GV403 error x.yaml /spec/providerID",
         "GV403 error x.yaml ",
     ),
-    changed(
+    change_of(
         "providerID of a network",
         network("lan", providerID="bridge:a"),
         network("lan", providerID="bridge:b"),
         "GV403 error x.yaml /spec/providerID",
     ),
-    changed(
+    change_of(
         "class of a volume",
         volume(),
         volume(volumeClassRef=ref("grow")),
         "GV404 error x.yaml /spec/volumeClassRef/name",
     ),
-    changed(
+    change_of(
         "volume shrinks",
         volume(size="2Gi", volumeClassRef=ref("grow")),
         volume(size="2G", volumeClassRef=ref("grow")),
         "GV405 error x.yaml /spec/resources/storage",
     ),
-    changed(
+    change_of(
         "volume of a static class grows",
         volume(size="1Gi"),
         volume(size="2Gi"),
         "GV406 error x.yaml /spec/resources/storage",
         quote="resizePolicy: ExpandOnly in base.yaml",
     ),
-    changed(
+    change_of(
         "volume grows",
         volume(size="1Gi", volumeClassRef=ref("grow")),
         volume(size="2Gi", volumeClassRef=ref("grow")),
     ),
-    changed("size written otherwise", volume(size="1Gi"), volume(size="1024Mi")),
-    changed(
+    change_of("size written otherwise", volume(size="1Gi"), volume(size="1024Mi")),
+    change_of(
         "ephemeral volume changes",
         machine(volumes=[ephemeral_volume(size="2Gi")]),
         machine(volumes=[ephemeral_volume(size="1Gi")]),
         "GV405 error x.yaml /spec/volumes/0/ephemeral/volumeTemplate/spec/resources/storage",
     ),
-    changed(
+    change_of(
         "encryption",
         together(
             secret(stringData={"encryptionKey": SEALED}),
@@ -151,7 +151,7 @@ CHANGES = [
         "GV407 error x.yaml /spec/encryption",
         "GV407 error x.yaml /spec",
     ),
-    changed(
+    change_of(
         "disks with images",
         machine(volumes=[disk("a"), disk("b"), disk("c"), disk("d", ""), disk("e", "")]),
         machine(volumes=[disk("b", "fedora"), disk("c", ""), disk("d", "debian")]),
@@ -159,13 +159,13 @@ CHANGES = [
         "GV408 error x.yaml /spec/volumes/0/localDisk/image",
         "GV408 error x.yaml /spec/volumes/1",
     ),
-    changed("all disks gone", machine(volumes=[disk()]), machine(), "GV408 error x.yaml /spec"),
-    changed(
+    change_of("all disks gone", machine(volumes=[disk()]), machine(), "GV408 error x.yaml /spec"),
+    change_of(
         "disks in another order",
         machine(volumes=[disk("a"), disk("b")]),
         machine(volumes=[disk("b"), disk("a")]),
     ),
-    changed(
+    change_of(
         "host name",
         together(
             machine("a", guestConfig={"hostname": "x"}),
@@ -180,13 +180,13 @@ CHANGES = [
         "GV409 error x.yaml /spec/guestConfig/hostname",
         "GV409 error x.yaml /spec",
     ),
-    changed(
+    change_of(
         "snapshot of another volume",
         together(volume("a"), volume("b"), snapshot(volume="a")),
         together(volume("a"), volume("b"), snapshot(volume="b")),
         "GV410 error x.yaml /spec/volumeRef/name",
     ),
-    changed(
+    change_of(
         "network of an interface",
         together(network("other"), interface(), machine(networkInterfaces=[ephemeral_interface("x")])),
         together(
@@ -197,7 +197,7 @@ CHANGES = [
         "GV411 error x.yaml /spec/networkRef/name",
         "GV411 error x.yaml /spec/networkInterfaces/0/ephemeral/networkInterfaceTemplate/spec/networkRef/name",
     ),
-    changed(
+    change_of(
         "pins",
         together(
             *(machine_pool(name) for name in "ab"),
@@ -265,13 +265,13 @@ CHANGES = [
         },
         "MachineClass/gone was removed since the earlier revision, but Machine/default/web still refer to it",
     ),
-    changed(
+    change_of(
         "a volume goes and its snapshot stays",
         together(volume(), snapshot()),
         snapshot(),
         "GV310 warning x.yaml /spec/volumeRef/name",
     ),
-    changed("moved with its users", together(volume("a"), machine(volumes=[uses_volume("a")])), machine()),
+    change_of("moved with its users", together(volume("a"), machine(volumes=[uses_volume("a")])), machine()),
     Change("renamed file", {"base.yaml": BASE, "a.yaml": volume()}, {"base.yaml": BASE, "b.yaml": volume()}),
     Change(
         "renamed and changed",
@@ -279,7 +279,7 @@ CHANGES = [
         {"base.yaml": BASE, "b.yaml": volume(size="1Gi")},
         {"GV405 error b.yaml /spec/resources/storage"},
     ),
-    changed(
+    change_of(
         "source of the data",
         volume(dataSource={"osImage": {"image": "a"}}),
         volume(dataSource={"osImage": {"image": "b"}}),
@@ -291,7 +291,7 @@ CHANGES = [
         {"n.yaml": network("lan", cidr="10.2.0.0/24"), "i.yaml": interface(networkRef=ref("lan"))},
         {"GV415 warning n.yaml /spec/ipv4/cidr"},
     ),
-    changed("what did not parse then", "{[", volume(), "GV420 notice x.yaml "),
+    change_of("what did not parse then", "{[", volume(), "GV420 notice x.yaml "),
     Change(
         "what does not parse now is not removed",
         {"base.yaml": BASE, "v.yaml": volume(), "m.yaml": machine(volumes=[uses_volume("data")])},

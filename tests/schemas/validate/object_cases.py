@@ -153,7 +153,7 @@ OBJECT_CASES = [
         {"GV207 error c.yaml /capabilities/cpu"},
     ),
     Case(
-        "a class that may stand in an unreadable file",
+        "a class that an unreadable file may declare",
         {"c.yaml": "{[", "m.yaml": machine(machineClassRef=ref("gone"))},
         {"GV101 error c.yaml ", "GV310 error m.yaml /spec/machineClassRef/name"},
         quote="perhaps declared in c.yaml",

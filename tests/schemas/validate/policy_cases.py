@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.schemas.validate.case import PLAIN_ALLOWED, TARGET, Case, encoded
+from tests.schemas.validate.case import PLAIN_ALLOWED, TARGET, Case, encode
 from tests.schemas.validate.documents import (
     ephemeral_volume,
     interface,
@@ -110,7 +110,7 @@ POLICY_CASES = [
         "plain secrets",
         {
             "a.yaml": secret("a", stringData={"password": "hunter2"}),
-            "b.yaml": secret("b", data={"password": encoded("hunter2")}),
+            "b.yaml": secret("b", data={"password": encode("hunter2")}),
             "c.yaml": secret("c", data={"empty": ""}, stringData={}),
         },
         {"GV510 error a.yaml /stringData/password", "GV510 error b.yaml /data/password"},
@@ -127,8 +127,8 @@ POLICY_CASES = [
                 "a", stringData={"x": "ENC[AES256_GCM,data:eA==,iv:x,tag:y,type:str]"}, sops={"mac": "x"}
             ),
             "b.yaml": secret("b", stringData={"x": "-----BEGIN AGE ENCRYPTED FILE-----\nYQ==\n"}),
-            "c.yaml": secret("c", data={"x": encoded("age-encryption.org/v1\n-> X25519 abc\n")}),
-            "d.yaml": secret("d", data={"x": encoded("-----BEGIN AGE ENCRYPTED FILE-----\nYQ==\n")}),
+            "c.yaml": secret("c", data={"x": encode("age-encryption.org/v1\n-> X25519 abc\n")}),
+            "d.yaml": secret("d", data={"x": encode("-----BEGIN AGE ENCRYPTED FILE-----\nYQ==\n")}),
             "e.yaml": secret(
                 "e", data={"x": "ENC[AES256_GCM,data:eA==,iv:x,tag:y,type:str]"}, sops={"mac": "x"}
             ),

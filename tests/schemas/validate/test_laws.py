@@ -1,4 +1,4 @@
-"""Whatever stands in a repo: findings, and never an exception; and a revision against itself changes nothing."""
+"""Any repo: findings, and never an exception; and a revision against itself changes nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.codes import CODES
 from schemas.kinds import recognize_document
 from schemas.validate import ValidationPolicy
-from tests.schemas.manifest.mutations import VALUES, changed, places
+from tests.schemas.manifest.mutations import VALUES, change_value, places
 from tests.schemas.validate.case import BASE
 from tests.schemas.validate.checks import check
 from tests.schemas.validate.history_cases import CHANGES
@@ -21,7 +21,7 @@ TREES = [{**BASE, **case.files} for case in CASES] + [change.after for change in
 
 
 def bodies(files: dict[str, str]) -> list[tuple[str, Any]]:
-    """Each document with its file; what is no document is left as it is."""
+    """Each document with its file; other text is not changed."""
     found = []
     for path, text in files.items():
         for part in text.split("\n---\n"):
@@ -32,7 +32,7 @@ def bodies(files: dict[str, str]) -> list[tuple[str, Any]]:
     return found
 
 
-def written(documents: list[tuple[str, Any]]) -> dict[str, str]:
+def write_files(documents: list[tuple[str, Any]]) -> dict[str, str]:
     files: dict[str, str] = {}
     for path, body in documents:
         text = body if isinstance(body, str) else json.dumps(body)
@@ -58,8 +58,8 @@ def nearly_right(draw: st.DrawFn) -> dict[str, str]:
             how = "replace"
         else:
             value = VALUES[draw(st.integers(0, len(VALUES) - 1))]
-        documents[at] = (path, changed(body, where, how, value))
-    return written(documents)
+        documents[at] = (path, change_value(body, where, how, value))
+    return write_files(documents)
 
 
 def at_place(body: Any, where: tuple[Any, ...]) -> Any:
@@ -72,7 +72,7 @@ def at_place(body: Any, where: tuple[Any, ...]) -> Any:
 
 
 @given(before=nearly_right(), after=nearly_right(), policy=st.builds(ValidationPolicy))
-def test_anything_gets_findings(
+def test_any_tree_has_findings_and_raises_nothing(
     before: dict[str, str], after: dict[str, str], policy: ValidationPolicy
 ) -> None:
     for problem in check(after, policy, before):
@@ -83,8 +83,8 @@ def test_anything_gets_findings(
 
 
 @given(files=nearly_right())
-def test_nothing_changes_against_itself(files: dict[str, str]) -> None:
-    """Also when every file was written anew: only what the documents say counts."""
+def test_a_revision_compared_with_itself_has_no_findings(files: dict[str, str]) -> None:
+    """Also if every file was written again: only the values of the documents count."""
     again = {path: f"{text}\n" for path, text in files.items()}
     for before in (files, again):
         codes = {problem.code for problem in check(files, ValidationPolicy(), before)}
@@ -92,13 +92,13 @@ def test_nothing_changes_against_itself(files: dict[str, str]) -> None:
 
 
 @given(files=nearly_right())
-def test_what_is_new_may_be_anything(files: dict[str, str]) -> None:
+def test_a_new_object_breaks_no_rule_about_changes(files: dict[str, str]) -> None:
     codes = {problem.code for problem in check(files, ValidationPolicy(), {})}
     assert not {code for code in codes if code.startswith("GV4")}
 
 
 def test_trees_are_taken_apart_and_put_together_again() -> None:
     for files in TREES:
-        parts = bodies(written(bodies(files)))
+        parts = bodies(write_files(bodies(files)))
         assert parts == bodies(files)
         assert all(recognize_document(body) is not None for _, body in parts)

@@ -33,7 +33,7 @@ def tree(names: list[str]) -> Tree:
         ("xata-00004", "data-00004"),
     ],
 )
-def test_one_slip_is_understood(count: int, written: str, meant: str) -> None:
+def test_a_name_with_one_typing_mistake_is_suggested(count: int, written: str, meant: str) -> None:
     names = NameHints(tree([f"data-{number:05}" for number in range(count)]))
     hint = names.hint(Kind.VOLUME, "default", written)
     assert hint.startswith('did you mean "data-0')
@@ -51,7 +51,7 @@ def test_without_a_similar_name_the_hint_lists_declared_ones() -> None:
     assert names.hint(Kind.NETWORK, "default", "lan") == "this repo declares no Network in namespace default"
 
 
-def test_work_is_bounded() -> None:
+def test_suggestions_take_bounded_time() -> None:
     names = NameHints(tree([f"data-{number:05}" for number in range(FEW + 1)]))
     hints = [names.hint(Kind.VOLUME, "default", f"missing-{number}") for number in range(1_000)]
     assert hints[0]
@@ -59,6 +59,6 @@ def test_work_is_bounded() -> None:
     assert names.hint(Kind.VOLUME, "default", "missing-0") == hints[0]
 
 
-def test_slips_are_one_edit_away() -> None:
+def test_all_names_one_mistake_away_are_tried() -> None:
     assert {"ab", "acb", "abcd", "xbc", "abx", "a-bc"} <= set(one_typo_away("abc"))
     assert "cba" not in set(one_typo_away("abc"))
