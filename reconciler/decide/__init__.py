@@ -6,10 +6,10 @@ planning: World -> Plan, the one way for run, plan and explain
     compose -> needs and placements as one change for each object
 """
 
-from reconciler.decide.blocking import obstacles
-from reconciler.decide.deciding import diff
+from reconciler.decide.decide import diff
+from reconciler.decide.deletion import Verdicts, verdicts
 from reconciler.decide.need import Adopt, Blocked, Deed, Drain, Keep, Lost, Need, Place, Remove, Step
-from reconciler.decide.removal import Verdicts, verdicts
+from reconciler.decide.obstacles import obstacles
 from reconciler.decide.view import View
 
 __all__ = [

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from reconciler.decide.deletion import Verdicts, verdicts
 from reconciler.decide.identity import assignment_id
 from reconciler.decide.need import Deed, Need, Remove, Step
+from reconciler.decide.object_edit import Turn
 from reconciler.decide.pool_requests import judge_requests
-from reconciler.decide.removal import Verdicts, verdicts
-from reconciler.decide.turn import Turn
-from reconciler.decide.use import volumes_of
+from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.gitstore.approval import DIGITS
 from reconciler.plan.types import Action, Base, Change, PendingApproval, Plan, UnschedulableObject

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.decide.need import Keep, Need
-from reconciler.decide.turn import Turn
-from reconciler.decide.use import machines_of
+from reconciler.decide.object_edit import Turn
+from reconciler.decide.references import machines_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record import Record

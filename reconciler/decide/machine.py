@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.decide import rejection
-from reconciler.decide.assignment import Fact, adopted, claims_on, settled
-from reconciler.decide.blocking import obstacle
+from reconciler.decide.apply_report import Fact, adopted, claims_on, settled
+from reconciler.decide.deletion import is_paused
 from reconciler.decide.eviction import Expulsion, consents, expulsion, has_local_disk
 from reconciler.decide.need import Adopt, Blocked, Drain, Keep, Lost, Need, Place
+from reconciler.decide.object_edit import Turn
+from reconciler.decide.obstacles import obstacle
 from reconciler.decide.pin import hindrance
-from reconciler.decide.removal import is_paused
-from reconciler.decide.turn import Turn
-from reconciler.decide.use import volumes_of
+from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.known import Known

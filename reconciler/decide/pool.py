@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.decide.need import Keep, Need
+from reconciler.decide.object_edit import Turn
 from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
-from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.grants import POOL_STATUS

@@ -10,8 +10,8 @@ from datetime import datetime
 import msgspec
 
 from reconciler.decide.need import Remove, Step
+from reconciler.decide.object_edit import Turn
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
-from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.known import Known, Standing

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from reconciler.decide import rejection
-from reconciler.decide.assignment import Fact, adopted, claims_on, settled
-from reconciler.decide.blocking import obstacle
-from reconciler.decide.claim import claimed, is_asked_for
+from reconciler.decide.apply_report import Fact, adopted, claims_on, settled
+from reconciler.decide.deletion import is_paused
 from reconciler.decide.machine import blocked, keep
 from reconciler.decide.need import Adopt, Lost, Need, Place
-from reconciler.decide.removal import is_paused
-from reconciler.decide.turn import Turn
-from reconciler.decide.use import machines_of, owner_of
+from reconciler.decide.object_edit import Turn
+from reconciler.decide.obstacles import obstacle
+from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.view import View
+from reconciler.decide.volume_claim import claimed, is_asked_for
 from reconciler.world.known import Known
 from reconciler.world.record.condition import ACCEPTED, SCHEDULED
 from schemas.model import Volume

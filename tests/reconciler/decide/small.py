@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.decide.use import owner_of
+from reconciler.decide.references import owner_of
 from reconciler.world.advance import Confirm, Confirmation, Held
 from reconciler.world.grants import NO_GRANT, Grant
 from reconciler.world.known import Known, Place, Standing

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from reconciler.decide.claim import contention
 from reconciler.decide.expansion import expansions
+from reconciler.decide.references import owner_of, volumes_of
 from reconciler.decide.retained import is_returning
-from reconciler.decide.use import owner_of, volumes_of
 from reconciler.decide.view import View
+from reconciler.decide.volume_claim import contention
 from reconciler.world.known import Known
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume, VolumeSpec

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from reconciler.decide.object_edit import Turn
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.rejection import noted
-from reconciler.decide.turn import Turn
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.record.condition import EVICTION, SCHEDULED

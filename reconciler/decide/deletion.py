@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.decide.claim import released
-from reconciler.decide.guard import Losses, objection, stricter
+from reconciler.decide.deletion_limit import Losses, objection, stricter
 from reconciler.decide.need import Remove, Step
+from reconciler.decide.object_edit import Turn
 from reconciler.decide.pool_requests import judge_requests
-from reconciler.decide.turn import Turn
-from reconciler.decide.use import holders, named, owner_of
+from reconciler.decide.references import holders, named, owner_of
 from reconciler.decide.view import View
+from reconciler.decide.volume_claim import released
 from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm, Confirmation

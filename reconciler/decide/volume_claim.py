@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.decide.turn import Turn
-from reconciler.decide.use import machines_of, volumes_of
+from reconciler.decide.object_edit import Turn
+from reconciler.decide.references import machines_of, volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.known import Known

@@ -8,11 +8,11 @@ from dataclasses import replace
 import msgspec
 
 from reconciler.decide import interface
-from reconciler.decide.assignment import Fact
+from reconciler.decide.apply_report import Fact
 from reconciler.decide.expansion import Expansion, expansions
 from reconciler.decide.identity import uid
 from reconciler.decide.need import Blocked, Deed, Need
-from reconciler.decide.turn import Turn
+from reconciler.decide.object_edit import Turn
 from reconciler.decide.view import View
 from reconciler.decide.volume import volume
 from reconciler.plan.types import Action

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.decide.guard import Losses, objection, stricter
+from reconciler.decide.deletion_limit import Losses, objection, stricter
 from schemas.settings.fleet import DeleteLimit
 
 LIMIT = DeleteLimit()

@@ -8,15 +8,17 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from reconciler.decide import generated, interface, machine, pool, removal, volume
-from reconciler.decide.assignment import Fact, observed, under_grant
+from reconciler.decide import deletion as removal
+from reconciler.decide import ephemeral as generated
+from reconciler.decide import interface, machine, pool, volume
+from reconciler.decide.apply_report import Fact, observed, under_grant
+from reconciler.decide.deletion import Verdicts, verdicts
 from reconciler.decide.identity import uid
 from reconciler.decide.need import Drain, Keep, Need
+from reconciler.decide.object_edit import Turn
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
-from reconciler.decide.removal import Verdicts, verdicts
+from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.retained import kept_for, lost, taken_back
-from reconciler.decide.turn import Turn
-from reconciler.decide.use import interfaces_of, machines_of, volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
 from reconciler.world.known import Known, Standing
