@@ -30,7 +30,7 @@ class ListEncoder(Generic[AnyObject]):
         self._encode: Callable[[AnyObject], Message] = encode
         self._encoded: dict[str, tuple[AnyObject, bytes]] = {}
 
-    def response(self, objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> bytes:
+    def encode(self, objects: Mapping[str, AnyObject], id: str, labels: Mapping[str, str]) -> bytes:
         """The encoded response with the selected objects: the one with that id, else those with all of these labels."""
         parts = [self._bytes(item) for item in select_objects(objects, id, labels)]
         if not id and not labels:

@@ -70,7 +70,7 @@ class MachineService:
 
     def list_machines(self, request: pb.ListMachinesRequest) -> bytes:
         query = request.filter
-        return self._lists.response(self._runtime.objects(RuntimeMachine), query.id, query.label_selector)
+        return self._lists.encode(self._runtime.objects(RuntimeMachine), query.id, query.label_selector)
 
     def create_machine(self, request: pb.CreateMachineRequest) -> pb.CreateMachineResponse:
         request_checks.require_part(request, "machine", "machine")

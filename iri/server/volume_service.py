@@ -44,7 +44,7 @@ class VolumeService:
 
     def list_volumes(self, request: pb.ListVolumesRequest) -> bytes:
         query = request.filter
-        return self._volumes.response(self._runtime.objects(RuntimeVolume), query.id, query.label_selector)
+        return self._volumes.encode(self._runtime.objects(RuntimeVolume), query.id, query.label_selector)
 
     def create_volume(self, request: pb.CreateVolumeRequest) -> pb.CreateVolumeResponse:
         request_checks.require_part(request, "volume", "volume")
@@ -81,9 +81,7 @@ class VolumeService:
 
     def list_volume_snapshots(self, request: pb.ListVolumeSnapshotsRequest) -> bytes:
         query = request.filter
-        return self._snapshots.response(
-            self._runtime.objects(RuntimeSnapshot), query.id, query.label_selector
-        )
+        return self._snapshots.encode(self._runtime.objects(RuntimeSnapshot), query.id, query.label_selector)
 
     def status(self, _: pb.StatusRequest) -> pb.StatusResponse:
         response = pb.StatusResponse()

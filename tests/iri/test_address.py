@@ -43,7 +43,7 @@ def test_address(text: str, address: Address) -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), REFUSED, ids=[repr(text)[:20] for text, _ in REFUSED])
-def test_what_is_no_address_of_this_host_is_refused(text: str, words: str) -> None:
+def test_address_that_is_not_of_this_host_is_refused(text: str, words: str) -> None:
     with pytest.raises(InvalidArgument, match=words):
         parse(text)
 

@@ -124,18 +124,18 @@ def test_change_touches_its_part_of_spec_and_counts(change: MachineChange, spec:
 @pytest.mark.parametrize(
     ("change", "error", "words"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS]
 )
-def test_change_that_cannot_be_is_refused(change: MachineChange, error: type[IRIError], words: str) -> None:
+def test_impossible_change_is_refused(change: MachineChange, error: type[IRIError], words: str) -> None:
     with pytest.raises(error, match=words):
         change_machine(MACHINE, change)
 
 
 @pytest.mark.parametrize("change", [SetPower(Power.ON), Resize("small"), UpdateVolume(DATA)])
-def test_change_to_what_is_so_is_none(change: MachineChange) -> None:
+def test_change_that_spec_already_has_changes_nothing(change: MachineChange) -> None:
     assert change_machine(MACHINE, change) is MACHINE
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_annotations_are_replaced_and_are_no_new_generation(annotations: dict[str, str]) -> None:
+def test_replacing_annotations_keeps_the_generation(annotations: dict[str, str]) -> None:
     changed = change_machine(MACHINE, SetAnnotations(annotations))
     assert changed.annotations == annotations
     assert (changed.generation, changed.spec) == (MACHINE.generation, MACHINE.spec)
@@ -168,7 +168,7 @@ def test_volume_grows() -> None:
     assert grown.generation == 2
 
 
-def test_volume_of_that_size_already_is_left_alone() -> None:
+def test_volume_with_the_desired_size_is_left_alone() -> None:
     before = volume(5)
     assert expand_volume(before, ExpandVolume(Resources(storage_bytes=5))) is before
 
@@ -176,6 +176,6 @@ def test_volume_of_that_size_already_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "size", "words"), [(volume(5), 4, "cannot shrink"), (volume(5, 1), 6, "deleted")]
 )
-def test_volume_refuses(before: RuntimeVolume, size: int, words: str) -> None:
+def test_volume_change_is_refused(before: RuntimeVolume, size: int, words: str) -> None:
     with pytest.raises(FailedPrecondition, match=words):
         expand_volume(before, ExpandVolume(Resources(storage_bytes=size)))

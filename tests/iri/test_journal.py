@@ -26,7 +26,7 @@ class Clock:
         return self.now
 
 
-def test_event_says_what_happened_to_whom() -> None:
+def test_event_names_object_reason_and_action() -> None:
     clock = Clock()
     log = Journal(clock)
     log.event(
@@ -52,7 +52,7 @@ def test_events_are_bounded_in_count_and_age() -> None:
     assert [event.id for event in log.events()] == ["3", "4"]
 
 
-def test_watch_begins_with_resync_then_tells_each_object_once() -> None:
+def test_watch_begins_with_a_resync_then_reports_each_object_once() -> None:
     log = Journal(Clock())
     log.notice(RuntimeMachine, "before", ChangeType.CREATED)
     watcher = log.watch()
@@ -82,7 +82,7 @@ def test_watcher_waits_until_something_happens() -> None:
     timer.join()
 
 
-def test_watcher_that_falls_behind_is_told_to_look_at_everything() -> None:
+def test_watcher_that_falls_behind_gets_a_resync() -> None:
     log = Journal(Clock())
     watcher = log.watch()
     watcher.next(0)
@@ -93,7 +93,7 @@ def test_watcher_that_falls_behind_is_told_to_look_at_everything() -> None:
     assert len(told) < 10
 
 
-def test_closed_watcher_makes_room_and_wakes_its_reader() -> None:
+def test_closing_a_watcher_frees_its_place_and_wakes_its_reader() -> None:
     log = Journal(Clock())
     watchers = [log.watch() for _ in range(journal.WATCHERS)]
     with pytest.raises(ResourceExhausted, match="watchers"):

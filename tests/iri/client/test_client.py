@@ -44,7 +44,7 @@ def running(client: Client, id: str) -> RuntimeMachine:
     )
 
 
-def test_select_by_id_or_labels(client: Client) -> None:
+def test_objects_are_selected_by_id_or_labels(client: Client) -> None:
     web = client.create(WANTED).id
     other = client.create(RuntimeMachine(spec=RuntimeMachineSpec(class_name="small"))).id
     assert set(client.select(RuntimeMachine)) == {web, other}
@@ -53,7 +53,7 @@ def test_select_by_id_or_labels(client: Client) -> None:
     assert client.select(RuntimeMachine, "no-such-id") == {}
 
 
-def test_what_has_not_changed_is_the_identical_object(client: Client) -> None:
+def test_an_unchanged_object_is_the_identical_object(client: Client) -> None:
     still, moving = client.create(WANTED).id, client.create(WANTED).id
     before = {id: running(client, id) for id in (still, moving)}
     client.change(moving, AttachVolume(Disk(name="a", device="oda", local_disk=RuntimeLocalDisk())))
@@ -63,7 +63,7 @@ def test_what_has_not_changed_is_the_identical_object(client: Client) -> None:
     assert after[still].detail.boots == 1
 
 
-def test_events_of_a_window(client: Client) -> None:
+def test_events_are_selected_by_a_time_window(client: Client) -> None:
     machine = running(client, client.create(WANTED).id)
     born = machine.created_at // 10**9
     assert client.events_between(born - 60, born + 60, {"app": "web"})
@@ -106,7 +106,7 @@ def test_runtime_without_details_is_listed_without(address: UnixAddress) -> None
         assert client.about().host.capacity == {}
 
 
-def test_nothing_is_written_to_the_terminal_when_a_server_goes(address: UnixAddress) -> None:
+def test_nothing_is_written_to_the_terminal_when_a_server_stops(address: UnixAddress) -> None:
     program = """
 import sys
 from pathlib import Path

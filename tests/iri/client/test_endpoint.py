@@ -38,7 +38,7 @@ def test_well_known_places() -> None:
     ]
 
 
-def test_what_was_said_beats_the_environment_beats_what_exists(endpoint: Endpoint) -> None:
+def test_argument_comes_before_environment_before_well_known_sockets(endpoint: Endpoint) -> None:
     with listening(endpoint.sockets[0]):
         environment = {"IRI_TEST": "unix:///from/environment"}
         assert discover(endpoint, "127.0.0.1:1", environment) == TcpAddress("127.0.0.1", 1)
@@ -53,7 +53,7 @@ def test_broker_comes_before_provider(endpoint: Endpoint) -> None:
             assert discover(endpoint, None, {}) == UnixAddress(endpoint.sockets[0])
 
 
-def test_plain_file_is_no_socket(endpoint: Endpoint) -> None:
+def test_plain_file_is_not_found_as_a_socket(endpoint: Endpoint) -> None:
     endpoint.sockets[0].touch()
     with pytest.raises(Unavailable, match="IRI_TEST"):
         discover(endpoint, None, {})

@@ -18,7 +18,7 @@ class Counted:
         return [data.decode()]
 
 
-def test_same_bytes_are_the_same_object() -> None:
+def test_same_bytes_decode_to_the_identical_object() -> None:
     decode = Counted()
     decoded = ListDecoder(decode)
     first = decoded.decode(join_items([b"a", b"b"]), is_complete=True)
@@ -28,7 +28,7 @@ def test_same_bytes_are_the_same_object() -> None:
     assert decode.count == 3
 
 
-def test_part_of_a_list_does_not_make_the_rest_forgotten() -> None:
+def test_partial_list_keeps_the_items_of_the_complete_one() -> None:
     decode = Counted()
     decoded = ListDecoder(decode)
     decoded.decode(join_items([b"a", b"b"]), is_complete=True)
@@ -37,17 +37,17 @@ def test_part_of_a_list_does_not_make_the_rest_forgotten() -> None:
     assert decode.count == 2
 
 
-def test_parts_do_not_add_up_for_ever() -> None:
+def test_partial_lists_do_not_grow_the_cache_without_limit() -> None:
     decoded = ListDecoder(Counted())
     for number in range(3 * SPARE):
         decoded.decode(join_items([str(number).encode()]), is_complete=False)
     assert len(decoded._known) <= SPARE + 1
 
 
-def test_fields_of_newer_servers_are_passed_over() -> None:
+def test_fields_of_newer_servers_are_ignored() -> None:
     assert ListDecoder(Counted()).decode(join_items([b"a"]) + b"\xa0\x38\x07", is_complete=True) == [["a"]]
 
 
-def test_what_is_no_list_is_a_bug_of_the_runtime() -> None:
+def test_undecodable_list_is_an_internal_error() -> None:
     with pytest.raises(Internal):
         ListDecoder(Counted()).decode(b"\x0a\xff", is_complete=True)

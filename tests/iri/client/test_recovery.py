@@ -39,7 +39,7 @@ def simulated() -> SimulatedRuntime:
     return SimulatedRuntime(quick_host())
 
 
-def test_server_that_was_killed_and_started_again(address: UnixAddress) -> None:
+def test_client_reaches_a_server_that_was_killed_and_restarted(address: UnixAddress) -> None:
     first = spawn(address.path)
     with Client(address) as client:
         id = client.create(WANTED).id
@@ -200,7 +200,7 @@ def test_clients_that_die_at_work_leave_nothing_behind(address: UnixAddress) -> 
         assert client.about().name
 
 
-def test_watch_survives_a_restart_and_says_resync(address: UnixAddress) -> None:
+def test_watch_survives_a_restart_and_sends_a_resync(address: UnixAddress) -> None:
     first = Server(simulated(), [address])
     first.start()
     with Client(address) as client:
@@ -215,7 +215,7 @@ def test_watch_survives_a_restart_and_says_resync(address: UnixAddress) -> None:
         watch.close()
 
 
-def test_watch_without_a_server_does_not_begin(address: UnixAddress) -> None:
+def test_watch_without_a_server_times_out(address: UnixAddress) -> None:
     with Client(address, deadlines=Deadlines(other=0.5)) as client, pytest.raises(TimedOut):
         client.watch()
 

@@ -69,7 +69,7 @@ class DevicePromises:
         subject.reaches(machine.id, MachineState.RUNNING)
         subject.attached(machine.id, "data")
 
-    def test_4_detach_of_what_is_not_there_is_not_found(self, subject: Subject) -> None:
+    def test_4_detaching_an_unknown_device_is_not_found(self, subject: Subject) -> None:
         machine = subject.running()
         for change in (
             DetachVolume("nope"),

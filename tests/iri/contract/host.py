@@ -45,7 +45,7 @@ class HostPromises:
         subject.running()
         assert subject.runtime.offers() == before, "totals, not what is left"
 
-    def test_6_offered_are_the_classes_that_were_set_with_their_very_keys(self, subject: Subject) -> None:
+    def test_6_classes_on_offer_are_those_that_were_set_with_all_their_keys(self, subject: Subject) -> None:
         subject.runtime.set_classes(OFFERED)
         offers = subject.runtime.offers()
         assert tuple(offer.machine_class for offer in offers.machines) == OFFERED.machines
@@ -58,7 +58,7 @@ class HostPromises:
         found = subject.machine(machine.id)
         assert (found.spec, found.status.state) == (machine.spec, MachineState.RUNNING)
 
-    def test_7_events_say_what_happened_to_whom(self, subject: Subject) -> None:
+    def test_7_events_name_object_reason_and_action(self, subject: Subject) -> None:
         machine = subject.running(labels={"machinepoollet.ironcore.dev/machine-name": "web-1"})
         events = eventually(
             lambda: [event for event in subject.runtime.events() if event.id == machine.id],
@@ -75,7 +75,7 @@ class HostPromises:
             assert abs(event.time - time.time()) < 60
         assert sorted(events, key=lambda event: event.time) == events
 
-    def test_watch_begins_with_a_resync_and_tells_of_every_change(self, subject: Subject) -> None:
+    def test_watch_begins_with_a_resync_and_reports_every_change(self, subject: Subject) -> None:
         watch = subject.runtime.watch()
         try:
             assert watch.next(subject.seconds)[0] == Notice(None, "", ChangeType.RESYNC)
@@ -97,7 +97,7 @@ class HostPromises:
         finally:
             watch.close()
 
-    def test_watch_tells_within_a_second_that_a_guest_has_ended(self, subject: Subject) -> None:
+    def test_watch_reports_within_a_second_that_a_guest_has_ended(self, subject: Subject) -> None:
         assert subject.guest_powers_itself_off is not None
         machine = subject.running()
         watch = subject.runtime.watch()
@@ -116,7 +116,7 @@ class HostPromises:
         finally:
             watch.close()
 
-    def test_closed_watch_wakes_who_waits(self, subject: Subject) -> None:
+    def test_closing_a_watch_wakes_its_reader(self, subject: Subject) -> None:
         watch = subject.runtime.watch()
         watch.next(subject.seconds)
         waiting = threading.Thread(target=watch.next, args=(3600,))

@@ -110,7 +110,9 @@ class MachinePromises:
         assert off.spec.power is Power.ON, "what is wanted is not the guest's to change"
         assert off.detail.reason
 
-    def test_2_machine_that_is_off_by_itself_starts_when_told_on_again(self, subject: Subject) -> None:
+    def test_2_machine_that_ended_by_itself_starts_when_power_on_is_ordered_again(
+        self, subject: Subject
+    ) -> None:
         assert subject.guest_powers_itself_off is not None
         machine = subject.running()
         subject.guest_powers_itself_off(machine.id)
@@ -193,7 +195,7 @@ class MachinePromises:
             machines = list(threads.map(lambda _: subject.runtime.create(wanted), range(16)))
         assert len({machine.id for machine in machines}) == 1
 
-    def test_5_without_a_uid_each_is_another(self, subject: Subject) -> None:
+    def test_5_without_a_uid_every_create_is_another_machine(self, subject: Subject) -> None:
         wanted = RuntimeMachine(spec=RuntimeMachineSpec(class_name=subject.machine_class))
         first, second = subject.runtime.create(wanted), subject.runtime.create(wanted)
         assert first.id != second.id

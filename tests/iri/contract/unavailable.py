@@ -12,7 +12,7 @@ from tests.iri.contract.subject import Subject
 
 
 class LackingPromises:
-    def test_7_network_that_is_not_there_is_told_before_anything_is_made(self, subject: Subject) -> None:
+    def test_7_missing_network_is_refused_before_anything_is_created(self, subject: Subject) -> None:
         lan = RuntimeNetworkInterface(name="lan", network_id=subject.missing_network_id)
         spec = RuntimeMachineSpec(class_name=subject.machine_class, network_interfaces=(lan,))
         wanted = subject.wanted(spec=spec)
@@ -21,14 +21,14 @@ class LackingPromises:
             subject.runtime.create(wanted)
         assert subject.runtime.objects(RuntimeMachine).keys() == before
 
-    def test_7_network_that_is_not_there_is_not_attached(self, subject: Subject) -> None:
+    def test_7_missing_network_is_not_attached(self, subject: Subject) -> None:
         machine = subject.running()
         lan = RuntimeNetworkInterface(name="lan", network_id=subject.missing_network_id)
         with pytest.raises(NetworkNotReady, match=subject.missing_network_id.rpartition(":")[2]):
             subject.runtime.change(machine.id, AttachInterface(lan))
         assert subject.machine(machine.id).spec == machine.spec
 
-    def test_7_image_that_the_host_has_not_is_told_before_anything_is_made(self, subject: Subject) -> None:
+    def test_7_missing_image_file_is_refused_before_anything_is_created(self, subject: Subject) -> None:
         disk = subject.image_disk(subject.missing_image)
         spec = RuntimeMachineSpec(class_name=subject.machine_class, volumes=(disk,))
         machines, volumes = (
@@ -42,7 +42,7 @@ class LackingPromises:
         assert subject.runtime.objects(RuntimeMachine).keys() == machines
         assert subject.runtime.objects(RuntimeVolume).keys() == volumes
 
-    def test_7_image_of_a_volume_that_cannot_be_pulled_is_told_by_its_detail(self, subject: Subject) -> None:
+    def test_7_volume_whose_image_cannot_be_pulled_has_a_reason_in_its_detail(self, subject: Subject) -> None:
         volume = subject.runtime.create(subject.volume_of_image(subject.unreachable_image))
 
         def is_told(found: RuntimeVolume) -> bool:
@@ -54,10 +54,10 @@ class LackingPromises:
         assert found.status.state is VolumeState.ERROR
         subject.removed(RuntimeVolume, volume.id)
 
-    def test_7_volume_that_is_as_it_was_asked_for_has_no_reasons(self, subject: Subject) -> None:
+    def test_7_volume_that_is_as_desired_has_no_reason(self, subject: Subject) -> None:
         assert subject.available().detail == VolumeDetail()
 
-    def test_7_image_that_cannot_be_pulled_is_told_by_a_condition(self, subject: Subject) -> None:
+    def test_7_machine_whose_image_cannot_be_pulled_has_a_condition(self, subject: Subject) -> None:
         disk = subject.image_disk(subject.unreachable_image)
         spec = RuntimeMachineSpec(class_name=subject.machine_class, volumes=(disk,))
         machine = subject.runtime.create(subject.wanted(spec=spec))

@@ -28,7 +28,7 @@ class VolumePromises:
         wanted = subject.snapshot(subject.available().id)
         assert subject.runtime.create(wanted).id == subject.runtime.create(wanted).id
 
-    def test_8_spec_is_what_was_asked_and_status_what_is_there(self, subject: Subject) -> None:
+    def test_8_spec_is_the_desired_size_and_status_the_actual_one(self, subject: Subject) -> None:
         wanted = subject.volume()
         odd = replace(
             wanted, spec=replace(wanted.spec, resources=Resources(storage_bytes=subject.volume_bytes + 1))
@@ -39,7 +39,7 @@ class VolumePromises:
         assert volume.status.resources is not None
         assert volume.status.resources.storage_bytes >= subject.volume_bytes + 1
 
-    def test_8_access_is_there_only_while_available(self, subject: Subject) -> None:
+    def test_8_access_is_published_only_while_the_volume_is_available(self, subject: Subject) -> None:
         id = subject.runtime.create(subject.volume()).id
 
         def has_access_rightly(volume: RuntimeVolume) -> bool:

@@ -14,12 +14,12 @@ from iri.exec.channels import Channel, ProtocolError
 
 
 @given(st.sampled_from(Channel), st.binary())
-def test_a_message_comes_apart_as_it_was_put_together(channel: Channel, data: bytes) -> None:
+def test_a_message_is_split_into_what_it_was_encoded_from(channel: Channel, data: bytes) -> None:
     assert channels.split_message(channels.encode_message(channel, data)) == (channel, data)
 
 
 @given(st.integers(1, 0xFFFF), st.integers(1, 0xFFFF))
-def test_a_resize_comes_back(columns: int, rows: int) -> None:
+def test_a_resize_is_decoded_as_it_was_encoded(columns: int, rows: int) -> None:
     channel, data = channels.split_message(channels.encode_resize(columns, rows))
     assert channel is Channel.RESIZE
     assert channels.decode_resize(data) == (columns, rows)
@@ -33,7 +33,7 @@ def test_a_resize_comes_back(columns: int, rows: int) -> None:
         b'{"Height":40,"Width":120,"PixelWidth":0}',
     ],
 )
-def test_a_resize_of_any_client(data: bytes) -> None:
+def test_a_resize_of_other_clients_is_understood(data: bytes) -> None:
     assert channels.decode_resize(data) == (120, 40)
 
 
@@ -51,30 +51,30 @@ def test_a_resize_of_any_client(data: bytes) -> None:
         b'{"Width":80.5,"Height":24}',
     ],
 )
-def test_a_resize_that_is_none(data: bytes) -> None:
+def test_an_invalid_resize_is_a_protocol_error(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         channels.decode_resize(data)
 
 
 @pytest.mark.parametrize("received", [b"", b"\x05x", b"\xff", "text"])
-def test_a_message_that_is_none(received: bytes | str) -> None:
+def test_an_invalid_message_is_a_protocol_error(received: bytes | str) -> None:
     with pytest.raises(ProtocolError):
         channels.split_message(received)
 
 
 @pytest.mark.parametrize("status", [None, 0, 1, 130, 255])
-def test_an_exit_status_comes_back(status: int | None) -> None:
+def test_an_exit_status_is_decoded_as_it_was_encoded(status: int | None) -> None:
     channel, data = channels.split_message(channels.encode_end(status))
     assert channel is Channel.STATUS
     assert channels.decode_status(data) == (status or 0, "")
 
 
-def test_a_failure_comes_back_with_its_text() -> None:
+def test_a_failure_keeps_its_text() -> None:
     _, data = channels.split_message(channels.encode_failure("the guest is off"))
     assert channels.decode_status(data) == (1, "the guest is off")
 
 
-def test_the_status_is_one_that_kubernetes_writes() -> None:
+def test_a_status_of_kubernetes_is_understood() -> None:
     _, data = channels.split_message(channels.encode_end(3))
     status = json.loads(data)
     assert (status["status"], status["reason"]) == ("Failure", "NonZeroExitCode")
@@ -91,13 +91,13 @@ def test_the_status_is_one_that_kubernetes_writes() -> None:
         b'{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":7}}',
     ],
 )
-def test_a_status_that_is_none(data: bytes) -> None:
+def test_an_invalid_status_is_a_protocol_error(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         channels.decode_status(data)
 
 
 @given(st.binary(max_size=64))
-def test_no_status_or_resize_does_more_than_be_refused(data: bytes) -> None:
+def test_any_status_or_resize_is_decoded_or_refused(data: bytes) -> None:
     for parse in (channels.decode_status, channels.decode_resize):
         with contextlib.suppress(ProtocolError):
             parse(data)

@@ -55,7 +55,7 @@ def test_a_shell_is_used_and_left(server: ExecServer, screens: list[Screen]) -> 
     assert screen.is_restored()
 
 
-def test_the_exit_status_comes_here(server: ExecServer, screens: list[Screen]) -> None:
+def test_the_exit_status_reaches_the_caller(server: ExecServer, screens: list[Screen]) -> None:
     screen = Screen([*PERSON, server.offer("m1", shell), "2"])
     screens.append(screen)
     screen.expect(b"$ ")
@@ -117,7 +117,7 @@ def test_the_end_of_a_pipe_ends_the_shell(server: ExecServer) -> None:
     assert said.endswith(b"<SessionEnded(exit_status=0)>\n")
 
 
-def test_a_line_that_never_ends_is_left_after_a_silence(server: ExecServer) -> None:
+def test_a_session_with_piped_input_ends_after_a_silence(server: ExecServer) -> None:
     # It goes on after the end of its input, and ends all the same when nobody is there any more.
     program = "echo ready; n=0; while [ $n -lt 99 ]; do read line || n=$((n + 1)); echo got $line; done"
     url = server.offer("m1", lambda: process_console("sh", "-c", program))
@@ -126,7 +126,7 @@ def test_a_line_that_never_ends_is_left_after_a_silence(server: ExecServer) -> N
     assert said.endswith(b"<SessionLeft()>\n")
 
 
-def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
+def test_a_console_that_cannot_be_attached_gives_the_reason(server: ExecServer) -> None:
     assert b"request another" in piped(server.offer("m1", shell).rsplit("/", 1)[0] + "/made-up", b"")
     host, port = server.address
     server.stop()
@@ -138,7 +138,7 @@ def test_what_cannot_be_attached_to_says_why(server: ExecServer) -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://x/secret-token", "http://[::1/secret-token", "http://x:99999/secret-token"]
 )
-def test_a_url_that_is_none_is_told_without_its_token(url: str) -> None:
+def test_an_invalid_url_is_reported_without_its_token(url: str) -> None:
     said = piped(url, b"")
     assert b"<SessionBroken(reason='the runtime answered with an invalid console URL')>" in said
     assert b"secret-token" not in said
@@ -153,5 +153,5 @@ def test_a_url_that_is_none_is_told_without_its_token(url: str) -> None:
         ("ws://127.0.0.1:1/exec/t", "ws://127.0.0.1:1/exec/t"),
     ],
 )
-def test_a_providers_url_as_a_websocket(url: str, wanted: str) -> None:
+def test_a_providers_url_becomes_one_of_a_websocket(url: str, wanted: str) -> None:
     assert websocket_url(url) == wanted

@@ -81,7 +81,7 @@ def answer(url: str, method: str = "GET", headers: dict[str, str] | None = None)
     return response.status, body
 
 
-def test_keys_go_there_and_bytes_come_back(server: ExecServer) -> None:
+def test_keys_reach_the_console_and_output_comes_back(server: ExecServer) -> None:
     with opened(server.offer("m1", cat)) as connection:
         attached(connection)
         connection.send(channels.encode_message(Channel.STDIN, b"hello\n"))
@@ -120,7 +120,7 @@ def test_much_output_arrives_whole(server: ExecServer) -> None:
     assert status == (0, "")
 
 
-def test_a_url_is_good_once(server: ExecServer) -> None:
+def test_a_url_is_valid_once(server: ExecServer) -> None:
     url = server.offer("m1", cat)
     with opened(url):
         with pytest.raises(InvalidStatus) as refused:
@@ -129,7 +129,7 @@ def test_a_url_is_good_once(server: ExecServer) -> None:
         assert b"request another" in (refused.value.response.body or b"")
 
 
-def test_a_plain_request_is_told_the_protocol_and_spends_nothing(server: ExecServer) -> None:
+def test_a_plain_request_is_told_the_protocol_and_keeps_its_ticket(server: ExecServer) -> None:
     url = server.offer("m1", cat)
     status, body = answer(url)
     assert status == 426
@@ -143,7 +143,7 @@ def test_a_plain_request_is_told_the_protocol_and_spends_nothing(server: ExecSer
 
 
 @pytest.mark.parametrize("path", ["/", "/exec", "/exec/", "/exec/made-up", "/exec/..", "/metrics"])
-def test_there_is_nothing_else(server: ExecServer, path: str) -> None:
+def test_every_other_path_is_not_found(server: ExecServer, path: str) -> None:
     host, port = server.address
     with pytest.raises(InvalidStatus) as refused:
         opened(f"http://{host}:{port}{path}")
@@ -179,7 +179,7 @@ def _eventually_offers(server: ExecServer, machine_id: str) -> None:
     raise AssertionError(f"the session of {machine_id} never ended")
 
 
-def test_two_who_race_for_one_console_get_one(server: ExecServer) -> None:
+def test_two_racing_clients_get_one_console(server: ExecServer) -> None:
     urls = [server.offer("m1", cat) for _ in range(8)]
     outcomes: list[str] = []
     start = threading.Barrier(len(urls))
@@ -210,13 +210,13 @@ def test_two_who_race_for_one_console_get_one(server: ExecServer) -> None:
     assert len(outcomes) == len(urls)
 
 
-def test_a_client_that_vanishes_frees_the_machine_and_the_process(server: ExecServer) -> None:
+def test_a_client_that_vanishes_frees_the_machines_session(server: ExecServer) -> None:
     connection = opened(server.offer("m1", cat))
     connection.socket.close()
     _eventually_offers(server, "m1")
 
 
-def test_a_console_that_cannot_be_opened_says_why(server: ExecServer) -> None:
+def test_a_console_that_cannot_be_opened_gives_the_reason(server: ExecServer) -> None:
     def gone() -> Console:
         raise errors.FailedPrecondition("machine m1 is off")
 
@@ -226,7 +226,7 @@ def test_a_console_that_cannot_be_opened_says_why(server: ExecServer) -> None:
 
 
 @pytest.mark.parametrize("wrong", [b"", b"\x09x", "text", b"\x04{}"])
-def test_a_client_that_speaks_otherwise_is_closed_on(server: ExecServer, wrong: bytes | str) -> None:
+def test_a_client_with_another_protocol_is_disconnected(server: ExecServer, wrong: bytes | str) -> None:
     with opened(server.offer("m1", cat)) as connection:
         connection.send(wrong)
         with contextlib.suppress(ConnectionClosed):
@@ -236,7 +236,7 @@ def test_a_client_that_speaks_otherwise_is_closed_on(server: ExecServer, wrong: 
         assert connection.close_reason
 
 
-def test_there_are_no_more_sessions_than_the_limit() -> None:
+def test_no_session_begins_beyond_the_limit() -> None:
     server = ExecServer(sessions=Sessions(limit=1))
     server.start()
     try:
@@ -252,7 +252,7 @@ def test_there_are_no_more_sessions_than_the_limit() -> None:
         server.stop()
 
 
-def test_there_are_no_more_tickets_than_the_limit() -> None:
+def test_no_url_is_offered_beyond_the_limit() -> None:
     server = ExecServer(tickets=Tickets(limit=2))
     server.start()
     try:
@@ -264,7 +264,7 @@ def test_there_are_no_more_tickets_than_the_limit() -> None:
         server.stop()
 
 
-def test_stopping_ends_the_sessions_and_says_so() -> None:
+def test_stopping_ends_the_sessions_and_gives_the_reason() -> None:
     server = ExecServer()
     server.start()
     with opened(server.offer("m1", cat)) as connection:

@@ -14,7 +14,7 @@ def nothing() -> Console:
     raise AssertionError("nobody opens it here")
 
 
-def test_a_ticket_is_good_once() -> None:
+def test_a_ticket_is_valid_once() -> None:
     tickets = Tickets()
     token = tickets.issue("m1", nothing, now=0)
     assert token is not None
@@ -24,7 +24,7 @@ def test_a_ticket_is_good_once() -> None:
     assert tickets.redeem(token, now=1) is None
 
 
-def test_a_ticket_is_good_for_a_minute() -> None:
+def test_a_ticket_is_valid_for_a_minute() -> None:
     tickets = Tickets()
     first = tickets.issue("m1", nothing, now=0)
     second = tickets.issue("m1", nothing, now=0.5)
@@ -34,14 +34,14 @@ def test_a_ticket_is_good_for_a_minute() -> None:
     assert tickets.redeem(second, now=LIFETIME_SECONDS) is not None
 
 
-def test_a_made_up_ticket_is_none() -> None:
+def test_an_invented_ticket_is_refused() -> None:
     tickets = Tickets()
     tickets.issue("m1", nothing, now=0)
     assert tickets.redeem("", now=0) is None
     assert tickets.redeem("AAAAAAAAAAAAAAAAAAAAAA", now=0) is None
 
 
-def test_there_are_no_more_than_the_limit_until_some_expire() -> None:
+def test_no_ticket_is_issued_beyond_the_limit_until_some_expire() -> None:
     tickets = Tickets(limit=2)
     assert tickets.issue("m1", nothing, now=0)
     assert tickets.issue("m2", nothing, now=30)

@@ -66,7 +66,7 @@ def refuse_unfitting(client: Raw, method: MethodDescriptor, data: bytes) -> None
 @pytest.mark.parametrize("name", METHODS)
 @settings(max_examples=25, deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
-def test_any_message(client: Raw, name: str, data: st.DataObject) -> None:
+def test_any_message_is_answered_or_refused(client: Raw, name: str, data: st.DataObject) -> None:
     request = data.draw(messages(METHODS[name].input_type))
     refuse_unfitting(client, METHODS[name], request.SerializeToString())
 
@@ -74,14 +74,16 @@ def test_any_message(client: Raw, name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", CONTROL)
 @settings(max_examples=10, deadline=None, suppress_health_check=SHARED)
 @given(data=st.data())
-def test_any_message_of_the_control_service(controlled: Raw, name: str, data: st.DataObject) -> None:
+def test_any_message_of_the_control_service_is_answered_or_refused(
+    controlled: Raw, name: str, data: st.DataObject
+) -> None:
     request = data.draw(messages(CONTROL[name].input_type))
     refuse_unfitting(controlled, CONTROL[name], request.SerializeToString())
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=SHARED)
 @given(name=st.sampled_from(sorted(METHODS)), data=st.binary(max_size=64))
-def test_any_bytes(client: Raw, name: str, data: bytes) -> None:
+def test_any_bytes_are_a_request_or_an_invalid_argument(client: Raw, name: str, data: bytes) -> None:
     refuse_unfitting(client, METHODS[name], data)
 
 

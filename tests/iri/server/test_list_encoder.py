@@ -51,25 +51,25 @@ def ids(response: bytes) -> list[str]:
 def test_id_alone_decides_and_labels_must_all_match(
     id: str, labels: Mapping[str, str], expected: list[str]
 ) -> None:
-    assert ids(ListEncoder(RuntimeMachine, encode_machine).response(MACHINES, id, labels)) == expected
+    assert ids(ListEncoder(RuntimeMachine, encode_machine).encode(MACHINES, id, labels)) == expected
 
 
 def test_only_what_has_changed_is_encoded_again() -> None:
     encode = Counted()
     lists = ListEncoder(RuntimeMachine, encode)
     for _ in range(3):
-        lists.response(MACHINES, "", {})
+        lists.encode(MACHINES, "", {})
     assert encode.count == 3
     changed = MACHINES | {"m2": RuntimeMachine(id="m2", labels={"app": "new"})}
-    assert ids(lists.response(changed, "", {"app": "new"})) == ["m2"]
-    lists.response(changed, "", {})
+    assert ids(lists.encode(changed, "", {"app": "new"})) == ["m2"]
+    lists.encode(changed, "", {})
     assert encode.count == 4
 
 
-def test_what_is_gone_is_forgotten() -> None:
+def test_removed_objects_are_dropped_from_the_cache() -> None:
     lists = ListEncoder(RuntimeMachine, encode_machine)
-    lists.response({str(number): RuntimeMachine(id=str(number)) for number in range(1000)}, "", {})
-    lists.response(MACHINES, "", {})
+    lists.encode({str(number): RuntimeMachine(id=str(number)) for number in range(1000)}, "", {})
+    lists.encode(MACHINES, "", {})
     assert len(lists._encoded) <= len(MACHINES)
 
 
@@ -79,11 +79,11 @@ def test_ten_thousand_machines_fit_or_are_refused_by_name() -> None:
         return {str(number): RuntimeMachine(id=str(number), spec=spec) for number in range(10_000)}
 
     lists = ListEncoder(RuntimeMachine, encode_machine)
-    small = lists.response(many(4000), "", {})
+    small = lists.encode(many(4000), "", {})
     assert len(ids(small)) == 10_000
     assert len(small) < LARGEST_MESSAGE_BYTES
     with pytest.raises(
         ResourceExhausted, match=r"10000 machines take 7\d\.\d MiB and a response holds 64 MiB"
     ):
-        lists.response(many(7500), "", {})
-    assert ids(lists.response(many(7500), "17", {})) == ["17"]
+        lists.encode(many(7500), "", {})
+    assert ids(lists.encode(many(7500), "17", {})) == ["17"]

@@ -276,7 +276,7 @@ def test_empty_request_is_answered(client: Raw, name: str) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("data", [b"\xff\xff\xff", b"\x0a\x05a"], ids=["garbage", "cut off"])
-def test_bytes_that_are_no_message_are_an_invalid_argument(client: Raw, name: str, data: bytes) -> None:
+def test_bytes_that_are_not_a_message_are_an_invalid_argument(client: Raw, name: str, data: bytes) -> None:
     code, said, _ = client.send(METHODS[name], data)
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert "not a valid" in said
@@ -294,6 +294,6 @@ def test_unknown_call_is_unimplemented(client: Raw) -> None:
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_text_that_is_no_utf8_is_an_invalid_argument(client: Raw) -> None:
+def test_text_that_is_not_utf8_is_an_invalid_argument(client: Raw) -> None:
     code, _, _ = client.send(METHODS["MachineRuntime.DeleteMachine"], b"\x0a\x02\xff\xfe")
     assert code is grpc.StatusCode.INVALID_ARGUMENT

@@ -34,11 +34,11 @@ def cockpit() -> Cockpit:
     return Cockpit()
 
 
-def test_every_call_of_the_service_is_there(cockpit: Cockpit) -> None:
+def test_every_call_of_the_service_is_served(cockpit: Cockpit) -> None:
     assert set(cockpit.control.list_calls()) == {method.name for method in SERVICE.methods}
 
 
-def test_the_clock_is_turned(cockpit: Cockpit) -> None:
+def test_the_clock_is_stopped_advanced_and_run(cockpit: Cockpit) -> None:
     control, world = cockpit.control, cockpit.world
     start = control.get_clock(pb.GetClockRequest()).clock
     assert (start.mode, start.rate, start.now) == (pb.CLOCK_REAL, 1, world.now_ns)
@@ -117,7 +117,7 @@ def test_no_fault_reaches_the_control_itself(cockpit: Cockpit) -> None:
 
 
 @pytest.mark.parametrize("action", [pb.HOST_REBOOT, pb.HOST_CRASH])
-def test_the_host_goes_and_comes_back(cockpit: Cockpit, action: pb.HostAction.ValueType) -> None:
+def test_the_host_restarts_by_a_control_call(cockpit: Cockpit, action: pb.HostAction.ValueType) -> None:
     world = cockpit.world
     made = world.running(machine("m1"))
     cockpit.control.act_on_host(pb.ActOnHostRequest(action=action, down_nanoseconds=10 * SECOND_NS))
@@ -129,7 +129,7 @@ def test_the_host_goes_and_comes_back(cockpit: Cockpit, action: pb.HostAction.Va
     assert ("HostCrashed" in world.reasons(made.id)) == (action == pb.HOST_CRASH)
 
 
-def test_things_happen_in_guests(cockpit: Cockpit) -> None:
+def test_guests_crash_reboot_hang_and_power_off_by_control_calls(cockpit: Cockpit) -> None:
     made = cockpit.world.running(machine("m1"))
     cockpit.control.act_on_guest(pb.ActOnGuestRequest(machine_id=made.id, action=pb.GUEST_CRASH))
     assert cockpit.world.machine(made.id).status.state is MachineState.TERMINATED
@@ -139,7 +139,7 @@ def test_things_happen_in_guests(cockpit: Cockpit) -> None:
         cockpit.control.act_on_guest(pb.ActOnGuestRequest(machine_id="nope"))
 
 
-def test_the_behavior_is_changed_and_said(cockpit: Cockpit) -> None:
+def test_the_behavior_is_changed_and_shown(cockpit: Cockpit) -> None:
     plain = cockpit.control.get_behavior(pb.GetBehaviorRequest()).behavior
     assert (plain.name, dict(plain.flags)) == ("gitvirt", list_flags(ProviderQuirks()))
     wanted = pb.Behavior(name="stock-libvirt", flags={"ignores_power": False})

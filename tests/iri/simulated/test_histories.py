@@ -68,7 +68,7 @@ def seen(world: World) -> tuple[object, ...]:
 
 @given(histories, st.floats(0.01, 2.0))
 @settings(max_examples=80, deadline=None)
-def test_how_often_one_looks_changes_nothing(
+def test_how_often_a_host_is_read_changes_nothing(
     history: list[tuple[tuple[str, ...], float]], step: float
 ) -> None:
     rarely, often = World(SMALL), World(SMALL)
@@ -107,7 +107,9 @@ def test_a_restart_of_the_process_changes_nothing(
 
 @given(histories)
 @settings(max_examples=80, deadline=None)
-def test_what_holds_at_every_moment(history: list[tuple[tuple[str, ...], float]]) -> None:
+def test_usage_and_attachments_are_consistent_at_every_moment(
+    history: list[tuple[tuple[str, ...], float]],
+) -> None:
     world = World(SMALL)
     for deed, seconds in history:
         do(world, deed)

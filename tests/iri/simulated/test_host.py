@@ -112,7 +112,7 @@ def test_a_long_life_is_rewritten_and_stays_small(tmp_path: Path) -> None:
     world.host.close()
 
 
-def test_classes_are_offered_as_far_as_they_fit() -> None:
+def test_classes_that_do_not_fit_are_not_offered() -> None:
     world = World(with_capacity(cpu=5, memory=10 * GIB, storage=0))
     assert {offer.machine_class.name: offer.quantity for offer in world.runtime.offers().machines} == {
         "small": 5,
@@ -143,7 +143,7 @@ def odd(name: str, **flags: bool) -> World:
     return World(Profile(behavior=name, behavior_flags=flags))
 
 
-def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
+def test_a_stock_libvirt_host_creates_duplicates_and_has_no_generations() -> None:
     world = odd("stock-libvirt")
     first, second = world.running(machine("m1", power=Power.OFF)), world.running(machine("m1"))
     assert first.id != second.id
@@ -169,7 +169,7 @@ def test_a_stock_libvirt_host_duplicates_boots_and_counts_nothing() -> None:
         world.runtime.create(machine("m3", class_name="no-such"))
 
 
-def test_a_stock_ceph_host_rounds_up_and_says_internal() -> None:
+def test_a_stock_ceph_host_rounds_sizes_up_and_answers_internal() -> None:
     world = odd("stock-ceph")
     made = world.available(volume("v1", size_bytes=GIB + 1))
     assert made.status.resources == Resources(storage_bytes=2 * GIB)
@@ -192,7 +192,7 @@ def test_a_stock_cloud_hypervisor_host_loses_a_size_and_ignores_updates() -> Non
     assert world.machine(made.id) is made
 
 
-def test_a_flag_changes_one_oddity() -> None:
+def test_a_flag_changes_one_quirk() -> None:
     world = odd("stock-libvirt", ignores_power=False)
     assert world.running(machine("m1", power=Power.OFF)).status.state is MachineState.SUSPENDED
     with pytest.raises(ValueError, match="unknown behavior"):
@@ -202,7 +202,7 @@ def test_a_flag_changes_one_oddity() -> None:
     assert set(PROVIDERS) >= {"gitvirt", "stock-libvirt", "stock-ceph"}
 
 
-def test_a_watcher_hears_of_what_only_time_brings() -> None:
+def test_a_watcher_gets_changes_that_only_time_causes() -> None:
     host = SimulatedHost(replace(Profile(), times=quick()), 1)
     runtime = SimulatedRuntime(host)
     watch = runtime.watch()
@@ -223,7 +223,7 @@ def quick() -> Times:
     return parse_profile(b'{"times": {"boot": [0.05, 0.05, 0.05], "remove": [0.02, 0.02, 0.02]}}').times
 
 
-def test_a_watcher_hears_when_the_clock_is_advanced() -> None:
+def test_a_watcher_gets_changes_when_the_clock_is_advanced() -> None:
     clock = SimulatedClock()
     clock.run(0)
     host = SimulatedHost(Profile(), 1, clock)
@@ -240,7 +240,7 @@ def test_a_watcher_hears_when_the_clock_is_advanced() -> None:
     assert heard == [made.id]
 
 
-def test_events_bear_the_time_at_which_they_happened() -> None:
+def test_events_have_the_time_at_which_they_happened() -> None:
     world = World()
     made = world.runtime.create(machine("m1"))
     world.pass_seconds(100)
@@ -250,7 +250,7 @@ def test_events_bear_the_time_at_which_they_happened() -> None:
     assert born <= started[0].time < born + 10
 
 
-def test_threads_may_use_it_at_once() -> None:
+def test_threads_may_use_a_host_at_once() -> None:
     host = SimulatedHost(with_capacity(cpu=10_000, memory=10_000 * GIB, storage=10_000 * GIB), 1)
     runtime = SimulatedRuntime(host)
     made: list[str] = []
@@ -300,6 +300,6 @@ def test_a_profile_is_read_strictly_and_changed_in_part() -> None:
         b'{"behavior_flags": {"levitates": true}}',
     ],
 )
-def test_a_profile_that_is_none_is_refused(wrong: bytes) -> None:
+def test_an_invalid_profile_is_refused(wrong: bytes) -> None:
     with pytest.raises(errors.InvalidArgument):
         parse_profile(wrong)

@@ -46,7 +46,7 @@ def state(world: World, id: str) -> MachineState:
     return world.machine(id).status.state
 
 
-def test_a_machine_boots_when_its_devices_are_in(world: World) -> None:
+def test_a_machine_boots_once_its_devices_are_attached(world: World) -> None:
     made = world.runtime.create(machine("m1", local(image="os"), interface()))
     assert made.status.state is MachineState.PENDING
     assert [entry.state for entry in made.status.volumes] == [AttachmentState.PENDING]
@@ -81,7 +81,7 @@ def test_an_image_that_cannot_be_pulled_keeps_the_machine_pending() -> None:
     assert stuck.id not in world.runtime.objects(RuntimeMachine)
 
 
-def test_an_image_that_cannot_be_pulled_is_told_of() -> None:
+def test_an_image_that_cannot_be_pulled_is_reported() -> None:
     world = World(Profile(unavailable_images=("no-such",)))
     made = world.runtime.create(machine("m1", local(image="no-such")))
     assert "ImagePullFailed" in world.reasons(made.id)
@@ -122,7 +122,7 @@ def test_power_off_takes_the_guest_a_while_and_on_boots_it_again(world: World) -
     assert again.generation == made.generation + 2 == again.status.observed_generation
 
 
-def test_power_on_while_it_goes_off_boots_it_afterwards(world: World) -> None:
+def test_power_on_during_a_stop_boots_afterwards(world: World) -> None:
     made = world.running(machine("m1"))
     world.runtime.change(made.id, SetPower(Power.OFF))
     world.runtime.change(made.id, SetPower(Power.ON))
@@ -131,7 +131,7 @@ def test_power_on_while_it_goes_off_boots_it_afterwards(world: World) -> None:
     assert world.machine(made.id).detail.boots == 2
 
 
-def test_power_off_while_it_boots_is_at_once(world: World) -> None:
+def test_power_off_during_a_boot_is_immediate(world: World) -> None:
     made = world.runtime.create(machine("m1"))
     world.runtime.change(made.id, SetPower(Power.OFF))
     assert state(world, made.id) is MachineState.SUSPENDED
@@ -148,7 +148,7 @@ def test_the_same_power_again_is_no_change(world: World) -> None:
 @pytest.mark.parametrize(
     ("action", "reason"), [(GuestAction.POWEROFF, "GuestPowerOff"), (GuestAction.CRASH, "Crash")]
 )
-def test_a_guest_that_ends_by_itself_stays_so_until_it_is_ordered_on(
+def test_a_guest_that_ends_by_itself_stays_off_until_power_on_is_ordered(
     world: World, action: GuestAction, reason: str
 ) -> None:
     made = world.running(machine("m1"))
@@ -171,7 +171,7 @@ def test_a_guest_that_reboots_is_never_seen_as_off(world: World) -> None:
     assert world.machine(made.id).detail.boots == 2
 
 
-def test_a_reboot_lets_go_what_a_hung_guest_held(world: World) -> None:
+def test_a_reboot_releases_the_devices_of_a_hung_guest(world: World) -> None:
     made = world.running(machine("m1", local()))
     act(world, made.id, GuestAction.HANG)
     world.runtime.change(made.id, DetachVolume("root"))
@@ -181,7 +181,7 @@ def test_a_reboot_lets_go_what_a_hung_guest_held(world: World) -> None:
     assert world.machine(made.id).status.volumes == ()
 
 
-def test_a_class_and_back_again_waits_for_nothing(world: World) -> None:
+def test_a_class_changed_back_leaves_nothing_pending(world: World) -> None:
     made = world.running(machine("m1"))
     world.runtime.change(made.id, Resize("medium"))
     world.runtime.change(made.id, Resize("small"))
@@ -203,7 +203,7 @@ def test_a_guest_that_hangs_is_switched_off_when_grace_is_over(world: World) -> 
 
 
 @pytest.mark.parametrize("action", list(GuestAction))
-def test_nothing_happens_inside_a_machine_that_is_off(world: World, action: GuestAction) -> None:
+def test_no_guest_event_is_possible_while_a_machine_is_off(world: World, action: GuestAction) -> None:
     made = world.running(machine("m1", power=Power.OFF))
     with pytest.raises(errors.FailedPrecondition):
         act(world, made.id, action)
@@ -227,7 +227,7 @@ def test_a_deleted_machine_stays_listed_until_it_is_gone(world: World) -> None:
     assert world.host.state.usage.totals() == {}
 
 
-def test_devices_come_and_go_while_it_runs(world: World) -> None:
+def test_devices_are_attached_and_detached_while_the_machine_runs(world: World) -> None:
     made = world.running(machine("m1"))
     disk, nic = local("data", device="odb"), interface("second", "dmz")
     world.runtime.change(made.id, AttachVolume(disk))
@@ -264,7 +264,7 @@ def test_attach_after_detach_of_the_same_name_works_at_once(world: World) -> Non
     assert new.handle != old.handle
 
 
-def test_a_volume_with_a_new_size_stays_plugged_and_another_takes_its_place(world: World) -> None:
+def test_a_volume_with_a_new_size_stays_attached_and_another_volume_replaces_it(world: World) -> None:
     connection = VolumeConnection(driver="ceph", handle="wwn-1", effective_storage_bytes=GIB)
     made = world.running(machine("m1", Disk(name="data", connection=connection)))
     larger = Disk(name="data", connection=replace(connection, effective_storage_bytes=2 * GIB))
@@ -278,7 +278,7 @@ def test_a_volume_with_a_new_size_stays_plugged_and_another_takes_its_place(worl
     assert world.machine(made.id).status.volumes[0].handle == "wwn-2"
 
 
-def test_what_is_not_attached_cannot_be_detached(world: World) -> None:
+def test_unattached_device_cannot_be_detached(world: World) -> None:
     made = world.running(machine("m1", local(), interface()))
     with pytest.raises(errors.NotFound):
         world.runtime.change(made.id, DetachVolume("other"))
@@ -306,7 +306,7 @@ def test_another_class_waits_for_the_next_boot_and_both_are_charged(world: World
         world.runtime.change(made.id, Resize("no-such"))
 
 
-def test_observed_generation_is_never_behind_what_the_caller_has_seen(world: World) -> None:
+def test_observed_generation_is_never_behind_the_one_the_caller_recorded(world: World) -> None:
     seen = "machinepoollet.ironcore.dev/irimachine-generation"
     made = world.running(machine("m1", annotations={seen: "7"}))
     assert made.status.observed_generation == 7
@@ -317,7 +317,7 @@ def test_observed_generation_is_never_behind_what_the_caller_has_seen(world: Wor
     assert world.machine(made.id).status.observed_generation == made.generation
 
 
-def test_a_full_host_says_what_does_not_fit() -> None:
+def test_a_full_host_names_every_resource_that_is_short() -> None:
     world = World(with_capacity(cpu=2, memory=8 * GIB, storage=10 * GIB))
     first = world.running(machine("m1", local(size_bytes=9 * GIB)))
     with pytest.raises(errors.ResourceExhausted, match=r"storage: .* needed, .* of .* free"):
@@ -357,7 +357,7 @@ def test_addresses_are_given_by_network_and_never_twice(world: World) -> None:
     assert given[2].rsplit(".", 2)[0] not in lan
 
 
-def test_an_interface_keeps_what_it_brings(world: World) -> None:
+def test_an_interface_keeps_the_addresses_of_its_spec(world: World) -> None:
     own = interface("a", "lan", "10.1.2.3", "fe80::1", mac="52:54:00:00:00:01")
     silent = interface("b", "lan", dhcp="false")
     ranged = interface("c", "lan", cidr="192.168.7.0/24")
@@ -369,7 +369,7 @@ def test_an_interface_keeps_what_it_brings(world: World) -> None:
     assert told["c"].ips == ("192.168.7.2",)
 
 
-def test_an_address_that_two_have_is_told_of(world: World) -> None:
+def test_an_address_that_two_machines_have_is_an_event(world: World) -> None:
     world.running(machine("m1", interface("a", "lan", "10.1.2.3")))
     made = world.runtime.create(machine("m2", interface("a", "lan", "10.1.2.3")))
     assert "AddressInUse" in world.reasons(made.id)

@@ -29,7 +29,7 @@ class Real:
         return self.now_ns
 
 
-def test_a_clock_follows_real_time_until_it_is_told_otherwise() -> None:
+def test_a_clock_follows_real_time_until_its_rate_changes() -> None:
     real = Real()
     clock = SimulatedClock(real)
     real.now_ns += SECOND_NS
@@ -75,12 +75,12 @@ spans = st.tuples(st.floats(0, 1e3), st.floats(0, 1e3), st.floats(0, 1e3)).map(
 
 
 @given(spans, st.floats(0, 1, exclude_max=True))
-def test_a_span_gives_what_lies_in_it(span: DurationRange, share: float) -> None:
+def test_a_duration_is_within_its_range(span: DurationRange, share: float) -> None:
     seconds = span.sample_ns(share) / SECOND_NS
     assert span.least - 1e-6 <= seconds <= span.most + 1e-6
 
 
-def test_a_span_is_around_its_usual() -> None:
+def test_a_duration_is_around_its_usual_value() -> None:
     span, chance = DurationRange(1, 2, 9), SeededRandom(7)
     draws = [chance.duration_ns(span, "boot", str(number)) / SECOND_NS for number in range(2000)]
     assert 3.7 < sum(draws) / len(draws) < 4.3  # the mean of that triangle is 4
@@ -89,12 +89,12 @@ def test_a_span_is_around_its_usual() -> None:
 
 
 @pytest.mark.parametrize("wrong", [(2, 1, 3), (-1, 0, 1), (0, 2, 1)])
-def test_a_span_that_is_none(wrong: tuple[float, float, float]) -> None:
+def test_an_invalid_duration_is_refused(wrong: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="a duration needs"):
         DurationRange(*wrong)
 
 
-def test_chance_depends_on_the_question_and_the_seed_alone() -> None:
+def test_random_numbers_depend_on_purpose_and_seed_alone() -> None:
     one, other = SeededRandom(1), SeededRandom(1)
     first = one.share("boot", "m1")
     other.share("boot", "m2")
@@ -105,7 +105,9 @@ def test_chance_depends_on_the_question_and_the_seed_alone() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.integers(0, 50)))), st.integers(0, 50))
-def test_the_agenda_gives_what_is_due_in_order_and_once(puts: list[tuple[int, int | None]], now: int) -> None:
+def test_the_timer_queue_yields_each_due_key_once_and_in_order(
+    puts: list[tuple[int, int | None]], now: int
+) -> None:
     agenda = TimerQueue()
     wanted: dict[str, int] = {}
     for number, due in puts:
@@ -123,7 +125,7 @@ def test_the_agenda_gives_what_is_due_in_order_and_once(puts: list[tuple[int, in
     assert len(agenda) == len(rest)
 
 
-def test_the_agenda_does_not_keep_what_was_put_off() -> None:
+def test_the_timer_queue_drops_entries_that_were_put_off() -> None:
     agenda = TimerQueue()
     for due in range(100_000):
         agenda.put(("thing", "1"), due)
@@ -143,7 +145,7 @@ def test_addresses_are_given_lowest_first_and_come_back() -> None:
 
 
 @pytest.mark.parametrize("cidr", ["10.0.0.0/30", "10.0.0.0/31", "10.0.0.0/32"])
-def test_a_network_without_room_gives_none(cidr: str) -> None:
+def test_a_full_network_assigns_no_address(cidr: str) -> None:
     addresses = AddressRange(ipaddress.IPv4Network(cidr))
     first = addresses.find_free()
     if first is not None:
@@ -151,7 +153,7 @@ def test_a_network_without_room_gives_none(cidr: str) -> None:
     assert addresses.find_free() is None
 
 
-def test_networks_that_nobody_uses_are_forgotten() -> None:
+def test_unused_networks_are_dropped() -> None:
     world = World()
     for number in range(20):
         made = world.running(machine(f"m{number}", interface("nic", f"net-{number}")))
@@ -161,7 +163,7 @@ def test_networks_that_nobody_uses_are_forgotten() -> None:
     assert world.host.state.networks._ranges == {}
 
 
-def test_an_address_held_twice_is_free_after_both() -> None:
+def test_an_address_used_twice_is_free_after_both_released_it() -> None:
     addresses = AddressRange(ipaddress.IPv4Network("10.0.0.0/24"))
     address = addresses.find_free()
     assert address is not None
@@ -183,7 +185,7 @@ def called(faults: FaultRules, call: str, effects: list[str]) -> str:
     return "fine"
 
 
-def test_a_fault_before_its_effect_and_one_after() -> None:
+def test_a_fault_hits_before_or_after_the_effect_of_a_call() -> None:
     faults = FaultRules(SeededRandom(1))
     faults.add(FaultRule(call="CreateMachine", code="UNAVAILABLE", times=1))
     faults.add(FaultRule(call="DeleteMachine", effect=FaultEffect.AFTER, code="DEADLINE_EXCEEDED", times=1))
@@ -197,14 +199,14 @@ def test_a_fault_before_its_effect_and_one_after() -> None:
     assert faults.calls() == {"CreateMachine": 2, "DeleteMachine": 1}
 
 
-def test_a_fault_skips_and_strikes_as_often_as_it_says() -> None:
+def test_a_fault_skips_and_hits_as_often_as_it_says() -> None:
     faults = FaultRules(SeededRandom(1))
     faults.add(FaultRule(call="*", code="INTERNAL", skip=2, times=3))
     said = [called(faults, "Status", []) for _ in range(7)]
     assert said == ["fine"] * 2 + ["Internal"] * 3 + ["fine"] * 2
 
 
-def test_a_fault_strikes_with_its_probability_and_the_same_each_time() -> None:
+def test_a_fault_hits_with_its_probability_and_the_same_way_for_a_seed() -> None:
     def run(seed: int) -> list[str]:
         faults = FaultRules(SeededRandom(seed))
         faults.add(FaultRule(code="UNAVAILABLE", probability=0.3))
@@ -228,7 +230,7 @@ def test_a_slow_call_is_slow_and_waits_no_longer_once_released() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"code": "TEAPOT"}, {"skip": -1}, {"times": -1}, {"delay_ns": -1}, {"probability": 1.5}]
 )
-def test_a_fault_that_is_none(wrong: dict[str, object]) -> None:
+def test_an_invalid_fault_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"."):
         FaultRule(**wrong)  # type: ignore[arg-type]
 

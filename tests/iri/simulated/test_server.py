@@ -61,7 +61,7 @@ def test_a_day_passes_in_a_moment(client: Client, control: ControlClient) -> Non
     watch.close()
 
 
-def test_a_guest_that_ends_is_known_at_once(client: Client, control: ControlClient) -> None:
+def test_a_watcher_learns_at_once_that_a_guest_ended(client: Client, control: ControlClient) -> None:
     control.update_profile(b'{"times": {"boot": [0, 0, 0], "stop": [0.3, 0.3, 0.3]}}')
     made = client.create(machine("m1"))
     watch = client.watch()
@@ -90,7 +90,7 @@ def test_a_lost_answer_to_a_create_does_not_make_two(client: Client, control: Co
     assert control.count_calls()["CreateMachine"] == 2
 
 
-def test_a_slow_answer_is_a_deadline_that_passed(served: SimulatedServer, client: Client) -> None:
+def test_a_slow_answer_is_a_timeout(served: SimulatedServer, client: Client) -> None:
     made = client.create(machine("m1"))
     served.faults.add(
         FaultRule(call="UpdateMachinePower", effect=FaultEffect.AFTER, delay_ns=SECOND_NS, times=1)
@@ -101,7 +101,7 @@ def test_a_slow_answer_is_a_deadline_that_passed(served: SimulatedServer, client
     client.change(made.id, SetPower(Power.OFF))
 
 
-def test_a_host_that_is_away_answers_nothing_but_controls(client: Client, control: ControlClient) -> None:
+def test_a_host_that_is_down_answers_only_control_calls(client: Client, control: ControlClient) -> None:
     made = client.create(machine("m1"))
     control.act_on_host(HostAction.CRASH, down_seconds=3600)
     with pytest.raises(errors.Unavailable, match="the host is restarting"):

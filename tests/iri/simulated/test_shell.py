@@ -65,7 +65,7 @@ def the_machine(world: World) -> RuntimeMachine:
     return next(iter(world.runtime.objects(RuntimeMachine).values()))
 
 
-def test_it_knows_itself(world: World, line: Line) -> None:
+def test_the_shell_shows_its_machine(world: World, line: Line) -> None:
     made = the_machine(world)
     assert line.run("hostname") == "web-1"
     told = line.run("ip")
@@ -76,7 +76,7 @@ def test_it_knows_itself(world: World, line: Line) -> None:
     assert "poweroff" in line.run("help")
 
 
-def test_it_echoes_and_splits_words(line: Line) -> None:
+def test_the_shell_echoes_and_splits_words(line: Line) -> None:
     assert line.run("echo 'a  b' c # d") == "a  b c"
     assert line.run("") == ""
     assert line.run("echo 'a") == "syntax error: No closing quotation"
@@ -101,7 +101,7 @@ def test_keys_edit_the_line(line: Line) -> None:
 
 
 @pytest.mark.parametrize(("keys", "status"), [("exit 7", 7), ("exit", 0), ("\x04", 0), ("exit nonsense", 0)])
-def test_it_ends_with_a_status(line: Line, keys: str, status: int) -> None:
+def test_the_shell_ends_with_an_exit_status(line: Line, keys: str, status: int) -> None:
     line.console.write(keys.encode() + b"\r")
     line.until_the_end()
     assert line.console.exit_status() == status
@@ -115,7 +115,7 @@ def test_it_ends_with_a_status(line: Line, keys: str, status: int) -> None:
         ("reboot", MachineState.RUNNING),
     ],
 )
-def test_what_is_done_inside_happens_to_the_machine(
+def test_commands_in_the_guest_act_on_its_machine(
     world: World, line: Line, command: str, state: MachineState
 ) -> None:
     line.console.write(command.encode() + b"\r")
@@ -126,7 +126,7 @@ def test_what_is_done_inside_happens_to_the_machine(
 
 
 @pytest.mark.parametrize("action", ["off", "remove", "crash", "host"])
-def test_it_ends_with_the_machine(world: World, line: Line, action: str) -> None:
+def test_the_shell_ends_with_the_machine(world: World, line: Line, action: str) -> None:
     id = the_machine(world).id
     reading = threading.Thread(target=line.until_the_end)
     reading.start()
@@ -147,7 +147,7 @@ def test_it_ends_with_the_machine(world: World, line: Line, action: str) -> None
     assert not reading.is_alive()
 
 
-def test_there_is_none_without_a_running_guest(world: World) -> None:
+def test_there_is_no_console_without_a_running_guest(world: World) -> None:
     off = world.running(machine("m1", power=Power.OFF))
     with pytest.raises(errors.FailedPrecondition, match="it is not running"):
         world.runtime.console(off.id)

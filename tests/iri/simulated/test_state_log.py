@@ -99,7 +99,7 @@ def test_zeros_at_the_end_are_a_torn_end(tmp_path: Path) -> None:
     log.close()
 
 
-def test_another_file_is_not_taken_for_a_ledger(tmp_path: Path) -> None:
+def test_another_file_is_not_taken_for_a_state_log(tmp_path: Path) -> None:
     (tmp_path / "state.log").write_text("my diary")
     log = StateLog(tmp_path)
     with pytest.raises(StateLogError, match="not a state log"):
@@ -108,7 +108,7 @@ def test_another_file_is_not_taken_for_a_ledger(tmp_path: Path) -> None:
     assert (tmp_path / "state.log").read_text() == "my diary"
 
 
-def test_two_do_not_share_a_directory(tmp_path: Path) -> None:
+def test_two_logs_do_not_share_a_directory(tmp_path: Path) -> None:
     log = StateLog(tmp_path)
     with pytest.raises(StateLogError, match="another simulated runtime"):
         StateLog(tmp_path)
@@ -116,13 +116,13 @@ def test_two_do_not_share_a_directory(tmp_path: Path) -> None:
     StateLog(tmp_path).close()
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StateLogError, match="file"):
         StateLog(tmp_path / "file" / "state")
 
 
-def test_a_rewrite_keeps_what_is_alive_and_shrinks_the_file(tmp_path: Path) -> None:
+def test_a_rewrite_keeps_current_records_and_shrinks_the_file(tmp_path: Path) -> None:
     log = StateLog(tmp_path)
     log.load()
     record = b"x" * 100_000

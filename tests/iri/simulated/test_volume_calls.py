@@ -44,7 +44,7 @@ def test_a_volume_from_an_image_waits_for_the_image(world: World) -> None:
     assert world.volume(second.id).status.state is VolumeState.AVAILABLE
 
 
-def test_a_volume_from_an_image_that_is_not_there_is_an_error() -> None:
+def test_a_volume_whose_image_is_missing_is_in_error() -> None:
     world = World(Profile(unavailable_images=("no-such",)))
     made = world.runtime.create(volume("v1", image="no-such"))
     assert made.status.state is VolumeState.ERROR
@@ -55,7 +55,7 @@ def test_a_volume_from_an_image_that_is_not_there_is_an_error() -> None:
     assert world.host.state.usage.totals() == {}
 
 
-def test_a_volume_grows_and_says_so_when_it_has(world: World) -> None:
+def test_a_volume_reports_its_new_size_once_it_has_grown(world: World) -> None:
     made = world.available(volume("v1"))
     world.runtime.change(made.id, ExpandVolume(Resources(storage_bytes=3 * GIB)))
     growing = world.volume(made.id)
@@ -96,7 +96,7 @@ def test_a_snapshot_becomes_a_volume(world: World) -> None:
     assert copy.status.state is VolumeState.AVAILABLE
 
 
-def test_a_snapshot_outlives_its_volume_and_goes_when_told(world: World) -> None:
+def test_a_snapshot_outlives_its_volume_until_it_is_removed(world: World) -> None:
     source = world.available(volume("v1"))
     shot = world.runtime.create(snapshot(source.id))
     world.pass_seconds(2)
@@ -111,7 +111,7 @@ def test_a_snapshot_outlives_its_volume_and_goes_when_told(world: World) -> None
         world.runtime.remove(RuntimeSnapshot, shot.id)
 
 
-def test_there_is_no_snapshot_of_what_is_not_there(world: World) -> None:
+def test_a_snapshot_of_an_unavailable_volume_is_refused(world: World) -> None:
     pending = world.runtime.create(volume("v1"))
     with pytest.raises(errors.FailedPrecondition, match="is not available"):
         world.runtime.create(snapshot(pending.id))
@@ -119,7 +119,7 @@ def test_there_is_no_snapshot_of_what_is_not_there(world: World) -> None:
         world.runtime.create(snapshot("nope"))
 
 
-def test_a_volume_has_one_holder_at_a_time(world: World) -> None:
+def test_a_volume_is_attached_to_one_machine_at_a_time(world: World) -> None:
     made = world.available(volume("v1"))
     first = world.running(machine("m1", connected(made)))
     with pytest.raises(errors.FailedPrecondition, match=f"attached to machine {first.id}"):
@@ -137,7 +137,7 @@ def test_a_volume_has_one_holder_at_a_time(world: World) -> None:
     assert status.handle == access.handle
 
 
-def test_a_volume_that_is_held_goes_when_it_is_let_go(world: World) -> None:
+def test_a_volume_in_use_is_removed_once_it_is_released(world: World) -> None:
     made = world.available(volume("v1"))
     holder = world.running(machine("m1", connected(made)))
     world.runtime.remove(RuntimeVolume, made.id)
@@ -149,7 +149,7 @@ def test_a_volume_that_is_held_goes_when_it_is_let_go(world: World) -> None:
     assert world.runtime.objects(RuntimeVolume) == {}
 
 
-def test_a_handle_that_is_none_of_ours_is_refused_and_anothers_driver_is_not(world: World) -> None:
+def test_an_unknown_handle_is_refused_but_not_one_of_another_driver(world: World) -> None:
     wrong = Disk(name="data", connection=VolumeConnection(driver="simulated", handle="no-such"))
     with pytest.raises(errors.FailedPrecondition, match="no volume with handle 'no-such'"):
         world.runtime.create(machine("m1", wrong))

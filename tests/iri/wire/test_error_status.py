@@ -28,7 +28,7 @@ def test_error_crosses_the_wire_as_itself(kind: type[IRIError]) -> None:
 
 
 @pytest.mark.parametrize("kind", REASONS, ids=lambda kind: kind.__name__)
-def test_callers_that_know_the_codes_alone_see_the_nearest(kind: type[IRIError]) -> None:
+def test_callers_that_know_only_codes_get_the_nearest_error(kind: type[IRIError]) -> None:
     error = decode_error(status_code(kind("words")), "words")
     assert type(error) in CODES
     assert issubclass(kind, type(error))
@@ -61,11 +61,11 @@ def test_details_are_those_of_the_published_types() -> None:
     ],
     ids=["garbage", "of others", "newer", "of another code"],
 )
-def test_details_that_say_nothing_to_us_leave_the_code(details: bytes) -> None:
+def test_unknown_details_leave_the_error_to_the_code(details: bytes) -> None:
     assert type(decode_error(FAILED_PRECONDITION, "words", details)) is FailedPrecondition
 
 
-def test_an_error_that_its_code_tells_whole_has_no_details() -> None:
+def test_an_error_that_its_code_tells_fully_has_no_details() -> None:
     assert encode_details(FailedPrecondition("words"), "words") is None
 
 
@@ -81,6 +81,6 @@ def test_kind_of_an_error_is_sent_as_its_nearest() -> None:
     assert status_code(Special("words")) is grpc.StatusCode.UNAVAILABLE
 
 
-def test_tree() -> None:
+def test_timeout_is_unavailable_and_unknown_code_is_internal() -> None:
     assert issubclass(TimedOut, Unavailable)
     assert type(decode_error(grpc.StatusCode.UNKNOWN, "")) is Internal

@@ -78,7 +78,7 @@ def with_known_power(message: Any) -> None:
 @pytest.mark.parametrize(("struct", "message_type"), SPECS, ids=names(SPECS))
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_what_was_sent_comes_back_equal(
+def test_message_is_equal_after_decoding_and_encoding(
     struct: type[msgspec.Struct], message_type: type[Message], data: st.DataObject
 ) -> None:
     sent = data.draw(messages(message_type.DESCRIPTOR))
@@ -110,13 +110,13 @@ def test_state_on_disk_is_the_struct_as_msgpack(
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=struct) == value
 
 
-def test_absent_and_empty_are_two_things() -> None:
+def test_absent_and_empty_messages_are_told_apart() -> None:
     absent, empty = machine_pb.Volume(name="a"), machine_pb.Volume(name="a")
     empty.local_disk.SetInParent()
     assert freeze(Disk, absent) != freeze(Disk, empty)
 
 
-def test_number_without_a_name_is_unknown() -> None:
+def test_enum_number_without_a_name_is_unknown() -> None:
     spec = machine_pb.MachineSpec()
     spec.power = machine_pb.Power.ValueType(7)
     assert freeze(RuntimeMachineSpec, spec).power is Power.UNKNOWN

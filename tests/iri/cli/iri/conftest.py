@@ -22,7 +22,7 @@ BRIEFLY = DurationRange(0.01, 0.02, 0.03)
 QUICK = Profile(times=Times(**dict.fromkeys(Times.__struct_fields__, BRIEFLY)))
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     out: str
     err: str
@@ -36,26 +36,26 @@ class Command:
         self.socket = socket
         self._capture = capture
 
-    def __call__(self, *argv: str) -> Said:
+    def __call__(self, *argv: str) -> CommandResult:
         self._capture.readouterr()
         code = main(argv)
         said = self._capture.readouterr()
-        return Said(code, said.out, said.err)
+        return CommandResult(code, said.out, said.err)
 
-    def fine(self, *argv: str) -> str:
+    def run_ok(self, *argv: str) -> str:
         said = self(*argv)
         assert said.code == 0, said
         assert said.err == "", said
         return said.out
 
     def json(self, *argv: str) -> object:
-        value: object = json.loads(self.fine(*argv, "-o", "json"))
+        value: object = json.loads(self.run_ok(*argv, "-o", "json"))
         return value
 
     def until(self, wanted: Callable[[str], bool], *argv: str) -> str:
         """Asks until the answer is as wanted."""
         deadline = time.monotonic() + 60
-        while not wanted(said := self.fine(*argv)):
+        while not wanted(said := self.run_ok(*argv)):
             assert time.monotonic() < deadline, said
             time.sleep(0.02)
         return said

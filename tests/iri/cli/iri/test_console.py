@@ -38,7 +38,7 @@ def machine(
 ) -> str:
     path = tmp_path / f"{name}.yaml"
     path.write_text(MACHINE.replace("NAMESPACE", namespace).replace("NAME", name).replace("POWER", power))
-    id = gitvirt.fine("iri", "create", "machine", "-f", str(path), "-o", "name").strip()
+    id = gitvirt.run_ok("iri", "create", "machine", "-f", str(path), "-o", "name").strip()
     state = "Running" if power == "on" else "Suspended"
     gitvirt.until(lambda said: state in said, "iri", "get", "machine", id)
     return id
@@ -68,7 +68,7 @@ def test_a_person_logs_in_looks_around_and_leaves(
     screen.type(b"\x1d")
     assert screen.end() == Exit.OK
     assert screen.is_restored()
-    assert "Running" in gitvirt.fine("iri", "get", "machine", id)
+    assert "Running" in gitvirt.run_ok("iri", "get", "machine", id)
 
 
 def size(screen: Screen) -> str:
@@ -114,7 +114,7 @@ def piped(*argv: str, keys: bytes) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([*GITVIRT, *argv], input=keys, capture_output=True, timeout=60, check=False)
 
 
-def test_a_script_at_the_console(gitvirt: Command, tmp_path: Path) -> None:
+def test_a_script_can_use_the_console(gitvirt: Command, tmp_path: Path) -> None:
     id = machine(gitvirt, tmp_path, "web-1")
     done = piped("iri", "exec", id, keys=b"ada\nhostname\nexit 3\n")
     assert done.returncode == 3

@@ -58,11 +58,11 @@ def test_a_message_becomes_the_file_again() -> None:
 
 
 @pytest.mark.parametrize("power", [1, "off", "OFF", "POWER_OFF", "power_off"])
-def test_an_enum_by_number_or_name(power: object) -> None:
+def test_an_enum_is_written_by_number_or_name(power: object) -> None:
     assert parse_message({"power": power}, machine_pb.MachineSpec).power == machine_pb.POWER_OFF
 
 
-def test_nothing_is_as_good_as_unset() -> None:
+def test_null_is_the_same_as_unset() -> None:
     assert parse_message({"power": None, "volumes": None}, machine_pb.MachineSpec) == machine_pb.MachineSpec()
     has = parse_message({"guest_config": {}}, machine_pb.MachineSpec)
     assert has.HasField("guest_config")
@@ -98,7 +98,7 @@ def test_nothing_is_as_good_as_unset() -> None:
         ([], "the document: a list where", ""),
     ],
 )
-def test_what_cannot_be_is_named_with_its_place(value: object, where: str, hint: str) -> None:
+def test_an_invalid_value_is_named_with_its_place(value: object, where: str, hint: str) -> None:
     with pytest.raises(SpecError) as refused:
         parse_message(value, machine_pb.Machine)
     assert where in str(refused.value)
@@ -168,7 +168,7 @@ machines = st.builds(
 
 @given(machines)
 @settings(max_examples=50)
-def test_rendered_and_parsed_is_the_same_message(machine: Message) -> None:
+def test_rendering_and_parsing_gives_the_same_message(machine: Message) -> None:
     assert parse_message(render_message(machine, with_secrets=True), machine_pb.Machine) == machine
 
 

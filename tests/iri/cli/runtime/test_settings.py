@@ -46,7 +46,7 @@ def test_everything_has_a_default(tmp_path: Path) -> None:
     assert read_libvirt_settings(None, write(tmp_path, "folder: /srv")) == Settings(folder="/srv")
 
 
-def test_quantities_are_counts(tmp_path: Path) -> None:
+def test_quantities_become_counts(tmp_path: Path) -> None:
     settings = read_libvirt_settings(write(tmp_path, WHOLE))
     assert settings.host.reserved == {"cpu": 1, "memory": 2 * GIB}
     assert settings.host.classes.machines == (
@@ -78,19 +78,19 @@ def test_quantities_are_counts(tmp_path: Path) -> None:
         ("storage: {classes: {a: nowhere}}", "nowhere"),
     ],
 )
-def test_what_is_no_setting_is_said(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_setting_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(CommandError) as caught:
         read_libvirt_settings(write(tmp_path, text))
     assert re.search(says, str(caught.value))
     assert caught.value.exit_code is Exit.PROBLEMS
 
 
-def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
+def test_a_named_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="No such file"):
         read_libvirt_settings(str(tmp_path / "none"))
 
 
-def test_the_documented_settings_are_some(tmp_path: Path) -> None:
+def test_the_documented_settings_are_valid(tmp_path: Path) -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", DOCUMENTATION.read_text(), re.DOTALL)
     (whole,) = (block for block in blocks if "onDemand" in block)
     settings = read_libvirt_settings(write(tmp_path, whole))

@@ -46,7 +46,7 @@ def directory() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_when_it_is_ready_and_leaves_nothing(directory: Path, number: signal.Signals) -> None:
+def test_a_runtime_announces_its_sockets_and_removes_them(directory: Path, number: signal.Signals) -> None:
     process = Process("--listen", str(directory / "s"), "--listen", "127.0.0.1:0")
     try:
         unix, tcp = process.ready.split()[1:]
@@ -59,7 +59,7 @@ def test_it_says_when_it_is_ready_and_leaves_nothing(directory: Path, number: si
     assert list(directory.iterdir()) == []
 
 
-def test_it_goes_on_where_it_was_killed(directory: Path) -> None:
+def test_a_killed_runtime_continues_where_it_was(directory: Path) -> None:
     argv = ("--listen", str(directory / "s"), "--state", str(directory / "state"))
     process = Process(*argv)
     try:
@@ -104,7 +104,7 @@ def test_the_same_seed_is_the_same_host(directory: Path) -> None:
     assert first_id("7") == first_id("7") != first_id("8")
 
 
-def test_a_profile_is_what_people_write(tmp_path: Path) -> None:
+def test_a_profile_may_use_quantities(tmp_path: Path) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text(
         """

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 GIB = 1 << 30
 
 
-def test_pools_that_the_docs_show_can_be_had(tmp_path: Path) -> None:
+def test_documented_pools_are_valid_settings(tmp_path: Path) -> None:
     file = tmp_path / "libvirt.yaml"
     file.write_text((DOCS / "volumes.md").read_text().partition("```yaml\n")[2].partition("```")[0])
     storage = read_libvirt_settings(str(file)).storage
@@ -26,7 +26,7 @@ def test_pools_that_the_docs_show_can_be_had(tmp_path: Path) -> None:
     assert pool_of(storage, "any") is local
 
 
-def test_every_setting_of_images_has_the_name_that_the_docs_say(tmp_path: Path) -> None:
+def test_every_setting_of_images_has_its_documented_name(tmp_path: Path) -> None:
     file = tmp_path / "libvirt.yaml"
     file.write_text(
         "images: {folder: /srv/cache, paths: [/srv/images], sources: ['https://a/'], plainHttp: ['b:80'],"
@@ -48,7 +48,7 @@ def test_every_setting_of_images_has_the_name_that_the_docs_say(tmp_path: Path) 
         assert f"`{name}`" in shown
 
 
-def test_pool_that_cannot_be_is_told_with_its_name(tmp_path: Path) -> None:
+def test_impossible_pool_is_named(tmp_path: Path) -> None:
     file = tmp_path / "libvirt.yaml"
     file.write_text("storage: {pools: [{type: dir, name: local, path: here}]}")
     with pytest.raises(CommandError, match="storage pool 'local': path begins with a slash"):
