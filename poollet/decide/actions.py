@@ -19,7 +19,7 @@ NAMES: dict[RuntimeKind, Literal["Machine", "Volume", "VolumeSnapshot"]] = {
 
 
 class Ref(NamedTuple):
-    """One object of ours, wherever it is: by the uid in its labels."""
+    """One object of the fleet on this host, by the uid in its labels."""
 
     kind: RuntimeKind
     uid: str
@@ -30,9 +30,9 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Only after a list by the uid label gave nothing: existing providers make a second object of the same uid.
+    """Made only if a list by the uid label is empty, because some providers create a second object of one uid.
 
-    Where the list gives one, it is there and the call has succeeded.
+    If the list has the object, the call has succeeded.
     """
 
     wanted: RuntimeObject
@@ -43,7 +43,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """To detach what is not attached any more has succeeded."""
+    """Detaching a device that is not attached any more succeeds."""
 
     id: str
     change: RuntimeChange
@@ -54,7 +54,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """To remove what is not there any more has succeeded."""
+    """Removing an object that does not exist any more succeeds."""
 
     kind: RuntimeKind
     id: str
@@ -81,7 +81,7 @@ class CallResult(NamedTuple):
 
 
 class EventText(NamedTuple):
-    """An event about the object, for people; whoever records it adds object, count and time."""
+    """An event about the object, for people. Object, count and time are added when it is recorded."""
 
     reason: str
     message: str

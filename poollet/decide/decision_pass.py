@@ -50,7 +50,7 @@ class Round:
         self.removing_since_ms: dict[Ref, int] = {}
         self.retries: dict[Ref, Retries] = {}
         self.resize_refusals: dict[Ref, tuple[report.ReportedReason, ...]] = {}
-        self.settled: dict[Ref, CachedMachine] = {}
+        self.unchanged: dict[Ref, CachedMachine] = {}
         self._again_ms: list[int] = []
         self._stepped: set[Ref] = set()
 
@@ -156,5 +156,5 @@ def next_memory(round: Round, orphans: tuple[report.Orphan, ...]) -> Memory:
         missing=round.missing,
         removing_since_ms=round.removing_since_ms,
         retries=round.retries,
-        settled=round.settled,
+        unchanged=round.unchanged,
     )

@@ -1,4 +1,4 @@
-"""What the poollet knows of its own host, besides what runs there. Values only."""
+"""Facts about the host beside the objects on it: pools, secrets, names of runtimes. Values only."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ GRACE_SECONDS = 60
 
 @dataclass(frozen=True)
 class PoolFacts:
-    """`classes` are those that the runtime offers with equal capabilities. No `allocatable`: not known, so nothing is admitted.
-
-    `shares` is for pools that tell class counts only: what one machine of each class takes of the host.
+    """`classes` are those that the runtime offers with the capabilities on `live`. Without `allocatable` the capacity is unknown, and
+    nothing is admitted. `shares` is for pools that only report class counts: what one machine of each class takes of the host.
     """
 
     runtime: str
@@ -25,7 +24,7 @@ class PoolFacts:
 
 
 class HostSecrets:
-    """The operator's file on the host: by namespace and name, values by key. They stay out of every text made of it."""
+    """The operator's secrets file: values by key, by namespace and name. Values never appear in a text made of this."""
 
     def __init__(self, secrets: Mapping[tuple[str, str], Mapping[str, bytes]] | None = None) -> None:
         self._secrets = dict(secrets or {})
@@ -45,18 +44,18 @@ class HostSecrets:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """`pools` are the pools that this poollet owns; `providers` the names that runtimes give themselves, by runtime."""
+    """`pools` are this poollet's own pools; `providers` are the names that runtimes give themselves, by runtime."""
 
     fleet: str
     pools: Mapping[tuple[Kind, str], PoolFacts] = field(default_factory=dict)
     providers: Mapping[str, str] = field(default_factory=dict)
     secrets: HostSecrets = field(default_factory=HostSecrets)
-    plain_secrets: bool = False  # whether the fleet allows values in plain text
-    grace_seconds: int = GRACE_SECONDS  # that a guest is given to switch itself off before it is removed
+    plain_secrets: bool = False  # the fleet allows plain text in Secrets
+    grace_seconds: int = GRACE_SECONDS  # for a guest to power off before its machine is removed
 
     @property
     def machine_runtimes(self) -> frozenset[str]:
-        """Those that machines of ours may be at."""
+        """Runtimes that may have machines of this poollet."""
         return frozenset(
             known.runtime for (kind, _), known in self.pools.items() if kind is Kind.MACHINE_POOL
         )

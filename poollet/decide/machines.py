@@ -158,7 +158,7 @@ def kept(order: Order, machine: Machine, there: RuntimeMachine, round: Round) ->
     known = find_unchanged(order, there, round)
     if known is not None:
         round.step(order, ())
-        round.settled[order.ref] = known
+        round.unchanged[order.ref] = known
         return known.entry
     tracked = TrackedLookup(round.view.objects)
     needs = dependencies.resolve_machine(order, machine, replaced(round.around, objects=tracked))

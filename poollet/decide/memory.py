@@ -46,9 +46,9 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CachedMachine:
-    """A machine that is as it is to be, and what is said of it: true as long as nothing that this follows from is another.
+    """A converged machine and its report, with the inputs of that report: facts of the host, and what references led to.
 
-    `facts` are what the host contributed, `reads` what references led to. Objects are held against each other by identity.
+    Inputs are compared by identity.
     """
 
     document: Object
@@ -63,7 +63,7 @@ class Memory:
     """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
     `missing` is what a list lacked, `removing_since_ms` since when an object is being removed, `retries` the tries of its calls.
-    `settled` saves looking again at what has not changed.
+    `unchanged` are the reports about converged machines.
     `former` is the host that had the name before, until all that it may have is marked; `former_pools` are those it spoke of.
     """
 
@@ -72,7 +72,7 @@ class Memory:
     missing: Mapping[Ref, Missing] = field(default_factory=dict)
     removing_since_ms: Mapping[Ref, int] = field(default_factory=dict)
     retries: Mapping[Ref, Retries] = field(default_factory=dict)
-    settled: Mapping[Ref, CachedMachine] = field(default_factory=dict)
+    unchanged: Mapping[Ref, CachedMachine] = field(default_factory=dict)
     former: str = ""
     former_pools: frozenset[Pool] = frozenset()
 

@@ -42,7 +42,7 @@ def collect_facts(order: Order, round: Round) -> tuple[object, ...]:
 
 
 def find_unchanged(order: Order, there: RuntimeMachine, round: Round) -> CachedMachine | None:
-    known = round.situation.memory.settled.get(order.ref)
+    known = round.situation.memory.unchanged.get(order.ref)
     if known is None or known.document is not order.object or known.there is not there:
         return None
     if known.facts != collect_facts(order, round):
@@ -63,4 +63,4 @@ def remember_machine(
     if any(machine.volume_key(entry) is not None for entry in machine.spec.volumes):
         return
     reads = tuple(tracked.reads.items())
-    round.settled[order.ref] = CachedMachine(machine, there, collect_facts(order, round), reads, entry)
+    round.unchanged[order.ref] = CachedMachine(machine, there, collect_facts(order, round), reads, entry)

@@ -186,7 +186,7 @@ class Executor:
 
 
 def name_calls(action: ObjectAction) -> str:
-    """Its calls by their names: what they carry may be secret."""
+    """By type only: what calls carry may be secret."""
     return ",".join(
         type(call.change).__name__ if isinstance(call, Update) else type(call).__name__
         for call in action.calls
@@ -194,11 +194,11 @@ def name_calls(action: ObjectAction) -> str:
 
 
 def perform(runtime: Runtime, call: Call) -> None:
-    """Raises an IRIError, unless what is wanted is so already."""
+    """Succeeds if the state is as desired already. Raises an IRIError."""
     match call:
-        case Create(wanted):
-            if not exists(runtime, type(wanted), wanted.labels):
-                create(runtime, wanted)
+        case Create(desired):
+            if not exists(runtime, type(desired), desired.labels):
+                create(runtime, desired)
         case Update(id, change):
             try:
                 runtime.change(id, change)
@@ -209,20 +209,20 @@ def perform(runtime: Runtime, call: Call) -> None:
             try:
                 remove(runtime, kind, id)
             except NotFound:
-                log.info("gone already id=%s", id)
+                log.info("object is gone already id=%s", id)
         case _:
             assert_never(call)
 
 
 def exists(runtime: Runtime, kind: RuntimeKind, labels: Mapping[str, str]) -> bool:
-    """Asked anew: what was listed a moment ago may have been wrong, and some runtimes make a second one."""
-    wanted = {UID_LABELS[kind]: labels.get(UID_LABELS[kind], "")}
+    """Asks the runtime once more: the last list may have been wrong, and some runtimes create a second object of one uid."""
+    desired = {UID_LABELS[kind]: labels.get(UID_LABELS[kind], "")}
     if isinstance(runtime, Client):
-        return bool(selected(runtime, kind, wanted))
-    return any(wanted.items() <= found.labels.items() for found in list_objects(runtime, kind).values())
+        return bool(select_objects(runtime, kind, desired))
+    return any(desired.items() <= found.labels.items() for found in list_objects(runtime, kind).values())
 
 
-def selected(client: Client, kind: RuntimeKind, labels: Mapping[str, str]) -> Mapping[str, object]:
+def select_objects(client: Client, kind: RuntimeKind, labels: Mapping[str, str]) -> Mapping[str, object]:
     if kind is RuntimeMachine:
         return client.select(RuntimeMachine, labels=labels)
     return (
@@ -232,14 +232,14 @@ def selected(client: Client, kind: RuntimeKind, labels: Mapping[str, str]) -> Ma
     )
 
 
-def create(runtime: Runtime, wanted: RuntimeObject) -> None:
-    match wanted:
+def create(runtime: Runtime, desired: RuntimeObject) -> None:
+    match desired:
         case RuntimeMachine():
-            runtime.create(wanted)
+            runtime.create(desired)
         case RuntimeVolume():
-            runtime.create(wanted)
+            runtime.create(desired)
         case RuntimeSnapshot():
-            runtime.create(wanted)
+            runtime.create(desired)
 
 
 def remove(runtime: Runtime, kind: RuntimeKind, id: str) -> None:

@@ -54,7 +54,7 @@ CALLS = (
 def decided_twice(situation: Situation) -> Decision:
     """What is remembered of settled machines saves time and changes nothing."""
     decision = decide(situation)
-    assert decide(replace(situation, memory=replace(situation.memory, settled={}))) == decision
+    assert decide(replace(situation, memory=replace(situation.memory, unchanged={}))) == decision
     return decision
 
 

@@ -26,11 +26,11 @@ def converged() -> Site:
 
 def is_cached(here: Site) -> bool:
     """Whether the next decision takes the machine's report from the cache; the decision is the same without a cache."""
-    before = here.memory.settled
+    before = here.memory.unchanged
     decision = decide(here.situation())
-    uncached = decide(replace(here.situation(), memory=replace(here.memory, settled={})))
+    uncached = decide(replace(here.situation(), memory=replace(here.memory, unchanged={})))
     assert (decision.machines, decision.steps) == (uncached.machines, uncached.steps)
-    return any(decision.memory.settled.get(ref) is known for ref, known in before.items())
+    return any(decision.memory.unchanged.get(ref) is known for ref, known in before.items())
 
 
 def change_facts(here: Site, **facts: object) -> None:
@@ -102,7 +102,7 @@ def test_a_machine_with_a_volume_is_not_cached() -> None:
     here = site(machine(spec={"volumes": referring("data")}), volume(claim="web"))
     here.settle()
     assert here.machines()
-    assert not here.memory.settled
+    assert not here.memory.unchanged
 
 
 def test_a_machine_that_cannot_become_as_desired_is_not_cached() -> None:
@@ -111,7 +111,7 @@ def test_a_machine_that_cannot_become_as_desired_is_not_cached() -> None:
 
     here = site(machine(spec=disk("1Gi")))
     here.settle()
-    assert here.memory.settled
+    assert here.memory.unchanged
     here.put(machine(spec=disk("2Gi")))
     here.settle()
-    assert not here.memory.settled
+    assert not here.memory.unchanged
