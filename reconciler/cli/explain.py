@@ -139,9 +139,9 @@ def table(answer: Explanation, terminal: Terminal) -> list[tuple[str, str, str]]
     for row in rank_rows(answer.rows):
         if isinstance(row, Fit):
             parts = ", ".join(f"{name} {points:,}" for name, points in row.score.parts)
-            verdict = "here" if answer.pool and row.pool == answer.pool else "fits"
+            review = "here" if answer.pool and row.pool == answer.pool else "fits"
             why = f"{row.score.points:,} points{': ' + parts if parts else ''}"
-            rows.append((row.pool, terminal.paint(verdict, TextStyle.GREEN), why))
+            rows.append((row.pool, terminal.paint(review, TextStyle.GREEN), why))
     refusals = [row for row in rank_rows(answer.rows) if isinstance(row, Refusal)]
     for pools, reason in phrases.rows_of(refusals):
         rows.append((pools or "any", terminal.paint("no", TextStyle.YELLOW), printable(reason)))

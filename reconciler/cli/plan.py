@@ -12,7 +12,7 @@ from reconciler.cli.plans import as_json, as_markdown, as_text, plan_input
 from reconciler.cli.plans.plan_input import PlanInput
 from reconciler.cli.plans.pool_usage import pool_usage
 from reconciler.cli.terminal import out
-from reconciler.decide.planning import make_plan
+from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.tree import File
 from reconciler.plan import Plan
 from reconciler.plan.source_changes import SourceChange, compare_sources

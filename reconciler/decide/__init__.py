@@ -1,31 +1,46 @@
 """What is to be done: from the World to the Plan of a tick. Pure; reads no repo and writes nothing.
 
-planning: World -> Plan, the one way for run, plan and explain
-    deciding -> one need for each object that something happened to (machine, volume, pool, interface; removal, eviction, claim)
-    placement -> what the scheduler is asked, and the state of the pools; `reconciler.schedule` answers
-    compose -> needs and placements as one change for each object
+decide -> one need for each object that something happened to, by its kind and state:
+    machine, volume, pool, interface     what an object of that kind needs
+    deletion, deletion_limit, retained   what left the source: ordered gone, held, or its data kept
+    eviction, volume_claim, ephemeral    leaving a pool, attaching a volume, what a machine's entries stand for
+    pool_requests                        what people say of hosts by a commit
+    apply_report, obstacles, references  the rules that these share
+placement -> the input of `reconciler.schedule`
+compose -> needs and placements as one change for each object
 """
 
-from reconciler.decide.decide import diff
-from reconciler.decide.deletion import Verdicts, verdicts
-from reconciler.decide.need import Adopt, Blocked, Deed, Drain, Keep, Lost, Need, Place, Remove, Step
+from reconciler.decide.decide import decide_needs
+from reconciler.decide.deletion import DeletionReview, review_deletions
+from reconciler.decide.need import (
+    Adopt,
+    Blocked,
+    ChangeReason,
+    DeletionPhase,
+    Drain,
+    Keep,
+    Need,
+    Place,
+    PoolUnreachable,
+    Remove,
+)
 from reconciler.decide.obstacles import obstacles
 from reconciler.decide.view import View
 
 __all__ = [
     "Adopt",
     "Blocked",
-    "Deed",
+    "ChangeReason",
+    "DeletionPhase",
+    "DeletionReview",
     "Drain",
     "Keep",
-    "Lost",
     "Need",
     "Place",
+    "PoolUnreachable",
     "Remove",
-    "Step",
-    "Verdicts",
     "View",
-    "diff",
+    "decide_needs",
     "obstacles",
-    "verdicts",
+    "review_deletions",
 ]

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
-from reconciler.decide.rejection import noted
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
+from reconciler.world.record import stamp
+from reconciler.world.record.backoff import ends, standing
 from reconciler.world.record.condition import EVICTION, SCHEDULED
 from reconciler.world.reports.authority import POOL_OF
 from reconciler.world.reports.folding import folded
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key
-from schemas.model import VolumeStatus
+from schemas.model import Assignment, Rejection, VolumeStatus
+from schemas.report.objects import ReportedReason
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class PoolFact:
     """About the pool that an object is assigned to. `said` is its word on that assignment; `ended` are the pools of which a
     host loses the grant in this tick."""
 
@@ -28,79 +31,109 @@ class Fact:
     ended: Collection[Key] = frozenset()
 
 
-def settled(turn: Turn, fact: Fact) -> Turn:
+def apply_report(edit: ObjectEdit, fact: PoolFact) -> ObjectEdit:
     """With what the pool's word means for the assignment. What a lost pool said last stays as it is on live."""
-    assignment, said = turn.assignment, fact.said
+    assignment, said = edit.assignment, fact.said
     if assignment is None:
-        return turn
+        return edit
     if said is None or fact.is_lost:
-        return turn
-    if said.phase in ("rejected", "gone") and has_data(turn):
+        return edit
+    if said.phase in ("rejected", "gone") and has_data(edit):
         told = f"pool {assignment.pool} says that it is {said.phase}, and nobody ordered that; its data may be there"
-        return turn.says("Ready", "Unknown", "Contradictory", told)
+        return edit.set_condition("Ready", "Unknown", "Contradictory", told)
     match said.phase:
         case "rejected":
-            rejections = noted(turn.rejections, assignment, said.reasons, turn.now)
+            rejections = record_rejection(edit.rejections, assignment, said.reasons, edit.now)
             why = next(each.message for each in rejections if each.pool == assignment.pool)
             reason = f"{assignment.pool} rejected it: {why}"
-            return turn.with_status(rejections=rejections).released().does(Action.WITHDRAW, reason)
+            return edit.with_status(rejections=rejections).unassign().log_change(Action.WITHDRAW, reason)
         case "gone":
-            reason = f"gone from {assignment.pool}" + (f": {turn.evict.reason}" if turn.evict else "")
-            return turn.released().unsays(EVICTION).does(Action.WITHDRAW, reason)
+            reason = f"gone from {assignment.pool}" + (f": {edit.evict.reason}" if edit.evict else "")
+            return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
         case "present" | "unknown":
-            return observed(turn, said)
+            return update_status(edit, said)
 
 
-def under_grant(turn: Turn, requests: PoolRequests, view: View) -> Turn:
+def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectEdit:
     """With its assignment as the grant of its pool has it after this tick: moved along, or released with a destroyed host.
 
     This holds whatever else is to happen to the object, also while it is paused: its host is gone, or another one.
     """
-    assignment = turn.assignment
+    assignment = edit.assignment
     if assignment is None:
-        return turn
-    key = Key(POOL_OF[turn.known.key.kind], "", assignment.pool)
+        return edit
+    key = Key(POOL_OF[edit.known.key.kind], "", assignment.pool)
     after = follow_grant(assignment, requests.status.get(key) or status_of(view, key))
     if after is None:
         reason = f"host {assignment.host} of pool {assignment.pool} is destroyed"
-        return turn.released().unsays(EVICTION).does(Action.WITHDRAW, reason)
+        return edit.unassign().clear_condition(EVICTION).log_change(Action.WITHDRAW, reason)
     if after != assignment:
         told = f"pool {assignment.pool} moved from host {assignment.host} to host {after.host}"
-        turn = turn.with_status(assignment=after).does(Action.STATUS, told)
-    return turn
+        edit = edit.with_status(assignment=after).log_change(Action.STATUS, told)
+    return edit
 
 
-def has_data(turn: Turn) -> bool:
+def has_data(edit: ObjectEdit) -> bool:
     """A volume that was made. No word of its pool but on an order ends that: it would come back empty."""
-    status = turn.record.status
-    return isinstance(status, VolumeStatus) and status.volume_id != "" and turn.evict is None
+    status = edit.record.status
+    return isinstance(status, VolumeStatus) and status.volume_id != "" and edit.evict is None
 
 
-def observed(turn: Turn, said: Said) -> Turn:
+def update_status(edit: ObjectEdit, said: Said) -> ObjectEdit:
     """With what is reported as its status."""
-    status = folded(turn.record, said, turn.now)
-    if status == turn.record.status:
-        return turn
+    status = folded(edit.record, said, edit.now)
+    if status == edit.record.status:
+        return edit
     state = getattr(status, "state", "") or "Pending"
-    before = getattr(turn.record.status, "state", "")
+    before = getattr(edit.record.status, "state", "")
     told = state.lower() if state != before else f"{state.lower()}, as {said.poollet} reports"
-    return turn.with_record(status=status).does(Action.STATUS, told)
+    return edit.with_record(status=status).log_change(Action.STATUS, told)
 
 
-def claims_on(view: View, turn: Turn, fact: Fact) -> tuple[Said, ...]:
+def adoption_claims(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[Said, ...]:
     """Who says that it is there, now that live gives it to nobody. A host that loses its grant in this tick gets nothing."""
-    if turn.known.record.assignment is not None:
+    if edit.known.record.assignment is not None:
         return ()
-    kind = POOL_OF[turn.known.key.kind]
-    return tuple(one for one in view.claimed(turn.known.key) if Key(kind, "", one.pool) not in fact.ended)
+    kind = POOL_OF[edit.known.key.kind]
+    return tuple(one for one in view.claimed(edit.known.key) if Key(kind, "", one.pool) not in fact.ended)
 
 
-def adopted(view: View, turn: Turn, said: Said) -> Turn | None:
+def adopt(view: View, edit: ObjectEdit, said: Said) -> ObjectEdit | None:
     """Back where a poollet has it, with the uid that it has there; None when that is another object of the same name."""
-    if turn.record.uid not in ("", said.uid) and turn.before is not None and turn.before.uid:
+    if edit.record.uid not in ("", said.uid) and edit.before is not None and edit.before.uid:
         return None
-    grant = view.grant(Key(POOL_OF[turn.known.key.kind], "", said.pool))
-    turn = turn.with_record(uid=said.uid).assigned(said.pool, said.assignment, grant)
-    turn = turn.says(SCHEDULED, "True", "Placed", f"on {said.pool}")
-    turn = turn.with_record(status=folded(turn.record, said, turn.now))
-    return turn.does(Action.ADOPT, f"{said.poollet} has it on {said.pool}")
+    grant = view.grant(Key(POOL_OF[edit.known.key.kind], "", said.pool))
+    edit = edit.with_record(uid=said.uid).assign(said.pool, said.assignment, grant)
+    edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {said.pool}")
+    edit = edit.with_record(status=folded(edit.record, said, edit.now))
+    return edit.log_change(Action.ADOPT, f"{said.poollet} has it on {said.pool}")
+
+
+Rejections = tuple[Rejection, ...]
+
+
+def record_rejection(
+    before: Sequence[Rejection], of: Assignment, reasons: Sequence[ReportedReason], now: datetime
+) -> Rejections:
+    """With the refusal of one more assignment. One entry a pool, in the order of their names."""
+    earlier = {each.pool: each for each in before}
+    last = earlier.get(of.pool)
+    first = reasons[0] if reasons else ReportedReason(code="Rejected", message="it did not say why")
+    earlier[of.pool] = Rejection(
+        pool=of.pool,
+        assignment=of.id,
+        reason=first.code,
+        message="; ".join(describe_reason(each) for each in reasons) or first.message,
+        count=last.count + 1 if last else 1,
+        time=stamp(now),
+    )
+    return tuple(each for _, each in sorted(earlier.items()))
+
+
+def describe_reason(reason: ReportedReason) -> str:
+    need = f" (needs {reason.need}, has {reason.have})" if reason.need else ""
+    return f"{reason.message}{need}"
+
+
+def next_retry(rejections: Sequence[Rejection], now: datetime) -> datetime | None:
+    return min((end for each in standing(rejections, now) if (end := ends(each)) is not None), default=None)

@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from reconciler.decide.deletion import Verdicts, verdicts
-from reconciler.decide.identity import assignment_id
-from reconciler.decide.need import Deed, Need, Remove, Step
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.deletion import DeletionReview, review_deletions
+from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Remove
+from reconciler.decide.object_edit import ObjectEdit, assignment_id
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
@@ -34,7 +33,7 @@ def compose(
     needs: Iterable[Need],
     decisions: Iterable[Decision],
     now: datetime,
-    verdict: Verdicts | None = None,
+    review: DeletionReview | None = None,
 ) -> Plan:
     """One change for each object whose record becomes another, sorted by key."""
     by_key = {need.key: need for need in needs}
@@ -42,54 +41,56 @@ def compose(
     for decision in decisions:
         match decision:
             case Placed():
-                by_key |= {need.key: need for need in placed(view, by_key, decision, now)}
+                by_key |= {need.key: need for need in decide_assigned(view, by_key, decision, now)}
             case Unschedulable():
                 unplaced.append(UnschedulableObject(decision.key, decision.refusals))
-                by_key[decision.key] = waiting(view, by_key[decision.key], decision, now)
+                by_key[decision.key] = apply_unschedulable(view, by_key[decision.key], decision, now)
             case _:
                 assert_never(decision)
     ordered = [by_key[key] for key in sorted(by_key)]
     return Plan(
         base=Base(view.source, view.target),
         changes=tuple(change for need in ordered if (change := change_of(need)) is not None),
-        pending_approvals=tuple(pending_approvals(view, verdict)),
+        pending_approvals=tuple(pending_approvals(view, review)),
         unschedulable=tuple(sorted(unplaced, key=lambda each: each.key)),
         due=tuple((need.key, need.due) for need in ordered if need.due is not None),
     )
 
 
-def placed(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) -> Iterator[Need]:
+def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) -> Iterator[Need]:
     """The assignments, and the volumes claimed for the machine that needs them."""
     on = dict(decision.volumes)
     if decision.key.kind is Kind.MACHINE:
         on[decision.key] = decision.pool
-    turns = {key: turn_of(view, needs[key], now) for key in on}
+    edits = {key: edit_of(view, needs[key], now) for key in on}
     for key, pool in on.items():
-        turn = turns[key]
+        edit = edits[key]
         grant = view.grant(Key(POOL_OF[key.kind], "", pool))
-        turn = turn.assigned(pool, assignment_id(turn.record.uid, view.target), grant)
-        turns[key] = turn.says(SCHEDULED, "True", "Placed", f"on {pool}").does(
+        edit = edit.assign(pool, assignment_id(edit.record.uid, view.target), grant)
+        edits[key] = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}").log_change(
             Action.SCHEDULE, f"scored {decision.score.points:,}" if decision.score.points else ""
         )
     machine = view.known.get(decision.key)
     if machine is not None and isinstance(machine.object, Machine):
-        claim = ClaimRef(name=machine.key.name, uid=turns[decision.key].record.uid)
+        claim = ClaimRef(name=machine.key.name, uid=edits[decision.key].record.uid)
         for key in (key for key in volumes_of(machine.object) if key in needs):
-            turn = turns[key] if key in turns else turn_of(view, needs[key], now)
-            if turn.record.claim is None:
-                turns[key] = turn.with_record(claim=claim).does(Action.CLAIM, f"held by machine {claim.name}")
-    for key, turn in turns.items():
-        yield replace(needs[key], record=turn.record, deeds=turn.deeds)
+            edit = edits[key] if key in edits else edit_of(view, needs[key], now)
+            if edit.record.claim is None:
+                edits[key] = edit.with_record(claim=claim).log_change(
+                    Action.CLAIM, f"held by machine {claim.name}"
+                )
+    for key, edit in edits.items():
+        yield replace(needs[key], record=edit.record, change_reasons=edit.change_reasons)
 
 
-def waiting(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:
+def apply_unschedulable(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:
     why = summary(decision.refusals)
-    turn = (
-        turn_of(view, need, now)
-        .says(SCHEDULED, "False", "Unschedulable", why)
-        .does(Action.UNSCHEDULABLE, why)
+    edit = (
+        edit_of(view, need, now)
+        .set_condition(SCHEDULED, "False", "Unschedulable", why)
+        .log_change(Action.UNSCHEDULABLE, why)
     )
-    return replace(need, record=turn.record, deeds=turn.deeds)
+    return replace(need, record=edit.record, change_reasons=edit.change_reasons)
 
 
 def summary(refusals: tuple[Refusal, ...]) -> str:
@@ -100,9 +101,9 @@ def summary(refusals: tuple[Refusal, ...]) -> str:
     return "; ".join([*dict.fromkeys(general), *told]) or "no pool fits"
 
 
-def turn_of(view: View, need: Need, now: datetime) -> Turn:
+def edit_of(view: View, need: Need, now: datetime) -> ObjectEdit:
     known = view.known.get(need.key) or generated(need)
-    return Turn(known, need.record, now, need.deeds, need.due)
+    return ObjectEdit(known, need.record, now, need.change_reasons, need.due)
 
 
 def generated(need: Need) -> Known:
@@ -118,51 +119,51 @@ def generated(need: Need) -> Known:
 
 def change_of(need: Need) -> Change | None:
     after: Record | None = need.record
-    if isinstance(need, Remove) and need.step is Step.DROP:
+    if isinstance(need, Remove) and need.phase is DeletionPhase.DROP:
         after = None
-    is_new_step = isinstance(need, Remove) and need.step is Step.RETAIN
+    is_new_step = isinstance(need, Remove) and need.phase is DeletionPhase.RETAIN
     if after == need.before and need.body is None and not is_new_step:
         return None
-    deed = weightiest(need)
+    why = main_reason(need)
     if need.before is None and after is not None and not after.uid and need.body is None:
         return None  # the reconciler keeps nothing about it
-    return Change(need.key, deed.action, need.before, after, deed.reason, need.body)
+    return Change(need.key, why.action, need.before, after, why.reason, need.body)
 
 
-def weightiest(need: Need) -> Deed:
+def main_reason(need: Need) -> ChangeReason:
     """What names the change. Why an object lost its pool is told along with where it goes next."""
-    if not need.deeds:
-        return Deed(Action.SYNC if need.before is None else Action.STATUS)
-    first = min(need.deeds, key=lambda deed: WEIGHT[deed.action])
+    if not need.change_reasons:
+        return ChangeReason(Action.SYNC if need.before is None else Action.STATUS)
+    first = min(need.change_reasons, key=lambda why: WEIGHT[why.action])
     reasons = [first.reason]
     if first.action is Action.SCHEDULE:
-        reasons = [deed.reason for deed in need.deeds if deed.action is Action.WITHDRAW] or reasons
-    return Deed(first.action, "; ".join(reason for reason in reasons if reason))
+        reasons = [why.reason for why in need.change_reasons if why.action is Action.WITHDRAW] or reasons
+    return ChangeReason(first.action, "; ".join(reason for reason in reasons if reason))
 
 
-def pending_approvals(view: View, verdict: Verdicts | None = None) -> Iterator[PendingApproval]:
+def pending_approvals(view: View, review: DeletionReview | None = None) -> Iterator[PendingApproval]:
     """All that waits for a person, whether or not anything changes."""
     if view.held_source is not None:
         yield PendingApproval(view.held_source.message, trailer=view.held_source.trailer)
     if view.is_live_lost and not view.is_settled:
         yield PendingApproval(unsettled.words(view.unsettled, view.settings.reports.ref))
         return
-    verdict = verdict or verdicts(view)
-    for kind, reason, keys in verdict.held:
-        yield PendingApproval(reason, kind, keys, verdict.trailer)
+    review = review or review_deletions(view)
+    for kind, reason, keys in review.held:
+        yield PendingApproval(reason, kind, keys, review.trailer)
     alone: dict[tuple[str, Kind], list[Key]] = defaultdict(list)
-    for key, (word, message) in verdict.why.items():
+    for key, (word, message) in review.why.items():
         if word != "TooMany":
             alone[message, key.kind].append(key)
     for (message, kind), waiting_keys in sorted(alone.items()):
         yield PendingApproval(message, kind, tuple(waiting_keys))
     for answer in judge_requests(view).answers:
         yield PendingApproval(answer)
-    for each in verdict.idle:
+    for each in review.idle:
         said = f"{each.about}: {each.value[:DIGITS]} (commit {each.commit[:12]}) matches nothing that awaits approval here"
         meant = (
-            f"did you mean {verdict.trailer}?"
-            if verdict.trailer
+            f"did you mean {review.trailer}?"
+            if review.trailer
             else "a host that rejects `live` compares it itself"
         )
         yield PendingApproval(f"{said}; {meant}")

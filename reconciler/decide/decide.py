@@ -1,4 +1,25 @@
-"""From dirty keys to needs: which objects are looked at, by which rule, and whose turn it is to be evicted. Pure."""
+"""From a World to its Plan: which objects are evaluated, by which rule, and which machines may be evicted now. Pure.
+
+Theory of operation
+-------------------
+Only what something happened to is evaluated (`Advance.dirty`), with what is decided together with it (`affected_keys`): a machine with its
+volumes and interfaces, all that is absent from the source, all on a pool whose grant ends. In this order:
+
+    1. review_deletions    over all that is absent at once, because the limits count
+    2. judge_requests      Pool-Destroyed and Pool-Host, because they release assignments
+    3. evaluate            one need for each affected key; machines before the network interfaces that repeat what is seen of them
+    4. discard_destroyed   retained data of destroyed hosts
+    5. evaluate            what waits for a pool, where an assignment ended in this tick and made room
+    6. generated_needs     ephemeral objects of the machines that go on
+    7. order_evictions     as many as limits.evict allows at once, the least important first
+    8. annotate            frozen files and refused claims, whatever else happens
+
+Then `placement` asks the scheduler and `compose` makes one change for each object. An assignment that ends in one tick is placed from the next
+snapshot on or later in the same plan, never while its host may still run it.
+
+Must never happen: two needs for one key; a decision that a World read anew from the same snapshot would not make; anything decided while a
+lost `live` waits for reports.
+"""
 
 from __future__ import annotations
 
@@ -8,64 +29,89 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from reconciler.decide import deletion as removal
-from reconciler.decide import ephemeral as generated
-from reconciler.decide import interface, machine, pool, volume
-from reconciler.decide.apply_report import Fact, observed, under_grant
-from reconciler.decide.deletion import Verdicts, verdicts
-from reconciler.decide.identity import uid
-from reconciler.decide.need import Drain, Keep, Need
-from reconciler.decide.object_edit import Turn
+from reconciler.decide import deletion, ephemeral, interface, machine, pool, volume
+from reconciler.decide import placement as placing
+from reconciler.decide.apply_report import PoolFact, under_grant, update_status
+from reconciler.decide.compose import compose
+from reconciler.decide.deletion import DeletionReview, review_deletions
+from reconciler.decide.need import Drain, Keep, Need, Place
+from reconciler.decide.object_edit import ObjectEdit, make_uid
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
-from reconciler.decide.retained import kept_for, lost, taken_back
+from reconciler.decide.retained import discard_destroyed, restore, retained_volume_for
 from reconciler.decide.view import View
+from reconciler.plan import Plan
 from reconciler.plan.types import Action
+from reconciler.schedule import schedule
+from reconciler.world.advance import Advance
 from reconciler.world.known import Known, Standing
 from reconciler.world.pool import PoolState
 from reconciler.world.record import PLACED, condition, empty_status
 from reconciler.world.record.condition import ACCEPTED, CLAIM_REFUSED, DELETION_HELD, FROZEN
+from reconciler.world.world import World
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, VolumeSnapshot
 
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
 
-def diff(
-    view: View, dirty: Collection[Key], now: datetime, verdict: Verdicts | None = None
+def make_plan(world: World, advance: Advance, now: datetime) -> Plan:
+    """The one way from a World to its Plan, for run, plan and explain alike."""
+    review = review_deletions(world)
+    needs = decide_needs(world, advance.dirty, now, review)
+    requests = placing.requests(world, [need for need in needs if isinstance(need, Place)], now)
+    decisions = (
+        schedule(requests, placing.build_cluster_state(world, requests, needs), placing.policy(world))
+        if requests
+        else ()
+    )
+    plan = compose(world, needs, decisions, now, review)
+    return replace(plan, problems=(*advance.problems, *plan.problems))
+
+
+def decide_needs(
+    view: View, dirty: Collection[Key], now: datetime, review: DeletionReview | None = None
 ) -> tuple[Need, ...]:
     """One need a key, sorted by key. Nothing at all while nobody knows what a lost `live` said.
 
-    `verdict` is that about all that is absent, where it is known already.
+    `review` is that about all that is absent, where it is known already.
     """
     if view.is_live_lost and not view.is_settled:
         return ()
-    verdict = verdict or verdicts(view)
+    review = review or review_deletions(view)
     requests = judge_requests(view)
     needs: dict[Key, Need] = {}
-    told = Told(verdict, requests, needs)
-    judge(view, scope(view, {*dirty, *requests.status, *requests.notices}, requests.ended), told, now, needs)
-    needs |= {need.key: need for need in lost(view, requests, now)}
+    facts = TickFacts(review, requests, needs)
+    evaluate(
+        view,
+        affected_keys(view, {*dirty, *requests.status, *requests.notices}, requests.ended),
+        facts,
+        now,
+        needs,
+    )
+    needs |= {need.key: need for need in discard_destroyed(view, requests, now)}
     if any(
         need.before is not None and need.before.pool not in ("", need.record.pool) for need in needs.values()
     ):
         # What was let go in this tick makes room for those who wait.
-        judge(view, scope(view, view.waiting, ()) - needs.keys(), told, now, needs)
+        evaluate(view, affected_keys(view, view.waiting, ()) - needs.keys(), facts, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
-        needs |= {need.key: need for need in brought_by(view, owner, now, requests)}
-    needs |= {need.key: need for need in evictions(view, needs.values(), now)}
-    return tuple(remarked(view, needs[key], now) for key in sorted(needs))
+        needs |= {need.key: need for need in generated_needs(view, owner, now, requests)}
+    needs |= {need.key: need for need in order_evictions(view, needs.values(), now)}
+    return tuple(annotate(view, needs[key], now) for key in sorted(needs))
 
 
-def judge(view: View, dirty: Iterable[Key], told: Told, now: datetime, needs: dict[Key, Need]) -> None:
+def evaluate(
+    view: View, dirty: Iterable[Key], facts: TickFacts, now: datetime, needs: dict[Key, Need]
+) -> None:
     """Adds the need of each. Machines come before network interfaces, which take over what is seen of those."""
     for key in sorted(dirty):
         known = view.known.get(key)
         if known is not None:
-            needs[key] = need_of(view, begun(view, known, now, told.requests), told)
+            needs[key] = decide_object(view, start_edit(view, known, now, facts.requests), facts)
 
 
-def scope(view: View, dirty: Collection[Key], ended: Collection[Key]) -> set[Key]:
+def affected_keys(view: View, dirty: Collection[Key], ended: Collection[Key]) -> set[Key]:
     """What is looked at: all that is dirty, what is decided together with it, and what waits for consent."""
     found = {*dirty, *view.absent}
     for key in ended:
@@ -87,65 +133,65 @@ def scope(view: View, dirty: Collection[Key], ended: Collection[Key]) -> set[Key
     return found
 
 
-def begun(view: View, known: Known, now: datetime, requests: PoolRequests) -> Turn:
+def start_edit(view: View, known: Known, now: datetime, requests: PoolRequests) -> ObjectEdit:
     """With an identity, a status to write into, and its assignment under the grant of its pool."""
     record = known.record
-    if (kept := kept_for(view, known)) is not None:
-        return under_grant(taken_back(known, kept, now), requests, view)
+    if (kept := retained_volume_for(view, known)) is not None:
+        return under_grant(restore(known, kept, now), requests, view)
     if not record.uid and known.standing is Standing.DECLARED:
         record = msgspec.structs.replace(
-            record, uid=uid(view.settings.fleet.id, known.key, view.source or "")
+            record, uid=make_uid(view.settings.fleet.id, known.key, view.source or "")
         )
     if record.status is None:
         record = msgspec.structs.replace(record, status=empty_status(known.key.kind))
-    turn = Turn(known, record, now)
-    if isinstance(record.status, PLACED) and turn.assignment is None:
-        return turn if record.status.state else turn.with_status(state="Pending")
-    return under_grant(turn, requests, view)
+    edit = ObjectEdit(known, record, now)
+    if isinstance(record.status, PLACED) and edit.assignment is None:
+        return edit if record.status.state else edit.with_status(state="Pending")
+    return under_grant(edit, requests, view)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What was found out before an object's turn."""
+class TickFacts:
+    """What was found out before an object's edit."""
 
-    verdict: Verdicts
+    review: DeletionReview
     requests: PoolRequests
     needs: Mapping[Key, Need]  # of those before it
 
 
-def need_of(view: View, turn: Turn, told: Told) -> Need:
-    known = turn.known
-    if known.key in view.absent and not removal.is_announced(view, known.key):
-        return removal.absent(reported(view, turn), told.verdict)
-    if turn.record.is_deleting:
-        return removal.leaving(view, reported(view, turn), told.requests.cleared)
-    turn = turn.unsays(DELETION_HELD)
+def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
+    known = edit.known
+    if known.key in view.absent and not deletion.is_announced(view, known.key):
+        return deletion.order_deletion(reported(view, edit), facts.review)
+    if edit.record.is_deleting:
+        return deletion.finish_deletion(view, reported(view, edit), facts.requests.cleared)
+    edit = edit.clear_condition(DELETION_HELD)
     match known.key.kind:
         case Kind.MACHINE:
-            return machine.machine(view, turn, fact_of(view, turn, told.requests))
+            return machine.decide_machine(view, edit, pool_fact(view, edit, facts.requests))
         case Kind.VOLUME:
-            return volume.volume(view, turn, fact_of(view, turn, told.requests))
+            return volume.decide_volume(view, edit, pool_fact(view, edit, facts.requests))
         case Kind.MACHINE_POOL | Kind.VOLUME_POOL:
-            return pool.pool(view, turn, told.requests)
+            return pool.decide_pool(view, edit, facts.requests)
         case Kind.NETWORK_INTERFACE:
-            return interface.keep(view, turn, told.needs)
-        case Kind.VOLUME_SNAPSHOT if is_lost_with_pool(view, known, told.requests.cleared):
-            return Keep(**turn.with_record(status=empty_status(known.key.kind)).course())
+            return interface.decide_interface(view, edit, facts.needs)
+        case Kind.VOLUME_SNAPSHOT if is_lost_with_pool(view, known, facts.requests.cleared):
+            return Keep(**edit.with_record(status=empty_status(known.key.kind)).need_fields())
         case _:
-            return Keep(**reported(view, turn).course())
+            return Keep(**reported(view, edit).need_fields())
 
 
-def reported(view: View, turn: Turn) -> Turn:
+def reported(view: View, edit: ObjectEdit) -> ObjectEdit:
     """With what is said of it, whatever becomes of it."""
-    said = view.said(turn.known.key)
-    if said is None or said.phase not in ("present", "unknown") or is_released(turn):
-        return turn
-    return observed(turn, said)
+    said = view.said(edit.known.key)
+    if said is None or said.phase not in ("present", "unknown") or is_released(edit):
+        return edit
+    return update_status(edit, said)
 
 
-def is_released(turn: Turn) -> bool:
+def is_released(edit: ObjectEdit) -> bool:
     """In this tick: what is reported is about an assignment that ended."""
-    return turn.assignment is None and turn.known.record.assignment is not None
+    return edit.assignment is None and edit.known.record.assignment is not None
 
 
 def is_lost_with_pool(view: View, snapshot: Known, cleared: Collection[Key]) -> bool:
@@ -158,28 +204,28 @@ def is_lost_with_pool(view: View, snapshot: Known, cleared: Collection[Key]) -> 
     return any(Key(Kind.VOLUME_POOL, "", pool) in cleared for pool in pools)
 
 
-def fact_of(view: View, turn: Turn, requests: PoolRequests) -> Fact:
-    assignment, known = turn.assignment, turn.known
+def pool_fact(view: View, edit: ObjectEdit, requests: PoolRequests) -> PoolFact:
+    assignment, known = edit.assignment, edit.known
     if assignment is None:
-        return Fact(ended=requests.ended)
+        return PoolFact(ended=requests.ended)
     states = view.pools if known.key.kind is Kind.MACHINE else view.volume_pools
     state: PoolState | None = states.get(assignment.pool)
     is_lost = state is None or state.is_lost
-    return Fact(view.said(known.key), is_lost, requests.ended)
+    return PoolFact(view.said(known.key), is_lost, requests.ended)
 
 
-def brought_by(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:
+def generated_needs(view: View, owner: Need, now: datetime, requests: PoolRequests) -> Iterator[Need]:
     known = view.known[owner.key]
     if not known.is_staying or owner.record.is_deleting:
         return
-    for each, expansion in generated.brought(view, owner, known):
+    for each, expansion in ephemeral.owned_objects(view, owner, known):
         if each.is_staying and each.key not in view.absent:
-            turn = begun(view, each, now, requests)
-            yield generated.need(view, turn, expansion, owner, fact_of(view, turn, requests))
+            edit = start_edit(view, each, now, requests)
+            yield ephemeral.decide_generated(view, edit, expansion, owner, pool_fact(view, edit, requests))
 
 
-def evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drain]:
-    """The order to leave for as many as may leave at once, the least important first; the others wait for their turn."""
+def order_evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drain]:
+    """The order to leave for as many as may leave at once, the least important first; the others wait for their edit."""
     needs = tuple(needs)
     ended = {need.key for need in needs if need.key in view.evicting and not is_evicted(need)}
     before = view.settings_before or view.settings
@@ -187,7 +233,7 @@ def evictions(view: View, needs: Iterable[Need], now: datetime) -> Iterator[Drai
     due = [need for need in needs if isinstance(need, Drain) and need.is_due]
     for place, need in enumerate(sorted(due, key=lambda each: (priority(view, each.key), each.key))):
         if place < free:
-            yield machine.ordered(need, view.known[need.key], now)
+            yield machine.order_eviction(need, view.known[need.key], now)
         else:
             yield replace(need, due=now + QUEUED)
 
@@ -202,7 +248,7 @@ def priority(view: View, key: Key) -> int:
     return found.spec.priority if isinstance(found, Machine) else 0
 
 
-def remarked(view: View, need: Need, now: datetime) -> Need:
+def annotate(view: View, need: Need, now: datetime) -> Need:
     """With what is to be said of any object: that its file is frozen, that a poollet claims what is not its own."""
     known = view.known.get(need.key)
     if known is None:
@@ -211,15 +257,19 @@ def remarked(view: View, need: Need, now: datetime) -> Need:
     is_said = status is not None and condition(status.conditions, CLAIM_REFUSED) is not None
     if known.standing is not Standing.FROZEN and not refused and not is_said:
         return need
-    turn = Turn(known, need.record, now, need.deeds)
+    edit = ObjectEdit(known, need.record, now, need.change_reasons)
     if known.standing is Standing.FROZEN:
-        turn = turn.says(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
-        turn = turn.does(Action.BLOCKED, why) if turn.record != need.record else turn
+        edit = edit.set_condition(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
+        edit = edit.log_change(Action.BLOCKED, why) if edit.record != need.record else edit
     if refused:
-        turn = turn.says(CLAIM_REFUSED, "True", "NotItsOwn", "; ".join(sorted(refused)[:3]))
+        edit = edit.set_condition(CLAIM_REFUSED, "True", "NotItsOwn", "; ".join(sorted(refused)[:3]))
     else:
-        turn = turn.unsays(CLAIM_REFUSED)
-    return need if turn.record == need.record else replace(need, record=turn.record, deeds=turn.deeds)
+        edit = edit.clear_condition(CLAIM_REFUSED)
+    return (
+        need
+        if edit.record == need.record
+        else replace(need, record=edit.record, change_reasons=edit.change_reasons)
+    )
 
 
 def why_frozen(view: View, known: Known) -> str:

@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.decide.deletion_limit import Losses, objection, stricter
-from reconciler.decide.need import Remove, Step
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.deletion_limit import DeletionCounts, stricter, why_over_limit
+from reconciler.decide.need import DeletionPhase, Remove
+from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import judge_requests
-from reconciler.decide.references import holders, named, owner_of
+from reconciler.decide.references import blocking_users, list_users, owner_of
 from reconciler.decide.view import View
-from reconciler.decide.volume_claim import released
+from reconciler.decide.volume_claim import release_claim
 from reconciler.gitstore.approval import HoldKind, approval_digest, approval_trailer, is_approval_of
 from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm, Confirmation
@@ -32,7 +32,7 @@ KEEPS = "its deletion policy keeps the data"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class DeletionReview:
     """About everything that is absent: why it is held, by reason; what is not in `why` may be ordered gone.
 
     `held` groups what one approval is asked for. `idle` are approvals of something else.
@@ -48,7 +48,7 @@ def is_paused(known: Known) -> bool:
     return known.object.metadata.annotations.get(live_layout.PAUSED) == "true"
 
 
-def verdicts(view: View) -> Verdicts:
+def review_deletions(view: View) -> DeletionReview:
     """Looks at all that is absent at once, because how much goes is counted over all of it."""
     why: dict[Key, tuple[str, str]] = {}
     free: dict[Kind, list[Known]] = defaultdict(list)
@@ -58,24 +58,24 @@ def verdicts(view: View) -> Verdicts:
         if follows_its_owner(view, known) or is_announced(view, key):
             continue  # whose own going was counted; a pool that only changes who says that it is there
         counted[key.kind] += 1
-        if reason := withheld(view, known):
+        if reason := hold_reason(view, known):
             why[key] = reason
         else:
             free[key.kind].append(known)
-    held = tuple(objections(view, free, counted))
+    held = tuple(kinds_over_limit(view, free, counted))
     keys = [key for _, _, keys in held for key in keys]
-    subjects = [token(view.known[key]) for key in keys]
+    subjects = [approval_subject(view.known[key]) for key in keys]
     digest = approval_digest(view.settings.fleet.id, HoldKind.DELETION, subjects) if keys else ""
     given = [each for each in view.confirmations if each.about is Confirm.APPROVAL]
     idle = tuple(each for each in given if not is_approval_of(each.value, digest))
     if not keys or len(idle) < len(given):
-        return Verdicts(why, idle=idle)
+        return DeletionReview(why, idle=idle)
     trailer = approval_trailer(digest)
     why |= {key: ("TooMany", f"{reason}; to approve: {trailer}") for _, reason, keys in held for key in keys}
-    return Verdicts(why, held, trailer, idle)
+    return DeletionReview(why, held, trailer, idle)
 
 
-def withheld(view: View, known: Known) -> tuple[str, str] | None:
+def hold_reason(view: View, known: Known) -> tuple[str, str] | None:
     """What no approval helps against."""
     if doubt := view.doubt(known.key):
         return IN_DOUBT, doubt
@@ -84,18 +84,18 @@ def withheld(view: View, known: Known) -> tuple[str, str] | None:
     owner = view.known.get(key) if (key := owner_of(known)) is not None else None
     if owner is not None and is_paused(owner):
         return "Paused", f"machine {owner.key.name}, which it goes with, is paused"
-    if may_have_got_data(view, known):
+    if may_hold_data(view, known):
         return (
             IN_DOUBT,
             f"pool {known.record.pool} is not heard of, and may have made it: then its data is to stay",
         )
-    staying = tuple(each for each in holders(view, known) if each.is_staying)
+    staying = tuple(each for each in blocking_users(view, known) if each.is_staying)
     if staying:
-        return "InUse", f"still used by {named(staying)}"
+        return "InUse", f"still used by {list_users(staying)}"
     return None
 
 
-def may_have_got_data(view: View, known: Known) -> bool:
+def may_hold_data(view: View, known: Known) -> bool:
     """A volume that is retained once it was made, on a pool whose last word may be older than that."""
     volume, record = known.object, known.record
     if not isinstance(volume, Volume) or volume.spec.deletion_policy is not None or record.assignment is None:
@@ -108,18 +108,18 @@ def may_have_got_data(view: View, known: Known) -> bool:
     return Key(Kind.VOLUME_POOL, "", record.pool) not in judge_requests(view).cleared
 
 
-def objections(
+def kinds_over_limit(
     view: View, free: Mapping[Kind, list[Known]], counted: Mapping[Kind, int]
 ) -> Iterable[tuple[Kind, str, tuple[Key, ...]]]:
     before = view.settings_before or view.settings
     limit = stricter(before.limits.delete, view.settings.limits.delete)
     for kind in sorted(free):
-        losses = Losses(view.live_count(kind), len(view.leaving(kind)), counted[kind])
-        if reason := objection(losses, limit):
+        losses = DeletionCounts(view.live_count(kind), len(view.leaving(kind)), counted[kind])
+        if reason := why_over_limit(losses, limit):
             yield kind, reason, tuple(known.key for known in free[kind])
 
 
-def token(known: Known) -> str:
+def approval_subject(known: Known) -> str:
     """What stands for the object in the digest; a kind without uids goes by its name."""
     return known.record.uid or str(known.key)
 
@@ -141,57 +141,59 @@ def is_announced(view: View, key: Key) -> bool:
     return state is not None and state.announced is not None
 
 
-def absent(turn: Turn, verdict: Verdicts) -> Remove:
+def order_deletion(edit: ObjectEdit, review: DeletionReview) -> Remove:
     """The first phase."""
-    known = turn.known
-    held = verdict.why.get(known.key)
+    known = edit.known
+    held = review.why.get(known.key)
     if held is not None:
         reason, message = held
-        turn = turn.says(DELETION_HELD, "True", reason, message).does(Action.AWAIT_APPROVAL, message)
-        return removal(turn, Step.HOLD, message)
-    turn = turn.unsays(DELETION_HELD, ACCEPTED)
-    if is_retained(turn):
-        return removal(turn.does(Action.RETAIN, KEEPS), Step.RETAIN, KEEPS)
+        edit = edit.set_condition(DELETION_HELD, "True", reason, message).log_change(
+            Action.AWAIT_APPROVAL, message
+        )
+        return remove(edit, DeletionPhase.HOLD, message)
+    edit = edit.clear_condition(DELETION_HELD, ACCEPTED)
+    if is_retained(edit):
+        return remove(edit.log_change(Action.RETAIN, KEEPS), DeletionPhase.RETAIN, KEEPS)
     owner = owner_of(known)
     reason = "it left the source" if owner is None else f"machine {owner.name} brings it no more"
-    turn = turn.with_record(deletion_timestamp=stamp(turn.now)).does(Action.MARK_DELETED, reason)
-    return removal(turn, Step.ORDER, reason)
+    edit = edit.with_record(deletion_timestamp=stamp(edit.now)).log_change(Action.MARK_DELETED, reason)
+    return remove(edit, DeletionPhase.ORDER, reason)
 
 
-def leaving(view: View, turn: Turn, cleared: Collection[Key]) -> Remove:
+def finish_deletion(view: View, edit: ObjectEdit, cleared: Collection[Key]) -> Remove:
     """The second phase. `cleared` are pools of which this tick follows that their host is destroyed."""
-    if reason := stays_for(view, turn, cleared):
-        if is_retained(turn) and not is_paused(turn.known):
+    if reason := waiting_for(view, edit, cleared):
+        if is_retained(edit) and not is_paused(edit.known):
             # Ordered gone while nobody knew that its runtime had made it: its host kept it.
-            turn, reason = released(view, turn).with_record(deletion_timestamp=""), KEEPS
-            return removal(turn.does(Action.RETAIN, reason), Step.RETAIN, reason)
-        return removal(released(view, turn), Step.WAIT, reason)
-    pool = turn.known.record.pool
+            edit, reason = release_claim(view, edit).with_record(deletion_timestamp=""), KEEPS
+            return remove(edit.log_change(Action.RETAIN, reason), DeletionPhase.RETAIN, reason)
+        return remove(release_claim(view, edit), DeletionPhase.WAIT, reason)
+    pool = edit.known.record.pool
     reason = "it was on no pool"
     if pool:
-        reason = f"gone from {pool}" if turn.record.pool else f"the host of pool {pool} is destroyed"
-    if turn.known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
+        reason = f"gone from {pool}" if edit.record.pool else f"the host of pool {pool} is destroyed"
+    if edit.known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
         reason = "nobody uses it any more"
-    return removal(turn.does(Action.REMOVE, reason), Step.DROP, reason)
+    return remove(edit.log_change(Action.REMOVE, reason), DeletionPhase.DROP, reason)
 
 
-def stays_for(view: View, turn: Turn, cleared: Collection[Key]) -> str:
+def waiting_for(view: View, edit: ObjectEdit, cleared: Collection[Key]) -> str:
     """What a document that is ordered gone still waits for."""
-    known, said = turn.known, view.said(turn.known.key)
+    known, said = edit.known, view.said(edit.known.key)
     if is_paused(known):
         return "it is paused"
     is_destroyed = said is not None and Key(POOL_OF[known.key.kind], "", said.pool) in cleared
     is_gone = is_destroyed or (said is not None and said.phase == "gone")
-    if turn.assignment is not None and not is_gone:
-        if said is not None and said.phase == "rejected" and said.assignment == turn.assignment.id:
+    if edit.assignment is not None and not is_gone:
+        if said is not None and said.phase == "rejected" and said.assignment == edit.assignment.id:
             return ""
-        return f"pool {turn.record.pool} has not stated that it is gone"
+        return f"pool {edit.record.pool} has not stated that it is gone"
     if known.key.kind is Kind.VOLUME_SNAPSHOT and not is_gone and snapshot_may_be(known, view):
         return "its pool has not stated that it is gone"
     # Its owner that asks for it anew gets another one once this one is gone.
-    others = tuple(each for each in holders(view, known) if each.key != owner_of(known))
+    others = tuple(each for each in blocking_users(view, known) if each.key != owner_of(known))
     if others and known.key.kind not in (Kind.MACHINE, Kind.VOLUME):
-        return f"still used by {named(others)}"
+        return f"still used by {list_users(others)}"
     return ""
 
 
@@ -201,10 +203,10 @@ def snapshot_may_be(known: Known, view: View) -> bool:
     return bool(is_made) or view.said(known.key) is not None
 
 
-def is_retained(turn: Turn) -> bool:
+def is_retained(edit: ObjectEdit) -> bool:
     """A volume that holds data, or may: its policy decides, and without one only what a machine brought along goes."""
-    known, volume = turn.known, turn.known.object
-    if not isinstance(volume, Volume) or turn.assignment is None:
+    known, volume = edit.known, edit.known.object
+    if not isinstance(volume, Volume) or edit.assignment is None:
         return False
     match volume.spec.deletion_policy:
         case "Delete":
@@ -212,8 +214,8 @@ def is_retained(turn: Turn) -> bool:
         case "Retain":
             return True
         case None:
-            # The turn has what was reported since live was written.
-            made = was_made(turn.record.status)
+            # The edit has what was reported since live was written.
+            made = was_made(edit.record.status)
             return known.standing is not Standing.GENERATED and not known.record.owners and made
 
 
@@ -224,5 +226,5 @@ def was_made(status: Status | None) -> bool:
     )
 
 
-def removal(turn: Turn, step: Step, reason: str) -> Remove:
-    return Remove(**turn.course(), step=step, reason=reason)
+def remove(edit: ObjectEdit, step: DeletionPhase, reason: str) -> Remove:
+    return Remove(**edit.need_fields(), phase=step, reason=reason)

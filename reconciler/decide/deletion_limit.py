@@ -8,7 +8,7 @@ from schemas.settings.fleet import DeleteLimit
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class DeletionCounts:
     """Objects of one kind: `total` on `live`, `going` of them ordered gone already, `absent` those that would be now."""
 
     total: int
@@ -21,7 +21,7 @@ def stricter(old: DeleteLimit, new: DeleteLimit) -> DeleteLimit:
     return DeleteLimit(count=min(old.count, new.count), percent=min(old.percent, new.percent))
 
 
-def objection(losses: Losses, limit: DeleteLimit) -> str:
+def why_over_limit(losses: DeletionCounts, limit: DeleteLimit) -> str:
     """Why a person must confirm this, or nothing."""
     if losses.absent <= 0:
         return ""

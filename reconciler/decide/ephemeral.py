@@ -8,36 +8,41 @@ from dataclasses import replace
 import msgspec
 
 from reconciler.decide import interface
-from reconciler.decide.apply_report import Fact
+from reconciler.decide.apply_report import PoolFact
 from reconciler.decide.expansion import Expansion, expansions
-from reconciler.decide.identity import uid
-from reconciler.decide.need import Blocked, Deed, Need
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.need import Blocked, ChangeReason, Need
+from reconciler.decide.object_edit import ObjectEdit, make_uid
 from reconciler.decide.view import View
-from reconciler.decide.volume import volume
+from reconciler.decide.volume import decide_volume
 from reconciler.plan.types import Action
 from reconciler.world.known import Known, Standing
 from reconciler.world.record import Record, empty_status
 from schemas.kinds import Kind
-from schemas.model import Machine, NetworkInterface, Object, Volume, decode
+from schemas.model import (
+    Machine,
+    NetworkInterface,
+    Object,
+    Volume,
+    decode,
+)
 
 
-def brought(view: View, owner: Need, owner_known: Known) -> Iterator[tuple[Known, Expansion]]:
+def owned_objects(view: View, owner: Need, owner_known: Known) -> Iterator[tuple[Known, Expansion]]:
     """What the machine's entries become, as known already or as it will be. Nothing for one that cannot go on."""
     machine = owner_known.object
     if not isinstance(machine, Machine) or (isinstance(owner, Blocked) and owner.record.assignment is None):
         return
     for each in expansions(machine, owner.record.uid):
         known = view.known.get(each.key)
-        yield known or fresh(view, each), each
+        yield known or new_object(view, each), each
 
 
-def fresh(view: View, expansion: Expansion) -> Known:
+def new_object(view: View, expansion: Expansion) -> Known:
     """As it will be known once it is on live; no document yet."""
     key = expansion.key
     object = decode(key.kind, expansion.body)
     record = Record(
-        uid=uid(view.settings.fleet.id, key, view.source or ""),
+        uid=make_uid(view.settings.fleet.id, key, view.source or ""),
         owners=object.metadata.owner_references,
         status=empty_status(key.kind),
     )
@@ -49,10 +54,10 @@ def differs(known: Known, expansion: Expansion) -> bool:
     if known.live is None:
         return True
     wanted = decode(expansion.key.kind, expansion.body)
-    return meant(known.object, wanted) != meant(wanted, wanted)
+    return normalized(known.object, wanted) != normalized(wanted, wanted)
 
 
-def meant(found: Object, wanted: Object) -> Object:
+def normalized(found: Object, wanted: Object) -> Object:
     """Without what the reconciler writes into it."""
     metadata = msgspec.structs.replace(
         wanted.metadata, labels=found.metadata.labels, annotations=found.metadata.annotations
@@ -67,14 +72,14 @@ def meant(found: Object, wanted: Object) -> Object:
     return found
 
 
-def need(view: View, turn: Turn, expansion: Expansion, owner: Need, fact: Fact) -> Need:
+def decide_generated(view: View, edit: ObjectEdit, expansion: Expansion, owner: Need, fact: PoolFact) -> Need:
     """Of one generated object. A volume is placed with its owner, or beside it when that stands already."""
     found: Need
     if expansion.key.kind is Kind.VOLUME:
-        found = volume(view, turn, fact)
+        found = decide_volume(view, edit, fact)
     else:
-        found = interface.keep(view, turn, {owner.key: owner})
-    if not differs(turn.known, expansion):
+        found = interface.decide_interface(view, edit, {owner.key: owner})
+    if not differs(edit.known, expansion):
         return found
-    deed = Deed(Action.GENERATE, f"brought by machine {owner.key.name}")
-    return replace(found, body=expansion.body, deeds=(*found.deeds, deed))
+    why = ChangeReason(Action.GENERATE, f"brought by machine {owner.key.name}")
+    return replace(found, body=expansion.body, change_reasons=(*found.change_reasons, why))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reconciler.decide.view import View
 from schemas import live_layout
+from schemas.kinds import Key
 from schemas.model import Machine
 from schemas.model.part import Taint, Toleration
+from schemas.validate.labels import untolerated_taint
 
 FORCED = "force"
 
 
 @dataclass(frozen=True, slots=True)
-class Expulsion:
+class EvictionCause:
     """`after_seconds` of being tolerated. `is_forced` says that local data may be lost."""
 
     reason: str
@@ -22,38 +25,55 @@ class Expulsion:
     is_forced: bool = False
 
 
-def expulsion(machine: Machine, pool: str, pin: str, taints: Sequence[Taint]) -> Expulsion | None:
+def eviction_cause(machine: Machine, pool: str, pin: str, taints: Sequence[Taint]) -> EvictionCause | None:
     """The first cause to leave: people pinned it elsewhere, or a NoExecute taint that it tolerates no longer."""
     if pin and pin != pool:
-        return Expulsion("PinnedElsewhere", f"machinePoolRef names {pin} now")
+        return EvictionCause("PinnedElsewhere", f"machinePoolRef names {pin} now")
     causes = [
         found
         for taint in taints
-        if taint.effect == "NoExecute" and (found := expelled(taint, machine.spec.tolerations))
+        if taint.effect == "NoExecute" and (found := taint_cause(taint, machine.spec.tolerations))
     ]
     if not causes:
         return None
     first = min(causes, key=lambda cause: cause.after_seconds)
     forced = any(cause.is_forced for cause in causes)
-    return Expulsion(first.reason, first.message, first.after_seconds, forced)
+    return EvictionCause(first.reason, first.message, first.after_seconds, forced)
 
 
-def expelled(taint: Taint, tolerations: Sequence[Toleration]) -> Expulsion | None:
+def taint_cause(taint: Taint, tolerations: Sequence[Toleration]) -> EvictionCause | None:
     """A toleration without seconds tolerates for ever; of several with seconds the shortest counts."""
     matching = [each.toleration_seconds for each in tolerations if each.tolerates(taint)]
     if any(seconds is None for seconds in matching):
         return None
     seconds = min((max(0, each) for each in matching if each is not None), default=0)
     if taint.key == live_layout.DRAIN:
-        return Expulsion("Drained", "its pool is being drained", seconds, taint.value == FORCED)
+        return EvictionCause("Drained", "its pool is being drained", seconds, taint.value == FORCED)
     value = f"={taint.value}" if taint.value else ""
-    return Expulsion("TaintNotTolerated", f"its pool has the taint {taint.key}{value}:NoExecute", seconds)
+    return EvictionCause("TaintNotTolerated", f"its pool has the taint {taint.key}{value}:NoExecute", seconds)
 
 
 def has_local_disk(machine: Machine) -> bool:
     return any(disk.local_disk is not None for disk in machine.spec.volumes)
 
 
-def consents(machine: Machine, cause: Expulsion) -> bool:
+def accepts_data_loss(machine: Machine, cause: EvictionCause) -> bool:
     """Whether people said that what is on the host may be lost."""
     return cause.is_forced or machine.spec.on_pool_lost == "Replace"
+
+
+def why_pool_rejects(view: View, key: Key, machine: Machine, pin: str) -> str:
+    """In words that stay while the reasons do, or nothing. Volumes that it would leave behind are for consent to decide."""
+    pool = view.pools.get(pin)
+    if pool is None:
+        return f"there is no pool {pin}"
+    if pool.why_not_ready:
+        return f"pool {pin} is not ready: {pool.why_not_ready}"
+    if pool.is_cordoned:
+        return f"pool {pin} is cordoned"
+    if taint := untolerated_taint(pool.taints, machine.spec.tolerations):
+        return f"pool {pin} has the taint {taint}"
+    name = machine.spec.machine_class_ref.name
+    if name not in pool.classes:
+        return f"pool {pin} does not offer class {name}"
+    return f"pool {pin} has no room for it" if view.shortfalls(key, pin) else ""

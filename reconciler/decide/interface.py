@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.decide.need import Keep, Need
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -15,22 +15,22 @@ from schemas.kinds import Key
 from schemas.model import MachineNetworkInterfaceStatus, MachineStatus, NetworkInterfaceStatus
 
 
-def interface(view: View, turn: Turn, needs: Mapping[Key, Need]) -> Turn:
+def update_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) -> ObjectEdit:
     """`needs` has what this tick makes of the machines."""
-    status = turn.record.status
+    status = edit.record.status
     if not isinstance(status, NetworkInterfaceStatus):
-        return turn
-    machines = machines_of(view, turn.known)
+        return edit
+    machines = machines_of(view, edit.known)
     records = (needs[each.key].record if each.key in needs else each.record for each in machines)
-    seen = next((card for record in records for card in cards(record, turn.known.key)), None)
-    folded = folded_interface(status, seen, turn.now)
+    seen = next((card for record in records for card in cards(record, edit.known.key)), None)
+    folded = folded_interface(status, seen, edit.now)
     if folded == status:
-        return turn
-    return turn.with_record(status=folded).does(Action.STATUS, folded.state.lower() or "on no machine")
+        return edit
+    return edit.with_record(status=folded).log_change(Action.STATUS, folded.state.lower() or "on no machine")
 
 
-def keep(view: View, turn: Turn, needs: Mapping[Key, Need]) -> Keep:
-    return Keep(**interface(view, turn, needs).course())
+def decide_interface(view: View, edit: ObjectEdit, needs: Mapping[Key, Need]) -> Keep:
+    return Keep(**update_interface(view, edit, needs).need_fields())
 
 
 def cards(record: Record, key: Key) -> tuple[MachineNetworkInterfaceStatus, ...]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from reconciler.decide import rejection
-from reconciler.decide.apply_report import Fact, adopted, claims_on, settled
+from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_report, next_retry
 from reconciler.decide.deletion import is_paused
-from reconciler.decide.eviction import Expulsion, consents, expulsion, has_local_disk
-from reconciler.decide.need import Adopt, Blocked, Drain, Keep, Lost, Need, Place
-from reconciler.decide.object_edit import Turn
-from reconciler.decide.obstacles import obstacle
-from reconciler.decide.pin import hindrance
+from reconciler.decide.eviction import (
+    EvictionCause,
+    accepts_data_loss,
+    eviction_cause,
+    has_local_disk,
+    why_pool_rejects,
+)
+from reconciler.decide.need import Adopt, Blocked, Drain, Keep, Need, Place, PoolUnreachable
+from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.references import volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -22,79 +26,81 @@ from reconciler.world.record.condition import ACCEPTED, EVICTION, SCHEDULED
 from schemas.model import Evict, Machine
 
 
-def machine(view: View, turn: Turn, fact: Fact) -> Need:
-    if is_paused(turn.known):
-        return keep(turn.unsays(ACCEPTED))
-    turn = settled(turn, fact)
-    if turn.assignment is None:
-        return unplaced(view, turn, fact)
-    return placed(view, turn)
+def decide_machine(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    if is_paused(edit.known):
+        return keep(edit.clear_condition(ACCEPTED))
+    edit = apply_report(edit, fact)
+    if edit.assignment is None:
+        return decide_unassigned(view, edit, fact)
+    return decide_assigned(view, edit)
 
 
-def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
-    turn = turn.unsays(EVICTION)
-    claims = claims_on(view, turn, fact)
+def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    edit = edit.clear_condition(EVICTION)
+    claims = adoption_claims(view, edit, fact)
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
-        return blocked(turn, "ReportedTwice", f"reported by {who}: one of them has to give it up")
-    if claims and (taken := adopted(view, turn, claims[0])) is not None:
-        return Adopt(**taken.course())
-    if found := obstacle(view, turn.known):
-        return blocked(turn, *found)
-    turn = turn.unsays(ACCEPTED).by(rejection.next_end(turn.rejections, turn.now))
-    return Place(**turn.course())
+        return block(edit, "ReportedTwice", f"reported by {who}: one of them has to give it up")
+    if claims and (taken := adopt(view, edit, claims[0])) is not None:
+        return Adopt(**taken.need_fields())
+    if found := first_obstacle(view, edit.known):
+        return block(edit, *found)
+    edit = edit.clear_condition(ACCEPTED).recheck_by(next_retry(edit.rejections, edit.now))
+    return Place(**edit.need_fields())
 
 
-def placed(view: View, turn: Turn) -> Need:
-    machine, assignment = turn.known.object, turn.assignment
+def decide_assigned(view: View, edit: ObjectEdit) -> Need:
+    machine, assignment = edit.known.object, edit.assignment
     assert isinstance(machine, Machine), "by the kind of its key"
     assert assignment is not None, "the caller asked"
     pool = view.pools.get(assignment.pool)
-    if turn.evict is not None:
-        return Drain(**turn.course(), reason=turn.evict.reason, is_ordered=True)
+    if edit.evict is not None:
+        return Drain(**edit.need_fields(), reason=edit.evict.reason, is_ordered=True)
     if pool is None or pool.is_lost:
         said = f"pool {assignment.pool} was not heard of for its grace; it may still run"
-        return Lost(**turn.says("Ready", "Unknown", "PoolLost", said).course(), pool=assignment.pool)
+        return PoolUnreachable(
+            **edit.set_condition("Ready", "Unknown", "PoolLost", said).need_fields(), pool=assignment.pool
+        )
     pin = machine.spec.machine_pool_ref.name if machine.spec.machine_pool_ref else ""
-    vain = hindrance(view, turn.known.key, machine, pin) if pin not in ("", assignment.pool) else ""
-    cause = expulsion(machine, assignment.pool, "" if vain else pin, pool.taints)
+    vain = why_pool_rejects(view, edit.known.key, machine, pin) if pin not in ("", assignment.pool) else ""
+    cause = eviction_cause(machine, assignment.pool, "" if vain else pin, pool.taints)
     if cause is not None:
-        return drained(view, turn, machine, cause)
-    turn = turn.unsays(EVICTION).says(SCHEDULED, "True", "Placed", f"on {assignment.pool}")
+        return drain(view, edit, machine, cause)
+    edit = edit.clear_condition(EVICTION).set_condition(SCHEDULED, "True", "Placed", f"on {assignment.pool}")
     if vain:
-        turn = turn.says(EVICTION, "False", "PinInVain", f"it stays: {vain}")
-    if found := obstacle(view, turn.known):
-        return blocked(turn, *found)
-    if said := outgrown(machine, pool):
-        return blocked(turn, "ClassNotOffered", said)
-    return keep(turn.unsays(ACCEPTED))
+        edit = edit.set_condition(EVICTION, "False", "PinInVain", f"it stays: {vain}")
+    if found := first_obstacle(view, edit.known):
+        return block(edit, *found)
+    if said := class_not_offered(machine, pool):
+        return block(edit, "ClassNotOffered", said)
+    return keep(edit.clear_condition(ACCEPTED))
 
 
-def drained(view: View, turn: Turn, machine: Machine, cause: Expulsion) -> Need:
-    """It is to leave: when it is tolerated no longer, when people consent to what is lost by it, and when its turn comes."""
-    bound = bound_here(view, turn, machine)
-    if bound and not consents(machine, cause):
+def drain(view: View, edit: ObjectEdit, machine: Machine, cause: EvictionCause) -> Need:
+    """It is to leave: when it is tolerated no longer, when people consent to what is lost by it, and when its edit comes."""
+    bound = data_on_host(view, edit, machine)
+    if bound and not accepts_data_loss(machine, cause):
         said = f"{cause.message}; it stays for {bound}: drain --force or onPoolLost: Replace gives that up"
-        turn = turn.says(EVICTION, "False", "NeedsConsent", said)
-        return Drain(**turn.course(), reason=said, is_ordered=False)
-    began = turn.said(EVICTION)
+        edit = edit.set_condition(EVICTION, "False", "NeedsConsent", said)
+        return Drain(**edit.need_fields(), reason=said, is_ordered=False)
+    began = edit.condition(EVICTION)
     if cause.after_seconds and (began is None or began.reason not in ("Due", "Ordered")):
         said = f"{cause.message}, tolerated for {cause.after_seconds} s"
-        turn = turn.says(EVICTION, "Unknown", "Tolerated", said)
-        began = turn.said(EVICTION)
+        edit = edit.set_condition(EVICTION, "Unknown", "Tolerated", said)
+        began = edit.condition(EVICTION)
         since = moment(began.last_transition_time) if began is not None else None
-        ends = (since or turn.now) + timedelta(seconds=cause.after_seconds)
-        if turn.now < ends:
-            return Keep(**turn.by(ends).course())
-    turn = turn.says(EVICTION, "True", "Due", cause.message)
-    return Drain(**turn.course(), reason=cause.message, is_ordered=False, is_due=True)
+        ends = (since or edit.now) + timedelta(seconds=cause.after_seconds)
+        if edit.now < ends:
+            return Keep(**edit.recheck_by(ends).need_fields())
+    edit = edit.set_condition(EVICTION, "True", "Due", cause.message)
+    return Drain(**edit.need_fields(), reason=cause.message, is_ordered=False, is_due=True)
 
 
-def bound_here(view: View, turn: Turn, machine: Machine) -> str:
+def data_on_host(view: View, edit: ObjectEdit, machine: Machine) -> str:
     """What of the machine is on this host and nowhere else, or nothing."""
     if has_local_disk(machine):
         return "its local disk"
-    pool = turn.record.pool
+    pool = edit.record.pool
     for key in volumes_of(machine):
         volume = view.known.get(key)
         where = view.volume_pools.get(volume.record.pool) if volume is not None else None
@@ -107,35 +113,35 @@ def bound_here(view: View, turn: Turn, machine: Machine) -> str:
     return ""
 
 
-def ordered(drain: Drain, known: Known, now: datetime) -> Drain:
-    """The order to leave, when it is this machine's turn."""
-    turn = Turn(known, drain.record, now, drain.deeds, drain.due)
-    assignment = turn.assignment
+def order_eviction(drain: Drain, known: Known, now: datetime) -> Drain:
+    """The order to leave, when it is this machine's edit."""
+    edit = ObjectEdit(known, drain.record, now, drain.change_reasons, drain.due)
+    assignment = edit.assignment
     assert assignment is not None, "only a placed machine drains"
-    turn = (
-        turn.with_status(evict=Evict(assignment=assignment.id, reason=drain.reason))
-        .says(EVICTION, "True", "Ordered", drain.reason)
-        .does(Action.EVICT, drain.reason)
+    edit = (
+        edit.with_status(evict=Evict(assignment=assignment.id, reason=drain.reason))
+        .set_condition(EVICTION, "True", "Ordered", drain.reason)
+        .log_change(Action.EVICT, drain.reason)
     )
-    return Drain(**turn.course(), reason=drain.reason, is_ordered=True)
+    return Drain(**edit.need_fields(), reason=drain.reason, is_ordered=True)
 
 
-def outgrown(machine: Machine, pool: PoolState) -> str:
+def class_not_offered(machine: Machine, pool: PoolState) -> str:
     name = machine.spec.machine_class_ref.name
     if pool.announced is None or name in pool.classes:
         return ""
     return f"its pool does not offer class {name}; it keeps running as it is"
 
 
-def keep(turn: Turn) -> Keep:
-    return Keep(**turn.course())
+def keep(edit: ObjectEdit) -> Keep:
+    return Keep(**edit.need_fields())
 
 
-def blocked(turn: Turn, reason: str, message: str) -> Blocked:
+def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
     """A placed one keeps running; it just does not get what it cannot have."""
-    said = turn.says(ACCEPTED, "False", reason, message)
-    if turn.assignment is None:
-        said = said.says(SCHEDULED, "False", "Blocked", message)
-    if said.record != turn.known.record:
-        said = said.does(Action.BLOCKED, message)
-    return Blocked(**said.course(), reason=reason)
+    said = edit.set_condition(ACCEPTED, "False", reason, message)
+    if edit.assignment is None:
+        said = said.set_condition(SCHEDULED, "False", "Blocked", message)
+    if said.record != edit.known.record:
+        said = said.log_change(Action.BLOCKED, message)
+    return Blocked(**said.need_fields(), reason=reason)

@@ -1,6 +1,6 @@
 """What one object needs in this tick, as a closed union. Values only.
 
-Each need carries the record that the object has afterwards as far as no placement changes it, and the deeds that led there.
+Each need carries the record that the object has afterwards as far as no placement changes it, and the change_reasons that led there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.kinds import Key
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class ChangeReason:
     """One thing that happens to an object, and why."""
 
     action: Action
@@ -26,7 +26,7 @@ class Deed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class NeedBase:
     """What all needs have. `before` is None for what is not on `live` yet; `due` is when time alone changes the answer.
 
     `body` is the document of an object that exists on `live` alone, when that has to be written.
@@ -35,29 +35,29 @@ class Course:
     key: Key
     before: Record | None
     record: Record
-    deeds: tuple[Deed, ...] = ()
+    change_reasons: tuple[ChangeReason, ...] = ()
     body: Mapping[str, Value] | None = None
     due: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place(Course):
+class Place(NeedBase):
     """Find a pool. `near_pool` is the pool of the machine that a volume alone is for, when that stands already."""
 
     near_pool: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keep(Course):
+class Keep(NeedBase):
     """Nothing but what is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adopt(Course):
+class Adopt(NeedBase):
     """A poollet has it and `live` forgot: it gets its place back."""
 
 
-class Step(StrEnum):
+class DeletionPhase(StrEnum):
     HOLD = "hold"  # a person has to confirm, or the source leaves doubt
     WAIT = "wait"  # for those who use it, or for its pool to state that it is gone
     ORDER = "order"  # the deletion timestamp
@@ -66,21 +66,21 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remove(Course):
-    step: Step
+class Remove(NeedBase):
+    phase: DeletionPhase
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost(Course):
+class PoolUnreachable(NeedBase):
     """Its pool was not heard of for its grace. It may still run, so nothing is done to it."""
 
     pool: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drain(Course):
-    """It has to leave its pool: it is ordered to, it is due and waits for its turn, or it waits for consent."""
+class Drain(NeedBase):
+    """It has to leave its pool: it is ordered to, it is due and waits for its edit, or it waits for consent."""
 
     reason: str
     is_ordered: bool
@@ -88,10 +88,10 @@ class Drain(Course):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked(Course):
+class Blocked(NeedBase):
     """It cannot go on as it is declared."""
 
     reason: str
 
 
-Need: TypeAlias = Place | Keep | Adopt | Remove | Lost | Drain | Blocked
+Need: TypeAlias = Place | Keep | Adopt | Remove | PoolUnreachable | Drain | Blocked

@@ -1,14 +1,15 @@
-"""One object's turn: its record as it is worked out, rule by rule, and what was done. Immutable; each step gives another."""
+"""One object's edit: its record as it is worked out, rule by rule, and what was done. Immutable; each step gives another."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any, Literal
+from uuid import UUID, uuid5
 
 import msgspec
 from msgspec.structs import replace
 
-from reconciler.decide.need import Deed
+from reconciler.decide.need import ChangeReason
 from reconciler.plan.types import Action
 from reconciler.world.grants import Grant
 from reconciler.world.known import Known
@@ -21,16 +22,17 @@ from reconciler.world.record import (
     with_condition,
     without_condition,
 )
+from schemas.kinds import Key, Kind
 from schemas.model import Assignment, Condition, Evict, MachineStatus, Rejection
 
 
-class Turn(msgspec.Struct, frozen=True):
+class ObjectEdit(msgspec.Struct, frozen=True):
     """`known.record` is where it began."""
 
     known: Known
     record: Record
     now: datetime
-    deeds: tuple[Deed, ...] = ()
+    change_reasons: tuple[ChangeReason, ...] = ()
     due: datetime | None = None
 
     @property
@@ -51,30 +53,30 @@ class Turn(msgspec.Struct, frozen=True):
         status = self.record.status
         return status.rejections if isinstance(status, PLACED) else ()
 
-    def does(self, action: Action, reason: str = "") -> Turn:
-        return replace(self, deeds=(*self.deeds, Deed(action, reason)))
+    def log_change(self, action: Action, reason: str = "") -> ObjectEdit:
+        return replace(self, change_reasons=(*self.change_reasons, ChangeReason(action, reason)))
 
-    def by(self, due: datetime | None) -> Turn:
+    def recheck_by(self, due: datetime | None) -> ObjectEdit:
         """The answer may be another one at `due`."""
         if due is None or (self.due is not None and self.due <= due):
             return self
         return replace(self, due=due)
 
-    def with_record(self, **changes: Any) -> Turn:
+    def with_record(self, **changes: Any) -> ObjectEdit:
         return replace(self, record=replace(self.record, **changes))
 
-    def with_status(self, **changes: Any) -> Turn:
+    def with_status(self, **changes: Any) -> ObjectEdit:
         status = self.record.status
         return self if status is None else self.with_record(status=replace(status, **changes))
 
-    def says(
+    def set_condition(
         self, type: str, status: Literal["True", "False", "Unknown"], reason: str, message: str = ""
-    ) -> Turn:
+    ) -> ObjectEdit:
         """With that condition. Its transition time moves when its status does."""
         kept = self.record.status
         if kept is None:
             return self
-        # One rule may take back what the next says again: the time is that of where the turn began.
+        # One rule may take back what the next says again: the time is that of where the edit began.
         began = self.known.record.status
         first = condition(began.conditions, type) if began is not None else None
         since = first.last_transition_time if first is not None and first.status == status else ""
@@ -82,34 +84,34 @@ class Turn(msgspec.Struct, frozen=True):
         conditions = with_condition(kept.conditions, new, self.now)
         return self.with_status(conditions=tuple(sorted(conditions, key=by_type)))
 
-    def unsays(self, *types: str) -> Turn:
-        turn = self
+    def clear_condition(self, *types: str) -> ObjectEdit:
+        edit = self
         for type in types:
-            kept = turn.record.status
+            kept = edit.record.status
             if kept is not None and condition(kept.conditions, type) is not None:
-                turn = turn.with_status(conditions=without_condition(kept.conditions, type))
-        return turn
+                edit = edit.with_status(conditions=without_condition(kept.conditions, type))
+        return edit
 
-    def said(self, type: str) -> Condition | None:
+    def condition(self, type: str) -> Condition | None:
         kept = self.record.status
         return None if kept is None else condition(kept.conditions, type)
 
-    def assigned(self, pool: str, id: str, grant: Grant) -> Turn:
+    def assign(self, pool: str, id: str, grant: Grant) -> ObjectEdit:
         """Under the grant that the pool has when this tick is written."""
         assignment = Assignment(pool=pool, id=id, host=grant.host, epoch=grant.epoch)
         return self.with_record(pool=pool).with_status(assignment=assignment)
 
-    def course(self) -> dict[str, Any]:
+    def need_fields(self) -> dict[str, Any]:
         """What every need has of it."""
         return {
             "key": self.known.key,
             "before": self.before,
             "record": self.record,
-            "deeds": self.deeds,
+            "change_reasons": self.change_reasons,
             "due": self.due,
         }
 
-    def released(self) -> Turn:
+    def unassign(self) -> ObjectEdit:
         """Bound to no pool. What was reported from there is no more; what the reconciler itself knows stays."""
         status, fresh = self.record.status, empty_status(self.known.key.kind)
         if not isinstance(status, PLACED) or fresh is None:
@@ -124,3 +126,17 @@ class Turn(msgspec.Struct, frozen=True):
 def by_type(condition: Condition) -> str:
     """The order of conditions on live, whoever wrote them."""
     return condition.type
+
+
+# A document whose values are sealed together must not be changed, so a Secret has no uid.
+NAMELESS = frozenset({Kind.SECRET})
+
+
+def make_uid(fleet: str, key: Key, commit: str) -> str:
+    """The uid of an object that the source commit is the first to declare; declared again after its end it gets another."""
+    return "" if key.kind in NAMELESS else str(uuid5(UUID(fleet), f"{key}@{commit}"))
+
+
+def assignment_id(uid: str, live: str | None) -> str:
+    """Of the assignment decided on this commit of `live`: each later decision is on a later commit."""
+    return str(uuid5(UUID(uid), live or ""))

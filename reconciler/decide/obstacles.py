@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from reconciler.decide.expansion import expansions
 from reconciler.decide.references import owner_of, volumes_of
-from reconciler.decide.retained import is_returning
+from reconciler.decide.retained import is_being_restored
 from reconciler.decide.view import View
-from reconciler.decide.volume_claim import contention
+from reconciler.decide.volume_claim import claim_conflict
 from reconciler.world.known import Known
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Secret, Volume, VolumeSpec
@@ -26,7 +26,7 @@ class Obstacle(NamedTuple):
     message: str
 
 
-def obstacle(view: View, known: Known) -> Obstacle | None:
+def first_obstacle(view: View, known: Known) -> Obstacle | None:
     """The first there is."""
     return next(obstacles(view, known), None)
 
@@ -36,18 +36,18 @@ def obstacles(view: View, known: Known) -> Iterator[Obstacle]:
         if fault.severity is Severity.ERROR and fault.code not in DECIDED_HERE:
             yield Obstacle(fault.code, fault.message)
     said = {fault.pointer for fault in view.faults(known.key) if fault.code == "GV310"}
-    yield from missing(view, known, said)
-    yield from sealed(view, known)
+    yield from missing_references(view, known, said)
+    yield from sealed_secrets(view, known)
     if isinstance(known.object, Machine):
-        if reason := contention(view, known):
+        if reason := claim_conflict(view, known):
             yield Obstacle("VolumeInUse", reason)
         for key in volumes_of(known.object):
-            if is_returning(view, key):
+            if is_being_restored(view, key):
                 yield Obstacle("VolumeReturns", f"the retained data of volume {key.name} comes back first")
         yield from taken_names(view, known, known.object)
 
 
-def missing(view: View, known: Known, said: Collection[str]) -> Iterator[Obstacle]:
+def missing_references(view: View, known: Known, said: Collection[str]) -> Iterator[Obstacle]:
     """Validation leaves out what may stand in a file that cannot be read; it is not there for all that. What it has `said`,
     by the place in the document, is not said twice."""
     if known.key.kind is Kind.VOLUME_SNAPSHOT:
@@ -57,7 +57,7 @@ def missing(view: View, known: Known, said: Collection[str]) -> Iterator[Obstacl
             yield Obstacle("Missing", f"there is no {each.kind} {each.name}")
 
 
-def sealed(view: View, known: Known) -> Iterator[Obstacle]:
+def sealed_secrets(view: View, known: Known) -> Iterator[Obstacle]:
     """Secrets that nobody can read yet."""
     for name in sorted(secrets_of(known)):
         found = view.known.get(Key(Kind.SECRET, known.key.namespace, name))

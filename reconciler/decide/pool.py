@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.decide.need import Keep, Need
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import NO_REQUESTS, PoolRequests
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -19,66 +19,66 @@ from schemas.kinds import Key, Kind, api_version
 from schemas.model import GrantedHost
 
 
-def pool(view: View, turn: Turn, requests: PoolRequests = NO_REQUESTS) -> Need:
-    known = turn.known
+def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUESTS) -> Need:
+    known = edit.known
     states = view.pools if known.key.kind is Kind.MACHINE_POOL else view.volume_pools
     state = states.get(known.key.name)
     if state is None:
-        return Keep(**with_requests(turn, requests).course())
-    status = folded_pool(state, turn.record, turn.now)
-    if status != turn.record.status:
-        turn = turn.with_record(status=status).does(Action.STATUS, getattr(status, "state", "").lower())
-    turn = with_mismatch(with_requests(with_grant(turn, state), requests), state)
+        return Keep(**with_requests(edit, requests).need_fields())
+    status = folded_pool(state, edit.record, edit.now)
+    if status != edit.record.status:
+        edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
+    edit = with_mismatch(with_requests(with_grant(edit, state), requests), state)
     if known.standing not in (Standing.ANNOUNCED, Standing.LEAVING) or state.announced is None:
-        return Keep(**turn.course())
+        return Keep(**edit.need_fields())
     body = announcement(known.key, state.announced.labels)
     is_same = dict(known.object.metadata.labels) == dict(state.announced.labels)
     if known.standing is Standing.ANNOUNCED and known.live is not None and is_same:
-        return Keep(**turn.course())
-    turn = turn.does(Action.ANNOUNCE, f"announced by {state.poollet}")
-    return Keep(**turn.course(), body=body)
+        return Keep(**edit.need_fields())
+    edit = edit.log_change(Action.ANNOUNCE, f"announced by {state.poollet}")
+    return Keep(**edit.need_fields(), body=body)
 
 
-def with_grant(turn: Turn, state: PoolState) -> Turn:
+def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     """A new grant ends what was said of the destruction of the same host: it lives."""
-    grant, status = state.grant, turn.record.status
+    grant, status = state.grant, edit.record.status
     if not grant.is_new or not isinstance(status, POOL_STATUS):
-        return turn
+        return edit
     if status.destroyed is not None and status.destroyed.host == grant.host:
-        turn = turn.with_status(destroyed=None).unsays(DESTROYED)
-    turn = turn.with_status(host=GrantedHost(id=grant.host), epoch=grant.epoch)
-    return turn.does(Action.STATUS, f"granted to host {grant.host} under epoch {grant.epoch}")
+        edit = edit.with_status(destroyed=None).clear_condition(DESTROYED)
+    edit = edit.with_status(host=GrantedHost(id=grant.host), epoch=grant.epoch)
+    return edit.log_change(Action.STATUS, f"granted to host {grant.host} under epoch {grant.epoch}")
 
 
-def with_requests(turn: Turn, requests: PoolRequests) -> Turn:
-    after = requests.status.get(turn.known.key)
+def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
+    after = requests.status.get(edit.known.key)
     if after is not None:
-        turn = turn.with_status(
+        edit = edit.with_status(
             host=after.host, epoch=after.epoch, destroyed=after.destroyed, move=after.move
         )
         gone = {DESTROYED: after.destroyed, HOST_MOVED: after.move}
-        turn = turn.unsays(*(type for type, request in gone.items() if request is None))
-    before = turn
-    for each in requests.notices.get(turn.known.key, ()):
-        turn = turn.says(each.type, each.status, each.reason, each.message)
-        if turn.said(each.type) != before.said(each.type):
-            turn = turn.does(Action.STATUS, each.message)
-    return turn
+        edit = edit.clear_condition(*(type for type, request in gone.items() if request is None))
+    before = edit
+    for each in requests.notices.get(edit.known.key, ()):
+        edit = edit.set_condition(each.type, each.status, each.reason, each.message)
+        if edit.condition(each.type) != before.condition(each.type):
+            edit = edit.log_change(Action.STATUS, each.message)
+    return edit
 
 
-def with_mismatch(turn: Turn, state: PoolState) -> Turn:
+def with_mismatch(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     """Names the other host, and the two ways out, for as long as it is there."""
-    status, other = turn.record.status, state.other_host
+    status, other = edit.record.status, state.other_host
     host = status.host.id if isinstance(status, POOL_STATUS) and status.host is not None else ""
     if not host or other in ("", host):
-        return turn.unsays(HOST_MISMATCH)
-    name = turn.known.key.name
+        return edit.clear_condition(HOST_MISMATCH)
+    name = edit.known.key.name
     told = (
         f"pool {name} is granted to host {host}, and host {other} wants to serve it. If {host} is destroyed with all "
         f"that it had, commit `Pool-Destroyed: {name}={host}`. If {other} is the same machine or has its disks, commit "
         f"`Pool-Host: {name}={other}`. Otherwise rename the poollet on {other}"
     )
-    return turn.says(HOST_MISMATCH, "True", "OtherHost", told)
+    return edit.set_condition(HOST_MISMATCH, "True", "OtherHost", told)
 
 
 def announcement(key: Key, labels: Mapping[str, str]) -> Mapping[str, Value]:

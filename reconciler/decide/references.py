@@ -47,7 +47,7 @@ def machines_of(view: View, used: Known) -> tuple[Known, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def holders(view: View, known: Known) -> tuple[Known, ...]:
+def blocking_users(view: View, known: Known) -> tuple[Known, ...]:
     """Whoever keeps the object from going: all that refer to it and are still on live or in the source.
 
     A snapshot may outlive its volume. An owner holds what one of its entries still asks for.
@@ -59,11 +59,11 @@ def holders(view: View, known: Known) -> tuple[Known, ...]:
         keys.add(owner)
     found = (view.known.get(key) for key in sorted(keys - {known.key}))
     return tuple(
-        each for each in found if each is not None and (each.key != owner or brings(each, known.key))
+        each for each in found if each is not None and (each.key != owner or has_entry(each, known.key))
     )
 
 
-def brings(owner: Known, generated: Key) -> bool:
+def has_entry(owner: Known, generated: Key) -> bool:
     """Whether an entry of the machine is that object."""
     machine = owner.object
     if not isinstance(machine, Machine):
@@ -74,6 +74,6 @@ def brings(owner: Known, generated: Key) -> bool:
     return generated.name in (derived_name(machine, entry) for entry in entries)
 
 
-def named(users: tuple[Known, ...]) -> str:
+def list_users(users: tuple[Known, ...]) -> str:
     first = ", ".join(str(each.key) for each in users[:3])
     return first if len(users) <= 3 else f"{first} and {len(users) - 3} more"

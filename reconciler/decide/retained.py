@@ -9,8 +9,8 @@ from datetime import datetime
 
 import msgspec
 
-from reconciler.decide.need import Remove, Step
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.need import DeletionPhase, Remove
+from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import PoolRequests, follow_grant, status_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -18,7 +18,7 @@ from reconciler.world.known import Known, Standing
 from schemas.kinds import Key, Kind
 
 
-def kept_for(view: View, known: Known) -> Known | None:
+def retained_volume_for(view: View, known: Known) -> Known | None:
     """The volume of that name whose data was kept when it was declared no more, if there is exactly one."""
     if known.key.kind is not Kind.VOLUME or known.standing is not Standing.DECLARED or known.live is not None:
         return None
@@ -26,19 +26,19 @@ def kept_for(view: View, known: Known) -> Known | None:
     return kept[0] if len(kept) == 1 else None
 
 
-def taken_back(known: Known, kept: Known, now: datetime) -> Turn:
+def restore(known: Known, kept: Known, now: datetime) -> ObjectEdit:
     """With its identity, its pool and its data."""
     record = msgspec.structs.replace(kept.record, deletion_timestamp="", claim=None)
-    return Turn(known, record, now).does(Action.ADOPT, f"its data was retained on {record.pool}")
+    return ObjectEdit(known, record, now).log_change(Action.ADOPT, f"its data was retained on {record.pool}")
 
 
-def is_returning(view: View, key: Key) -> bool:
+def is_being_restored(view: View, key: Key) -> bool:
     """It stands on its pool from this tick on: whoever needs it is placed by that, in the next one."""
     known = view.known.get(key)
-    return known is not None and kept_for(view, known) is not None
+    return known is not None and retained_volume_for(view, known) is not None
 
 
-def lost(view: View, requests: PoolRequests, now: datetime) -> Iterator[Remove]:
+def discard_destroyed(view: View, requests: PoolRequests, now: datetime) -> Iterator[Remove]:
     """Those whose host is destroyed: its successor never had that data. One that is declared again in this very tick is taken
     back, and released as all that was there."""
     for kept in view.retained.values():
@@ -48,5 +48,5 @@ def lost(view: View, requests: PoolRequests, now: datetime) -> Iterator[Remove]:
         pool = Key(Kind.VOLUME_POOL, "", assignment.pool)
         if follow_grant(assignment, requests.status.get(pool) or status_of(view, pool)) is None:
             reason = f"host {assignment.host} of pool {assignment.pool} is destroyed, and its retained data with it"
-            turn = Turn(kept, kept.record, now).does(Action.REMOVE, reason)
-            yield Remove(**turn.course(), step=Step.DROP, reason=reason)
+            edit = ObjectEdit(kept, kept.record, now).log_change(Action.REMOVE, reason)
+            yield Remove(**edit.need_fields(), phase=DeletionPhase.DROP, reason=reason)

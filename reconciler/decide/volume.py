@@ -2,58 +2,59 @@
 
 from __future__ import annotations
 
-from reconciler.decide import rejection
-from reconciler.decide.apply_report import Fact, adopted, claims_on, settled
+from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_report, next_retry
 from reconciler.decide.deletion import is_paused
-from reconciler.decide.machine import blocked, keep
-from reconciler.decide.need import Adopt, Lost, Need, Place
-from reconciler.decide.object_edit import Turn
-from reconciler.decide.obstacles import obstacle
+from reconciler.decide.machine import block, keep
+from reconciler.decide.need import Adopt, Need, Place, PoolUnreachable
+from reconciler.decide.object_edit import ObjectEdit
+from reconciler.decide.obstacles import first_obstacle
 from reconciler.decide.references import machines_of, owner_of
 from reconciler.decide.view import View
-from reconciler.decide.volume_claim import claimed, is_asked_for
+from reconciler.decide.volume_claim import is_requested_by, update_claim
 from reconciler.world.known import Known
 from reconciler.world.record.condition import ACCEPTED, SCHEDULED
 from schemas.model import Volume
 
 
-def volume(view: View, turn: Turn, fact: Fact) -> Need:
-    if is_paused(turn.known):
-        return keep(turn.unsays(ACCEPTED))
-    turn = claimed(view, settled(turn, fact))
-    if turn.assignment is None:
-        return unplaced(view, turn, fact)
-    pool = turn.assignment.pool
+def decide_volume(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    if is_paused(edit.known):
+        return keep(edit.clear_condition(ACCEPTED))
+    edit = update_claim(view, apply_report(edit, fact))
+    if edit.assignment is None:
+        return decide_unassigned(view, edit, fact)
+    pool = edit.assignment.pool
     if fact.is_lost:
         said = f"pool {pool} was not heard of for its grace"
-        return Lost(**turn.says("Ready", "Unknown", "PoolLost", said).course(), pool=pool)
-    turn = turn.says(SCHEDULED, "True", "Placed", f"on {pool}")
-    if found := obstacle(view, turn.known):
-        return blocked(turn, *found)
-    return keep(turn.unsays(ACCEPTED))
+        return PoolUnreachable(
+            **edit.set_condition("Ready", "Unknown", "PoolLost", said).need_fields(), pool=pool
+        )
+    edit = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}")
+    if found := first_obstacle(view, edit.known):
+        return block(edit, *found)
+    return keep(edit.clear_condition(ACCEPTED))
 
 
-def unplaced(view: View, turn: Turn, fact: Fact) -> Need:
-    known = turn.known
-    claims = claims_on(view, turn, fact)
+def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
+    known = edit.known
+    claims = adoption_claims(view, edit, fact)
     if len(claims) > 1:
         who = " and ".join(sorted(each.poollet for each in claims))
-        return blocked(turn, "ReportedTwice", f"reported by {who}: one of them has to give it up")
-    if claims and (taken := adopted(view, turn, claims[0])) is not None:
-        return Adopt(**taken.course())
+        return block(edit, "ReportedTwice", f"reported by {who}: one of them has to give it up")
+    if claims and (taken := adopt(view, edit, claims[0])) is not None:
+        return Adopt(**taken.need_fields())
     if isinstance(known.object, Volume) and known.object.spec.volume_class_ref is None:
-        return keep(turn.unsays(ACCEPTED))  # provided from outside: there is nothing to place
-    if found := obstacle(view, known):
-        return blocked(turn, *found)
-    turn = turn.unsays(ACCEPTED).by(rejection.next_end(turn.rejections, turn.now))
+        return keep(edit.clear_condition(ACCEPTED))  # provided from outside: there is nothing to place
+    if found := first_obstacle(view, known):
+        return block(edit, *found)
+    edit = edit.clear_condition(ACCEPTED).recheck_by(next_retry(edit.rejections, edit.now))
     standing = users_of(view, known)
     placed = next((each for each in standing if each.record.assignment is not None), None)
     if placed is not None:
-        return Place(**turn.course(), near_pool=placed.record.pool)
+        return Place(**edit.need_fields(), near_pool=placed.record.pool)
     if standing:
         said = f"it is placed together with machine {standing[0].key.name}"
-        return keep(turn.says(SCHEDULED, "False", "WaitsForMachine", said))
-    return Place(**turn.course())
+        return keep(edit.set_condition(SCHEDULED, "False", "WaitsForMachine", said))
+    return Place(**edit.need_fields())
 
 
 def users_of(view: View, known: Known) -> tuple[Known, ...]:
@@ -62,5 +63,5 @@ def users_of(view: View, known: Known) -> tuple[Known, ...]:
     return tuple(
         each
         for each in machines_of(view, known)
-        if each.is_staying and (each.key == owner or is_asked_for(known.key, each))
+        if each.is_staying and (each.key == owner or is_requested_by(known.key, each))
     )

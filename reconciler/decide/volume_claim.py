@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.decide.object_edit import Turn
+from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.references import machines_of, volumes_of
 from reconciler.decide.view import View
 from reconciler.plan.types import Action
@@ -12,30 +12,30 @@ from schemas.model import ClaimRef, Machine
 from schemas.report.objects import ReportedMachineStatus
 
 
-def claimed(view: View, turn: Turn) -> Turn:
+def update_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
     """The volume with the claim that it should have, given where machines are."""
-    turn = released(view, turn)
-    if turn.record.claim is not None or turn.assignment is None:
-        return turn
-    machine = next_holder(view, turn.known)
-    return turn if machine is None else given(turn, machine.key.name, machine.record.uid)
+    edit = release_claim(view, edit)
+    if edit.record.claim is not None or edit.assignment is None:
+        return edit
+    machine = next_holder(view, edit.known)
+    return edit if machine is None else grant_claim(edit, machine.key.name, machine.record.uid)
 
 
-def released(view: View, turn: Turn) -> Turn:
+def release_claim(view: View, edit: ObjectEdit) -> ObjectEdit:
     """Without the claim of a holder that has let go. One that is ordered gone needs that too: its host waits for it."""
-    held = turn.record.claim
-    reason = "" if held is None else let_go(view, turn.known, held)
-    return turn.with_record(claim=None).does(Action.CLAIM, reason) if reason else turn
+    held = edit.record.claim
+    reason = "" if held is None else release_reason(view, edit.known, held)
+    return edit.with_record(claim=None).log_change(Action.CLAIM, reason) if reason else edit
 
 
-def given(turn: Turn, machine: str, uid: str) -> Turn:
+def grant_claim(edit: ObjectEdit, machine: str, uid: str) -> ObjectEdit:
     claim = ClaimRef(name=machine, uid=uid)
-    if turn.record.claim == claim:
-        return turn
-    return turn.with_record(claim=claim).does(Action.CLAIM, f"held by machine {machine}")
+    if edit.record.claim == claim:
+        return edit
+    return edit.with_record(claim=claim).log_change(Action.CLAIM, f"held by machine {machine}")
 
 
-def let_go(view: View, volume: Known, claim: ClaimRef) -> str:
+def release_reason(view: View, volume: Known, claim: ClaimRef) -> str:
     """Why the holder holds it no longer, or nothing."""
     said = view.said(volume.key)
     if said is not None and claim.uid in said.attached_to:
@@ -45,12 +45,12 @@ def let_go(view: View, volume: Known, claim: ClaimRef) -> str:
         return f"machine {claim.name} is gone"
     if holder.record.assignment is None:
         return f"machine {claim.name} is on no pool"
-    if is_asked_for(volume.key, holder) or is_attached(view, volume, holder):
+    if is_requested_by(volume.key, holder) or is_attached(view, volume, holder):
         return ""
     return f"machine {claim.name} does not use it any more"
 
 
-def is_asked_for(volume: Key, machine: Known) -> bool:
+def is_requested_by(volume: Key, machine: Known) -> bool:
     return isinstance(machine.object, Machine) and volume in volumes_of(machine.object)
 
 
@@ -72,12 +72,14 @@ def next_holder(view: View, volume: Known) -> Known | None:
     asking = [
         machine
         for machine in machines_of(view, volume)
-        if machine.record.assignment is not None and machine.is_staying and is_asked_for(volume.key, machine)
+        if machine.record.assignment is not None
+        and machine.is_staying
+        and is_requested_by(volume.key, machine)
     ]
     return min(asking, key=lambda machine: (machine.record.uid not in attached, machine.key), default=None)
 
 
-def contention(view: View, machine: Known) -> str:
+def claim_conflict(view: View, machine: Known) -> str:
     """Why the machine cannot have one of its volumes now: another one holds it, or asked before. Nothing when it can."""
     if not isinstance(machine.object, Machine):
         return ""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from reconciler.decide.planning import make_plan
+from reconciler.decide.decide import make_plan
 from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
 from reconciler.gitstore.errors import DamageError

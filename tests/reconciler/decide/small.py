@@ -192,7 +192,7 @@ class Small:
             self.add(known(kind, name, {}, status=granted))
         return self.confirms(Confirm.POOL_DESTROYED, f"{name}={name}")
 
-    def says(self, key: Key, phase: Any, **changes: Any) -> Small:
+    def with_report(self, key: Key, phase: Any, **changes: Any) -> Small:
         """The word of the pool that it is assigned to."""
         record = self.known[key].record
         assignment = record.assignment

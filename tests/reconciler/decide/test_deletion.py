@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.decide import Keep, Remove, Step, diff, verdicts
+from reconciler.decide import DeletionPhase, Keep, Remove, decide_needs, review_deletions
 from reconciler.decide.compose import compose
 from reconciler.plan.types import Action
 from reconciler.world.advance import Confirm
@@ -79,46 +79,46 @@ def _lan() -> Any:
     return known(Kind.NETWORK_INTERFACE, "web-lan", spec, ownerReferences=[OWNER])
 
 
-Case = tuple[str, Callable[[], Small], Key, Step]
+Case = tuple[str, Callable[[], Small], Key, DeletionPhase]
 
 CASES: list[Case] = [
-    ("an unplaced machine is ordered gone too", lambda: crowd().add(machine("web")).goes(WEB), WEB, Step.ORDER),
-    ("a placed one", lambda: crowd().add(machine("web", on="a")).goes(WEB), WEB, Step.ORDER),
-    ("in doubt", lambda: _doubting(crowd().add(machine("web", on="a")).goes(WEB), WEB), WEB, Step.HOLD),
-    ("paused", lambda: crowd().add(machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})).goes(WEB), WEB, Step.HOLD),
-    ("a class in use", lambda: crowd().add(small_class()).goes(SMALL), SMALL, Step.HOLD),
-    ("a volume in use", lambda: with_volume().add(machine("web", on="a", spec=USES_DATA)).goes(DATA), DATA, Step.HOLD),
-    ("a volume and its machine", lambda: with_volume(deletionPolicy="Delete").add(machine("web", on="a", spec=USES_DATA)).goes(DATA, WEB), DATA, Step.ORDER),
-    ("a volume with data", lambda: with_volume().goes(DATA), DATA, Step.RETAIN),
-    ("a volume without data", lambda: crowd().add(volume("data", on="a")).goes(DATA), DATA, Step.ORDER),
-    ("a volume that was reported since", lambda: crowd().add(volume("data", on="a")).goes(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
-    ("a volume on no pool", lambda: crowd().add(volume("data")).goes(DATA), DATA, Step.ORDER),
-    ("to be deleted by its policy", lambda: with_volume(deletionPolicy="Delete").goes(DATA), DATA, Step.ORDER),
-    ("to be retained by its policy", lambda: crowd().add(volume("data", on="a", spec={"deletionPolicy": "Retain"})).goes(DATA), DATA, Step.RETAIN),
-    ("ordered, its pool is silent", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB), WEB, Step.WAIT),
-    ("ordered, still there", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "present"), WEB, Step.WAIT),
-    ("ordered, its runtime silent", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "unknown"), WEB, Step.WAIT),
-    ("ordered, gone", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "gone"), WEB, Step.DROP),
-    ("ordered, had been rejected", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says(WEB, "rejected"), WEB, Step.DROP),
-    ("ordered, on no pool", lambda: crowd().add(machine("web")).ordered_gone(WEB), WEB, Step.DROP),
-    ("ordered, its pool lost", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB), WEB, Step.WAIT),
-    ("ordered, its pool destroyed", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB).says_destroyed("b"), WEB, Step.DROP),
-    ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says_destroyed("a"), WEB, Step.WAIT),
-    ("ordered, and made all the same", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.RETAIN),
-    ("ordered, made, its runtime silent", lambda: crowd().add(volume("data", on="a", status=MADE)).ordered_gone(DATA).says(DATA, "unknown"), DATA, Step.RETAIN),
-    ("ordered, not made yet", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "present", status=report.ReportedVolumeStatus(state="Pending")), DATA, Step.WAIT),
-    ("ordered, never made", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
-    ("ordered, made and gone all the same", lambda: with_volume().ordered_gone(DATA).says(DATA, "gone"), DATA, Step.DROP),
-    ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).says_destroyed("b"), DATA, Step.DROP),
-    ("ordered, a snapshot", lambda: with_snapshot("b"), DAILY, Step.WAIT),
-    ("ordered, a snapshot, its pool destroyed", lambda: with_snapshot("b").says_destroyed("b"), DAILY, Step.DROP),
-    ("ordered, a snapshot, its pool said destroyed and alive", lambda: with_snapshot("a").says_destroyed("a"), DAILY, Step.WAIT),
-    ("ordered by its policy, still there", lambda: with_volume(deletionPolicy="Delete").ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
-    ("ordered with its owner, still there", lambda: crowd().add(volume("data", on="a", ownerReferences=[OWNER])).ordered_gone(DATA).says(DATA, "present", status=IS_MADE), DATA, Step.WAIT),
-    ("ordered, a class whose last user is going", lambda: crowd(0).add(small_class(), machine("web", on="a")).ordered_gone(WEB).ordered_gone(SMALL), SMALL, Step.WAIT),
-    ("ordered, a class that nobody uses", lambda: crowd(0).add(small_class()).ordered_gone(SMALL), SMALL, Step.DROP),
-    ("ordered, and its owner asks for it anew", lambda: crowd().add(_lan(), machine("web", on="a", spec=ASKS_FOR_LAN)).ordered_gone(LAN), LAN, Step.DROP),
-    ("ordered, paused since", lambda: crowd().add(machine("web", annotations={"gitvirt.dev/paused": "true"})).ordered_gone(WEB), WEB, Step.WAIT),
+    ("an unplaced machine is ordered gone too", lambda: crowd().add(machine("web")).goes(WEB), WEB, DeletionPhase.ORDER),
+    ("a placed one", lambda: crowd().add(machine("web", on="a")).goes(WEB), WEB, DeletionPhase.ORDER),
+    ("in doubt", lambda: _doubting(crowd().add(machine("web", on="a")).goes(WEB), WEB), WEB, DeletionPhase.HOLD),
+    ("paused", lambda: crowd().add(machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})).goes(WEB), WEB, DeletionPhase.HOLD),
+    ("a class in use", lambda: crowd().add(small_class()).goes(SMALL), SMALL, DeletionPhase.HOLD),
+    ("a volume in use", lambda: with_volume().add(machine("web", on="a", spec=USES_DATA)).goes(DATA), DATA, DeletionPhase.HOLD),
+    ("a volume and its machine", lambda: with_volume(deletionPolicy="Delete").add(machine("web", on="a", spec=USES_DATA)).goes(DATA, WEB), DATA, DeletionPhase.ORDER),
+    ("a volume with data", lambda: with_volume().goes(DATA), DATA, DeletionPhase.RETAIN),
+    ("a volume without data", lambda: crowd().add(volume("data", on="a")).goes(DATA), DATA, DeletionPhase.ORDER),
+    ("a volume that was reported since", lambda: crowd().add(volume("data", on="a")).goes(DATA).with_report(DATA, "present", status=IS_MADE), DATA, DeletionPhase.RETAIN),
+    ("a volume on no pool", lambda: crowd().add(volume("data")).goes(DATA), DATA, DeletionPhase.ORDER),
+    ("to be deleted by its policy", lambda: with_volume(deletionPolicy="Delete").goes(DATA), DATA, DeletionPhase.ORDER),
+    ("to be retained by its policy", lambda: crowd().add(volume("data", on="a", spec={"deletionPolicy": "Retain"})).goes(DATA), DATA, DeletionPhase.RETAIN),
+    ("ordered, its pool is silent", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB), WEB, DeletionPhase.WAIT),
+    ("ordered, still there", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).with_report(WEB, "present"), WEB, DeletionPhase.WAIT),
+    ("ordered, its runtime silent", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).with_report(WEB, "unknown"), WEB, DeletionPhase.WAIT),
+    ("ordered, gone", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).with_report(WEB, "gone"), WEB, DeletionPhase.DROP),
+    ("ordered, had been rejected", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).with_report(WEB, "rejected"), WEB, DeletionPhase.DROP),
+    ("ordered, on no pool", lambda: crowd().add(machine("web")).ordered_gone(WEB), WEB, DeletionPhase.DROP),
+    ("ordered, its pool lost", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB), WEB, DeletionPhase.WAIT),
+    ("ordered, its pool destroyed", lambda: crowd().add(machine("web", on="b")).ordered_gone(WEB).says_destroyed("b"), WEB, DeletionPhase.DROP),
+    ("ordered, its pool said destroyed and alive", lambda: crowd().add(machine("web", on="a")).ordered_gone(WEB).says_destroyed("a"), WEB, DeletionPhase.WAIT),
+    ("ordered, and made all the same", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).with_report(DATA, "present", status=IS_MADE), DATA, DeletionPhase.RETAIN),
+    ("ordered, made, its runtime silent", lambda: crowd().add(volume("data", on="a", status=MADE)).ordered_gone(DATA).with_report(DATA, "unknown"), DATA, DeletionPhase.RETAIN),
+    ("ordered, not made yet", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).with_report(DATA, "present", status=report.ReportedVolumeStatus(state="Pending")), DATA, DeletionPhase.WAIT),
+    ("ordered, never made", lambda: crowd().add(volume("data", on="a")).ordered_gone(DATA).with_report(DATA, "gone"), DATA, DeletionPhase.DROP),
+    ("ordered, made and gone all the same", lambda: with_volume().ordered_gone(DATA).with_report(DATA, "gone"), DATA, DeletionPhase.DROP),
+    ("ordered, made, its pool destroyed", lambda: crowd().add(volume("data", on="b", status=MADE)).ordered_gone(DATA).says_destroyed("b"), DATA, DeletionPhase.DROP),
+    ("ordered, a snapshot", lambda: with_snapshot("b"), DAILY, DeletionPhase.WAIT),
+    ("ordered, a snapshot, its pool destroyed", lambda: with_snapshot("b").says_destroyed("b"), DAILY, DeletionPhase.DROP),
+    ("ordered, a snapshot, its pool said destroyed and alive", lambda: with_snapshot("a").says_destroyed("a"), DAILY, DeletionPhase.WAIT),
+    ("ordered by its policy, still there", lambda: with_volume(deletionPolicy="Delete").ordered_gone(DATA).with_report(DATA, "present", status=IS_MADE), DATA, DeletionPhase.WAIT),
+    ("ordered with its owner, still there", lambda: crowd().add(volume("data", on="a", ownerReferences=[OWNER])).ordered_gone(DATA).with_report(DATA, "present", status=IS_MADE), DATA, DeletionPhase.WAIT),
+    ("ordered, a class whose last user is going", lambda: crowd(0).add(small_class(), machine("web", on="a")).ordered_gone(WEB).ordered_gone(SMALL), SMALL, DeletionPhase.WAIT),
+    ("ordered, a class that nobody uses", lambda: crowd(0).add(small_class()).ordered_gone(SMALL), SMALL, DeletionPhase.DROP),
+    ("ordered, and its owner asks for it anew", lambda: crowd().add(_lan(), machine("web", on="a", spec=ASKS_FOR_LAN)).ordered_gone(LAN), LAN, DeletionPhase.DROP),
+    ("ordered, paused since", lambda: crowd().add(machine("web", annotations={"gitvirt.dev/paused": "true"})).ordered_gone(WEB), WEB, DeletionPhase.WAIT),
 ]  # fmt: skip
 
 
@@ -128,26 +128,26 @@ def _doubting(world: Small, key: Key) -> Small:
 
 
 def removal(world: Small, key: Key) -> Remove:
-    found = next(need for need in diff(world, {key}, NOW) if need.key == key)
+    found = next(need for need in decide_needs(world, {key}, NOW) if need.key == key)
     assert isinstance(found, Remove)
     return found
 
 
 @pytest.mark.parametrize(("make", "key", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
-def test_step(make: Callable[[], Small], key: Key, want: Step) -> None:
+def test_step(make: Callable[[], Small], key: Key, want: DeletionPhase) -> None:
     found = removal(make(), key)
-    assert found.step is want
-    assert found.record.is_deleting == (want in (Step.ORDER, Step.WAIT, Step.DROP))
-    if want is not Step.DROP:
+    assert found.phase is want
+    assert found.record.is_deleting == (want in (DeletionPhase.ORDER, DeletionPhase.WAIT, DeletionPhase.DROP))
+    if want is not DeletionPhase.DROP:
         assert found.record.assignment == make().known[key].record.assignment
 
 
 @pytest.mark.parametrize(("make", "key", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
-def test_only_what_is_dropped_leaves_live(make: Callable[[], Small], key: Key, want: Step) -> None:
+def test_only_what_is_dropped_leaves_live(make: Callable[[], Small], key: Key, want: DeletionPhase) -> None:
     world = make()
-    plan = compose(world, diff(world, {key}, NOW), (), NOW)
+    plan = compose(world, decide_needs(world, {key}, NOW), (), NOW)
     gone = {change.key for change in plan.changes if change.after is None}
-    assert gone == ({key} if want is Step.DROP else set())
+    assert gone == ({key} if want is DeletionPhase.DROP else set())
 
 
 def empty_tree() -> Small:
@@ -157,11 +157,11 @@ def empty_tree() -> Small:
 
 def test_an_empty_source_tree_deletes_nothing_without_consent() -> None:
     world = empty_tree()
-    needs = diff(world, set(), NOW)
+    needs = decide_needs(world, set(), NOW)
     assert {need.key for need in needs} == set(world.known)
     for need in needs:
         assert isinstance(need, Remove)
-        assert need.step is Step.HOLD
+        assert need.phase is DeletionPhase.HOLD
         assert not need.record.is_deleting
     plan = compose(world, needs, (), NOW)
     assert {change.action for change in plan.changes} == {Action.AWAIT_APPROVAL}
@@ -175,25 +175,39 @@ def test_an_empty_source_tree_deletes_nothing_without_consent() -> None:
 
 
 def approved(world: Small) -> Small:
-    return world.confirms(Confirm.APPROVAL, verdicts(world).trailer.removeprefix("Gitvirt-Approve: "))
+    return world.confirms(Confirm.APPROVAL, review_deletions(world).trailer.removeprefix("Gitvirt-Approve: "))
 
 
 def test_a_commit_with_the_digest_approves_exactly_that() -> None:
     world = approved(empty_tree())
-    steps = {need.key.kind: need.step for need in diff(world, set(), NOW) if isinstance(need, Remove)}
-    assert steps[Kind.MACHINE] is Step.ORDER
+    steps = {
+        need.key.kind: need.phase for need in decide_needs(world, set(), NOW) if isinstance(need, Remove)
+    }
+    assert steps[Kind.MACHINE] is DeletionPhase.ORDER
     further = approved(empty_tree().add(machine("one-more", on="a")))
     further.goes(Key(Kind.MACHINE, "default", "one-more"))
-    assert all(need.step is Step.HOLD for need in diff(further, set(), NOW) if isinstance(need, Remove))
+    assert all(
+        need.phase is DeletionPhase.HOLD
+        for need in decide_needs(further, set(), NOW)
+        if isinstance(need, Remove)
+    )
 
 
 @pytest.mark.parametrize("digits", ["", "abc", "0" * 64])
 def test_a_wrong_or_short_digest_approves_nothing(digits: str) -> None:
     world = empty_tree().confirms(Confirm.APPROVAL, digits)
-    assert all(need.step is Step.HOLD for need in diff(world, set(), NOW) if isinstance(need, Remove))
+    assert all(
+        need.phase is DeletionPhase.HOLD
+        for need in decide_needs(world, set(), NOW)
+        if isinstance(need, Remove)
+    )
     short = empty_tree()
-    short.confirms(Confirm.APPROVAL, verdicts(short).trailer.removeprefix("Gitvirt-Approve: ")[:11])
-    assert all(need.step is Step.HOLD for need in diff(short, set(), NOW) if isinstance(need, Remove))
+    short.confirms(Confirm.APPROVAL, review_deletions(short).trailer.removeprefix("Gitvirt-Approve: ")[:11])
+    assert all(
+        need.phase is DeletionPhase.HOLD
+        for need in decide_needs(short, set(), NOW)
+        if isinstance(need, Remove)
+    )
 
 
 def test_a_commit_cannot_raise_the_limit_that_it_breaks() -> None:
@@ -202,14 +216,22 @@ def test_a_commit_cannot_raise_the_limit_that_it_breaks() -> None:
     raised = msgspec.structs.replace(world.settings.limits, delete=DeleteLimit(count=1000, percent=100))
     world.settings_before = world.settings
     world.settings = msgspec.structs.replace(world.settings, limits=raised)
-    assert all(need.step is Step.HOLD for need in diff(world, set(), NOW) if isinstance(need, Remove))
+    assert all(
+        need.phase is DeletionPhase.HOLD
+        for need in decide_needs(world, set(), NOW)
+        if isinstance(need, Remove)
+    )
     world.settings_before = world.settings
-    assert all(need.step is Step.ORDER for need in diff(world, set(), NOW) if isinstance(need, Remove))
+    assert all(
+        need.phase is DeletionPhase.ORDER
+        for need in decide_needs(world, set(), NOW)
+        if isinstance(need, Remove)
+    )
 
 
 def test_what_is_held_is_released_when_the_source_has_it_again() -> None:
     world = empty_tree()
-    (need, *_) = [each for each in diff(world, set(), NOW) if each.key.kind is Kind.MACHINE]
+    (need, *_) = [each for each in decide_needs(world, set(), NOW) if each.key.kind is Kind.MACHINE]
     again = msgspec.structs.replace(
         world.known[need.key],
         record=need.record,
@@ -218,7 +240,7 @@ def test_what_is_held_is_released_when_the_source_has_it_again() -> None:
     )
     world.absent.discard(need.key)
     world.add(again)
-    found = next(each for each in diff(world, {need.key}, NOW) if each.key == need.key)
+    found = next(each for each in decide_needs(world, {need.key}, NOW) if each.key == need.key)
     assert isinstance(found, Keep)
     assert condition(getattr(found.record.status, "conditions", ()), "DeletionHeld") is None
 
@@ -228,14 +250,14 @@ def test_a_report_that_lists_nothing_changes_nothing() -> None:
     world = crowd()
     world.pools.clear()
     world.volume_pools.clear()
-    for need in diff(world, set(world.known), NOW):
+    for need in decide_needs(world, set(world.known), NOW):
         assert not isinstance(need, Remove)
         assert need.record.assignment == world.known[need.key].record.assignment
 
 
 def test_no_volume_is_moved_or_dropped_for_a_pool_that_is_lost() -> None:
     world = with_volume().volume_pool("a", heartbeat=Heartbeat.EXPIRED).goes(DATA)
-    assert removal(world, DATA).step is Step.RETAIN
+    assert removal(world, DATA).phase is DeletionPhase.RETAIN
 
 
 NAMES = [f"m{number}" for number in range(12)]
@@ -254,8 +276,8 @@ def test_never_more_at_once_than_the_guard_lets_pass(
         world.ordered_gone(Key(Kind.MACHINE, "default", name))
     going = len(ordered & there)
     world.goes(*(Key(Kind.MACHINE, "default", name) for name in (gone & there) - ordered))
-    needs = diff(world, set(), NOW)
-    fresh = [need for need in needs if isinstance(need, Remove) and need.step is Step.ORDER]
+    needs = decide_needs(world, set(), NOW)
+    fresh = [need for need in needs if isinstance(need, Remove) and need.phase is DeletionPhase.ORDER]
     assert fresh == [] or going + len(fresh) < len(there)
     if len(there) >= 3:
         assert fresh == [] or (going + len(fresh)) * 2 < len(there)

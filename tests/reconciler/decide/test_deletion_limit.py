@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.decide.deletion_limit import Losses, objection, stricter
+from reconciler.decide.deletion_limit import DeletionCounts, stricter, why_over_limit
 from schemas.settings.fleet import DeleteLimit
 
 LIMIT = DeleteLimit()
@@ -13,26 +13,30 @@ LIMIT = DeleteLimit()
 @pytest.mark.parametrize(
     ("losses", "said"),
     [
-        pytest.param(Losses(100, 0, 0), "", id="nothing-goes"),
-        pytest.param(Losses(100, 60, 0), "", id="what-was-ordered-is-not-asked-again"),
-        pytest.param(Losses(1, 0, 1), "1 of 1 would go: all there are", id="the-only-one"),
-        pytest.param(Losses(2, 0, 1), "", id="one-of-two"),
-        pytest.param(Losses(2, 1, 1), "2 of 2 would go: all there are", id="the-second-of-two"),
-        pytest.param(Losses(3, 0, 1), "", id="one-of-three"),
-        pytest.param(Losses(3, 0, 2), "2 of 3 would go: half or more", id="two-of-three"),
-        pytest.param(Losses(4, 1, 1), "2 of 4 would go: half or more", id="half-counting-those-going"),
-        pytest.param(Losses(50, 0, 10), "", id="ten-is-not-more-than-ten"),
+        pytest.param(DeletionCounts(100, 0, 0), "", id="nothing-goes"),
+        pytest.param(DeletionCounts(100, 60, 0), "", id="what-was-ordered-is-not-asked-again"),
+        pytest.param(DeletionCounts(1, 0, 1), "1 of 1 would go: all there are", id="the-only-one"),
+        pytest.param(DeletionCounts(2, 0, 1), "", id="one-of-two"),
+        pytest.param(DeletionCounts(2, 1, 1), "2 of 2 would go: all there are", id="the-second-of-two"),
+        pytest.param(DeletionCounts(3, 0, 1), "", id="one-of-three"),
+        pytest.param(DeletionCounts(3, 0, 2), "2 of 3 would go: half or more", id="two-of-three"),
         pytest.param(
-            Losses(50, 0, 11), "11 of 50 would go: more than 10 and more than 20%", id="eleven-of-fifty"
+            DeletionCounts(4, 1, 1), "2 of 4 would go: half or more", id="half-counting-those-going"
         ),
-        pytest.param(Losses(55, 0, 11), "", id="a-fifth-is-not-more-than-a-fifth"),
+        pytest.param(DeletionCounts(50, 0, 10), "", id="ten-is-not-more-than-ten"),
         pytest.param(
-            Losses(50, 10, 1), "11 of 50 would go: more than 10 and more than 20%", id="drop-by-drop"
+            DeletionCounts(50, 0, 11),
+            "11 of 50 would go: more than 10 and more than 20%",
+            id="eleven-of-fifty",
+        ),
+        pytest.param(DeletionCounts(55, 0, 11), "", id="a-fifth-is-not-more-than-a-fifth"),
+        pytest.param(
+            DeletionCounts(50, 10, 1), "11 of 50 would go: more than 10 and more than 20%", id="drop-by-drop"
         ),
     ],
 )
-def test_objection(losses: Losses, said: str) -> None:
-    assert objection(losses, LIMIT) == said
+def test_objection(losses: DeletionCounts, said: str) -> None:
+    assert why_over_limit(losses, LIMIT) == said
 
 
 def test_the_stricter_limit_counts() -> None:
@@ -42,11 +46,11 @@ def test_the_stricter_limit_counts() -> None:
 
 @given(total=st.integers(1, 300), going=st.integers(0, 300), absent=st.integers(1, 300))
 def test_losing_more_is_never_easier(total: int, going: int, absent: int) -> None:
-    if objection(Losses(total, going, absent), LIMIT):
-        assert objection(Losses(total, going, absent + 1), LIMIT)
-        assert objection(Losses(total, going + 1, absent), LIMIT)
+    if why_over_limit(DeletionCounts(total, going, absent), LIMIT):
+        assert why_over_limit(DeletionCounts(total, going, absent + 1), LIMIT)
+        assert why_over_limit(DeletionCounts(total, going + 1, absent), LIMIT)
 
 
 @given(total=st.integers(1, 300))
 def test_everything_at_once_is_always_asked(total: int) -> None:
-    assert objection(Losses(total, 0, total), DeleteLimit(count=10**9, percent=100))
+    assert why_over_limit(DeletionCounts(total, 0, total), DeleteLimit(count=10**9, percent=100))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.decide.eviction import Expulsion, consents, expulsion, has_local_disk
+from reconciler.decide.eviction import EvictionCause, accepts_data_loss, eviction_cause, has_local_disk
 from schemas.kinds import Kind
 from schemas.model import Machine, Taint, decode
 
@@ -64,15 +64,15 @@ def tolerating(key: str, seconds: int | None = None) -> dict[str, Any]:
 def test_expulsion(
     taints: list[Taint], tolerations: list[dict[str, Any]], pin: str, want: tuple[str, int, bool] | None
 ) -> None:
-    found = expulsion(machine(tolerations=tolerations), "a", pin, taints)
+    found = eviction_cause(machine(tolerations=tolerations), "a", pin, taints)
     assert (found and (found.reason, found.after_seconds, found.is_forced)) == want
 
 
 def test_local_data_is_lost_with_consent_only() -> None:
-    cause = Expulsion("Drained", "its pool is being drained")
+    cause = EvictionCause("Drained", "its pool is being drained")
     local = machine(volumes=[{"name": "root", "localDisk": {}}])
     assert has_local_disk(local)
     assert not has_local_disk(machine(volumes=[{"name": "root", "volumeRef": {"name": "v"}}]))
-    assert not consents(local, cause)
-    assert consents(local, Expulsion("Drained", "its pool is being drained", is_forced=True))
-    assert consents(machine(onPoolLost="Replace"), cause)
+    assert not accepts_data_loss(local, cause)
+    assert accepts_data_loss(local, EvictionCause("Drained", "its pool is being drained", is_forced=True))
+    assert accepts_data_loss(machine(onPoolLost="Replace"), cause)

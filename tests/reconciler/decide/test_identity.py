@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from reconciler.decide.identity import assignment_id, uid
+from reconciler.decide.object_edit import assignment_id, make_uid
 from schemas.kinds import Key, Kind
 
 FLEET = "5a1e9a5e-0d5c-4f0b-9a54-6d1b6f6f7f10"
@@ -11,25 +11,25 @@ WEB = Key(Kind.MACHINE, "default", "web-1")
 
 
 def test_the_same_declaration_has_one_uid_whoever_gives_it() -> None:
-    assert uid(FLEET, WEB, "c1") == uid(FLEET, WEB, "c1")
-    assert UUID(uid(FLEET, WEB, "c1"))
+    assert make_uid(FLEET, WEB, "c1") == make_uid(FLEET, WEB, "c1")
+    assert UUID(make_uid(FLEET, WEB, "c1"))
 
 
 def test_declared_again_elsewhere_or_by_another_name_is_another_object() -> None:
     others = [
-        uid(FLEET, WEB, "c1"),
-        uid(FLEET, WEB, "c2"),
-        uid(OTHER, WEB, "c1"),
-        uid(FLEET, Key(Kind.MACHINE, "prod", "web-1"), "c1"),
-        uid(FLEET, Key(Kind.VOLUME, "default", "web-1"), "c1"),
+        make_uid(FLEET, WEB, "c1"),
+        make_uid(FLEET, WEB, "c2"),
+        make_uid(OTHER, WEB, "c1"),
+        make_uid(FLEET, Key(Kind.MACHINE, "prod", "web-1"), "c1"),
+        make_uid(FLEET, Key(Kind.VOLUME, "default", "web-1"), "c1"),
     ]
     assert len(set(others)) == len(others)
 
 
 def test_a_secret_is_not_written_to() -> None:
-    assert uid(FLEET, Key(Kind.SECRET, "default", "db"), "c1") == ""
+    assert make_uid(FLEET, Key(Kind.SECRET, "default", "db"), "c1") == ""
 
 
 def test_every_decision_has_an_assignment_of_its_own() -> None:
-    own = uid(FLEET, WEB, "c1")
+    own = make_uid(FLEET, WEB, "c1")
     assert len({assignment_id(own, None), assignment_id(own, "l1"), assignment_id(own, "l2")}) == 3

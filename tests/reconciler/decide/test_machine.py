@@ -7,7 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.decide import Adopt, Blocked, Drain, Keep, Lost, Need, Place, diff, obstacles
+from reconciler.decide import (
+    Adopt,
+    Blocked,
+    Drain,
+    Keep,
+    Need,
+    Place,
+    PoolUnreachable,
+    decide_needs,
+    obstacles,
+)
 from reconciler.plan.types import Action
 from reconciler.world.known import Standing
 from reconciler.world.record import condition
@@ -73,21 +83,21 @@ CASES: list[Case] = [
     ("claimed by two", lambda: _with(small(), claims={WEB: (word(), word(poollet="c"))}), Blocked, "ReportedTwice"),
     ("claimed under another uid", lambda: _with(small(), claims={WEB: (word(uid="other"),)}), Place, ""),
     ("at rest", on_a, Keep, ""),
-    ("running", lambda: on_a().says(WEB, "present", status=RUNNING), Keep, ""),
-    ("unknown to its runtime", lambda: on_a().says(WEB, "unknown"), Keep, ""),
-    ("rejected", lambda: on_a().says(WEB, "rejected", reasons=FULL), Place, ""),
+    ("running", lambda: on_a().with_report(WEB, "present", status=RUNNING), Keep, ""),
+    ("unknown to its runtime", lambda: on_a().with_report(WEB, "unknown"), Keep, ""),
+    ("rejected", lambda: on_a().with_report(WEB, "rejected", reasons=FULL), Place, ""),
     ("dangling but placed", lambda: _with(on_a(), findings={WEB: fault("GV310")}), Blocked, "GV310"),
     ("a class that its pool lacks", lambda: on_a(machineClassRef={"name": "huge"}), Blocked, "ClassNotOffered"),
-    ("pool lost", lambda: on_a().pool("a", **LOST), Lost, ""),
+    ("pool lost", lambda: on_a().pool("a", **LOST), PoolUnreachable, ""),
     ("pool unproven", lambda: on_a().pool("a", heartbeat=Heartbeat.UNCONFIRMED), Keep, ""),
-    ("pool not announced", lambda: on_a().pool("a", heartbeat=None, announced=None), Lost, ""),
-    ("pool not there at all", lambda: Small().add(machine("web", on="a")), Lost, ""),
-    ("pool lost, may be replaced, ran", lambda: on_a(onPoolLost="Replace").says(WEB, "present", status=RUNNING).pool("a", **LOST), Lost, ""),
-    ("pool lost, may be replaced, silent", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), Lost, ""),
-    ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").says(WEB, "unknown", **OFF).pool("a", **LOST), Lost, ""),
-    ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
-    ("pool lost, must stay, was off", lambda: on_a().says(WEB, "present", **OFF).pool("a", **LOST), Lost, ""),
-    ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").says(WEB, "present", **OFF), Keep, ""),
+    ("pool not announced", lambda: on_a().pool("a", heartbeat=None, announced=None), PoolUnreachable, ""),
+    ("pool not there at all", lambda: Small().add(machine("web", on="a")), PoolUnreachable, ""),
+    ("pool lost, may be replaced, ran", lambda: on_a(onPoolLost="Replace").with_report(WEB, "present", status=RUNNING).pool("a", **LOST), PoolUnreachable, ""),
+    ("pool lost, may be replaced, silent", lambda: on_a(onPoolLost="Replace").pool("a", **LOST), PoolUnreachable, ""),
+    ("pool lost, may be replaced, unknown", lambda: on_a(onPoolLost="Replace").with_report(WEB, "unknown", **OFF).pool("a", **LOST), PoolUnreachable, ""),
+    ("pool lost, may be replaced, was off", lambda: on_a(onPoolLost="Replace").with_report(WEB, "present", **OFF).pool("a", **LOST), PoolUnreachable, ""),
+    ("pool lost, must stay, was off", lambda: on_a().with_report(WEB, "present", **OFF).pool("a", **LOST), PoolUnreachable, ""),
+    ("pool here, may be replaced, is off", lambda: on_a(onPoolLost="Replace").with_report(WEB, "present", **OFF), Keep, ""),
     ("pool destroyed", lambda: on_a().pool("a", **LOST).says_destroyed("a"), Place, ""),
     ("pool said destroyed, and alive", lambda: on_a().says_destroyed("a"), Keep, ""),
     ("cordoned", lambda: on_a().pool("a", is_cordoned=True), Keep, ""),
@@ -95,10 +105,10 @@ CASES: list[Case] = [
     ("drained", lambda: on_a().pool("a", taints=(DRAIN,)), Drain, "its pool is being drained"),
     ("drained, tolerated for a while", lambda: on_a(tolerations=PATIENT).pool("a", taints=(DRAIN,)), Keep, ""),
     ("drained, paused", lambda: Small().add(machine("web", on="a", **PAUSED)).pool("a", taints=(DRAIN,)), Keep, ""),
-    ("drained while lost", lambda: on_a().pool("a", taints=(DRAIN,), **LOST), Lost, ""),
+    ("drained while lost", lambda: on_a().pool("a", taints=(DRAIN,), **LOST), PoolUnreachable, ""),
     ("ordered to leave", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
     ("ordered to leave, not drained any more", lambda: Small().add(evicted(machine("web", on="a"))).pool("a"), Drain, "Drained"),
-    ("left", lambda: Small().add(evicted(machine("web", on="a"))).pool("a").says(WEB, "gone"), Place, ""),
+    ("left", lambda: Small().add(evicted(machine("web", on="a"))).pool("a").with_report(WEB, "gone"), Place, ""),
     ("frozen", lambda: Small().add(machine("web", on="a", standing=Standing.FROZEN)).pool("a"), Keep, ""),
 ]  # fmt: skip
 
@@ -110,7 +120,7 @@ def _with(world: Small, **changes: Any) -> Small:
 
 
 def need(world: Small, key: Key = WEB) -> Need:
-    return next(each for each in diff(world, {key}, NOW) if each.key == key)
+    return next(each for each in decide_needs(world, {key}, NOW) if each.key == key)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +161,7 @@ def test_the_first_sight_of_an_object_gives_it_its_uid() -> None:
 
 
 def test_a_rejection_is_remembered_and_the_next_is_asked() -> None:
-    found = need(on_a().says(WEB, "rejected", reasons=FULL))
+    found = need(on_a().with_report(WEB, "rejected", reasons=FULL))
     assert found.record.pool == ""
     status = found.record.status
     assert isinstance(status, MachineStatus)
@@ -160,24 +170,24 @@ def test_a_rejection_is_remembered_and_the_next_is_asked() -> None:
         ("a", "InsufficientCapacity", 1)
     ]
     assert found.due == NOW + timedelta(seconds=10)
-    assert [deed.action for deed in found.deeds] == [Action.WITHDRAW]
-    assert found.deeds[0].reason == "a rejected it: memory is short"
+    assert [why.action for why in found.change_reasons] == [Action.WITHDRAW]
+    assert found.change_reasons[0].reason == "a rejected it: memory is short"
 
 
 def test_what_is_reported_becomes_status_and_ends_with_the_assignment() -> None:
-    world = on_a().says(WEB, "present", status=RUNNING)
+    world = on_a().with_report(WEB, "present", status=RUNNING)
     status = need(world).record.status
     assert isinstance(status, MachineStatus)
     assert (status.state, status.machine_id) == ("Running", "libvirt://1")
     world.add(msgspec.structs.replace(evicted(world.known[WEB]), record=need(world).record))
-    world.says(WEB, "gone")
+    world.with_report(WEB, "gone")
     gone = need(world).record.status
     assert isinstance(gone, MachineStatus)
     assert (gone.state, gone.machine_id, gone.assignment, gone.evict) == ("Pending", "", None, None)
 
 
 def test_a_lost_pool_leaves_everything_but_says_so() -> None:
-    world = on_a().says(WEB, "present", status=RUNNING).pool("a", **LOST)
+    world = on_a().with_report(WEB, "present", status=RUNNING).pool("a", **LOST)
     found = need(world)
     assert found.record.assignment == world.known[WEB].record.assignment
     ready = condition(getattr(found.record.status, "conditions", ()), "Ready")
@@ -226,9 +236,9 @@ def test_a_toleration_runs_out() -> None:
     first = need(world)
     assert first.due == NOW + timedelta(seconds=300)
     world.add(msgspec.structs.replace(world.known[WEB], record=first.record))
-    (later,) = diff(world, {WEB}, NOW + timedelta(seconds=299))
+    (later,) = decide_needs(world, {WEB}, NOW + timedelta(seconds=299))
     assert later.record == first.record
-    (after,) = diff(world, {WEB}, NOW + timedelta(seconds=300))
+    (after,) = decide_needs(world, {WEB}, NOW + timedelta(seconds=300))
     assert eviction(after) == ("True", "Ordered")
 
 
@@ -236,7 +246,7 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
     world = Small().pool("a", taints=(DRAIN,))
     for number in range(8):
         world.add(machine(f"m{number}", on="a", spec={"priority": 10 - number}))
-    found = {each.key.name: eviction(each) for each in diff(world, set(world.known), NOW)}
+    found = {each.key.name: eviction(each) for each in decide_needs(world, set(world.known), NOW)}
     assert {name for name, said in found.items() if said == ("True", "Ordered")} == {
         "m3",
         "m4",
@@ -246,12 +256,12 @@ def test_so_many_leave_at_once_the_least_important_first() -> None:
     }
     assert found["m0"] == ("True", "Due")
     # Written, and one has left: one more may go.
-    for each in diff(world, set(world.known), NOW):
+    for each in decide_needs(world, set(world.known), NOW):
         world.add(msgspec.structs.replace(world.known[each.key], record=each.record))
     assert len(world.evicting) == 5
     gone = Key(Kind.MACHINE, "default", "m7")
-    world.says(gone, "gone")
-    found = {each.key.name: eviction(each) for each in diff(world, {gone}, NOW)}
+    world.with_report(gone, "gone")
+    found = {each.key.name: eviction(each) for each in decide_needs(world, {gone}, NOW)}
     assert found["m2"] == ("True", "Ordered")
     assert found["m1"] == ("True", "Due")
 
@@ -261,7 +271,9 @@ def test_the_stricter_limit_of_evictions_counts() -> None:
     world.add(*(machine(f"m{number}", on="a") for number in range(8)))
     limits = msgspec.structs.replace(world.settings.limits, evict=2)
     world.settings_before = msgspec.structs.replace(world.settings, limits=limits)
-    orders = [each for each in diff(world, set(world.known), NOW) if eviction(each) == ("True", "Ordered")]
+    orders = [
+        each for each in decide_needs(world, set(world.known), NOW) if eviction(each) == ("True", "Ordered")
+    ]
     assert len(orders) == 2
 
 
@@ -286,7 +298,7 @@ def test_what_a_destroyed_pool_said_last_gives_nothing_back() -> None:
 def test_a_lost_live_waits_for_every_report() -> None:
     world = small()
     world.is_live_lost, world.is_settled, world.target = True, False, None
-    assert diff(world, set(world.known), NOW) == ()
+    assert decide_needs(world, set(world.known), NOW) == ()
     world.is_settled = True
     assert type(need(world)) is Place
 
@@ -313,7 +325,7 @@ def test_a_frozen_one_says_why_and_a_false_claim_is_told() -> None:
     ],
 )
 def test_a_pin_to_a_pool_that_cannot_take_it_moves_nobody(pool: dict[str, Any] | None, said: str) -> None:
-    world = on_a(machinePoolRef={"name": "c"}).says(WEB, "present", status=RUNNING)
+    world = on_a(machinePoolRef={"name": "c"}).with_report(WEB, "present", status=RUNNING)
     if pool is not None:
         world.pool("c", **pool)
     world.short["c"] = (Shortfall("memory", 2, 1),)

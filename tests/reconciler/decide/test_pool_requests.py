@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from reconciler.decide import diff
+from reconciler.decide import decide_needs
 from reconciler.decide.pool_requests import NO_REQUESTS, follow_grant, judge_requests
 from reconciler.world.advance import Confirm
 from reconciler.world.grants import Grant
@@ -228,7 +228,7 @@ def test_a_paused_machine_is_released_with_its_host(is_ordered: bool) -> None:
     web = machine("web", on="a", annotations={"gitvirt.dev/paused": "true"})
     world = Small().pool("a", heartbeat=EXPIRED).says_destroyed("a").add(web)
     world = world.ordered_gone(web.key) if is_ordered else world.goes(web.key)
-    needs = {need.key: need for need in diff(world, {web.key}, NOW)}
+    needs = {need.key: need for need in decide_needs(world, {web.key}, NOW)}
     assert needs[web.key].record.assignment is None
 
 
@@ -237,5 +237,5 @@ def test_a_machine_of_a_destroyed_host_is_not_adopted_from_what_that_left() -> N
     web = machine("web")
     world = Small().pool("a", heartbeat=EXPIRED).says_destroyed("a").add(web)
     world.claims[web.key] = (Said("a", "a", "a", web.record.uid, "f" * 36, "present"),)
-    needs = {need.key: need for need in diff(world, {web.key}, NOW)}
+    needs = {need.key: need for need in decide_needs(world, {web.key}, NOW)}
     assert needs[web.key].record.assignment is None

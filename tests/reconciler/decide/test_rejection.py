@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.decide.rejection import next_end, noted
+from reconciler.decide.apply_report import next_retry, record_rejection
 from reconciler.world.record import stamp
 from reconciler.world.record.backoff import ends, standing
 from schemas.model import Assignment, Rejection
@@ -16,7 +16,7 @@ IMAGE = ReportedReason(code="ImageMissing", message="no such image")
 
 
 def test_a_refusal_is_kept_with_all_its_reasons() -> None:
-    (found,) = noted((), Assignment(pool="a", id="1"), (FULL, IMAGE), NOW)
+    (found,) = record_rejection((), Assignment(pool="a", id="1"), (FULL, IMAGE), NOW)
     assert found == Rejection(
         pool="a",
         assignment="1",
@@ -28,9 +28,9 @@ def test_a_refusal_is_kept_with_all_its_reasons() -> None:
 
 
 def test_each_pool_is_counted_by_itself() -> None:
-    first = noted((), Assignment(pool="b", id="1"), (FULL,), NOW)
-    second = noted(first, Assignment(pool="a", id="2"), (), NOW)
-    third = noted(second, Assignment(pool="b", id="3"), (IMAGE,), NOW)
+    first = record_rejection((), Assignment(pool="b", id="1"), (FULL,), NOW)
+    second = record_rejection(first, Assignment(pool="a", id="2"), (), NOW)
+    third = record_rejection(second, Assignment(pool="b", id="3"), (IMAGE,), NOW)
     assert [(each.pool, each.count, each.assignment) for each in third] == [("a", 1, "2"), ("b", 2, "3")]
     assert third[0].message == "it did not say why"
 
@@ -51,5 +51,5 @@ def test_when_the_next_may_be_asked() -> None:
         Rejection(pool="b", count=2, time=stamp(NOW)),
         Rejection(pool="c", time="yesterday"),
     )
-    assert next_end(both, NOW) == NOW + timedelta(seconds=20)
-    assert next_end((), NOW) is None
+    assert next_retry(both, NOW) == NOW + timedelta(seconds=20)
+    assert next_retry((), NOW) is None

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reconciler.decide import View, diff
+from reconciler.decide import View, decide_needs
 from reconciler.world.world import World
 from tests.reconciler.decide.small import NOW, Small
 
@@ -8,4 +8,4 @@ from tests.reconciler.decide.small import NOW, Small
 def test_the_world_answers_what_the_rules_ask() -> None:
     for view in (World(), Small()):
         asked: View = view
-        assert diff(asked, frozenset(), NOW) == ()
+        assert decide_needs(asked, frozenset(), NOW) == ()

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.decide import Adopt, Blocked, Keep, Lost, Need, Place, diff
+from reconciler.decide import Adopt, Blocked, Keep, Need, Place, PoolUnreachable, decide_needs
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.reports.said import Said
 from schemas.kinds import Key, Kind
@@ -42,7 +42,7 @@ def claims(world: Small) -> Small:
 
 
 def need(world: Small) -> Need:
-    return next(each for each in diff(world, {DATA}, NOW) if each.key == DATA)
+    return next(each for each in decide_needs(world, {DATA}, NOW) if each.key == DATA)
 
 
 NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
@@ -53,8 +53,8 @@ NEEDS: list[tuple[str, Callable[[], Small], type[Need], str]] = [
     ("placed", small, Keep, ""),
     ("placed on a tainted pool", lambda: small().volume_pool("a", taints=(DRAIN,)), Keep, ""),
     ("pinned elsewhere since", lambda: small(volumePoolRef={"name": "b"}), Keep, ""),
-    ("its pool is lost", lambda: small().volume_pool("a", heartbeat=Heartbeat.EXPIRED), Lost, ""),
-    ("rejected", lambda: small().says(DATA, "rejected", reasons=FULL), Place, ""),
+    ("its pool is lost", lambda: small().volume_pool("a", heartbeat=Heartbeat.EXPIRED), PoolUnreachable, ""),
+    ("rejected", lambda: small().with_report(DATA, "rejected", reasons=FULL), Place, ""),
     ("had by a poollet", lambda: claims(small(on="")), Adopt, ""),
     ("provided from outside", lambda: small().add(known(Kind.VOLUME, "data", {})), Keep, ""),
     ("its Secret is missing", lambda: small(on="", encryption={"secretRef": {"name": "keys"}}), Blocked, ""),
@@ -73,7 +73,7 @@ def test_need(make: Callable[[], Small], want: type[Need], near_pool: str) -> No
 @pytest.mark.parametrize("phase", ["gone", "rejected"])
 def test_a_volume_that_was_made_is_not_placed_anew_on_a_word_that_nobody_asked_for(phase: str) -> None:
     """It would come back empty."""
-    world = small().says(DATA, phase, reasons=FULL)
+    world = small().with_report(DATA, phase, reasons=FULL)
     there = world.known[DATA]
     assert isinstance(there.record.status, VolumeStatus)
     made = msgspec.structs.replace(there.record.status, volume_id="libvirt://data", state="Available")
@@ -107,7 +107,7 @@ CLAIMS: list[tuple[str, Callable[[], Small], str]] = [
     ("a machine without a place asks", lambda: small(user(on="")), ""),
     ("a placed one asks", lambda: small(user()), "web"),
     ("two ask: the first by name", lambda: small(user("also"), user()), "also"),
-    ("two ask: who has it", lambda: small(user("also"), user()).says(DATA, "present", attached_to=(uid_of("web"),)), "web"),
+    ("two ask: who has it", lambda: small(user("also"), user()).with_report(DATA, "present", attached_to=(uid_of("web"),)), "web"),
     ("one that is going asks", lambda: small(user()).ordered_gone(WEB), ""),
     ("held", lambda: held(small(user()), "web"), "web"),
     ("held, another asks", lambda: held(small(user("also"), user()), "web"), "web"),
@@ -115,14 +115,14 @@ CLAIMS: list[tuple[str, Callable[[], Small], str]] = [
     ("held by one that is going", lambda: held(small(user()), "web").ordered_gone(WEB), "web"),
     ("held by one that lost its place", lambda: held(small(user(on="")), "web"), ""),
     ("held by one that is gone", lambda: held(small(), "web"), ""),
-    ("held by one that is gone, still attached", lambda: held(small(), "web").says(DATA, "present", attached_to=(uid_of("web"),)), "web"),
+    ("held by one that is gone, still attached", lambda: held(small(), "web").with_report(DATA, "present", attached_to=(uid_of("web"),)), "web"),
     ("held by an earlier one of that name", lambda: held(small(user()), "web", uid="earlier"), "web"),
     ("let go in its spec, silent", lambda: held(small(machine("web", on="a")), "web"), "web"),
-    ("let go in its spec, still attached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
-    ("let go in its spec, detached", lambda: held(small(machine("web", on="a")), "web").says(WEB, "present", status=report.ReportedMachineStatus()), ""),
+    ("let go in its spec, still attached", lambda: held(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus(volumes=(report.AttachedVolume(name="data", state="Attached", volume_ref=report.ObjectRef("data")),))), "web"),
+    ("let go in its spec, detached", lambda: held(small(machine("web", on="a")), "web").with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
     ("ordered gone, let go in the spec, silent", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA), "web"),
-    ("ordered gone, let go in the spec, detached", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA).says(WEB, "present", status=report.ReportedMachineStatus()), ""),
-    ("let go in its spec, its runtime silent", lambda: held(small(machine("web", on="a")), "web").says(WEB, "unknown"), "web"),
+    ("ordered gone, let go in the spec, detached", lambda: held(small(machine("web", on="a")), "web").ordered_gone(DATA).with_report(WEB, "present", status=report.ReportedMachineStatus()), ""),
+    ("let go in its spec, its runtime silent", lambda: held(small(machine("web", on="a")), "web").with_report(WEB, "unknown"), "web"),
 ]  # fmt: skip
 
 
@@ -134,24 +134,24 @@ def test_who_holds_it(make: Callable[[], Small], holder: str) -> None:
 
 
 def test_what_its_machine_says_concerns_it_although_that_asks_for_it_no_more() -> None:
-    world = held(small(machine("web", on="a")), "web").says(
+    world = held(small(machine("web", on="a")), "web").with_report(
         WEB, "present", status=report.ReportedMachineStatus()
     )
-    found = {each.key: each for each in diff(world, {WEB}, NOW)}
+    found = {each.key: each for each in decide_needs(world, {WEB}, NOW)}
     assert found[DATA].record.claim is None
 
 
 def test_who_comes_second_waits() -> None:
     world = held(small(user(), user("also", on="")), "web")
     also = Key(Kind.MACHINE, "default", "also")
-    found = next(each for each in diff(world, {also}, NOW) if each.key == also)
+    found = next(each for each in decide_needs(world, {also}, NOW) if each.key == also)
     assert isinstance(found, Blocked)
     assert found.reason == "VolumeInUse"
 
 
 def test_of_two_that_wait_the_first_by_name_is_placed() -> None:
     world = small(user(on=""), user("also", on=""), on="")
-    found = {each.key.name: type(each) for each in diff(world, set(world.known), NOW)}
+    found = {each.key.name: type(each) for each in decide_needs(world, set(world.known), NOW)}
     assert found["also"] is Place
     assert found["web"] is Blocked
 
@@ -166,9 +166,9 @@ def test_an_interface_shows_what_its_machine_is_seen_with() -> None:
         mac_address="02:00:00:00:00:01",
         network_interface_ref=report.ObjectRef("lan"),
     )
-    world.says(
+    world.with_report(
         WEB, "present", status=report.ReportedMachineStatus(state="Running", network_interfaces=(card,))
     )
-    found = next(each for each in diff(world, {WEB}, NOW) if each.key == lan.key)
+    found = next(each for each in decide_needs(world, {WEB}, NOW) if each.key == lan.key)
     status = found.record.status
     assert (getattr(status, "state", ""), getattr(status, "ips", ())) == ("Available", ("10.0.0.7",))

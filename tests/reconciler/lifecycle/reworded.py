@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.decide.planning import make_plan
+from reconciler.decide.decide import make_plan
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.repo import Draft, Identity, Pushed, Snapshot
 from reconciler.gitstore.store import Store

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reconciler.cli.explain import explain_object
 from reconciler.cli.plans.plan_input import PlanInput
-from reconciler.decide.planning import make_plan
+from reconciler.decide.decide import make_plan
 from reconciler.loop.outcome import Committed, NoChange, Outcome
 from reconciler.plan import Action, Change, Plan
 from reconciler.schedule import Fit
