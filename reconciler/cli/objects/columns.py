@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.cli.output import Column
 from reconciler.cli.terminal import TextStyle
 from reconciler.query.inventory import InventoryItem
-from reconciler.world.record.condition import DELETION_HELD
+from reconciler.world.record.condition import DELETION_HELD, HOST_MISMATCH
 from schemas.kinds import Kind
 from schemas.model import Condition
 from schemas.model.quantity import Quantity
@@ -54,10 +54,9 @@ def conditions(item: InventoryItem) -> Sequence[Condition]:
 
 
 def held(item: InventoryItem) -> Condition | None:
-    """It left the source, and its deletion waits."""
-    return next(
-        (each for each in conditions(item) if each.type == DELETION_HELD and each.status == "True"), None
-    )
+    """It left the source and its deletion waits, or a second host wants to serve the pool: both wait for a person."""
+    waiting = (DELETION_HELD, HOST_MISMATCH)
+    return next((each for each in conditions(item) if each.type in waiting and each.status == "True"), None)
 
 
 def first_unmet(item: InventoryItem) -> Condition | None:
@@ -90,6 +89,7 @@ def of(get: Callable[[Any], object]) -> Callable[[InventoryItem], str]:
 STATE = Column[InventoryItem]("STATE", state, style)
 REASON = Column[InventoryItem]("REASON", reason)
 MESSAGE = Column[InventoryItem]("MESSAGE", message, is_wide=True)
+HOST = Column[InventoryItem]("HOST", of(lambda each: granted(each)), is_wide=True)
 UID = Column[InventoryItem]("UID", of(lambda each: each.metadata.uid), is_wide=True)
 
 
@@ -112,6 +112,11 @@ def names(refs: Sequence[Any]) -> str:
 def disks(machine: Any) -> str:
     attached = sum(disk.state == "Attached" for disk in machine.status.volumes)
     return f"{attached}/{len(machine.spec.volumes)}"
+
+
+def granted(pool: Any) -> str:
+    """The hostID that the pool is granted to."""
+    return pool.status.host.id if pool.status.host else ""
 
 
 def flag(spec: Any) -> str:
@@ -149,6 +154,7 @@ BY_KIND: Mapping[Kind, list[Column[InventoryItem]]] = {
             of(lambda each: ",".join(one.address for one in each.status.addresses)),
             is_wide=True,
         ),
+        HOST,
         MESSAGE,
     ],
     Kind.VOLUME: [
@@ -172,6 +178,7 @@ BY_KIND: Mapping[Kind, list[Column[InventoryItem]]] = {
         Column("STORAGE", of(lambda each: each.status.allocatable.get("storage"))),
         Column("FLAGS", of(lambda each: flag(each.spec))),
         REASON,
+        HOST,
         MESSAGE,
     ],
     Kind.VOLUME_SNAPSHOT: [
